@@ -1,0 +1,1 @@
+"""Icetower, the control tower for Apache Iceberg tables."""

@@ -1,0 +1,1 @@
+"""JSON of requests and responses, one file per resource. Wraps engine types, never copies them."""

@@ -1,0 +1,34 @@
+"""JSON of commits to tables and views, alone and in transactions."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from app.api.bodies.identifiers import IdentifierBody
+from app.api.bodies.json_body import Body
+from app.engine.change.requirements import Requirement
+from app.engine.change.updates import Update
+
+
+class CommitTableBody(Body):
+    identifier: IdentifierBody | None = None
+    requirements: tuple[Requirement, ...]
+    updates: tuple[Update, ...]
+
+
+class TableChangeBody(Body):
+    identifier: IdentifierBody
+    requirements: tuple[Requirement, ...]
+    updates: tuple[Update, ...]
+
+
+class CommitTransactionBody(Body):
+    table_changes: Annotated[tuple[TableChangeBody, ...], Field(min_length=1)]
+
+
+class CommitViewBody(Body):
+    identifier: IdentifierBody | None = None
+    requirements: tuple[Requirement, ...] | None = None
+    updates: tuple[Update, ...]

@@ -1,0 +1,47 @@
+"""JSON of table and view names: as parts of bodies, renames, listings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import orjson
+
+from app.api.bodies.json_body import Body
+from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
+from app.errors import InvalidRequest
+
+
+class IdentifierBody(Body):
+    namespace: tuple[str, ...]
+    name: str
+
+    def checked(self) -> TableIdentifier:
+        """Return the identifier if its names can be used; raises `InvalidName`."""
+        return check_identifier(TableIdentifier(Namespace(self.namespace), self.name))
+
+
+class RenameBody(Body):
+    source: IdentifierBody
+    destination: IdentifierBody
+
+
+def identifiers_json(namespace: Namespace, names: Sequence[str], next_page_token: str | None) -> bytes:
+    """Return the identifiers of tables or views of one namespace."""
+    levels = namespace.levels
+    answer: dict[str, object] = {"identifiers": [{"namespace": levels, "name": name} for name in names]}
+    if next_page_token is not None:
+        answer["next-page-token"] = next_page_token
+    return orjson.dumps(answer)
+
+
+def check_same(in_body: IdentifierBody | None, in_path: TableIdentifier) -> None:
+    """Refuse a body that names another table or view than its path.
+
+    Raises:
+        InvalidRequest: the two differ.
+    """
+    if in_body is None:
+        return
+    if (in_body.namespace, in_body.name) != (in_path.namespace.levels, in_path.name):
+        named = ".".join((*in_body.namespace, in_body.name))
+        raise InvalidRequest(f"Invalid body: identifier is {named[:600]}, but the path names {in_path}")

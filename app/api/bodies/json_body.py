@@ -1,0 +1,118 @@
+"""A request body out of raw bytes: strict JSON, checked against a model, refused with words a person can follow."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NoReturn, TypeVar
+
+import orjson
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from app.engine.model.document import kebab
+from app.errors import InvalidRequest
+
+MAX_REASON_LENGTH = 900
+_MAX_LONG_DIGITS = 19
+_MIN_LONG, _MAX_LONG = -(2**63), 2**63 - 1
+_SUSPECT = re.compile(rb"[0-9]{19,}|[eE]\+?[0-9]{3,}|NaN|Infinity")
+"""Text that may be a number outside 64 bits, or one that JSON does not have; it may also stand inside a string."""
+
+
+class Body(BaseModel):
+    """The JSON object of a request; fields that are not known are passed over."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=kebab, protected_namespaces=())
+
+
+BodyT = TypeVar("BodyT", bound=Body)
+
+
+def parse_body(model: type[BodyT], raw: bytes) -> BodyT:
+    """Return the body that the bytes hold.
+
+    Raises:
+        InvalidRequest: the bytes are not JSON, or not what the model says; the message names the first offending part.
+    """
+    if not raw.strip():
+        raise InvalidRequest("Invalid body: it is empty, a JSON object is expected")
+    try:
+        _check_numbers(raw)
+        return model.model_validate_json(raw, by_alias=True, by_name=False)
+    except ValidationError as error:
+        raise InvalidRequest(f"Invalid body: {describe(error, raw)}") from error
+    except RecursionError as error:
+        raise InvalidRequest("Invalid body: it is nested too deeply") from error
+
+
+def describe(error: ValidationError, raw: bytes) -> str:
+    """Return the first offending part as words of a JSON path, and what is wrong with it."""
+    try:
+        value: object = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        value = None
+    path = ""
+    while True:
+        first = error.errors(include_url=False, include_input=False)[0]
+        path, value = _follow(path, value, first["loc"], first["type"])
+        cause = first.get("ctx", {}).get("error")
+        if not isinstance(cause, ValidationError):
+            break
+        # A type inside a type is parsed by a function of its own, which brings its own error.
+        error = cause
+    reason = first["msg"].removeprefix("Value error, ")
+    if first["type"].startswith("unknown_") and isinstance(value, dict):
+        given = value.get("action", value.get("type"))
+        if isinstance(given, str):
+            reason += f" (not {given[:60]!r})"
+    text = f"{path}: {reason}" if path else reason
+    return text if len(text) <= MAX_REASON_LENGTH else text[:MAX_REASON_LENGTH] + "…"
+
+
+def _follow(path: str, value: object, pieces: tuple[int | str, ...], kind: str) -> tuple[str, object]:
+    """Walk a location into the JSON; the labels that unions put into locations are no part of it."""
+    for position, piece in enumerate(pieces):
+        if isinstance(piece, int):
+            if isinstance(value, list) and 0 <= piece < len(value):
+                path, value = f"{path}[{piece}]", value[piece]
+        elif isinstance(value, dict) and piece in value:
+            path, value = _joined(path, piece), value[piece]
+        elif kind == "missing" and position == len(pieces) - 1:
+            path = _joined(path, piece)
+    return path, value
+
+
+def _joined(path: str, piece: str) -> str:
+    shown = piece[:60]
+    return f"{path}.{shown}" if path else shown
+
+
+def _check_numbers(raw: bytes) -> None:
+    """Refuse numbers that a 64-bit reader could not take; such text is rare, so the slow reading is too."""
+    for match in _SUSPECT.finditer(raw):
+        text = match[0]
+        if text[:1].isdigit() and len(text) == _MAX_LONG_DIGITS and int(text) <= _MAX_LONG:
+            continue
+        try:
+            json.loads(raw, parse_int=_whole, parse_float=_fraction, parse_constant=_no_number)
+        except (json.JSONDecodeError, UnicodeDecodeError):
+            # Not JSON at all: the model's own parser says where.
+            return
+        return
+
+
+def _whole(text: str) -> int:
+    if len(text) > _MAX_LONG_DIGITS + 1 or not _MIN_LONG <= int(text) <= _MAX_LONG:
+        raise InvalidRequest(f"Invalid body: {text[:40]} is not a 64-bit integer")
+    return int(text)
+
+
+def _fraction(text: str) -> float:
+    number = float(text)
+    if number in (float("inf"), float("-inf")):
+        raise InvalidRequest(f"Invalid body: {text[:40]} is not a 64-bit number")
+    return number
+
+
+def _no_number(text: str) -> NoReturn:
+    raise InvalidRequest(f"Invalid body: {text} is not a JSON number")

@@ -1,0 +1,46 @@
+"""JSON of tables: create, register, load, metrics reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import orjson
+from pydantic import Field
+
+from app.api.bodies.json_body import Body
+from app.engine.model.document import Bool
+from app.engine.model.ids import Location
+from app.engine.model.partition_spec import UnboundPartitionSpec
+from app.engine.model.schema import Schema
+from app.engine.model.sort_order import SortOrder
+
+
+class CreateTableBody(Body):
+    name: str
+    schema_: Annotated[Schema, Field(alias="schema")]
+    location: Location | None = None
+    partition_spec: UnboundPartitionSpec | None = None
+    write_order: SortOrder | None = None
+    stage_create: Bool | None = None
+    properties: dict[str, str] | None = None
+
+
+class RegisterTableBody(Body):
+    name: str
+    metadata_location: Location
+    overwrite: Bool | None = None
+
+
+class MetricsBody(Body):
+    report_type: str
+
+
+def loaded_json(location: str | None, metadata: bytes, config: Mapping[str, str]) -> bytes:
+    """Return a table or view around its metadata, which is JSON already and is not parsed again."""
+    parts = [b'{"metadata-location":', orjson.dumps(location), b',"metadata":'] if location else [b'{"metadata":']
+    parts.append(metadata)
+    if config:
+        parts += [b',"config":', orjson.dumps(dict(config))]
+    parts.append(b"}")
+    return b"".join(parts)

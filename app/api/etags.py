@@ -1,0 +1,50 @@
+"""ETags of load answers, and whether a client's If-None-Match names one."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from hashlib import blake2b
+
+_TAG = re.compile(r'(?:W/)?"([^"]*)"|([^\s,"]+)')
+
+
+class ExactCase(bytes):
+    """A header name that is written as it stands.
+
+    The Java client looks headers up case-sensitively and wants `ETag`; the HTTP server lower-cases every name with
+    `lower()`, which would turn the client's caching off without a word.
+    """
+
+    def lower(self) -> bytes:
+        return self
+
+
+ETAG = ExactCase(b"ETag")
+
+
+@lru_cache(maxsize=16384)
+def etag(location: str, snapshots: str, config_digest: str) -> bytes:
+    """Return the tag of what a client receives: metadata at a location, some of its snapshots, and its config.
+
+    It is weak, as the same answer travels plain or compressed.
+    """
+    digest = blake2b("\0".join((location, snapshots, config_digest)).encode(), digest_size=12)
+    return f'W/"{digest.hexdigest()}"'.encode("ascii")
+
+
+def is_unchanged(if_none_match: bytes | None, current: bytes) -> bool:
+    """Tell whether a client already has the answer with this tag; tags compare weakly, `*` is any."""
+    if if_none_match is None:
+        return False
+    if if_none_match == current:
+        return True
+    text = if_none_match.decode("latin-1").strip()
+    if text == "*":
+        return True
+    wanted = _opaque(current.decode("ascii"))
+    return any((quoted or bare) == wanted for quoted, bare in _TAG.findall(text))
+
+
+def _opaque(tag: str) -> str:
+    return tag.removeprefix("W/").strip('"')

@@ -1,0 +1,282 @@
+"""The one layer around every request: id, path, size limit, timing, log line, counters, gzip, and the last handler."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import re
+import traceback
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from time import perf_counter
+
+from prometheus_client import Counter, Histogram
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from app.api.error_responses import (
+    RETRY_AFTER_SECONDS,
+    error_body,
+    is_retry_safe,
+    message_for_client,
+    status_and_type,
+)
+from app.api.names_in_paths import split_prefix
+from app.errors import InvalidRequest, RequestTooLarge
+from app.telemetry import REQUEST_SECONDS, REQUESTS, log_lines, new_request_id, request_id
+
+PREFIX = "icetower.prefix"
+"""Key in an ASGI scope: the warehouse that the path's prefix names, or None."""
+HEADERS = "icetower.headers"
+"""Key in an ASGI scope: the request headers as a dictionary of lower-case names."""
+REQUEST_ID = "icetower.request_id"
+"""Key in an ASGI scope: the id of the request."""
+
+MIN_GZIP_BYTES = 1_024
+GZIP_LEVEL = 5
+SLOW_GZIP_BYTES = 256 * 1024
+"""Bodies from this size on are compressed outside the event loop."""
+
+_SANE_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+_BODILESS = frozenset({"GET", "HEAD", "OPTIONS"})
+_CLIENT_GONE = 499
+_JSON = (b"content-type", b"application/json")
+
+
+class FrontDoor:
+    """Wraps the application; nothing that a request does gets past it unlogged or unanswered."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        max_body_bytes: int,
+        log_requests: bool,
+        route_labels: Mapping[object, str],
+    ) -> None:
+        self.app = app
+        self.max_body_bytes = max_body_bytes
+        self.log_requests = log_requests
+        self.route_labels = route_labels
+        self._meters: dict[tuple[object, str, int], tuple[Counter, Histogram, str]] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        started = perf_counter()
+        headers: dict[bytes, bytes] = dict(scope["headers"])
+        given = headers.get(b"x-request-id")
+        if given is not None and _SANE_ID.fullmatch(given):
+            id_bytes, visit_id = given, given.decode("ascii")
+        else:
+            visit_id = new_request_id()
+            id_bytes = visit_id.encode("ascii")
+        request_id.set(visit_id)
+        scope[HEADERS] = headers
+        scope[REQUEST_ID] = visit_id
+        answer = _Answer(send, id_bytes, accepts_gzip(headers.get(b"accept-encoding", b"")))
+        failure: Exception | None = None
+        try:
+            path, scope[PREFIX] = split_prefix(scope["raw_path"])
+            scope["path"] = path
+            if scope["method"] not in _BODILESS:
+                receive = self._limited(headers, receive)
+            await self.app(scope, receive, answer.send)
+        except ClientDisconnect:
+            answer.status = _CLIENT_GONE
+        except Exception as error:  # the outermost handler: every failure is answered here
+            failure = error
+            self._report(error, visit_id)
+            if answer.has_started:
+                # Half an answer is out: only breaking the connection tells the client.
+                raise
+            await send_error(scope, answer.send, error)
+        finally:
+            self._close(scope, answer, perf_counter() - started, failure)
+
+    def _limited(self, headers: Mapping[bytes, bytes], receive: Receive) -> Receive:
+        """Return `receive`, or one that counts if the body's length was not announced."""
+        limit = self.max_body_bytes
+        announced = headers.get(b"content-length")
+        if announced is not None:
+            if not announced.isdigit():
+                raise InvalidRequest("Invalid Content-Length")
+            if len(announced) > 18 or int(announced) > limit:
+                raise RequestTooLarge(limit)
+            return receive
+        received = 0
+
+        async def counted() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > limit:
+                raise RequestTooLarge(limit)
+            return message
+
+        return counted
+
+    def _report(self, error: Exception, visit_id: str) -> None:
+        """Log what stays behind a 5xx; a refusal says everything in its answer."""
+        status, kind = status_and_type(error)
+        if status < 500:
+            return
+        log_lines.write(
+            {
+                "at": datetime.now(UTC),
+                "level": "error" if status == 500 else "warning",
+                "event": "failure",
+                "request_id": visit_id,
+                "type": kind,
+                "error": type(error).__name__,
+                "message": str(error),
+                "traceback": "".join(traceback.format_exception(error)),
+            }
+        )
+        log_lines.flush()
+
+    def _close(self, scope: Scope, answer: _Answer, seconds: float, failure: Exception | None) -> None:
+        """Count and log an answered request."""
+        status = answer.status
+        method = scope["method"]
+        key = (scope.get("endpoint"), method, status)
+        meters = self._meters.get(key)
+        if meters is None:
+            label = self.route_labels.get(key[0], "none")
+            method_label = method if method in _METHODS else "other"
+            meters = self._meters[key] = (
+                REQUESTS.labels(method_label, label, str(status)),
+                REQUEST_SECONDS.labels(method_label, label),
+                label,
+            )
+        counter, histogram, label = meters
+        counter.inc()
+        histogram.observe(seconds)
+        if not self.log_requests and status < 500:
+            return
+        # The query and the headers stay out of the log: they may hold secrets.
+        line: dict[str, object] = {
+            "at": datetime.now(UTC),
+            "level": "info" if status < 500 else "warning",
+            "event": "request",
+            "request_id": scope[REQUEST_ID],
+            "method": method,
+            "path": scope["raw_path"][:2_000].decode("latin-1"),
+            "route": label,
+            "status": status,
+            "ms": round(seconds * 1000, 3),
+            "bytes": answer.sent_bytes,
+        }
+        client = scope.get("client")
+        if client:
+            line["client"] = client[0]
+        if failure is not None and status < 500:
+            line["error"] = str(failure)[:500]
+        log_lines.write(line)
+
+
+class _Answer:
+    """What goes out for one request: headers completed, the body compressed if it is worth it."""
+
+    __slots__ = ("_accepts_gzip", "_held", "_id", "_send", "has_started", "sent_bytes", "status")
+
+    def __init__(self, send: Send, id_bytes: bytes, gzip_accepted: bool) -> None:
+        self._send = send
+        self._id = id_bytes
+        self._accepts_gzip = gzip_accepted
+        self._held: Message | None = None
+        self.has_started = False
+        self.sent_bytes = 0
+        self.status = 500
+
+    async def send(self, message: Message) -> None:
+        """Pass one ASGI message on."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = [*message["headers"], (b"x-request-id", self._id)]
+            start: Message = {"type": "http.response.start", "status": self.status, "headers": headers}
+            if self._accepts_gzip and _is_compressible(headers):
+                self._held = start
+                return
+            self.has_started = True
+            await self._send(start)
+            return
+        held = self._held
+        if held is not None:
+            self._held = None
+            message = await _compressed(held, message)
+            self.has_started = True
+            await self._send(held)
+        self.sent_bytes += len(message.get("body", b""))
+        await self._send(message)
+
+
+async def send_error(
+    scope: Scope, send: Send, error: Exception, extra_headers: list[tuple[bytes, bytes]] | None = None
+) -> None:
+    """Answer a request with an error in the protocol's shape; a HEAD request gets the status alone."""
+    status, kind = status_and_type(error)
+    body = error_body(status, kind, message_for_client(error, scope[REQUEST_ID]))
+    headers = [_JSON, *(extra_headers or [])]
+    if is_retry_safe(error):
+        headers.append((b"retry-after", str(RETRY_AFTER_SECONDS).encode("ascii")))
+    if status == 413:
+        # The rest of the body will not be read.
+        headers.append((b"connection", b"close"))
+    if scope["method"] == "HEAD":
+        body = b""
+    else:
+        headers.append((b"content-length", str(len(body)).encode("ascii")))
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+@lru_cache(maxsize=256)
+def accepts_gzip(accept_encoding: bytes) -> bool:
+    """Tell whether an Accept-Encoding header allows gzip; without one, nothing is compressed."""
+    allowed = False
+    for part in accept_encoding.decode("latin-1").lower().split(","):
+        coding, _, weight = part.partition(";")
+        refused = re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", weight) is not None
+        if coding.strip() in ("gzip", "x-gzip"):
+            return not refused
+        if coding.strip() == "*":
+            allowed = not refused
+    return allowed
+
+
+def compress(body: bytes) -> bytes:
+    """Return the body in gzip; equal bodies give equal bytes."""
+    return gzip.compress(body, GZIP_LEVEL, mtime=0)
+
+
+def _is_compressible(headers: list[tuple[bytes, bytes]]) -> bool:
+    length = 0
+    for name, value in headers:
+        if name == b"content-encoding":
+            return False
+        if name == b"content-length":
+            length = int(value)
+    return length >= MIN_GZIP_BYTES
+
+
+async def _compressed(start: Message, message: Message) -> Message:
+    """Compress a whole body and say so in its start; a body in pieces goes out as it is."""
+    if message.get("more_body", False):
+        return message
+    body: bytes = message["body"]
+    packed = await _off_the_loop(compress, body) if len(body) >= SLOW_GZIP_BYTES else compress(body)
+    headers: list[tuple[bytes, bytes]] = [pair for pair in start["headers"] if pair[0] != b"content-length"]
+    headers.append((b"content-encoding", b"gzip"))
+    headers.append((b"content-length", str(len(packed)).encode("ascii")))
+    headers.append((b"vary", b"accept-encoding"))
+    start["headers"] = headers
+    return {"type": "http.response.body", "body": packed}
+
+
+async def _off_the_loop(function: Callable[[bytes], bytes], body: bytes) -> bytes:
+    return await asyncio.get_running_loop().run_in_executor(None, function, body)

@@ -1,0 +1,143 @@
+"""Names in paths: the warehouse prefix, namespaces and table names, out of the raw bytes of a URL."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from urllib.parse import parse_qsl, quote, unquote_to_bytes
+
+from app.engine.model.identifiers import (
+    LEVEL_SEPARATOR,
+    Namespace,
+    TableIdentifier,
+    check_identifier,
+    check_name,
+    check_namespace,
+)
+from app.errors import InvalidName, InvalidRequest
+
+RESOURCES = frozenset({"namespaces", "tables", "views", "transactions"})
+"""First pieces of the paths that take a warehouse prefix."""
+RESERVED_WAREHOUSE_NAMES = RESOURCES | {"config", "oauth"}
+"""Names that would make a prefix look like a resource."""
+
+_VERSION = "/v1/"
+_BROKEN_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
+
+
+def split_prefix(raw_path: bytes) -> tuple[str, str | None]:
+    """Return the path to route, still percent-encoded, and the warehouse that its prefix names.
+
+    A prefix is one opaque piece between `/v1/` and a resource: `/v1/sales/namespaces` is `/v1/namespaces` in the
+    warehouse `sales`.
+
+    Raises:
+        InvalidRequest: the path has bytes outside ASCII, or its prefix cannot be decoded.
+    """
+    try:
+        path = raw_path.decode("ascii")
+    except UnicodeDecodeError as error:
+        raise InvalidRequest("Invalid path: characters outside ASCII must be percent-encoded") from error
+    if not path.startswith(_VERSION):
+        return path, None
+    first, slash, rest = path[len(_VERSION) :].partition("/")
+    if not slash or not first or first in RESERVED_WAREHOUSE_NAMES:
+        return path, None
+    if rest.partition("/")[0] not in RESOURCES:
+        return path, None
+    return _VERSION + rest, _decode_prefix(first)
+
+
+def encode_prefix(warehouse_name: str) -> str:
+    """Return the warehouse's name as the one path piece that clients put after `/v1/`."""
+    return quote(warehouse_name, safe="")
+
+
+def decode_piece(piece: str) -> str:
+    """Return the text of one percent-encoded path piece; both `+` and `%20` are a space.
+
+    Raises:
+        InvalidRequest: a percent sign without two hexadecimal digits, or bytes that are not UTF-8.
+    """
+    if "%" not in piece and "+" not in piece:
+        return piece
+    if _BROKEN_PERCENT.search(piece):
+        raise InvalidRequest(f"Invalid path piece {piece[:200]!r}: '%' must be followed by two hexadecimal digits")
+    try:
+        return unquote_to_bytes(piece.replace("+", " ")).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"Invalid path piece {piece[:200]!r}: it is not percent-encoded UTF-8") from error
+
+
+@lru_cache(maxsize=4096)
+def namespace_in_path(piece: str) -> Namespace:
+    """Return the namespace that a path piece names; its levels are separated by 0x1F.
+
+    Raises:
+        InvalidRequest: the piece cannot be decoded.
+        InvalidName: a level cannot be a name.
+    """
+    return check_namespace(Namespace(tuple(decode_piece(piece).split(LEVEL_SEPARATOR))))
+
+
+@lru_cache(maxsize=16384)
+def identifier_in_path(namespace_piece: str, name_piece: str) -> TableIdentifier:
+    """Return the table or view that two path pieces name.
+
+    Raises:
+        InvalidRequest: a piece cannot be decoded.
+        InvalidName: a name cannot be used.
+    """
+    return check_identifier(TableIdentifier(namespace_in_path(namespace_piece), decode_piece(name_piece)))
+
+
+def namespaces_in_parent(value: str) -> list[Namespace]:
+    """Return what the `parent` of a listing may mean, likeliest first; empty for the top level.
+
+    Some clients encode the levels before they encode the query, so a value that still holds percent signs has a
+    second reading.
+
+    Raises:
+        InvalidName: a level of the first reading cannot be a name.
+    """
+    if not value:
+        return []
+    readings = [check_namespace(Namespace(tuple(value.split(LEVEL_SEPARATOR))))]
+    if "%" in value:
+        try:
+            readings.append(namespace_in_path(value))
+        except (InvalidRequest, InvalidName):
+            return readings
+    return readings
+
+
+def warehouse_in_path(piece: str) -> str:
+    """Return the warehouse name that a path piece names.
+
+    Raises:
+        InvalidRequest: the piece cannot be decoded.
+        InvalidName: no warehouse can have this name.
+    """
+    return check_name(decode_piece(piece), "warehouse name")
+
+
+def parameters_in_query(query_string: bytes) -> dict[str, str]:
+    """Return the query parameters, the first of each name.
+
+    Raises:
+        InvalidRequest: the query is not percent-encoded UTF-8.
+    """
+    if not query_string:
+        return {}
+    try:
+        pairs = parse_qsl(query_string.decode("ascii"), keep_blank_values=True, errors="strict")
+    except (UnicodeDecodeError, ValueError) as error:
+        raise InvalidRequest("Invalid query: it is not percent-encoded UTF-8") from error
+    parameters: dict[str, str] = {}
+    for name, value in pairs:
+        parameters.setdefault(name, value)
+    return parameters
+
+
+def _decode_prefix(piece: str) -> str:
+    return check_name(decode_piece(piece), "prefix")

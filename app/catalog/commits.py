@@ -1,0 +1,353 @@
+"""Commits: the one door through which a pointer is made or moved."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, assert_never
+
+from app import telemetry
+from app.catalog.context import Call, Catalog
+from app.catalog.locations import check_locations, is_allowed
+from app.catalog.staged_files import StagedFile, discard, stage
+from app.database.pointers import Advance, Creation, NameTaken, Pointer, PointerKind, PutOutcome
+from app.database.warehouses import Warehouse
+from app.engine.change.apply import apply_to_new, apply_updates
+from app.engine.change.requirements import Requirement, check_requirements, is_create
+from app.engine.change.updates import AddSnapshot, Update
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import Location
+from app.engine.model.properties import DELETE_AFTER_COMMIT, bool_property
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.model.view_metadata import ViewMetadata
+from app.errors import (
+    CommitFailed,
+    CommitStateUnknown,
+    CorruptMetadata,
+    IcetowerError,
+    InvalidMetadata,
+    NoSuchTable,
+    PointerMoved,
+    RequirementFailed,
+    ViewExists,
+)
+
+log = logging.getLogger(__name__)
+
+FIRST_PAUSE_S = 0.005
+LONGEST_PAUSE_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTable:
+    """A table or view as it stands: its metadata, and where the file is (None for a staged create)."""
+
+    identifier: TableIdentifier
+    location: Location | None
+    metadata: Any
+    json: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TableChange:
+    """What one client wants of one table."""
+
+    identifier: TableIdentifier
+    requirements: Sequence[Requirement]
+    updates: Sequence[Update]
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedPut:
+    """New metadata for one name, made from what was seen; `metadata` None when nothing is to be changed."""
+
+    identifier: TableIdentifier
+    kind: PointerKind
+    seen: Pointer | None
+    base: TableMetadata | ViewMetadata | None
+    metadata: TableMetadata | ViewMetadata | None
+
+
+def commit_table(
+    catalog: Catalog,
+    call: Call,
+    warehouse: Warehouse,
+    identifier: TableIdentifier,
+    requirements: Sequence[Requirement],
+    updates: Sequence[Update],
+) -> LoadedTable:
+    """Advance a table by one commit, or create it if the only requirement is `assert-create`.
+
+    Raises:
+        NoSuchTable: no table has this name.
+        NoSuchNamespace: the table is to be created in a namespace that is not there.
+        RequirementFailed: the table is not what the client built on.
+        ViewExists: the table is to be created under a view's name.
+        InvalidUpdate: an update cannot be applied.
+        InvalidLocation: an update moves the table out of its warehouse.
+        StaleUpdate: a snapshot was numbered before another commit landed.
+        DanglingRef: a ref would lose its snapshot.
+        PointerMoved: other commits won every attempt.
+        CommitStateUnknown: the database did not answer; the new file stays.
+        CorruptMetadata: the current metadata file cannot be read.
+    """
+    change = TableChange(identifier, requirements, updates)
+    return put(catalog, call, warehouse, lambda: [_plan_table(catalog, warehouse, identifier, [change])])[0]
+
+
+def commit_transaction(
+    catalog: Catalog, call: Call, warehouse: Warehouse, changes: Sequence[TableChange]
+) -> list[LoadedTable]:
+    """Advance several tables in one database transaction: all of them or none.
+
+    Changes of one table are applied in order, each with its requirements checked against what the earlier
+    ones left.
+
+    Raises:
+        NoSuchTable: no table has one of the names; nothing was changed.
+        RequirementFailed: a table is not what the client built on; nothing was changed.
+        InvalidUpdate: an update cannot be applied; nothing was changed.
+        CommitStateUnknown: the database did not answer; the new files stay.
+    """
+    by_table: dict[TableIdentifier, list[TableChange]] = {}
+    for change in changes:
+        by_table.setdefault(change.identifier, []).append(change)
+
+    def plan() -> list[PlannedPut]:
+        return [_plan_table(catalog, warehouse, name, wanted) for name, wanted in by_table.items()]
+
+    return put(catalog, call, warehouse, plan)
+
+
+def put(
+    catalog: Catalog,
+    call: Call,
+    warehouse: Warehouse,
+    plan: Callable[[], list[PlannedPut]],
+) -> list[LoadedTable]:
+    """Carry out what `plan` wants of the pointers it sees, planning anew each time another commit wins.
+
+    No database connection is held while files are read or written.
+
+    Raises:
+        NoSuchNamespace: a name to be created lacks its namespace.
+        PointerMoved: other commits won every attempt.
+        CommitStateUnknown: the database did not answer; the new files stay.
+    """
+    attempts = max(1, catalog.rules.commit_attempts)
+    planned: list[PlannedPut] = []
+    for attempt in range(attempts):
+        if attempt:
+            telemetry.COMMIT_RETRIES.inc()
+            catalog.pause(random.uniform(0.2, 1.0) * min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**attempt))  # noqa: S311 - back-off, not a secret
+        try:
+            planned = plan()
+        except CommitFailed:
+            telemetry.COMMITS.labels(kind="table", outcome="conflict").inc()
+            raise
+        wanted = [item for item in planned if item.metadata is not None]
+        if not wanted:
+            return _nothing_to_do(catalog, call, planned)
+        staged = _stage_all(catalog, warehouse, wanted)
+        match _check_and_put(catalog, call, warehouse, wanted, staged):
+            case PutOutcome.ADVANCED:
+                return _landed(catalog, warehouse, planned, dict(zip(map(id, wanted), staged, strict=True)))
+            case PutOutcome.MOVED:
+                for file in staged:
+                    discard(catalog, warehouse, file)
+            case PutOutcome.UNKNOWN:
+                _confirm(catalog, warehouse, wanted, staged)
+                return _landed(catalog, warehouse, planned, dict(zip(map(id, wanted), staged, strict=True)))
+            case outcome:
+                assert_never(outcome)
+    telemetry.COMMITS.labels(kind="table", outcome="conflict").inc()
+    raise PointerMoved(planned[0].identifier, attempts)
+
+
+def _stage_all(catalog: Catalog, warehouse: Warehouse, wanted: list[PlannedPut]) -> list[StagedFile]:
+    staged: list[StagedFile] = []
+    try:
+        for item in wanted:
+            assert item.metadata is not None
+            previous = item.seen.metadata_location if item.seen else None
+            staged.append(stage(catalog, warehouse, item.metadata, previous))
+    except IcetowerError:
+        for file in staged:
+            discard(catalog, warehouse, file)
+        raise
+    return staged
+
+
+def _change_of(warehouse: Warehouse, item: PlannedPut, file: StagedFile) -> Advance | Creation:
+    if item.seen is not None:
+        return Advance(item.seen, file.location, file.metadata.uuid)
+    return Creation(warehouse.id, item.kind, item.identifier, file.metadata.uuid, file.location)
+
+
+def _check_and_put(
+    catalog: Catalog, call: Call, warehouse: Warehouse, wanted: list[PlannedPut], staged: list[StagedFile]
+) -> PutOutcome:
+    changes = [_change_of(warehouse, item, file) for item, file in zip(wanted, staged, strict=True)]
+    claim = replace(call.claim, result=staged[0].location) if call.claim else None
+    catalog.step("before_put")
+    try:
+        outcome = catalog.pointers.check_and_put(changes, call.author(catalog.now_ms()), claim)
+    except NameTaken:
+        return PutOutcome.MOVED
+    except IcetowerError:
+        # Raised only when the transaction certainly did not happen.
+        for file in staged:
+            discard(catalog, warehouse, file)
+        raise
+    catalog.step("after_put")
+    return outcome
+
+
+def _confirm(
+    catalog: Catalog, warehouse: Warehouse, wanted: list[PlannedPut], staged: list[StagedFile]
+) -> None:
+    """Find out whether a commit landed whose reply was lost; return if it did.
+
+    All pointers were put in one transaction, so the first one tells for all.
+
+    Raises:
+        CommitStateUnknown: it did not, or it cannot be told; nothing is deleted.
+    """
+    first = wanted[0]
+    try:
+        if catalog.pointers.has_landed(_change_of(warehouse, first, staged[0])):
+            return
+    except IcetowerError as error:
+        log.warning("could not confirm a commit of %s: %s", first.identifier, error)
+    telemetry.COMMITS.labels(kind=first.kind.value, outcome="unknown").inc()
+    raise CommitStateUnknown(
+        f"Cannot tell whether the commit to {first.identifier} landed: the database did not answer. "
+        "Nothing was deleted; reload it and see"
+    )
+
+
+def _nothing_to_do(catalog: Catalog, call: Call, planned: list[PlannedPut]) -> list[LoadedTable]:
+    if call.claim is not None:
+        seen = planned[0].seen
+        catalog.idempotency_keys.record(call.claim, 200, seen.metadata_location if seen else "")
+    return [_as_it_was(item) for item in planned]
+
+
+def _as_it_was(item: PlannedPut) -> LoadedTable:
+    assert item.base is not None
+    assert item.seen is not None
+    return LoadedTable(item.identifier, item.seen.metadata_location, item.base, item.base.to_json())
+
+
+def _landed(
+    catalog: Catalog, warehouse: Warehouse, planned: list[PlannedPut], staged: dict[int, StagedFile]
+) -> list[LoadedTable]:
+    """Answer for pointers that have moved: from here on nothing may fail the request."""
+    answers: list[LoadedTable] = []
+    for item in planned:
+        file = staged.get(id(item))
+        if file is None:
+            answers.append(_as_it_was(item))
+            continue
+        catalog.metadata_files.keep(file.location, file.metadata, file.json)
+        telemetry.COMMITS.labels(kind=item.kind.value, outcome="landed").inc()
+        if isinstance(item.base, TableMetadata) and isinstance(file.metadata, TableMetadata):
+            _forget_old_files(catalog, warehouse, item.base, file.metadata)
+        answers.append(LoadedTable(item.identifier, file.location, file.metadata, file.json))
+    return answers
+
+
+def _forget_old_files(
+    catalog: Catalog, warehouse: Warehouse, base: TableMetadata, metadata: TableMetadata
+) -> None:
+    """Delete metadata files that the log has let go, if the table asks for it; failures are only logged."""
+    if not bool_property(metadata.properties, DELETE_AFTER_COMMIT, default=False):
+        return
+    kept = {entry.metadata_file for entry in metadata.metadata_log}
+    doomed = [entry.metadata_file for entry in base.metadata_log if entry.metadata_file not in kept]
+    try:
+        # The same files registered under a second name are that table's history too, or its present.
+        if not doomed or catalog.pointers.others_with_uuid(metadata.uuid):
+            return
+        files = catalog.files_of(warehouse)
+        for location in doomed:
+            if is_allowed(catalog, warehouse, location):
+                files.delete(location)
+    except IcetowerError as error:
+        log.warning("could not delete old metadata files of %s: %s", metadata.location, error)
+
+
+def _plan_table(
+    catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, changes: Sequence[TableChange]
+) -> PlannedPut:
+    """Return the metadata that all changes of one table make of it now."""
+    now_ms = catalog.now_ms()
+    seen = catalog.pointers.find(warehouse.id, identifier)
+    base: TableMetadata | None = None
+    if seen is not None and seen.kind is PointerKind.TABLE:
+        base = read_base(catalog, warehouse, seen)
+    current = base
+    for change in changes:
+        if is_create(change.requirements):
+            if current is not None:
+                raise RequirementFailed("table already exists")
+            if seen is not None:
+                raise ViewExists(f"View with same name already exists: {identifier}")
+            current = apply_to_new(change.updates, now_ms).finish(None)
+            continue
+        if current is None:
+            raise NoSuchTable(identifier)
+        if _is_repeated(current, change):
+            continue
+        check_requirements(current, change.requirements)
+        draft = apply_updates(current, change.updates, now_ms)
+        if draft.has_changes:
+            # Only the file that readers have seen goes into the metadata log, however many changes there are.
+            current = draft.finish(seen.metadata_location if seen is not None and current is base else None)
+    if current is None or current is base:
+        return PlannedPut(identifier, PointerKind.TABLE, seen, base, None)
+    check_locations(
+        catalog,
+        warehouse,
+        current.location,
+        current.properties,
+        old_location=base.location if base else None,
+        old_properties=base.properties if base else None,
+    )
+    return PlannedPut(identifier, PointerKind.TABLE, seen if base is not None else None, base, current)
+
+
+def _is_repeated(current: TableMetadata, change: TableChange) -> bool:
+    """Tell whether this very change has landed already: a client or a proxy sent the request again.
+
+    A snapshot id together with its manifest list can only come from the same commit. Refusing it would make
+    the client delete files that the table uses.
+    """
+    added = [update.snapshot for update in change.updates if isinstance(update, AddSnapshot)]
+    if not added:
+        return False
+    for snapshot in added:
+        present = current.snapshots_by_id.get(snapshot.snapshot_id)
+        if (
+            present is None
+            or present.manifest_list is None
+            or present.manifest_list != snapshot.manifest_list
+        ):
+            return False
+    return True
+
+
+def read_base(catalog: Catalog, warehouse: Warehouse, pointer: Pointer) -> TableMetadata:
+    """Return the metadata a pointer names.
+
+    Raises:
+        MetadataFileMissing: the file is gone.
+        CorruptMetadata: the file is not table metadata.
+        FilesUnavailable: the store does not answer.
+    """
+    try:
+        return catalog.metadata_files.read_table(catalog.files_of(warehouse), pointer.metadata_location)
+    except InvalidMetadata as error:
+        raise CorruptMetadata(pointer.metadata_location, str(error)) from error

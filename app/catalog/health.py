@@ -1,0 +1,40 @@
+"""Whether the catalog can do its work: the database, its revision, and the warehouses' files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.catalog.context import Catalog
+from app.database.warehouses import Warehouse
+from app.engine.model.ids import Location
+from app.errors import IcetowerError
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was looked at, and why it is not well (None when it is)."""
+
+    what: str
+    problem: str | None
+
+
+def check_database(catalog: Catalog) -> Finding:
+    """Ask the database for something."""
+    try:
+        catalog.warehouses.list()
+    except IcetowerError as error:
+        return Finding("database", str(error))
+    return Finding("database", None)
+
+
+def check_warehouse(catalog: Catalog, warehouse: Warehouse) -> Finding:
+    """Write and delete a small file below a warehouse's root."""
+    what = f"warehouse {warehouse.name}"
+    location = Location(f"{warehouse.root_location}/.icetower-ready-{catalog.new_uuid()}")
+    try:
+        files = catalog.files_of(warehouse)
+        files.write_new(location, b"written to see whether the warehouse is writable\n")
+        files.delete(location)
+    except IcetowerError as error:
+        return Finding(what, str(error))
+    return Finding(what, None)

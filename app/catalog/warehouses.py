@@ -1,0 +1,134 @@
+"""Warehouses: where tables live, and what clients are told about them."""
+
+from __future__ import annotations
+
+import re
+import threading
+import time
+from collections.abc import Mapping
+
+from app.catalog.context import Catalog
+from app.database.warehouses import Warehouse
+from app.errors import InvalidLocation, InvalidName, NoSuchWarehouse
+from app.fileio.locations import flaw_of
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
+RESERVED_NAMES = frozenset({"config", "oauth", "namespaces", "tables", "views", "transactions"})
+"""Words that stand where a warehouse's prefix would stand in a path."""
+
+
+def check_warehouse_name(name: str) -> None:
+    """Check that a name can stand in a path as one piece.
+
+    Raises:
+        InvalidName: it cannot.
+    """
+    if not _NAME.fullmatch(name) or name.lower() in RESERVED_NAMES:
+        raise InvalidName(
+            f"Invalid warehouse name {name[:200]!r}: use letters, digits, '_', '.', '-' (at most 128, the first a "
+            f"letter or digit), and none of {', '.join(sorted(RESERVED_NAMES))}"
+        )
+
+
+def create_warehouse(
+    catalog: Catalog,
+    name: str,
+    root_location: str,
+    default_properties: Mapping[str, str],
+    override_properties: Mapping[str, str],
+    storage: Mapping[str, str],
+) -> Warehouse:
+    """Create a warehouse.
+
+    Raises:
+        InvalidName: the name cannot stand in a path.
+        InvalidLocation: the root is not a location that files can be written to.
+        InvalidSetting: a storage setting makes no sense.
+        WarehouseExists: the name is taken.
+    """
+    check_warehouse_name(name)
+    root = check_root(root_location)
+    return catalog.warehouses.create(
+        name,
+        root,
+        default_properties=default_properties,
+        override_properties=override_properties,
+        storage=storage,
+        created_ms=catalog.now_ms(),
+    )
+
+
+def check_root(root_location: str) -> str:
+    """Return the root location without slashes at its end.
+
+    Raises:
+        InvalidLocation: it is no location, or no store is known for its scheme.
+        InvalidSetting: a storage setting makes no sense.
+    """
+    flaw = flaw_of(root_location)
+    if flaw is not None:
+        raise InvalidLocation(f"Invalid root location {root_location[:500]!r}: {flaw}")
+    root = root_location
+    while root.endswith("/") and not root.endswith("//"):
+        root = root[:-1]
+    return root
+
+
+def list_warehouses(catalog: Catalog) -> list[Warehouse]:
+    """Return every warehouse, by name."""
+    return list(catalog.warehouses.list())
+
+
+def find_warehouse(catalog: Catalog, name: str) -> Warehouse:
+    """Return the warehouse of this name; a root location, as clients of other catalogs give it, works too.
+
+    Raises:
+        NoSuchWarehouse: there is none.
+    """
+    found = catalog.warehouses.find(name)
+    if found is not None:
+        return found
+    wanted = name.rstrip("/")
+    for warehouse in catalog.warehouses.list():
+        if warehouse.root_location == wanted:
+            return warehouse
+    raise NoSuchWarehouse(name)
+
+
+class WarehouseMemo:
+    """Warehouses by name, asked for again after a second: they hardly change, and every request needs one.
+
+    A stale entry cannot harm: rows are found by the warehouse's id, which is never used again.
+    """
+
+    def __init__(self, catalog: Catalog, max_age_s: float = 1.0) -> None:
+        self._catalog = catalog
+        self._max_age_s = max_age_s
+        self._found: dict[str, tuple[float, Warehouse]] = {}
+        self._lock = threading.Lock()
+
+    def find_kept(self, name: str) -> Warehouse | None:
+        """Return the warehouse if it was asked for within the last second; touches no database."""
+        kept = self._found.get(name)
+        if kept is not None and time.monotonic() - kept[0] < self._max_age_s:
+            return kept[1]
+        return None
+
+    def find(self, name: str) -> Warehouse:
+        """Return the warehouse of this name.
+
+        Raises:
+            NoSuchWarehouse: there is none.
+        """
+        kept = self.find_kept(name)
+        if kept is not None:
+            return kept
+        found = find_warehouse(self._catalog, name)
+        with self._lock:
+            self._found[name] = (time.monotonic(), found)
+        return found
+
+    def forget(self) -> None:
+        """Ask again for every warehouse: one was changed by this process."""
+        with self._lock:
+            self._found.clear()

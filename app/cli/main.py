@@ -1,0 +1,72 @@
+"""The `icetower` command: all its parts, and how every failure becomes a line and an exit status."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
+
+import typer
+
+from app.cli import namespaces, server, tables, views, warehouses
+from app.cli.printing import print_line, tell_failure
+from app.client.failures import CallFailed, CatalogRefused, CatalogUnreachable
+from app.errors import IcetowerError, InvalidSetting
+
+REFUSED = 1
+WRONG_USAGE = 2
+
+commands = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["--help", "-h"]},
+    help="""Icetower, the control tower for Apache Iceberg tables: a REST catalog server and its command line.
+
+Start here: `icetower serve` runs a catalog on this machine that keeps everything in `./.icetower`.
+Then, in another terminal: `icetower namespace create demo` and `icetower namespace list`.""",
+    epilog="Exit status: 0 done, 1 refused or failed (standard error says why), 2 wrong usage or settings.",
+)
+server.add_to(commands)
+commands.add_typer(warehouses.commands, name="warehouse", rich_help_panel="Catalog")
+commands.add_typer(namespaces.commands, name="namespace", rich_help_panel="Catalog")
+commands.add_typer(tables.commands, name="table", rich_help_panel="Catalog")
+commands.add_typer(views.commands, name="view", rich_help_panel="Catalog")
+
+
+def run() -> None:
+    """Run the command line and leave with its exit status."""
+    try:
+        commands(prog_name="icetower")
+    except InvalidSetting as error:
+        tell_failure(str(error))
+        sys.exit(WRONG_USAGE)
+    except CatalogUnreachable as failure:
+        tell_failure(
+            f"{failure}. Is the server running (`icetower serve`)? Another address: --uri or ICETOWER_URI"
+        )
+        sys.exit(REFUSED)
+    except CatalogRefused as refused:
+        tell_failure(refused.message)
+        sys.exit(REFUSED)
+    except (CallFailed, IcetowerError) as failure:
+        tell_failure(str(failure))
+        sys.exit(REFUSED)
+
+
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        try:
+            print_line(f"icetower {version('icetower')}")
+        except PackageNotFoundError:
+            print_line("icetower, from a source tree that is not installed")
+        raise typer.Exit
+
+
+@commands.callback()
+def icetower(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Take the options of the command itself; its help stands above."""

@@ -1,0 +1,132 @@
+"""What `icetower serve` does: settings, database, socket, then uvicorn with one process or several."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from functools import partial
+from ipaddress import ip_address
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+
+import typer
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from app.cli.database_folder import make_database_folder
+from app.cli.printing import remark, tell_failure, warn
+from app.main import create_app
+from app.settings import Settings, load_settings, mask_url_password
+from app.telemetry import configure_logging
+
+LISTEN_BACKLOG = 2048
+METRICS_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
+
+
+def serve(flags: Mapping[str, object], config_file: Path | None) -> None:
+    """Run the server until it is told to stop, by SIGINT or SIGTERM."""
+    settings = load_settings(flags, config_file).settings
+    make_database_folder(settings.database_url.get_secret_value())
+    prepare_database(settings)
+    with closing(_listening_socket(settings.host, settings.port)) as listener:
+        port = listener.getsockname()[1]
+        _introduce(settings, port)
+        # Before uvicorn takes the signals over, and after it has handed them back, they simply end the process.
+        for stop_signal in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(stop_signal, _leave)
+        config = uvicorn.Config(
+            partial(application, settings),
+            factory=True,
+            host=settings.host,
+            port=port,
+            workers=settings.workers,
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            timeout_graceful_shutdown=settings.shutdown_grace_seconds,
+        )
+        server = uvicorn.Server(config)
+        if settings.workers == 1:
+            server.run(sockets=[listener])
+        else:
+            with _metrics_folder():
+                Multiprocess(config, target=server.run, sockets=[listener]).run()
+    if not server.started and settings.workers == 1:
+        raise typer.Exit(1)
+
+
+def application(settings: Settings) -> object:
+    """Build the application in the process that will serve it."""
+    configure_logging(settings.log_level)
+    return create_app(settings)
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> None:
+    sys.exit(0)
+
+
+def _listening_socket(host: str, port: int) -> socket.socket:
+    """Open the port before anything is started, so that a port in use is told in one line."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        listener = socket.socket(family, kind, protocol)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+            listener.listen(LISTEN_BACKLOG)
+        except OSError:
+            listener.close()
+            raise
+    except OSError as error:
+        tell_failure(_why_not_listening(host, port, error))
+        raise typer.Exit(1) from error
+    listener.set_inheritable(True)
+    return listener
+
+
+def _why_not_listening(host: str, port: int, error: OSError) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"Port {port} of {host} is in use by another process. Choose another one: icetower serve --port <port>"
+    if error.errno == errno.EACCES:
+        return f"Port {port} may only be used by an administrator. Choose one above 1023: --port <port>"
+    return f"Cannot listen on {host} port {port}: {error.strerror or error}"
+
+
+def _introduce(settings: Settings, port: int) -> None:
+    """Say on standard error where everything is; standard output has the log lines."""
+    shown = f"[{settings.host}]" if ":" in settings.host else settings.host
+    processes = "1 process" if settings.workers == 1 else f"{settings.workers} processes"
+    remark(f"Icetower listens on http://{shown}:{port} with {processes}; Ctrl+C stops it.")
+    remark(f"  database   {mask_url_password(settings.database_url.get_secret_value())}")
+    remark(f"  warehouse  {settings.default_warehouse} at {settings.default_warehouse_location}")
+    if not _is_loopback(settings.host):
+        warn(
+            f"Icetower listens on {settings.host} and there is no authentication: everyone who reaches port {port} "
+            "can read, change and drop every table. Put it behind a proxy that authenticates, or listen on 127.0.0.1."
+        )
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@contextmanager
+def _metrics_folder() -> Iterator[None]:
+    """Give the processes a folder in which they add up their metrics, unless the user chose one."""
+    if METRICS_FOLDER_VARIABLE in os.environ:
+        yield
+        return
+    with TemporaryDirectory(prefix="icetower-metrics-") as folder:
+        os.environ[METRICS_FOLDER_VARIABLE] = folder
+        yield

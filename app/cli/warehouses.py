@@ -1,0 +1,159 @@
+"""`icetower warehouse`: list, create, show, update and drop warehouses."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from app.cli.connecting import management
+from app.cli.names import properties_from
+from app.cli.options import AsJson, Uri
+from app.cli.printing import print_facts, print_json, print_line, print_table
+from app.client.warehouses import WarehouseAnswer
+
+commands = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    help="""List, create, show, update and drop warehouses.
+
+A warehouse is a root location with its own namespaces and tables. Clients choose one by its name
+(`warehouse=<name>` in Spark, PyIceberg, DuckDB); without a name they get the server's default one.""",
+)
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The warehouse's name.")]
+Defaults = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--default", metavar="KEY=VALUE", help="What clients receive unless they set it themselves."
+    ),
+]
+Overrides = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--override", metavar="KEY=VALUE", help="What clients receive whatever they set themselves."
+    ),
+]
+Storage = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--storage",
+        metavar="KEY=VALUE",
+        help="How the server reaches the files; a value env:NAME is read from the server's environment.",
+    ),
+]
+
+
+@commands.command("list")
+def list_warehouses(uri: Uri = None, as_json: AsJson = False) -> None:
+    """List all warehouses.
+
+    For example:
+
+    - `icetower warehouse list`
+    """
+    with management(uri) as warehouses:
+        found = warehouses.list()
+    if as_json:
+        print_json([warehouse.model_dump(by_alias=True) for warehouse in found])
+    else:
+        print_table(["warehouse", "location"], [[found.name, found.root_location] for found in found])
+
+
+@commands.command("create")
+def create_warehouse(
+    name: Name,
+    location: Annotated[
+        str, typer.Argument(help="Its root: s3://bucket/path, gs://…, abfss://…, file:///path.")
+    ],
+    defaults: Defaults = None,
+    overrides: Overrides = None,
+    storage: Storage = None,
+    uri: Uri = None,
+) -> None:
+    """Create a warehouse.
+
+    For example:
+
+    - `icetower warehouse create lake s3://lake/warehouse --default s3.endpoint=http://store:9000
+      --storage s3.endpoint=http://store:9000 --storage s3.access-key-id=env:STORE_KEY
+      --storage s3.secret-access-key=env:STORE_SECRET`
+    """
+    with management(uri) as warehouses:
+        made = warehouses.create(
+            name,
+            location,
+            default_properties=properties_from(defaults),
+            override_properties=properties_from(overrides),
+            storage=properties_from(storage),
+        )
+    print_line(f"Created warehouse {made.name} at {made.root_location}.")
+
+
+@commands.command("show")
+def show_warehouse(name: Name, uri: Uri = None, as_json: AsJson = False) -> None:
+    """Show a warehouse; secrets are masked.
+
+    For example:
+
+    - `icetower warehouse show lake`
+    """
+    with management(uri) as warehouses:
+        found = warehouses.load(name)
+    if as_json:
+        print_json(found.model_dump(by_alias=True))
+    else:
+        print_facts(_facts(found))
+
+
+@commands.command("update")
+def update_warehouse(
+    name: Name,
+    defaults: Defaults = None,
+    overrides: Overrides = None,
+    storage: Storage = None,
+    uri: Uri = None,
+) -> None:
+    """Replace properties of a warehouse: each kind that is given replaces all of that kind.
+
+    For example:
+
+    - `icetower warehouse update lake --default s3.endpoint=https://store.example`
+    """
+    if defaults is None and overrides is None and storage is None:
+        raise typer.BadParameter("nothing to change: give --default, --override or --storage")
+    with management(uri) as warehouses:
+        updated = warehouses.update(
+            name,
+            default_properties=properties_from(defaults) if defaults is not None else None,
+            override_properties=properties_from(overrides) if overrides is not None else None,
+            storage=properties_from(storage) if storage is not None else None,
+        )
+    print_facts(_facts(updated))
+
+
+@commands.command("drop")
+def drop_warehouse(name: Name, uri: Uri = None) -> None:
+    """Drop an empty warehouse.
+
+    For example:
+
+    - `icetower warehouse drop lake`
+    """
+    with management(uri) as warehouses:
+        warehouses.drop(name)
+    print_line(f"Dropped warehouse {name}.")
+
+
+def _facts(warehouse: WarehouseAnswer) -> list[tuple[str, object]]:
+    return [
+        ("warehouse", warehouse.name),
+        ("location", warehouse.root_location),
+        ("defaults", _lines(warehouse.default_properties)),
+        ("overrides", _lines(warehouse.override_properties)),
+        ("storage", _lines(warehouse.storage)),
+    ]
+
+
+def _lines(properties: dict[str, str]) -> list[str]:
+    return [f"{key} = {value}" for key, value in sorted(properties.items())]

@@ -1,0 +1,1 @@
+"""The same REST API from outside."""

@@ -1,0 +1,58 @@
+"""A catalog seen from outside: connect to a server, then call it about its namespaces, tables and views."""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Self
+
+import httpx
+
+from app.client.answers import CatalogConfig
+from app.client.http_calls import HttpCalls, Retries
+from app.client.namespaces import NamespaceCalls
+from app.client.tables import TableCalls
+from app.client.views import ViewCalls
+
+
+class RemoteCatalog:
+    """One warehouse of a server. Building it asks the server for its configuration.
+
+    Attributes:
+        config: what the server said about itself.
+        properties: what is in force between its defaults, ours and its overrides.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        warehouse: str | None = None,
+        *,
+        retries: Retries | None = None,
+        timeout_seconds: float = 60.0,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self._calls = HttpCalls(uri, retries=retries, timeout_seconds=timeout_seconds, transport=transport)
+        asked = {"warehouse": warehouse} if warehouse is not None else {}
+        try:
+            self.config = self._calls.read(CatalogConfig, "GET", "v1/config", query=asked)
+        except BaseException:
+            self._calls.close()
+            raise
+        self.properties = self.config.merged(asked)
+        prefix = self.properties.get("prefix")
+        root = f"v1/{prefix}" if prefix else "v1"
+        self.namespaces = NamespaceCalls(self._calls, root)
+        self.tables = TableCalls(self._calls, root)
+        self.views = ViewCalls(self._calls, root)
+
+    def close(self) -> None:
+        """Close the connections to the server."""
+        self._calls.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

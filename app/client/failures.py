@@ -1,0 +1,58 @@
+"""What can go wrong with a call: refused, not understood, not reachable, or the answer lost.
+
+CallFailed
+├── CatalogRefused          the server answered, with an error
+├── AnswerNotUnderstood     something answered that is not an Iceberg REST catalog, or a broken one
+├── CatalogUnreachable      nothing was done: there was no connection
+└── AnswerLost              the request was sent and no whole answer came back
+"""
+
+from __future__ import annotations
+
+
+class CallFailed(Exception):
+    """Parent of every failure of a call; `str(failure)` is one sentence for the person who reads it."""
+
+
+class CatalogRefused(CallFailed):
+    """The server answered with an error.
+
+    Attributes:
+        status: the HTTP status.
+        type: the error's type in the protocol's words, `NoSuchTableException` for instance.
+        message: the server's own sentence.
+    """
+
+    def __init__(self, status: int, type: str, message: str) -> None:  # noqa: A002 - the protocol's word
+        self.status = status
+        self.type = type
+        self.message = message
+        super().__init__(status, type, message)
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.type}, HTTP status {self.status})"
+
+
+class AnswerNotUnderstood(CallFailed):
+    """The answer is not what an Iceberg REST catalog would say."""
+
+    def __init__(self, url: str, status: int, reason: str) -> None:
+        self.status = status
+        super().__init__(
+            f"The answer of {url} (HTTP status {status}) is not one of an Iceberg REST catalog: {reason}"
+        )
+
+
+class CatalogUnreachable(CallFailed):
+    """There was no connection to the server; nothing was done."""
+
+    def __init__(self, uri: str, reason: str) -> None:
+        super().__init__(f"Cannot reach a catalog at {uri}: {reason}")
+
+
+class AnswerLost(CallFailed):
+    """The request was sent, but no whole answer came back."""
+
+    def __init__(self, method: str, url: str, reason: str) -> None:
+        told = "" if method in {"GET", "HEAD"} else "; whether the change was made is not known"
+        super().__init__(f"No answer to {method} {url}: {reason}{told}")

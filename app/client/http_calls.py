@@ -1,0 +1,236 @@
+"""One HTTP call: sent, retried where that is safe, and its answer read.
+
+What is sent again follows the protocol's clients. GET, HEAD and DELETE are sent again when the server is not
+there for now (429, 502, 503, 504) or the connection broke. POST is sent again only on 429 or 503 with a
+`Retry-After`, which promise that nothing was applied. Every mutation carries one Idempotency-Key for all its
+sendings.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from importlib.metadata import PackageNotFoundError, version
+from ipaddress import ip_address
+from typing import TypeVar
+from uuid import UUID
+
+import httpx
+from pydantic import ValidationError
+
+from app.client.answers import Answer, IdentifierPage, JsonObject, NamespacePage
+from app.client.failures import (
+    AnswerLost,
+    AnswerNotUnderstood,
+    CallFailed,
+    CatalogRefused,
+    CatalogUnreachable,
+)
+
+A = TypeVar("A", bound=Answer)
+P = TypeVar("P", NamespacePage, IdentifierPage)
+PAGE_SIZE = 1000
+SAFE_TO_REPEAT = frozenset({"GET", "HEAD", "DELETE"})
+MUTATIONS = frozenset({"POST", "DELETE", "PUT", "PATCH"})
+BUSY = frozenset({429, 502, 503, 504})
+NOTHING_APPLIED = frozenset({429, 503})
+"""Statuses that, with a `Retry-After`, promise that the request changed nothing."""
+
+CONNECTION_BROKE = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often and after how long a call is sent again."""
+
+    most: int = 5
+    first_wait_seconds: float = 0.25
+    longest_wait_seconds: float = 30.0
+    sleep: Callable[[float], None] = field(default=time.sleep)
+    now: Callable[[], float] = field(default=time.time)
+
+
+def new_idempotency_key() -> str:
+    """Return a fresh UUID of version 7: time first, so that the server's index stays compact."""
+    milliseconds = time.time_ns() // 1_000_000
+    bits = (milliseconds & (1 << 48) - 1) << 80 | 7 << 76 | secrets.randbits(12) << 64
+    return str(UUID(int=bits | 0b10 << 62 | secrets.randbits(62)))
+
+
+class HttpCalls:
+    """Calls to one server, over kept connections."""
+
+    def __init__(
+        self,
+        uri: str,
+        *,
+        retries: Retries | None = None,
+        timeout_seconds: float = 60.0,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        self.uri = uri.rstrip("/")
+        self._retries = retries or Retries()
+        host = _host(self.uri)
+        self._http = httpx.Client(
+            headers={"Accept": "application/json", "User-Agent": f"icetower/{_own_version()}"},
+            timeout=httpx.Timeout(timeout_seconds, connect=min(timeout_seconds, 10.0)),
+            transport=transport,
+            # A proxy configured for the outside world has no way to this machine's own loopback.
+            trust_env=not _is_loopback(host),
+        )
+
+    def close(self) -> None:
+        """Close the kept connections."""
+        self._http.close()
+
+    def read(
+        self,
+        answer: type[A],
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: JsonObject | None = None,
+    ) -> A:
+        """Send one call and return its answer as a value."""
+        response = self._send(method, path, query, body)
+        try:
+            return answer.model_validate_json(response.content)
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]
+            where = ".".join(str(part) for part in problem["loc"]) or "the body"
+            raise AnswerNotUnderstood(
+                str(response.url), response.status_code, f"{where}: {problem['msg']}"
+            ) from error
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: JsonObject | None = None,
+    ) -> None:
+        """Send one call whose answer says nothing but that it was done."""
+        self._send(method, path, query, body)
+
+    def read_pages(self, page: type[P], path: str, query: Mapping[str, str] | None = None) -> Iterator[P]:
+        """Yield every page of a listing."""
+        token = ""
+        while True:
+            asked = {**(query or {}), "pageToken": token, "pageSize": str(PAGE_SIZE)}
+            found = self.read(page, "GET", path, query=asked)
+            yield found
+            # A server that hands out the same token again would be asked forever.
+            if not found.next_page_token or found.next_page_token == token:
+                return
+            token = found.next_page_token
+
+    def exists(self, path: str) -> bool:
+        """Send a HEAD and return whether the server knows what it names."""
+        try:
+            self._send("HEAD", path, None, None)
+        except CatalogRefused as refused:
+            if refused.status == 404:
+                return False
+            raise
+        return True
+
+    def _send(
+        self, method: str, path: str, query: Mapping[str, str] | None, body: JsonObject | None
+    ) -> httpx.Response:
+        """Return the first successful response.
+
+        Raises:
+            CallFailed: there is none, and asking again is not safe or did not help.
+        """
+        headers = {"Idempotency-Key": new_idempotency_key()} if method in MUTATIONS else {}
+        request = self._http.build_request(
+            method, f"{self.uri}/{path}", params=query, json=body, headers=headers
+        )
+        wait_seconds = self._retries.first_wait_seconds
+        for left in range(self._retries.most, -1, -1):
+            try:
+                response = self._http.send(request)
+            except httpx.RequestError as error:
+                if left == 0 or method not in SAFE_TO_REPEAT or not isinstance(error, CONNECTION_BROKE):
+                    raise self._failure(request, error) from error
+                asked_seconds = None
+            else:
+                if response.is_success:
+                    return response
+                asked_seconds = _retry_after_seconds(response, self._retries.now())
+                is_too_long = (asked_seconds or 0.0) > self._retries.longest_wait_seconds
+                if left == 0 or is_too_long or not _may_repeat(method, response.status_code, asked_seconds):
+                    raise _refusal(response)
+            self._retries.sleep(wait_seconds if asked_seconds is None else asked_seconds)
+            wait_seconds = min(wait_seconds * 2, self._retries.longest_wait_seconds)
+        raise AssertionError("the last sending returns or raises")
+
+    def _failure(self, request: httpx.Request, error: httpx.RequestError) -> CallFailed:
+        reason = str(error) or type(error).__name__
+        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol):
+            return CatalogUnreachable(self.uri, reason)
+        return AnswerLost(request.method, str(request.url), reason)
+
+
+def _may_repeat(method: str, status: int, asked_seconds: float | None) -> bool:
+    if method in SAFE_TO_REPEAT:
+        return status in BUSY
+    return status in NOTHING_APPLIED and asked_seconds is not None
+
+
+def _retry_after_seconds(response: httpx.Response, now: float) -> float | None:
+    """Return the wait that `Retry-After` asks for, as seconds or as a date."""
+    text = response.headers.get("Retry-After", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        moment = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.fromtimestamp(now, UTC)).total_seconds())
+
+
+def _refusal(response: httpx.Response) -> CatalogRefused | AnswerNotUnderstood:
+    """Read the protocol's error body; a HEAD has none, so that only the status speaks."""
+    status = response.status_code
+    if response.request.method == "HEAD":
+        return CatalogRefused(status, "RESTException", f"{response.reason_phrase} at {response.url}")
+    try:
+        error = response.json()["error"]
+        return CatalogRefused(status, str(error["type"]), str(error["message"]))
+    except (ValueError, TypeError, KeyError):
+        return AnswerNotUnderstood(str(response.url), status, "its error has another form")
+
+
+def _host(uri: str) -> str:
+    try:
+        url = httpx.URL(uri)
+    except httpx.InvalidURL as error:
+        raise CatalogUnreachable(uri, str(error)) from error
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise CatalogUnreachable(uri, "an address starts with http:// or https:// and names a host")
+    if not 0 < (url.port or 80) < 1 << 16:
+        raise CatalogUnreachable(uri, f"there is no port {url.port}")
+    return url.host
+
+
+def _own_version() -> str:
+    try:
+        return version("icetower")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

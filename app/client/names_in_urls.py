@@ -1,0 +1,32 @@
+"""Namespaces and names as pieces of a URL."""
+
+from __future__ import annotations
+
+from urllib.parse import quote
+
+from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace, TableIdentifier
+
+
+def namespace_path(namespace: Namespace) -> str:
+    """Return the path of a namespace below the catalog's prefix."""
+    return f"namespaces/{_piece(LEVEL_SEPARATOR.join(namespace.levels))}"
+
+
+def table_path(identifier: TableIdentifier) -> str:
+    """Return the path of a table below the catalog's prefix."""
+    return f"{namespace_path(identifier.namespace)}/tables/{_piece(identifier.name)}"
+
+
+def view_path(identifier: TableIdentifier) -> str:
+    """Return the path of a view below the catalog's prefix."""
+    return f"{namespace_path(identifier.namespace)}/views/{_piece(identifier.name)}"
+
+
+def warehouse_path(name: str) -> str:
+    """Return the path of a warehouse below the management API."""
+    return f"warehouses/{_piece(name)}"
+
+
+def _piece(name: str) -> str:
+    # A lone "." or ".." would be taken for a step in the path, here or at any proxy on the way.
+    return name.replace(".", "%2E") if name in {".", ".."} else quote(name, safe="")

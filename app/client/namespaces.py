@@ -1,0 +1,53 @@
+"""Calls about namespaces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from app.client.answers import LoadedNamespace, NamespacePage, PropertyChanges
+from app.client.http_calls import HttpCalls
+from app.client.names_in_urls import namespace_path
+from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace
+
+
+class NamespaceCalls:
+    """The namespaces of one warehouse."""
+
+    def __init__(self, calls: HttpCalls, root: str) -> None:
+        self._calls = calls
+        self._root = root
+
+    def list(self, parent: Namespace | None = None) -> Iterator[Namespace]:
+        """Yield the children of a namespace, or the outermost namespaces."""
+        query = {"parent": LEVEL_SEPARATOR.join(parent.levels)} if parent else {}
+        for page in self._calls.read_pages(NamespacePage, f"{self._root}/namespaces", query):
+            yield from page.items()
+
+    def create(self, namespace: Namespace, properties: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Create a namespace and return its properties."""
+        body = {"namespace": list(namespace.levels), "properties": dict(properties or {})}
+        found = self._calls.read(LoadedNamespace, "POST", f"{self._root}/namespaces", body=body)
+        return found.properties or {}
+
+    def load(self, namespace: Namespace) -> dict[str, str]:
+        """Return the properties of a namespace."""
+        found = self._calls.read(LoadedNamespace, "GET", self._path(namespace))
+        return found.properties or {}
+
+    def exists(self, namespace: Namespace) -> bool:
+        """Return whether there is such a namespace."""
+        return self._calls.exists(self._path(namespace))
+
+    def drop(self, namespace: Namespace) -> None:
+        """Drop an empty namespace."""
+        self._calls.send("DELETE", self._path(namespace))
+
+    def update_properties(
+        self, namespace: Namespace, updates: Mapping[str, str], removals: Sequence[str] = ()
+    ) -> PropertyChanges:
+        """Set and remove properties of a namespace."""
+        body = {"updates": dict(updates), "removals": [*removals]}
+        return self._calls.read(PropertyChanges, "POST", f"{self._path(namespace)}/properties", body=body)
+
+    def _path(self, namespace: Namespace) -> str:
+        return f"{self._root}/{namespace_path(namespace)}"

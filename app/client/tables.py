@@ -1,0 +1,117 @@
+"""Calls about tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Literal
+
+from app.client.answers import IdentifierPage, JsonObject, LoadedTable
+from app.client.http_calls import HttpCalls
+from app.client.names_in_urls import namespace_path, table_path
+from app.engine.model.identifiers import Namespace, TableIdentifier
+
+
+class TableCalls:
+    """The tables of one warehouse."""
+
+    def __init__(self, calls: HttpCalls, root: str) -> None:
+        self._calls = calls
+        self._root = root
+
+    def list(self, namespace: Namespace) -> Iterator[TableIdentifier]:
+        """Yield the tables of a namespace."""
+        path = f"{self._root}/{namespace_path(namespace)}/tables"
+        for page in self._calls.read_pages(IdentifierPage, path):
+            yield from page.items()
+
+    def create(
+        self,
+        identifier: TableIdentifier,
+        schema: JsonObject,
+        *,
+        partition_spec: JsonObject | None = None,
+        write_order: JsonObject | None = None,
+        location: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        stage: bool = False,
+    ) -> LoadedTable:
+        """Create a table, or only prepare one that a later commit will create."""
+        optional = {"location": location, "partition-spec": partition_spec, "write-order": write_order}
+        body: JsonObject = {
+            "name": identifier.name,
+            "schema": schema,
+            "stage-create": stage,
+            "properties": dict(properties or {}),
+            **{key: value for key, value in optional.items() if value is not None},
+        }
+        path = f"{self._root}/{namespace_path(identifier.namespace)}/tables"
+        return self._calls.read(LoadedTable, "POST", path, body=body)
+
+    def load(self, identifier: TableIdentifier, snapshots: Literal["all", "refs"] = "all") -> LoadedTable:
+        """Return a table with all its snapshots, or only those that a branch or tag names."""
+        return self._calls.read(LoadedTable, "GET", self._path(identifier), query={"snapshots": snapshots})
+
+    def exists(self, identifier: TableIdentifier) -> bool:
+        """Return whether there is such a table."""
+        return self._calls.exists(self._path(identifier))
+
+    def commit(
+        self,
+        identifier: TableIdentifier,
+        updates: Sequence[JsonObject],
+        requirements: Sequence[JsonObject] = (),
+    ) -> LoadedTable:
+        """Advance a table by one commit."""
+        body = _change(identifier, updates, requirements)
+        return self._calls.read(LoadedTable, "POST", self._path(identifier), body=body)
+
+    def commit_together(
+        self, changes: Sequence[tuple[TableIdentifier, Sequence[JsonObject], Sequence[JsonObject]]]
+    ) -> None:
+        """Advance several tables by one commit: all of them or none.
+
+        Args:
+            changes: for each table its name, the updates and the requirements.
+        """
+        body = {"table-changes": [_change(*change) for change in changes]}
+        self._calls.send("POST", f"{self._root}/transactions/commit", body=body)
+
+    def register(
+        self, identifier: TableIdentifier, metadata_location: str, *, overwrite: bool = False
+    ) -> LoadedTable:
+        """Make a metadata file that is already there a table of the catalog."""
+        body = {"name": identifier.name, "metadata-location": metadata_location, "overwrite": overwrite}
+        path = f"{self._root}/{namespace_path(identifier.namespace)}/register"
+        return self._calls.read(LoadedTable, "POST", path, body=body)
+
+    def unregister(self, identifier: TableIdentifier) -> LoadedTable:
+        """Take a table out of the catalog, touch no file, and return where its metadata is."""
+        return self._calls.read(LoadedTable, "POST", f"{self._path(identifier)}/unregister")
+
+    def rename(self, source: TableIdentifier, destination: TableIdentifier) -> None:
+        """Give a table another name, in the same namespace or another."""
+        body = {"source": identifier_body(source), "destination": identifier_body(destination)}
+        self._calls.send("POST", f"{self._root}/tables/rename", body=body)
+
+    def drop(self, identifier: TableIdentifier, *, purge: bool = False) -> None:
+        """Drop a table; its files stay unless `purge` is asked for."""
+        query = {"purgeRequested": "true" if purge else "false"}
+        self._calls.send("DELETE", self._path(identifier), query=query)
+
+    def _path(self, identifier: TableIdentifier) -> str:
+        return f"{self._root}/{table_path(identifier)}"
+
+
+def identifier_body(identifier: TableIdentifier) -> JsonObject:
+    """Return a name as the protocol writes it in bodies."""
+    return {"namespace": [*identifier.namespace.levels], "name": identifier.name}
+
+
+def _change(
+    identifier: TableIdentifier, updates: Sequence[JsonObject], requirements: Sequence[JsonObject]
+) -> JsonObject:
+    return {
+        "identifier": identifier_body(identifier),
+        "requirements": [*requirements],
+        "updates": [*updates],
+    }

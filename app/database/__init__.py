@@ -1,0 +1,1 @@
+"""Rows. The only room that knows SQL; rows never see files."""

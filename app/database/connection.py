@@ -1,0 +1,191 @@
+"""The connection to SQLite or Postgres: opened once, with one way to read and one way to write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine
+
+from app.database.dialects import engine_for_reads, engine_for_writes
+from app.database.driver_errors import (
+    LIBRARY_ERRORS,
+    Undone,
+    commit_was_refused,
+    lost_connection,
+    our_error,
+    reason,
+    undid_transaction,
+)
+from app.database.readers import Readers
+from app.errors import CommitStateUnknown, DatabaseUnavailable
+
+_Result = TypeVar("_Result")
+
+MAX_ATTEMPTS_AFTER_DEADLOCK = 8
+MAX_ATTEMPTS_AFTER_LOST_CONNECTION = 2
+TURN_TIMEOUT_S = 30.0
+
+
+class Database:
+    """One database, and the pools of connections to it; safe to share between threads."""
+
+    def __init__(self, reads: Engine, writes: Engine, pool_size: int) -> None:
+        self.dialect_name = writes.dialect.name
+        self._read_engine = reads
+        self._readers = Readers(reads, pool_size)
+        self._write_engine = writes
+        self._is_sqlite = self.dialect_name == "sqlite"
+        # SQLite has one writer at a time and lets the others poll; threads of this process queue here instead.
+        self._sqlite_turn = Lock()
+        self._begin = "BEGIN IMMEDIATE" if self._is_sqlite else "BEGIN ISOLATION LEVEL READ COMMITTED"
+
+    @staticmethod
+    def open(url: str, *, pool_size: int = 10) -> Database:
+        """Prepare to connect; the first read or write connects.
+
+        Args:
+            url: `sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://user@host/name`.
+            pool_size: connections for reads, and as many for writes, at most.
+
+        Raises:
+            InvalidSetting: the URL is not one of these.
+        """
+        return Database(engine_for_reads(url), engine_for_writes(url, pool_size), pool_size)
+
+    def close(self) -> None:
+        """Close all connections that are not in use."""
+        self._readers.close()
+        self._read_engine.dispose()
+        self._write_engine.dispose()
+
+    def ping(self) -> None:
+        """Ask the database for nothing, to see that it answers.
+
+        Raises:
+            DatabaseUnavailable: it does not.
+        """
+        self.fetch("SELECT 1", ())
+
+    def fetch(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Run one prepared statement and return all its rows, as cheaply as the driver can.
+
+        Raises:
+            DatabaseUnavailable: the database does not answer.
+        """
+        return self._readers.fetch(sql, parameters)
+
+    def read(self, work: Callable[[Connection], _Result]) -> _Result:
+        """Return what `work` reads; each statement stands alone, and no transaction stays open.
+
+        `work` runs again, on a new connection, if its connection turns out to be dead.
+
+        Raises:
+            DatabaseUnavailable: the database does not answer.
+        """
+        return self._readers.read(work)
+
+    def write(self, work: Callable[[Connection], _Result]) -> _Result:
+        """Run `work` in one transaction, commit it, and return its result.
+
+        Whatever `work` raises undoes the transaction. `work` runs again if the database undid the transaction or the
+        connection was lost before COMMIT was sent: it must change nothing but rows.
+
+        Raises:
+            DatabaseUnavailable: nothing was changed.
+            CommitStateUnknown: the reply to COMMIT was lost.
+        """
+        return self._attempt(work, self._commit)
+
+    def read_locked(self, work: Callable[[Connection], _Result]) -> _Result:
+        """Return what `work` reads in a transaction that may wait for locks; what it changes is undone.
+
+        Raises:
+            DatabaseUnavailable: the database does not answer, or a lock stays taken.
+        """
+        return self._attempt(work, self._roll_back)
+
+    def _attempt(
+        self, work: Callable[[Connection], _Result], finish: Callable[[Connection], None]
+    ) -> _Result:
+        with self._turn():
+            attempt = 1
+            while True:
+                try:
+                    return self._transaction(work, finish)
+                except Undone as undone:
+                    if attempt >= undone.max_attempts:
+                        assert isinstance(undone.__cause__, Exception)
+                        raise our_error(undone.__cause__) from undone.__cause__
+                attempt += 1
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if not self._is_sqlite:
+            yield
+            return
+        if not self._sqlite_turn.acquire(timeout=TURN_TIMEOUT_S):
+            raise DatabaseUnavailable("The database does not keep up: other writers came first for too long")
+        try:
+            yield
+        finally:
+            self._sqlite_turn.release()
+
+    def _transaction(
+        self, work: Callable[[Connection], _Result], finish: Callable[[Connection], None]
+    ) -> _Result:
+        try:
+            with self._write_engine.connect() as connection:
+                try:
+                    connection.exec_driver_sql(self._begin)
+                    result = work(connection)
+                except BaseException:
+                    self._roll_back(connection)
+                    raise
+                finish(connection)
+                return result
+        except LIBRARY_ERRORS as error:
+            if undid_transaction(error):
+                raise Undone(MAX_ATTEMPTS_AFTER_DEADLOCK) from error
+            if lost_connection(error):
+                # The other idle connections are most likely lost as well: the server restarted, or has a successor.
+                self._write_engine.dispose()
+                raise Undone(MAX_ATTEMPTS_AFTER_LOST_CONNECTION) from error
+            raise our_error(error) from error
+
+    def _commit(self, connection: Connection) -> None:
+        """Commit, and know afterwards which of three things happened."""
+        dbapi_connection = connection.connection.dbapi_connection
+        assert dbapi_connection is not None
+        try:
+            cursor = dbapi_connection.cursor()
+            cursor.execute("COMMIT")
+        except LIBRARY_ERRORS as error:
+            if not commit_was_refused(error, dbapi_connection):
+                connection.invalidate(error)
+                raise CommitStateUnknown(
+                    f"The database did not confirm the change: {reason(error)}. Whether it was made is not known"
+                ) from error
+            self._roll_back(connection)
+            raise
+        except BaseException:
+            connection.invalidate()
+            raise
+        # Postgres answers COMMIT of a failed transaction with success, and the word ROLLBACK.
+        if getattr(cursor, "statusmessage", "COMMIT") != "COMMIT":
+            raise DatabaseUnavailable("The database undid the transaction; nothing was changed")
+
+    def _roll_back(self, connection: Connection) -> None:
+        """End the transaction, or else the connection: it must not go back to the pool with one open."""
+        if connection.invalidated:
+            return
+        dbapi_connection = connection.connection.dbapi_connection
+        assert dbapi_connection is not None
+        try:
+            # SQLite has none left where it rolled back by itself, as on a full disk.
+            if getattr(dbapi_connection, "in_transaction", True):
+                dbapi_connection.cursor().execute("ROLLBACK")
+        except LIBRARY_ERRORS as error:
+            connection.invalidate(error)

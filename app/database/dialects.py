@@ -1,0 +1,122 @@
+"""How connections to SQLite and to Postgres are made: durable, with time limits, and without hidden transactions."""
+
+from __future__ import annotations
+
+import sqlite3
+from typing import Any
+
+import psycopg
+from sqlalchemy import URL, Engine, NullPool, QueuePool, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError
+
+from app.errors import InvalidSetting
+
+STATEMENT_TIMEOUT_MS = 30_000
+LOCK_TIMEOUT_MS = 10_000
+POOL_TIMEOUT_S = 30.0
+SQLITE_BUSY_TIMEOUT_MS = 30_000
+
+_CONNECT_DEFAULTS: dict[str, Any] = {
+    "application_name": "icetower",
+    "connect_timeout": 10,
+    # A server that vanished is noticed after about half a minute, and not after two hours.
+    "keepalives": 1,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}
+
+
+def engine_for_writes(url: str, pool_size: int) -> Engine:
+    """Return an engine whose connections begin and end transactions only when told to."""
+    parsed = _parse(url)
+    return _engine(
+        parsed,
+        read_only=False,
+        poolclass=QueuePool,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=POOL_TIMEOUT_S,
+        pool_use_lifo=True,
+    )
+
+
+def engine_for_reads(url: str) -> Engine:
+    """Return an engine whose connections cannot write; whoever asks for one keeps it."""
+    return _engine(_parse(url), read_only=True, poolclass=NullPool)
+
+
+def _parse(text: str) -> URL:
+    try:
+        url = make_url(text)
+    except ArgumentError as error:
+        raise InvalidSetting("The database URL is not a URL") from error
+    if url.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername in ("sqlite", "sqlite+pysqlite"):
+        if url.database in (None, "", ":memory:") or "mode=memory" in (url.database or ""):
+            raise InvalidSetting("An in-memory SQLite database would lose every table: name a file")
+        return url.set(drivername="sqlite+pysqlite")
+    raise InvalidSetting(
+        f"The database URL begins with {url.drivername!r}, expected 'sqlite' or 'postgresql'"
+    )
+
+
+def _engine(url: URL, *, read_only: bool, **pool: Any) -> Engine:
+    # In "autocommit" neither SQLAlchemy nor the driver begins a transaction by itself; `Database.write` says BEGIN.
+    if url.get_backend_name() == "sqlite":
+        engine = create_engine(
+            url,
+            isolation_level="AUTOCOMMIT",
+            connect_args={"timeout": SQLITE_BUSY_TIMEOUT_MS / 1000, "check_same_thread": False},
+            **pool,
+        )
+        event.listen(engine, "connect", _set_up_sqlite_reader if read_only else _set_up_sqlite_writer)
+        return engine
+    connect_args = {name: value for name, value in _CONNECT_DEFAULTS.items() if name not in url.query}
+    connect_args["options"] = " ".join([_server_settings(read_only), _text(url.query.get("options", ""))])
+    engine = create_engine(
+        url, isolation_level="AUTOCOMMIT", connect_args=connect_args, use_native_hstore=False, **pool
+    )
+    if not read_only:
+        event.listen(engine, "connect", _set_up_postgres_writer)
+    return engine
+
+
+def _server_settings(read_only: bool) -> str:
+    settings = {
+        "statement_timeout": STATEMENT_TIMEOUT_MS,
+        "lock_timeout": LOCK_TIMEOUT_MS,
+        # A client that stops in mid-transaction, or vanishes, must not keep its row locks.
+        "idle_in_transaction_session_timeout": STATEMENT_TIMEOUT_MS,
+        "tcp_keepalives_idle": 10,
+        "tcp_keepalives_interval": 5,
+        "tcp_keepalives_count": 4,
+        "default_transaction_read_only": "on" if read_only else "off",
+    }
+    return " ".join(f"-c {name}={value}" for name, value in settings.items())
+
+
+def _text(value: str | tuple[str, ...]) -> str:
+    return value if isinstance(value, str) else " ".join(value)
+
+
+def _set_up_sqlite_writer(connection: sqlite3.Connection, _record: object) -> None:
+    connection.execute(f"PRAGMA busy_timeout = {SQLITE_BUSY_TIMEOUT_MS}")
+    connection.execute("PRAGMA journal_mode = WAL").fetchall()
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA foreign_keys = ON")
+
+
+def _set_up_sqlite_reader(connection: sqlite3.Connection, record: object) -> None:
+    _set_up_sqlite_writer(connection, record)
+    connection.execute("PRAGMA query_only = ON")
+
+
+def _set_up_postgres_writer(connection: psycopg.Connection[Any], _record: object) -> None:
+    # A commit that is acknowledged before it is on disk can be lost; stronger settings than "on" are kept.
+    connection.execute(
+        "SELECT set_config('synchronous_commit', 'on', false)"
+        " WHERE current_setting('synchronous_commit') IN ('off', 'local')"
+    )

@@ -1,0 +1,143 @@
+"""What an exception of SQLAlchemy, sqlite3 or psycopg means for the caller: which of our errors it becomes."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import psycopg
+from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from app.errors import DatabaseBehind, DatabaseUnavailable
+
+_DEADLOCK, _SERIALIZATION_FAILURE = "40P01", "40001"
+_READ_ONLY = "25006"
+_MISSING_SCHEMA_OBJECT = {"42P01", "42703", "3F000"}
+_MISSING_SQLITE_OBJECT = ("no such table", "no such column", "has no column named")
+
+_POSTGRES_REASONS = {
+    "25006": "it only reads (a standby, or a former primary)",
+    "53100": "its disk is full",
+    "53300": "it has no connection left",
+    "55P03": "another transaction held the row for too long",
+    "57014": "it took too long",
+    "57P01": "it is shutting down",
+    "57P02": "it crashed",
+    "57P03": "it is starting up or shutting down",
+}
+_SQLITE_REASONS = {
+    sqlite3.SQLITE_BUSY: "another writer held it for too long",
+    sqlite3.SQLITE_LOCKED: "another writer held it for too long",
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_READONLY: "the file is read-only",
+    sqlite3.SQLITE_CANTOPEN: "the file cannot be opened",
+    sqlite3.SQLITE_NOTADB: "the file is not a SQLite database",
+    sqlite3.SQLITE_CORRUPT: "the file is damaged",
+    sqlite3.SQLITE_IOERR: "the file cannot be read or written",
+    sqlite3.SQLITE_AUTH: "access is denied",
+    sqlite3.SQLITE_PERM: "access is denied",
+}
+
+
+class ConstraintBroken(DatabaseUnavailable):
+    """A constraint refused a row, and nothing was changed; the store that sent the row knows what it means.
+
+    Where no store expects it, it reaches the caller as what it then is: a refusal that changed nothing.
+    """
+
+
+class Undone(Exception):
+    """A transaction was undone for a reason that a second attempt may not meet."""
+
+    def __init__(self, max_attempts: int) -> None:
+        self.max_attempts = max_attempts
+        super().__init__()
+
+
+def our_error(error: Exception) -> DatabaseUnavailable | DatabaseBehind:
+    """Return the error to raise for a failure that certainly changed nothing."""
+    if isinstance(error, PoolTimeout):
+        return DatabaseUnavailable("The database does not keep up: no connection became free in time")
+    if isinstance(error, IntegrityError):
+        return ConstraintBroken(f"The database refused a row ({error_code(error)}); nothing was changed")
+    if _lacks_schema(error):
+        return DatabaseBehind(
+            "The database lacks a table or column that this build needs; run `icetower migrate`"
+        )
+    return DatabaseUnavailable(f"The database does not answer as it should: {reason(error)}")
+
+
+def reason(error: Exception) -> str:
+    """Return why, in words without SQL, values or host names: the chained exception has those."""
+    origin = origin_of(error)
+    if isinstance(origin, psycopg.Error):
+        if origin.sqlstate is None:
+            return "the connection failed or was lost"
+        return f"{_POSTGRES_REASONS.get(origin.sqlstate, 'it failed')} ({origin.sqlstate})"
+    if isinstance(origin, sqlite3.Error):
+        primary_code = getattr(origin, "sqlite_errorcode", 0) & 0xFF
+        return f"{_SQLITE_REASONS.get(primary_code, 'it failed')} ({error_code(error)})"
+    return type(origin).__name__
+
+
+def error_code(error: Exception) -> str:
+    """Return the driver's own code, such as 23505 or SQLITE_FULL."""
+    origin = origin_of(error)
+    if isinstance(origin, psycopg.Error):
+        return origin.sqlstate or type(origin).__name__
+    return getattr(origin, "sqlite_errorname", type(origin).__name__)
+
+
+def origin_of(error: Exception) -> BaseException:
+    """Return the driver's exception inside SQLAlchemy's, or the exception itself."""
+    if isinstance(error, DBAPIError) and error.orig is not None:
+        return error.orig
+    return error
+
+
+def undid_transaction(error: Exception) -> bool:
+    """Say whether a deadlock or a serialization failure undid the transaction: trying again is right."""
+    origin = origin_of(error)
+    return isinstance(origin, psycopg.Error) and origin.sqlstate in (_DEADLOCK, _SERIALIZATION_FAILURE)
+
+
+def lost_connection(error: Exception) -> bool:
+    """Say whether the connection is of no more use, so that another one may fare better."""
+    if isinstance(error, DBAPIError) and error.connection_invalidated:
+        return True
+    origin = origin_of(error)
+    # A demoted primary answers, but will never take a write again.
+    return isinstance(origin, psycopg.Error) and origin.sqlstate == _READ_ONLY
+
+
+def commit_was_refused(error: Exception, connection: object) -> bool:
+    """Say whether a failed COMMIT certainly changed nothing.
+
+    Postgres: it answered with an ERROR and the session goes on; a FATAL answer, or none, proves nothing.
+    SQLite: the transaction is still open, or the file's lock, the disk's size or a constraint stopped it. A disk error
+    while the log was being made durable proves nothing: the log may hold the whole transaction after a crash.
+    """
+    if isinstance(connection, psycopg.Connection):
+        return (
+            isinstance(error, psycopg.Error)
+            and error.sqlstate is not None
+            and error.diag.severity_nonlocalized == "ERROR"
+            and not connection.closed
+            and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        )
+    if isinstance(error, sqlite3.Error):
+        primary_code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_IOERR) & 0xFF
+        return primary_code not in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT)
+    return False
+
+
+def _lacks_schema(error: Exception) -> bool:
+    origin = origin_of(error)
+    if isinstance(origin, psycopg.Error):
+        return origin.sqlstate in _MISSING_SCHEMA_OBJECT
+    return isinstance(origin, sqlite3.OperationalError) and any(
+        text in str(origin) for text in _MISSING_SQLITE_OBJECT
+    )
+
+
+LIBRARY_ERRORS: tuple[type[Exception], ...] = (SQLAlchemyError, sqlite3.Error, psycopg.Error)

@@ -1,0 +1,115 @@
+"""The queue of tables whose files are to be deleted: it survives a restart, and each entry has one worker at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import Connection, func, insert, select, update
+
+from app.database.connection import Database
+from app.database.rows import file_deletions as rows
+from app.engine.model.ids import Location, TableUuid
+
+FinalState = Literal["done", "failed", "kept"]
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """One table, dropped with purge, whose files are still there."""
+
+    id: int
+    warehouse_id: int
+    uuid: TableUuid
+    metadata_location: Location
+    identifier: str
+    attempts: int
+    created_ms: int
+
+
+_COLUMNS = (
+    rows.c.id,
+    rows.c.warehouse_id,
+    rows.c.uuid,
+    rows.c.metadata_location,
+    rows.c.identifier,
+    rows.c.attempts,
+    rows.c.created_ms,
+)
+
+
+class FileDeletions:
+    """The queue, filled by `Pointers.drop`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def lease(self, now_ms: int, lease_ms: int) -> Deletion | None:
+        """Return the oldest entry that is due and that no worker holds, and hold it for `lease_ms`."""
+        due = (
+            select(rows.c.id)
+            .where(rows.c.state == "queued", rows.c.not_before_ms <= now_ms, rows.c.leased_until_ms <= now_ms)
+            .order_by(rows.c.id)
+            .limit(1)
+        )
+        # Asking first keeps an idle worker from taking SQLite's only write lock again and again.
+        if self._database.read(lambda connection: connection.execute(due).one_or_none()) is None:
+            return None
+        statement = (
+            update(rows)
+            .where(rows.c.id == due.with_for_update(skip_locked=True).scalar_subquery())
+            .values(leased_until_ms=now_ms + lease_ms, attempts=rows.c.attempts + 1)
+            .returning(*_COLUMNS)
+        )
+        row = self._database.write(lambda connection: connection.execute(statement).one_or_none())
+        return None if row is None else Deletion(*row)
+
+    def finish(self, deletion_id: int, state: FinalState, now_ms: int) -> None:
+        """Take an entry out of the queue: its files are gone, are kept on purpose, or cannot be deleted."""
+        statement = (
+            update(rows)
+            .where(rows.c.id == deletion_id, rows.c.state == "queued")
+            .values(state=state, finished_ms=now_ms, leased_until_ms=0)
+        )
+        self._database.write(lambda connection: connection.execute(statement))
+
+    def postpone(self, deletion_id: int, error: str, not_before_ms: int) -> None:
+        """Give an entry back to the queue, to be tried again later."""
+        statement = (
+            update(rows)
+            .where(rows.c.id == deletion_id, rows.c.state == "queued")
+            .values(not_before_ms=not_before_ms, leased_until_ms=0, last_error=error)
+        )
+        self._database.write(lambda connection: connection.execute(statement))
+
+    def counts(self) -> dict[str, int]:
+        """Return how many entries are in each state."""
+        query = select(rows.c.state, func.count()).group_by(rows.c.state)
+        found = self._database.read(lambda connection: connection.execute(query).all())
+        return {state: count for state, count in found}
+
+
+def insert_deletion(
+    connection: Connection,
+    *,
+    warehouse_id: int,
+    uuid: TableUuid,
+    metadata_location: Location,
+    identifier: str,
+    now_ms: int,
+) -> None:
+    """Queue a dropped table's files for deletion, in the transaction that drops it."""
+    connection.execute(
+        insert(rows).values(
+            warehouse_id=warehouse_id,
+            kind="purge",
+            uuid=uuid,
+            metadata_location=metadata_location,
+            identifier=identifier,
+            state="queued",
+            attempts=0,
+            not_before_ms=now_ms,
+            leased_until_ms=0,
+            created_ms=now_ms,
+        )
+    )

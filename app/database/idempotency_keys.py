@@ -1,0 +1,106 @@
+"""Idempotency keys: which requests have been answered, and how, so that a repeated one changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, delete, select, update
+
+from app.database.connection import Database
+from app.database.inserts import insert_into
+from app.database.rows import idempotency_keys as rows
+from app.errors import IdempotencyKeyTaken
+
+
+@dataclass(frozen=True, slots=True)
+class IdempotencyClaim:
+    """One request's wish to be the only one answered under its key."""
+
+    principal: str
+    key: str
+    request_hash: str
+    now_ms: int
+    expires_ms: int
+    result: str = ""
+    """What a success leaves for a repeated request."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedOutcome:
+    """How the first request under a key ended."""
+
+    request_hash: str
+    status: int
+    result: str
+
+
+class IdempotencyKeys:
+    """The keys of the requests answered so far."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def find(self, principal: str, key: str, now_ms: int) -> RecordedOutcome | None:
+        """Return how the first request under this key ended, unless the key is new or has expired."""
+        query = select(rows.c.request_hash, rows.c.status, rows.c.result).where(
+            rows.c.principal == principal, rows.c.key == key, rows.c.expires_ms > now_ms
+        )
+        row = self._database.read(lambda connection: connection.execute(query).one_or_none())
+        return None if row is None else RecordedOutcome(*row)
+
+    def record(self, claim: IdempotencyClaim, status: int, result: str) -> None:
+        """Store a final answer that comes with no change, such as a refusal.
+
+        Raises:
+            IdempotencyKeyTaken: another request under this key was answered first.
+        """
+        self._database.write(lambda connection: insert_claim(connection, claim, status, result))
+
+    def delete_expired(self, now_ms: int) -> int:
+        """Delete the keys whose time is over, and return how many they were."""
+        statement = delete(rows).where(rows.c.expires_ms <= now_ms)
+        return self._database.write(lambda connection: connection.execute(statement).rowcount)
+
+
+def insert_claim(
+    connection: Connection, claim: IdempotencyClaim | None, status: int = 200, result: str | None = None
+) -> None:
+    """Store a request's answer in the transaction that makes its change; without a claim there is nothing to do.
+
+    This comes first in every transaction: the second of two equal requests waits here for the end of the first.
+
+    Raises:
+        IdempotencyKeyTaken: another request under this key was answered first.
+    """
+    if claim is None:
+        return
+    values = {
+        "request_hash": claim.request_hash,
+        "status": status,
+        "result": claim.result if result is None else result,
+        "created_ms": claim.now_ms,
+        "expires_ms": claim.expires_ms,
+    }
+    statement = (
+        insert_into(connection, rows)
+        .values(principal=claim.principal, key=claim.key, **values)
+        .on_conflict_do_update(
+            index_elements=[rows.c.principal, rows.c.key],
+            set_=values,
+            where=rows.c.expires_ms <= claim.now_ms,
+        )
+        .returning(rows.c.status)
+    )
+    if connection.execute(statement).one_or_none() is None:
+        raise IdempotencyKeyTaken(f"Idempotency-Key {claim.key!r} was answered before")
+
+
+def complete_claim(connection: Connection, claim: IdempotencyClaim | None, result: str) -> None:
+    """Replace the result of a claim made earlier in the same transaction, where it is known only at the end."""
+    if claim is None:
+        return
+    connection.execute(
+        update(rows)
+        .where(rows.c.principal == claim.principal, rows.c.key == claim.key)
+        .values(result=result)
+    )

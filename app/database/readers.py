@@ -1,0 +1,101 @@
+"""Connections that only read, kept open and handed out most recently used first."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from queue import Empty, SimpleQueue
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine
+
+from app.database.dialects import POOL_TIMEOUT_S
+from app.database.driver_errors import LIBRARY_ERRORS, our_error
+from app.errors import DatabaseUnavailable
+
+_Result = TypeVar("_Result")
+
+
+class _Reader:
+    """One connection, as SQLAlchemy and as the driver see it."""
+
+    __slots__ = ("connection", "driver_connection", "execute")
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self.driver_connection: Any = connection.connection.dbapi_connection
+        self.execute: Callable[[str, Sequence[Any]], Any] = self.driver_connection.execute
+
+    @property
+    def is_dead(self) -> bool:
+        return bool(getattr(self.driver_connection, "closed", False))
+
+    def discard(self) -> None:
+        """Close the connection without a last word to a server that may be gone."""
+        self.connection.invalidate()
+        self.connection.close()
+
+
+class Readers:
+    """A pool of its own, because SQLAlchemy's costs more per read than the read itself costs on SQLite."""
+
+    def __init__(self, engine: Engine, size: int) -> None:
+        self._engine = engine
+        self._idle: deque[_Reader] = deque()
+        self._permits: SimpleQueue[None] = SimpleQueue()
+        for _ in range(size):
+            self._permits.put(None)
+
+    def fetch(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Run one statement through the driver itself and return all its rows."""
+        return self._use(lambda reader: reader.execute(sql, parameters).fetchall())
+
+    def read(self, work: Callable[[Connection], _Result]) -> _Result:
+        """Return what `work` reads."""
+        return self._use(lambda reader: work(reader.connection))
+
+    def close(self) -> None:
+        """Close the connections that are not in use."""
+        while self._idle:
+            self._idle.pop().discard()
+
+    def _use(self, work: Callable[[_Reader], _Result]) -> _Result:
+        try:
+            self._permits.get(timeout=POOL_TIMEOUT_S)
+        except Empty as error:
+            raise DatabaseUnavailable(
+                "The database does not keep up: no connection became free in time"
+            ) from error
+        try:
+            return self._use_idle_or_new(work)
+        finally:
+            self._permits.put(None)
+
+    def _use_idle_or_new(self, work: Callable[[_Reader], _Result]) -> _Result:
+        try:
+            reader = self._idle.pop()
+        except IndexError:
+            return self._use_new(work)
+        try:
+            return self._use_once(reader, work)
+        except LIBRARY_ERRORS as error:
+            if not reader.is_dead:
+                raise our_error(error) from error
+        # The server restarted, most likely: then all idle connections are dead, and a new one will do.
+        self.close()
+        return self._use_new(work)
+
+    def _use_new(self, work: Callable[[_Reader], _Result]) -> _Result:
+        try:
+            return self._use_once(_Reader(self._engine.connect()), work)
+        except LIBRARY_ERRORS as error:
+            raise our_error(error) from error
+
+    def _use_once(self, reader: _Reader, work: Callable[[_Reader], _Result]) -> _Result:
+        try:
+            result = work(reader)
+        except BaseException:
+            reader.discard()
+            raise
+        self._idle.append(reader)
+        return result

@@ -1,0 +1,138 @@
+"""The tables of the database: warehouses, namespaces, pointers and their history, idempotency keys, file deletions."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    CheckConstraint,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+    }
+)
+
+# SQLite numbers rows by itself only if the column is INTEGER; and, without AUTOINCREMENT, gives a dropped row's id again.
+_Id = BigInteger().with_variant(Integer(), "sqlite")
+# Names sort by code point on both databases, or a page of a listing would begin at different names.
+_Name = Text().with_variant(Text(collation="C"), "postgresql")
+
+warehouses = Table(
+    "warehouses",
+    metadata,
+    Column("id", _Id, primary_key=True, autoincrement=True),
+    Column("name", _Name, nullable=False),
+    Column("root_location", Text, nullable=False),
+    Column("default_properties", Text, nullable=False),
+    Column("override_properties", Text, nullable=False),
+    Column("storage", Text, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    UniqueConstraint("name"),
+    sqlite_autoincrement=True,
+)
+
+namespaces = Table(
+    "namespaces",
+    metadata,
+    Column("id", _Id, primary_key=True, autoincrement=True),
+    Column("warehouse_id", _Id, ForeignKey("warehouses.id", ondelete="RESTRICT"), nullable=False),
+    Column("parent_id", _Id, ForeignKey("namespaces.id", ondelete="RESTRICT"), nullable=True),
+    Column("key", _Name, nullable=False),  # all levels, joined by 0x1F
+    Column("name", _Name, nullable=False),  # the last level
+    Column("properties", Text, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    UniqueConstraint("warehouse_id", "key"),
+    Index(None, "parent_id", "warehouse_id", "name"),
+    sqlite_autoincrement=True,
+)
+
+pointers = Table(
+    "pointers",
+    metadata,
+    Column("id", _Id, primary_key=True, autoincrement=True),
+    Column("namespace_id", _Id, ForeignKey("namespaces.id", ondelete="RESTRICT"), nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("name", _Name, nullable=False),
+    Column("uuid", Text, nullable=False),
+    Column("metadata_location", Text, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("updated_ms", BigInteger, nullable=False),
+    UniqueConstraint("namespace_id", "name"),
+    CheckConstraint("kind IN ('table', 'view')", name="kind"),
+    Index(None, "namespace_id", "kind", "name"),
+    Index(None, "uuid"),
+    sqlite_autoincrement=True,
+)
+
+# No foreign keys: history outlives what it tells of.
+pointer_history = Table(
+    "pointer_history",
+    metadata,
+    Column("sequence", _Id, primary_key=True, autoincrement=True),
+    Column("pointer_id", _Id, nullable=False),
+    Column("warehouse_id", _Id, nullable=False),
+    Column("namespace_key", _Name, nullable=False),
+    Column("name", _Name, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("event", Text, nullable=False),
+    Column("previous_location", Text, nullable=True),
+    Column("location", Text, nullable=True),
+    Column("uuid", Text, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("request_id", Text, nullable=False),
+    Index(None, "pointer_id", "sequence"),
+    Index(None, "uuid"),
+    sqlite_autoincrement=True,
+)
+
+idempotency_keys = Table(
+    "idempotency_keys",
+    metadata,
+    Column("principal", _Name, nullable=False),
+    Column("key", _Name, nullable=False),
+    Column("request_hash", Text, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("result", Text, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("expires_ms", BigInteger, nullable=False),
+    PrimaryKeyConstraint("principal", "key"),
+    Index(None, "expires_ms"),
+)
+
+file_deletions = Table(
+    "file_deletions",
+    metadata,
+    Column("id", _Id, primary_key=True, autoincrement=True),
+    Column("warehouse_id", _Id, ForeignKey("warehouses.id", ondelete="RESTRICT"), nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("uuid", Text, nullable=False),
+    Column("metadata_location", Text, nullable=False),
+    Column("identifier", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("not_before_ms", BigInteger, nullable=False),
+    Column("leased_until_ms", BigInteger, nullable=False),
+    Column("last_error", Text, nullable=True),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("finished_ms", BigInteger, nullable=True),
+    CheckConstraint("kind IN ('purge')", name="kind"),
+    CheckConstraint("state IN ('queued', 'done', 'failed', 'kept')", name="state"),
+    Index(None, "state", "not_before_ms"),
+    Index(None, "warehouse_id"),
+    sqlite_autoincrement=True,
+)

@@ -1,0 +1,154 @@
+"""Warehouses: a name, a root location, and how its files are reached."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from app.database.connection import Database
+from app.database.driver_errors import ConstraintBroken
+from app.database.rows import file_deletions
+from app.database.rows import warehouses as rows
+from app.errors import NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
+
+
+@dataclass(frozen=True, slots=True)
+class Warehouse:
+    """One warehouse; the mappings are read-only by agreement."""
+
+    id: int
+    name: str
+    root_location: str
+    default_properties: Mapping[str, str]
+    override_properties: Mapping[str, str]
+    storage: Mapping[str, str]
+
+
+_SELECT = select(
+    rows.c.id,
+    rows.c.name,
+    rows.c.root_location,
+    rows.c.default_properties,
+    rows.c.override_properties,
+    rows.c.storage,
+)
+
+
+class Warehouses:
+    """The warehouses of this catalog."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def create(
+        self,
+        name: str,
+        root_location: str,
+        *,
+        default_properties: Mapping[str, str] | None = None,
+        override_properties: Mapping[str, str] | None = None,
+        storage: Mapping[str, str] | None = None,
+        created_ms: int,
+    ) -> Warehouse:
+        """Add a warehouse.
+
+        Raises:
+            WarehouseExists: the name is taken.
+        """
+        mappings = [dict(mapping or {}) for mapping in (default_properties, override_properties, storage)]
+        statement = (
+            insert(rows)
+            .values(
+                name=name,
+                root_location=root_location,
+                default_properties=json.dumps(mappings[0]),
+                override_properties=json.dumps(mappings[1]),
+                storage=json.dumps(mappings[2]),
+                created_ms=created_ms,
+            )
+            .returning(rows.c.id)
+        )
+        try:
+            warehouse_id = self._database.write(lambda connection: connection.execute(statement).scalar_one())
+        except ConstraintBroken as error:
+            raise WarehouseExists(name) from error
+        return Warehouse(warehouse_id, name, root_location, *mappings)
+
+    def find(self, name: str) -> Warehouse | None:
+        """Return the warehouse of this name, if there is one."""
+        query = _SELECT.where(rows.c.name == name)
+        row = self._database.read(lambda connection: connection.execute(query).one_or_none())
+        return None if row is None else _warehouse(row)
+
+    def update(
+        self,
+        name: str,
+        *,
+        default_properties: Mapping[str, str] | None = None,
+        override_properties: Mapping[str, str] | None = None,
+        storage: Mapping[str, str] | None = None,
+    ) -> Warehouse:
+        """Replace the mappings that are given, and return the warehouse as it then is.
+
+        Raises:
+            NoSuchWarehouse: no warehouse has this name.
+        """
+        given = {
+            "default_properties": default_properties,
+            "override_properties": override_properties,
+            "storage": storage,
+        }
+        values = {column: json.dumps(dict(value)) for column, value in given.items() if value is not None}
+        # With nothing to replace, the name replaces itself: the statement still says whether there is such a row.
+        statement = (
+            update(rows).where(rows.c.name == name).values(name=name, **values).returning(*_SELECT.selected_columns)
+        )
+        row = self._database.write(lambda connection: connection.execute(statement).one_or_none())
+        if row is None:
+            raise NoSuchWarehouse(name)
+        return _warehouse(row)
+
+    def drop(self, name: str) -> None:
+        """Remove an empty warehouse; its pointer history stays.
+
+        Raises:
+            NoSuchWarehouse: no warehouse has this name.
+            WarehouseNotEmpty: it has namespaces, or files that are still to be deleted.
+        """
+        warehouse_id = select(rows.c.id).where(rows.c.name == name).scalar_subquery()
+        forget_finished = delete(file_deletions).where(
+            file_deletions.c.warehouse_id == warehouse_id, file_deletions.c.state != "queued"
+        )
+        statement = delete(rows).where(rows.c.name == name).returning(rows.c.id)
+
+        def drop(connection: Connection) -> bool:
+            connection.execute(forget_finished)
+            return connection.execute(statement).one_or_none() is not None
+
+        try:
+            dropped = self._database.write(drop)
+        except ConstraintBroken as error:
+            raise WarehouseNotEmpty(name) from error
+        if not dropped:
+            raise NoSuchWarehouse(name)
+
+    def list(self) -> Sequence[Warehouse]:
+        """Return all warehouses, by name."""
+        query = _SELECT.order_by(rows.c.name)
+        found = self._database.read(lambda connection: connection.execute(query).all())
+        return [_warehouse(row) for row in found]
+
+
+def _warehouse(row: Row[Any]) -> Warehouse:
+    return Warehouse(
+        row.id,
+        row.name,
+        row.root_location,
+        json.loads(row.default_properties),
+        json.loads(row.override_properties),
+        json.loads(row.storage),
+    )

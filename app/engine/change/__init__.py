@@ -1,0 +1,1 @@
+"""How a table or a view changes: requirements, updates, and applying them."""

@@ -1,0 +1,105 @@
+"""Applying updates to a table: the one switchboard from an update to its edit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import assert_never
+
+from app.engine.change import updates as u
+from app.engine.change.draft import MetadataDraft, draft_of
+from app.engine.change.edits import properties, refs, schemas, snapshots, sort_orders, specs, statistics
+from app.engine.model.table_metadata import MAX_FORMAT_VERSION, MIN_FORMAT_VERSION, TableMetadata
+from app.errors import InvalidUpdate
+
+
+def apply_updates(base: TableMetadata, updates: Sequence[u.Update], now_ms: int) -> MetadataDraft:
+    """Return a draft of the base with every update applied, in order.
+
+    Args:
+        now_ms: epoch milliseconds, the time of this commit.
+
+    Raises:
+        InvalidUpdate: an update that cannot be applied.
+        StaleUpdate: another commit came first.
+    """
+    draft = draft_of(base, now_ms)
+    for update in updates:
+        apply_update(draft, update)
+    return draft
+
+
+def apply_to_new(updates: Sequence[u.Update], now_ms: int) -> MetadataDraft:
+    """Return a draft of a table that is made by these updates alone.
+
+    The first `upgrade-format-version` chooses the version, so that also a v1 table can be made.
+
+    Raises:
+        InvalidUpdate: an update that cannot be applied.
+    """
+    draft = MetadataDraft(base=None, now_ms=now_ms)
+    chosen = next((item for item in updates if isinstance(item, u.UpgradeFormatVersion)), None)
+    if chosen is not None and MIN_FORMAT_VERSION <= chosen.format_version <= MAX_FORMAT_VERSION:
+        draft.format_version = chosen.format_version
+    for update in updates:
+        apply_update(draft, update)
+    return draft
+
+
+def apply_update(draft: MetadataDraft, update: u.Update) -> None:
+    """Apply one update to a draft.
+
+    Raises:
+        InvalidUpdate: it cannot be applied, or is for views.
+        StaleUpdate: another commit came first.
+    """
+    match update:
+        case u.AssignUuid():
+            properties.assign_uuid(draft, update)
+        case u.UpgradeFormatVersion():
+            properties.upgrade_format_version(draft, update)
+        case u.AddSchema():
+            schemas.add_schema(draft, update)
+        case u.SetCurrentSchema():
+            schemas.set_current_schema(draft, update)
+        case u.RemoveSchemas():
+            schemas.remove_schemas(draft, update)
+        case u.AddSpec():
+            specs.add_spec(draft, update)
+        case u.SetDefaultSpec():
+            specs.set_default_spec(draft, update)
+        case u.RemovePartitionSpecs():
+            specs.remove_partition_specs(draft, update)
+        case u.AddSortOrder():
+            sort_orders.add_sort_order(draft, update)
+        case u.SetDefaultSortOrder():
+            sort_orders.set_default_sort_order(draft, update)
+        case u.AddSnapshot():
+            snapshots.add_snapshot(draft, update)
+        case u.RemoveSnapshots():
+            snapshots.remove_snapshots(draft, update)
+        case u.SetSnapshotRef():
+            refs.set_snapshot_ref(draft, update)
+        case u.RemoveSnapshotRef():
+            refs.remove_snapshot_ref(draft, update)
+        case u.SetLocation():
+            properties.set_location(draft, update)
+        case u.SetProperties():
+            properties.set_properties(draft, update)
+        case u.RemoveProperties():
+            properties.remove_properties(draft, update)
+        case u.SetStatistics():
+            statistics.set_statistics(draft, update)
+        case u.RemoveStatistics():
+            statistics.remove_statistics(draft, update)
+        case u.SetPartitionStatistics():
+            statistics.set_partition_statistics(draft, update)
+        case u.RemovePartitionStatistics():
+            statistics.remove_partition_statistics(draft, update)
+        case u.AddEncryptionKey():
+            statistics.add_encryption_key(draft, update)
+        case u.RemoveEncryptionKey():
+            statistics.remove_encryption_key(draft, update)
+        case u.AddViewVersion() | u.SetCurrentViewVersion():
+            raise InvalidUpdate(f"Cannot apply {update.action} to a table: it is for views")
+        case never:
+            assert_never(never)

@@ -1,0 +1,200 @@
+"""Metadata while updates are being applied: a mutable copy of the base, finished into new metadata."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.engine.change.logs import next_metadata_log, repaired_snapshot_log
+from app.engine.model import table_metadata as model
+from app.engine.model.ids import Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
+from app.engine.model.partition_spec import UNPARTITIONED_LAST_ID, PartitionSpec, check_spec
+from app.engine.model.refs import SnapshotRef
+from app.engine.model.schema import Schema
+from app.engine.model.snapshot import MetadataLogEntry, Snapshot, SnapshotLogEntry
+from app.engine.model.sort_order import SortOrder, check_order
+from app.engine.model.statistics import EncryptedKey, PartitionStatisticsFile, StatisticsFile
+from app.engine.model.table_metadata import TableMetadata
+from app.errors import DanglingRef, InvalidMetadata, InvalidUpdate
+
+
+@dataclass(slots=True)
+class MetadataDraft:
+    """What a table is becoming. Edits change it in place and set `has_changes` when they changed anything."""
+
+    base: TableMetadata | None
+    now_ms: int
+    format_version: int = model.DEFAULT_FORMAT_VERSION
+    table_uuid: TableUuid | None = None
+    location: Location | None = None
+    last_sequence: int = 0
+    last_column_id: int = 0
+    current_schema_id: SchemaId | None = None
+    schemas: list[Schema] = field(default_factory=list)
+    default_spec_id: SpecId | None = None
+    specs: list[PartitionSpec] = field(default_factory=list)
+    last_partition_id: int = UNPARTITIONED_LAST_ID
+    default_sort_order_id: SortOrderId | None = None
+    sort_orders: list[SortOrder] = field(default_factory=list)
+    properties: dict[str, str] = field(default_factory=dict)
+    current_snapshot_id: SnapshotId | None = None
+    snapshots: dict[SnapshotId, Snapshot] = field(default_factory=dict)
+    refs: dict[str, SnapshotRef] = field(default_factory=dict)
+    snapshot_log: list[SnapshotLogEntry] = field(default_factory=list)
+    statistics: list[StatisticsFile] = field(default_factory=list)
+    partition_statistics: list[PartitionStatisticsFile] = field(default_factory=list)
+    encryption_keys: list[EncryptedKey] = field(default_factory=list)
+    next_row_id: int = 0
+    unknown_fields: dict[str, Any] = field(default_factory=dict)
+
+    has_changes: bool = False
+    last_added_schema_id: SchemaId | None = None
+    last_added_spec_id: SpecId | None = None
+    last_added_order_id: SortOrderId | None = None
+    added_snapshot_ids: set[SnapshotId] = field(default_factory=set)
+    became_current_ids: set[SnapshotId] = field(default_factory=set)
+    has_removed_snapshots: bool = False
+
+    @property
+    def current_schema(self) -> Schema:
+        """The schema that is current at this point of the update list.
+
+        Raises:
+            InvalidUpdate: none is yet.
+        """
+        for schema in self.schemas:
+            if schema.schema_id == self.current_schema_id:
+                return schema
+        raise InvalidUpdate("The table has no current schema yet: add one and set it as current first")
+
+    def finish(self, base_location: Location | None) -> TableMetadata:
+        """Return the new metadata, complete and checked.
+
+        Args:
+            base_location: where the base's metadata file is; it goes into the metadata log. None for a new table.
+
+        Raises:
+            InvalidUpdate: the updates leave something missing or contradictory.
+            DanglingRef: a snapshot was removed that a ref still names.
+        """
+        self._check_complete()
+        self._check_refs()
+        snapshot_log = repaired_snapshot_log(
+            self.snapshot_log,
+            intermediate=(self.added_snapshot_ids & self.became_current_ids) - {self.current_snapshot_id},
+            remaining=self.snapshots if self.has_removed_snapshots else None,
+            current=self.current_snapshot_id,
+        )
+        last_logged_ms = snapshot_log[-1].timestamp_ms if snapshot_log else 0
+        base_updated_ms = self.base.last_updated_ms if self.base else 0
+        # Clocks of servers and clients differ; time in the metadata must not run backwards, or readers refuse it.
+        last_updated_ms = max(self.now_ms, last_logged_ms, base_updated_ms)
+        metadata_log: tuple[MetadataLogEntry, ...] = ()
+        if self.base is not None and base_location is not None:
+            metadata_log = next_metadata_log(self.base, base_location, self.properties)
+        elif self.base is not None:
+            metadata_log = self.base.metadata_log
+        values: dict[str, Any] = dict(
+            format_version=self.format_version,
+            table_uuid=self.table_uuid,
+            location=self.location,
+            last_sequence_number=self.last_sequence if self.format_version > 1 else None,
+            last_updated_ms=last_updated_ms,
+            last_column_id=self.last_column_id,
+            current_schema_id=self.current_schema_id,
+            schema_=self.current_schema if self.format_version == 1 else None,
+            schemas=tuple(self.schemas),
+            default_spec_id=self.default_spec_id,
+            partition_spec=self._v1_partition_spec(),
+            partition_specs=tuple(self.specs),
+            last_partition_id=self.last_partition_id,
+            default_sort_order_id=self.default_sort_order_id,
+            sort_orders=tuple(self.sort_orders),
+            properties=dict(self.properties),
+            current_snapshot_id=self._written_current_snapshot_id(),
+            next_row_id=self.next_row_id if self.format_version >= 3 else None,
+            encryption_keys=tuple(self.encryption_keys) or None,
+            refs=dict(self.refs),
+            snapshots=tuple(self.snapshots.values()),
+            statistics=tuple(self.statistics),
+            partition_statistics=tuple(self.partition_statistics),
+            snapshot_log=snapshot_log,
+            metadata_log=metadata_log,
+        )
+        metadata = TableMetadata.model_construct(**values, **self.unknown_fields)
+        try:
+            model.check_invariants(metadata)
+        except InvalidMetadata as error:
+            raise InvalidUpdate(str(error)) from error
+        return metadata
+
+    def _check_complete(self) -> None:
+        if self.table_uuid is None and (self.base is None or self.format_version > 1):
+            raise InvalidUpdate("The table has no uuid: the updates need an assign-uuid")
+        if self.location is None:
+            raise InvalidUpdate("The table has no location: the updates need a set-location")
+        schema = self.current_schema
+        spec = next((item for item in self.specs if item.spec_id == self.default_spec_id), None)
+        if spec is None:
+            raise InvalidUpdate(f"Cannot set default partition spec to unknown spec: {self.default_spec_id}")
+        check_spec(spec, schema)
+        order = next((item for item in self.sort_orders if item.order_id == self.default_sort_order_id), None)
+        if order is None:
+            raise InvalidUpdate(
+                f"Cannot set default sort order to unknown sort order: {self.default_sort_order_id}"
+            )
+        check_order(order, schema)
+
+    def _check_refs(self) -> None:
+        for name, ref in self.refs.items():
+            if ref.snapshot_id not in self.snapshots:
+                raise DanglingRef(
+                    f"Cannot remove snapshot {ref.snapshot_id}: {ref.type} {name} refers to it and is not removed "
+                    "by the same commit"
+                )
+
+    def _written_current_snapshot_id(self) -> int | None:
+        if self.current_snapshot_id is None and self.format_version < 3:
+            return model.NO_SNAPSHOT
+        return self.current_snapshot_id
+
+    def _v1_partition_spec(self) -> tuple[dict[str, Any], ...] | None:
+        if self.format_version > 1:
+            return None
+        default = next(spec for spec in self.specs if spec.spec_id == self.default_spec_id)
+        return tuple(item.to_object() for item in default.fields)
+
+
+def draft_of(base: TableMetadata, now_ms: int) -> MetadataDraft:
+    """Return a draft that starts from a base.
+
+    Args:
+        now_ms: epoch milliseconds, the time of this commit.
+    """
+    current = base.current_snapshot
+    return MetadataDraft(
+        base=base,
+        now_ms=now_ms,
+        format_version=base.format_version,
+        table_uuid=base.table_uuid,
+        location=base.location,
+        last_sequence=base.last_sequence,
+        last_column_id=base.last_column_id,
+        current_schema_id=base.current_schema_id,
+        schemas=list(base.schemas),
+        default_spec_id=base.default_spec_id,
+        specs=list(base.partition_specs),
+        last_partition_id=base.last_partition_id or UNPARTITIONED_LAST_ID,
+        default_sort_order_id=base.default_sort_order_id,
+        sort_orders=list(base.sort_orders),
+        properties=dict(base.properties),
+        current_snapshot_id=current.snapshot_id if current else None,
+        snapshots=dict(base.snapshots_by_id),
+        refs=dict(base.snapshot_refs),
+        snapshot_log=list(base.snapshot_log),
+        statistics=list(base.statistics),
+        partition_statistics=list(base.partition_statistics),
+        encryption_keys=list(base.encryption_keys or ()),
+        next_row_id=base.next_row_id or 0,
+        unknown_fields=dict(base.unknown_fields),
+    )

@@ -1,0 +1,1 @@
+"""The functions that apply one update to a draft, one file per noun."""

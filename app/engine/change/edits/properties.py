@@ -1,0 +1,83 @@
+"""Edits of a draft's uuid, format version, location and properties."""
+
+from __future__ import annotations
+
+from app.engine.change.draft import MetadataDraft
+from app.engine.change.updates import (
+    AssignUuid,
+    RemoveProperties,
+    SetLocation,
+    SetProperties,
+    UpgradeFormatVersion,
+)
+from app.engine.model.ids import Location, TableUuid
+from app.engine.model.properties import check_properties
+from app.engine.model.schema import check_format_version
+from app.engine.model.table_metadata import MAX_FORMAT_VERSION
+from app.errors import InvalidUpdate
+
+
+def assign_uuid(draft: MetadataDraft, update: AssignUuid) -> None:
+    """Give the table its uuid; one that has a uuid keeps it for life."""
+    if draft.table_uuid is not None and update.uuid.lower() == draft.table_uuid.lower():
+        return
+    if draft.table_uuid is not None and draft.base is not None:
+        raise InvalidUpdate(
+            f"Cannot reassign uuid: the table has {draft.table_uuid}, the update says {update.uuid}"
+        )
+    draft.table_uuid = TableUuid(update.uuid)
+    draft.has_changes = True
+
+
+def upgrade_format_version(draft: MetadataDraft, update: UpgradeFormatVersion) -> None:
+    """Raise the format version.
+
+    Spec: #appendix-e-format-version-changes
+    """
+    version = update.format_version
+    if version > MAX_FORMAT_VERSION:
+        raise InvalidUpdate(
+            f"Cannot upgrade table to unsupported format version: v{version} (supported: v{MAX_FORMAT_VERSION})"
+        )
+    if version < draft.format_version:
+        raise InvalidUpdate(f"Cannot downgrade v{draft.format_version} table to v{version}")
+    if version == draft.format_version:
+        return
+    draft.format_version = version
+    draft.has_changes = True
+    for schema in draft.schemas:
+        check_format_version(schema, version)
+
+
+def set_location(draft: MetadataDraft, update: SetLocation) -> None:
+    """Move where new files go; only trailing slashes are dropped."""
+    location = without_trailing_slash(update.location)
+    if location == draft.location:
+        return
+    draft.location = location
+    draft.has_changes = True
+
+
+def without_trailing_slash(location: str) -> Location:
+    """Return the location without slashes at the end, byte-exact otherwise; `scheme://` stays whole."""
+    while location.endswith("/") and not location.endswith("://") and len(location) > 1:
+        location = location[:-1]
+    return Location(location)
+
+
+def set_properties(draft: MetadataDraft, update: SetProperties) -> None:
+    """Merge properties; setting equal values counts as a change, as in the reference."""
+    if not update.updates:
+        return
+    check_properties(update.updates)
+    draft.properties.update(update.updates)
+    draft.has_changes = True
+
+
+def remove_properties(draft: MetadataDraft, update: RemoveProperties) -> None:
+    """Remove properties; absent ones are passed over."""
+    if not update.removals:
+        return
+    for name in update.removals:
+        draft.properties.pop(name, None)
+    draft.has_changes = True

@@ -1,0 +1,57 @@
+"""Edits of a draft's schemas."""
+
+from __future__ import annotations
+
+from app.engine.change.draft import MetadataDraft
+from app.engine.change.updates import LAST_ADDED, AddSchema, RemoveSchemas, SetCurrentSchema
+from app.engine.model.ids import SchemaId
+from app.engine.model.schema import Schema, check_format_version, check_schema
+from app.errors import InvalidUpdate
+
+
+def add_schema(draft: MetadataDraft, update: AddSchema) -> None:
+    """Add a schema, or find the equal one that is there already."""
+    schema = update.schema_
+    check_schema(schema)
+    check_format_version(schema, draft.format_version)
+    equal = next((item for item in draft.schemas if item.same_columns(schema)), None)
+    if equal is None:
+        equal = schema.with_id(next_schema_id(draft.schemas))
+        draft.schemas.append(equal)
+        draft.has_changes = True
+    if schema.highest_field_id > draft.last_column_id:
+        draft.last_column_id = schema.highest_field_id
+        draft.has_changes = True
+    # Also a schema that was there counts as added last: a second writer of the same change is not refused.
+    draft.last_added_schema_id = equal.schema_id
+
+
+def next_schema_id(schemas: list[Schema]) -> int:
+    """Return the id that the next new schema gets."""
+    return max((schema.schema_id for schema in schemas), default=-1) + 1
+
+
+def set_current_schema(draft: MetadataDraft, update: SetCurrentSchema) -> None:
+    """Make a schema current; specs and orders follow because they hold source ids only."""
+    schema_id = update.schema_id
+    if schema_id == LAST_ADDED:
+        if draft.last_added_schema_id is None:
+            raise InvalidUpdate("Cannot set last added schema: no schema has been added")
+        schema_id = draft.last_added_schema_id
+    if schema_id == draft.current_schema_id:
+        return
+    if schema_id not in {schema.schema_id for schema in draft.schemas}:
+        raise InvalidUpdate(f"Cannot set current schema to unknown schema: {schema_id}")
+    draft.current_schema_id = SchemaId(schema_id)
+    draft.has_changes = True
+
+
+def remove_schemas(draft: MetadataDraft, update: RemoveSchemas) -> None:
+    """Remove schemas; the current one must stay."""
+    doomed = set(update.schema_ids)
+    if draft.current_schema_id in doomed:
+        raise InvalidUpdate("Cannot remove the current schema")
+    kept = [schema for schema in draft.schemas if schema.schema_id not in doomed]
+    if len(kept) != len(draft.schemas):
+        draft.schemas = kept
+        draft.has_changes = True

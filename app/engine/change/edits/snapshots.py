@@ -1,0 +1,86 @@
+"""Edits of a draft's snapshots."""
+
+from __future__ import annotations
+
+from app.engine.change.draft import MetadataDraft
+from app.engine.change.updates import AddSnapshot, RemoveSnapshots
+from app.engine.model.document import MAX_LONG
+from app.engine.model.snapshot import Snapshot
+from app.errors import InvalidUpdate, StaleUpdate
+
+
+def add_snapshot(draft: MetadataDraft, update: AddSnapshot) -> None:
+    """Add a snapshot and move the table's sequence number, and in v3 its next row id, past it.
+
+    Raises:
+        InvalidUpdate: the snapshot can never be added to this table.
+        StaleUpdate: another commit came first; with a fresh base the writer can try again.
+
+    Spec: #sequence-numbers, #row-lineage
+    """
+    snapshot = update.snapshot
+    for what, present in (
+        ("schema", draft.schemas),
+        ("partition spec", draft.specs),
+        ("sort order", draft.sort_orders),
+    ):
+        if not present:
+            raise InvalidUpdate(f"Attempting to add a snapshot before a {what} is added")
+    if snapshot.snapshot_id in draft.snapshots:
+        raise InvalidUpdate(f"Snapshot already exists for id: {snapshot.snapshot_id}")
+    if draft.format_version == 1:
+        if snapshot.sequence:
+            raise InvalidUpdate(
+                f"Cannot add snapshot with sequence number {snapshot.sequence} to a v1 table: it must be 0"
+            )
+    else:
+        _advance_sequence(draft, snapshot)
+    if draft.format_version >= 3:
+        _advance_row_id(draft, snapshot)
+    draft.snapshots[snapshot.snapshot_id] = snapshot
+    draft.added_snapshot_ids.add(snapshot.snapshot_id)
+    draft.has_changes = True
+
+
+def _advance_sequence(draft: MetadataDraft, snapshot: Snapshot) -> None:
+    if snapshot.sequence <= draft.last_sequence and snapshot.parent_snapshot_id is not None:
+        raise StaleUpdate(
+            f"Cannot add snapshot with sequence number {snapshot.sequence} older than last sequence number "
+            f"{draft.last_sequence}"
+        )
+    # A parentless snapshot replaces the table and may carry a stale number; the table's own must never fall.
+    draft.last_sequence = max(draft.last_sequence, snapshot.sequence)
+
+
+def _advance_row_id(draft: MetadataDraft, snapshot: Snapshot) -> None:
+    if snapshot.first_row_id is None or snapshot.added_rows is None:
+        raise InvalidUpdate("Cannot add a snapshot: first-row-id is null")
+    if snapshot.first_row_id < draft.next_row_id:
+        raise StaleUpdate(
+            f"Cannot add a snapshot, first-row-id is behind table next-row-id: {snapshot.first_row_id} < "
+            f"{draft.next_row_id}"
+        )
+    if draft.next_row_id + snapshot.added_rows > MAX_LONG:
+        raise InvalidUpdate(
+            f"Cannot add a snapshot: {snapshot.added_rows} added rows exceed what row ids can number"
+        )
+    draft.next_row_id += snapshot.added_rows
+
+
+def remove_snapshots(draft: MetadataDraft, update: RemoveSnapshots) -> None:
+    """Remove snapshots with their statistics; children keep naming their parent.
+
+    A ref that would be left without its snapshot makes the draft fail when it is finished, not here: a later
+    update of the same commit may remove or move the ref.
+    """
+    doomed = set(update.snapshot_ids) & draft.snapshots.keys()
+    if not doomed:
+        return
+    for snapshot_id in doomed:
+        del draft.snapshots[snapshot_id]
+    draft.statistics = [item for item in draft.statistics if item.snapshot_id not in doomed]
+    draft.partition_statistics = [
+        item for item in draft.partition_statistics if item.snapshot_id not in doomed
+    ]
+    draft.has_removed_snapshots = True
+    draft.has_changes = True

@@ -1,0 +1,36 @@
+"""Edits of a draft's sort orders."""
+
+from __future__ import annotations
+
+from app.engine.change.draft import MetadataDraft
+from app.engine.change.updates import LAST_ADDED, AddSortOrder, SetDefaultSortOrder
+from app.engine.model.ids import SortOrderId
+from app.engine.model.sort_order import UNSORTED_ORDER_ID, check_order
+from app.errors import InvalidUpdate
+
+
+def add_sort_order(draft: MetadataDraft, update: AddSortOrder) -> None:
+    """Add a sort order, or find the equal one; the unsorted order always has id 0."""
+    order = update.sort_order
+    check_order(order, draft.current_schema)
+    equal = next((item for item in draft.sort_orders if item.same_fields(order)), None)
+    if equal is None:
+        highest = max((item.order_id for item in draft.sort_orders), default=0)
+        order_id = UNSORTED_ORDER_ID if order.is_unsorted else max(highest, 0) + 1
+        equal = order.replace(order_id=SortOrderId(order_id))
+        draft.sort_orders.append(equal)
+        draft.has_changes = True
+    draft.last_added_order_id = equal.order_id
+
+
+def set_default_sort_order(draft: MetadataDraft, update: SetDefaultSortOrder) -> None:
+    """Make a sort order the default."""
+    order_id = update.sort_order_id
+    if order_id == LAST_ADDED:
+        if draft.last_added_order_id is None:
+            raise InvalidUpdate("Cannot set last added sort order: no sort order has been added")
+        order_id = draft.last_added_order_id
+    if order_id == draft.default_sort_order_id:
+        return
+    draft.default_sort_order_id = SortOrderId(order_id)
+    draft.has_changes = True

@@ -1,0 +1,120 @@
+"""The first metadata of a table that is created in one request: fresh ids, defaults, stripped properties."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+from app.engine.change.draft import MetadataDraft
+from app.engine.change.edits.properties import without_trailing_slash
+from app.engine.model import properties as props
+from app.engine.model.ids import Location, SchemaId, SortOrderId, TableUuid
+from app.engine.model.partition_spec import (
+    PartitionSpec,
+    UnboundPartitionField,
+    UnboundPartitionSpec,
+    bind_spec,
+)
+from app.engine.model.schema import Schema, check_format_version, check_schema, renumber
+from app.engine.model.sort_order import UNSORTED, SortOrder, check_order
+from app.engine.model.table_metadata import (
+    DEFAULT_FORMAT_VERSION,
+    MAX_FORMAT_VERSION,
+    MIN_FORMAT_VERSION,
+    TableMetadata,
+)
+from app.errors import InvalidUpdate
+
+DEFAULT_PARQUET_CODEC = "zstd"
+FIRST_SORT_ORDER_ID = 1
+
+
+def new_table_metadata(
+    *,
+    schema: Schema,
+    spec: UnboundPartitionSpec | None,
+    order: SortOrder | None,
+    location: Location,
+    properties: Mapping[str, str],
+    uuid: TableUuid,
+    now_ms: int,
+) -> TableMetadata:
+    """Return the metadata of a new table without data.
+
+    Field ids are assigned anew from 1, whatever the request says; the spec and the order follow their columns.
+
+    Args:
+        now_ms: epoch milliseconds.
+
+    Raises:
+        InvalidUpdate: the schema, spec, order or a property cannot be used.
+
+    Spec: #table-metadata-fields
+    """
+    props.check_properties(properties)
+    version = _format_version(properties)
+    check_schema(schema)
+    ids = itertools.count(1)
+    fresh, new_ids = renumber(schema, lambda: next(ids))
+    fresh = fresh.with_id(0)
+    check_format_version(fresh, version)
+    kept = {name: value for name, value in properties.items() if name not in props.RESERVED}
+    kept.setdefault(props.PARQUET_COMPRESSION, DEFAULT_PARQUET_CODEC)
+    props.check_column_metrics(kept, fresh)
+    if version < 3 and props.ENCRYPTION_KEY_ID in kept:
+        raise InvalidUpdate(
+            f"Invalid properties for v{version}: {props.ENCRYPTION_KEY_ID} needs format version 3"
+        )
+    bound = _bind(spec, fresh, new_ids, version)
+    sorted_by = _renumber_order(order, new_ids, fresh)
+    draft = MetadataDraft(
+        base=None,
+        now_ms=now_ms,
+        format_version=version,
+        table_uuid=uuid,
+        location=without_trailing_slash(location),
+        last_column_id=len(new_ids),
+        current_schema_id=SchemaId(0),
+        schemas=[fresh],
+        default_spec_id=bound.spec_id,
+        specs=[bound],
+        last_partition_id=bound.highest_field_id,
+        default_sort_order_id=sorted_by.order_id,
+        sort_orders=[sorted_by],
+        properties=kept,
+    )
+    return draft.finish(None)
+
+
+def _format_version(properties: Mapping[str, str]) -> int:
+    version = props.int_property(properties, props.FORMAT_VERSION, DEFAULT_FORMAT_VERSION)
+    if not MIN_FORMAT_VERSION <= version <= MAX_FORMAT_VERSION:
+        raise InvalidUpdate(f"Unsupported format version: v{version} (supported: v{MAX_FORMAT_VERSION})")
+    return version
+
+
+def _bind(
+    spec: UnboundPartitionSpec | None, fresh: Schema, new_ids: Mapping[int, int], version: int
+) -> PartitionSpec:
+    fields: list[UnboundPartitionField] = []
+    for field in spec.fields if spec else ():
+        source_id = _follow(field.source_id, new_ids, f"partition field: {field.name}")
+        fields.append(field.replace(source_id=source_id, field_id=None))
+    return bind_spec(UnboundPartitionSpec(fields=tuple(fields)), fresh, version, 0)
+
+
+def _renumber_order(order: SortOrder | None, new_ids: Mapping[int, int], fresh: Schema) -> SortOrder:
+    if order is None or order.is_unsorted:
+        return UNSORTED
+    fields = tuple(
+        field.replace(source_id=_follow(field.source_id, new_ids, "sort field")) for field in order.fields
+    )
+    renumbered = order.replace(order_id=SortOrderId(FIRST_SORT_ORDER_ID), fields=fields)
+    check_order(renumbered, fresh)
+    return renumbered
+
+
+def _follow(source_id: int, new_ids: Mapping[int, int], what: str) -> int:
+    if source_id not in new_ids:
+        raise InvalidUpdate(f"Cannot find source column for {what} (source-id {source_id})")
+    return new_ids[source_id]

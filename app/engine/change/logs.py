@@ -1,0 +1,66 @@
+"""The snapshot log and the metadata log: what goes in at a commit, and what is trimmed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+
+from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.properties import PREVIOUS_VERSIONS_MAX, int_property
+from app.engine.model.snapshot import MetadataLogEntry, SnapshotLogEntry
+from app.engine.model.table_metadata import CLOCK_TOLERANCE_MS, TableMetadata
+from app.errors import InvalidUpdate
+
+DEFAULT_PREVIOUS_VERSIONS = 100
+
+
+def append_snapshot_log(log: list[SnapshotLogEntry], snapshot_id: SnapshotId, timestamp_ms: int) -> None:
+    """Append an entry; one that a slow clock dates too early takes the time of the last entry."""
+    if log and timestamp_ms < log[-1].timestamp_ms - CLOCK_TOLERANCE_MS:
+        timestamp_ms = log[-1].timestamp_ms
+    log.append(SnapshotLogEntry(timestamp_ms=timestamp_ms, snapshot_id=snapshot_id))
+
+
+def repaired_snapshot_log(
+    log: Sequence[SnapshotLogEntry],
+    *,
+    intermediate: Collection[SnapshotId],
+    remaining: Collection[SnapshotId] | None,
+    current: SnapshotId | None,
+) -> tuple[SnapshotLogEntry, ...]:
+    """Return the log as it must stand in finished metadata.
+
+    Args:
+        intermediate: snapshots that this commit added and made current, but that did not stay current.
+        remaining: the table's snapshots if this commit removed any, else None. Every entry up to the last one
+            whose snapshot is gone goes too: a log with gaps would tell wrong times.
+        current: the table's current snapshot; the log must end with it.
+
+    Raises:
+        InvalidUpdate: the log does not end with the current snapshot.
+
+    Spec: #table-metadata-fields
+    """
+    entries = [entry for entry in log if entry.snapshot_id not in intermediate]
+    if remaining is not None:
+        for position in range(len(entries) - 1, -1, -1):
+            if entries[position].snapshot_id not in remaining:
+                entries = entries[position + 1 :]
+                break
+    if current is not None and entries and entries[-1].snapshot_id != current:
+        raise InvalidUpdate(
+            f"Cannot set invalid snapshot log: latest entry is not the current snapshot {current}"
+        )
+    return tuple(entries)
+
+
+def next_metadata_log(
+    base: TableMetadata, base_location: Location, properties: Mapping[str, str]
+) -> tuple[MetadataLogEntry, ...]:
+    """Return the base's log with the base itself added, trimmed to what the new properties keep.
+
+    Raises:
+        InvalidUpdate: `write.metadata.previous-versions-max` is not a number.
+    """
+    keep = max(1, int_property(properties, PREVIOUS_VERSIONS_MAX, DEFAULT_PREVIOUS_VERSIONS))
+    entry = MetadataLogEntry(timestamp_ms=base.last_updated_ms, metadata_file=base_location)
+    return (*base.metadata_log, entry)[-keep:]

@@ -1,0 +1,253 @@
+"""What must still be true when a commit lands: checked against a base, and derived from updates."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, assert_never
+
+from pydantic import Tag
+
+from app.engine.change.updates import (
+    AddSchema,
+    AddSpec,
+    Change,
+    Lower,
+    RemovePartitionSpecs,
+    RemoveSchemas,
+    SetCurrentSchema,
+    SetDefaultSortOrder,
+    SetDefaultSpec,
+    SetSnapshotRef,
+    Update,
+    tag_of,
+)
+from app.engine.model.document import Int, Long
+from app.engine.model.ids import SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
+from app.engine.model.refs import MAIN_BRANCH
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.model.view_metadata import ViewMetadata
+from app.errors import InvalidUpdate, RequirementFailed
+
+
+class AssertCreate(Change):
+    """Nothing has this name yet."""
+
+    type: Annotated[Literal["assert-create"], Lower] = "assert-create"
+
+
+class AssertTableUuid(Change):
+    """It is this very table."""
+
+    type: Annotated[Literal["assert-table-uuid"], Lower] = "assert-table-uuid"
+    uuid: TableUuid
+
+
+class AssertViewUuid(Change):
+    """It is this very view."""
+
+    type: Annotated[Literal["assert-view-uuid"], Lower] = "assert-view-uuid"
+    uuid: TableUuid
+
+
+class AssertRefSnapshotId(Change):
+    """A ref names this snapshot, or does not exist."""
+
+    type: Annotated[Literal["assert-ref-snapshot-id"], Lower] = "assert-ref-snapshot-id"
+    ref: str
+    snapshot_id: Annotated[SnapshotId, Long] | None = None
+
+
+class AssertLastAssignedFieldId(Change):
+    """No field id was assigned since."""
+
+    type: Annotated[Literal["assert-last-assigned-field-id"], Lower] = "assert-last-assigned-field-id"
+    last_assigned_field_id: Int
+
+
+class AssertCurrentSchemaId(Change):
+    """The current schema is this one."""
+
+    type: Annotated[Literal["assert-current-schema-id"], Lower] = "assert-current-schema-id"
+    current_schema_id: Annotated[SchemaId, Int]
+
+
+class AssertLastAssignedPartitionId(Change):
+    """No partition field id was assigned since."""
+
+    type: Annotated[Literal["assert-last-assigned-partition-id"], Lower] = "assert-last-assigned-partition-id"
+    last_assigned_partition_id: Int
+
+
+class AssertDefaultSpecId(Change):
+    """The default spec is this one."""
+
+    type: Annotated[Literal["assert-default-spec-id"], Lower] = "assert-default-spec-id"
+    default_spec_id: Annotated[SpecId, Int]
+
+
+class AssertDefaultSortOrderId(Change):
+    """The default sort order is this one."""
+
+    type: Annotated[Literal["assert-default-sort-order-id"], Lower] = "assert-default-sort-order-id"
+    default_sort_order_id: Annotated[SortOrderId, Int]
+
+
+KINDS = frozenset(
+    """assert-create assert-table-uuid assert-view-uuid assert-ref-snapshot-id assert-last-assigned-field-id
+    assert-current-schema-id assert-last-assigned-partition-id assert-default-spec-id
+    assert-default-sort-order-id""".split()
+)
+
+Requirement = Annotated[
+    Annotated[AssertCreate, Tag("assert-create")]
+    | Annotated[AssertTableUuid, Tag("assert-table-uuid")]
+    | Annotated[AssertViewUuid, Tag("assert-view-uuid")]
+    | Annotated[AssertRefSnapshotId, Tag("assert-ref-snapshot-id")]
+    | Annotated[AssertLastAssignedFieldId, Tag("assert-last-assigned-field-id")]
+    | Annotated[AssertCurrentSchemaId, Tag("assert-current-schema-id")]
+    | Annotated[AssertLastAssignedPartitionId, Tag("assert-last-assigned-partition-id")]
+    | Annotated[AssertDefaultSpecId, Tag("assert-default-spec-id")]
+    | Annotated[AssertDefaultSortOrderId, Tag("assert-default-sort-order-id")],
+    tag_of("type", KINDS, "requirement"),
+]
+
+
+def is_create(requirements: Sequence[Requirement]) -> bool:
+    """Tell whether a commit creates its table.
+
+    Raises:
+        InvalidUpdate: `assert-create` stands beside other requirements, which no new table can meet.
+    """
+    others = sorted({item.type for item in requirements if not isinstance(item, AssertCreate)})
+    if len(requirements) == 0 or len(others) == len({item.type for item in requirements}):
+        return False
+    if others:
+        raise InvalidUpdate(
+            f"Invalid create requirements: assert-create cannot stand beside {', '.join(others)}"
+        )
+    return True
+
+
+def check_requirements(base: TableMetadata, requirements: Sequence[Requirement]) -> None:
+    """Check every requirement of a commit against the table as it is.
+
+    Raises:
+        RequirementFailed: says what was expected and what was found; the commit must not happen.
+        InvalidUpdate: a requirement that only views can meet.
+    """
+    for requirement in requirements:
+        _check(base, requirement)
+
+
+def _check(base: TableMetadata, requirement: Requirement) -> None:
+    match requirement:
+        case AssertCreate():
+            raise RequirementFailed("table already exists")
+        case AssertTableUuid(uuid=uuid):
+            if uuid.lower() != base.uuid.lower():
+                raise RequirementFailed(f"UUID does not match: expected {base.uuid} != {uuid}")
+        case AssertViewUuid():
+            raise InvalidUpdate(f"Cannot validate a table: {requirement.type} is for views")
+        case AssertRefSnapshotId():
+            _check_ref(base, requirement)
+        case AssertLastAssignedFieldId(last_assigned_field_id=expected):
+            _check_equal("last assigned field id", expected, base.last_column_id)
+        case AssertCurrentSchemaId(current_schema_id=expected_schema):
+            _check_equal("current schema", expected_schema, base.current_schema_id)
+        case AssertLastAssignedPartitionId(last_assigned_partition_id=expected):
+            _check_equal("last assigned partition id", expected, base.last_partition_id or 0)
+        case AssertDefaultSpecId(default_spec_id=expected_spec):
+            _check_equal("default partition spec", expected_spec, base.default_spec_id)
+        case AssertDefaultSortOrderId(default_sort_order_id=expected_order):
+            _check_equal("default sort order", expected_order, base.default_sort_order_id)
+        case never:
+            assert_never(never)
+
+
+def _check_equal(what: str, expected: int, found: int) -> None:
+    if expected != found:
+        raise RequirementFailed(f"{what} changed: expected id {expected} != {found}")
+
+
+def _check_ref(base: TableMetadata, requirement: AssertRefSnapshotId) -> None:
+    ref = base.snapshot_refs.get(requirement.ref)
+    expected = requirement.snapshot_id
+    if ref is None:
+        if expected is not None:
+            raise RequirementFailed(f"branch or tag {requirement.ref} is missing, expected {expected}")
+    elif expected is None:
+        raise RequirementFailed(f"{ref.type} {requirement.ref} was created concurrently")
+    elif ref.snapshot_id != expected:
+        raise RequirementFailed(
+            f"{ref.type} {requirement.ref} has changed: expected id {expected} != {ref.snapshot_id}"
+        )
+
+
+def check_view_requirements(base: ViewMetadata, requirements: Sequence[Requirement]) -> None:
+    """Check every requirement of a view commit against the view as it is.
+
+    Raises:
+        RequirementFailed: the view is not the one the client means.
+        InvalidUpdate: a requirement that only tables can meet.
+    """
+    for requirement in requirements:
+        match requirement:
+            case AssertViewUuid(uuid=uuid):
+                if uuid.lower() != base.uuid.lower():
+                    raise RequirementFailed(f"view UUID does not match: expected {base.uuid} != {uuid}")
+            case AssertCreate():
+                raise RequirementFailed("view already exists")
+            case _:
+                raise InvalidUpdate(f"Cannot validate a view: {requirement.type} is for tables")
+
+
+def requirements_for(base: TableMetadata | None, updates: Sequence[Update]) -> tuple[Requirement, ...]:
+    """Return what a writer must demand so that these updates, made for this base, stay right.
+
+    Every returned requirement holds on `base`. A missing base means that the table is to be created.
+    """
+    if base is None:
+        return (AssertCreate(),)
+    needed: dict[object, Requirement] = {"uuid": AssertTableUuid(uuid=base.uuid)}
+    for update in updates:
+        for key, requirement in _demands(base, update):
+            needed.setdefault(key, requirement)
+    return tuple(needed.values())
+
+
+def _demands(base: TableMetadata, update: Update) -> list[tuple[object, Requirement]]:
+    match update:
+        case SetSnapshotRef(ref_name=name):
+            return [(("ref", name), _assert_ref(base, name))]
+        case AddSchema():
+            return [("field-id", AssertLastAssignedFieldId(last_assigned_field_id=base.last_column_id))]
+        case SetCurrentSchema():
+            return [("schema", AssertCurrentSchemaId(current_schema_id=base.current_schema_id))]
+        case AddSpec():
+            last = base.last_partition_id or 0
+            return [("partition-id", AssertLastAssignedPartitionId(last_assigned_partition_id=last))]
+        case SetDefaultSpec():
+            return [("spec", AssertDefaultSpecId(default_spec_id=base.default_spec_id))]
+        case SetDefaultSortOrder():
+            return [("order", AssertDefaultSortOrderId(default_sort_order_id=base.default_sort_order_id))]
+        case RemovePartitionSpecs():
+            spec = AssertDefaultSpecId(default_spec_id=base.default_spec_id)
+            return [("spec", spec), *_other_branches(base)]
+        case RemoveSchemas():
+            schema = AssertCurrentSchemaId(current_schema_id=base.current_schema_id)
+            return [("schema", schema), *_other_branches(base)]
+    return []
+
+
+def _other_branches(base: TableMetadata) -> list[tuple[object, Requirement]]:
+    """Branches whose heads keep schemas and specs alive; main is covered by the current schema and spec."""
+    return [
+        (("ref", name), _assert_ref(base, name))
+        for name, ref in base.snapshot_refs.items()
+        if ref.is_branch and name != MAIN_BRANCH
+    ]
+
+
+def _assert_ref(base: TableMetadata, name: str) -> AssertRefSnapshotId:
+    ref = base.snapshot_refs.get(name)
+    return AssertRefSnapshotId(ref=name, snapshot_id=ref.snapshot_id if ref else None)

@@ -1,0 +1,247 @@
+"""Applying updates to a view, and the first metadata of a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.engine.change import updates as u
+from app.engine.change.edits.schemas import next_schema_id
+from app.engine.model import properties as props
+from app.engine.model.ids import Location, SchemaId, TableUuid
+from app.engine.model.schema import Schema, check_schema
+from app.engine.model.view_metadata import (
+    VIEW_FORMAT_VERSION,
+    VersionLogEntry,
+    ViewMetadata,
+    ViewVersion,
+)
+from app.errors import InvalidUpdate, InvalidViewVersion
+
+DEFAULT_HISTORY_ENTRIES = 10
+
+
+@dataclass(slots=True)
+class ViewDraft:
+    """What a view is becoming."""
+
+    base: ViewMetadata | None
+    now_ms: int
+    view_uuid: TableUuid | None = None
+    location: Location | None = None
+    schemas: list[Schema] = field(default_factory=list)
+    versions: dict[int, ViewVersion] = field(default_factory=dict)
+    current_version_id: int | None = None
+    version_log: list[VersionLogEntry] = field(default_factory=list)
+    properties: dict[str, str] = field(default_factory=dict)
+    unknown_fields: dict[str, Any] = field(default_factory=dict)
+
+    has_changes: bool = False
+    last_added_schema_id: SchemaId | None = None
+    last_added_version_id: int | None = None
+    added_version_ids: set[int] = field(default_factory=set)
+
+    def finish(self) -> ViewMetadata:
+        """Return the new metadata, complete and checked.
+
+        Raises:
+            InvalidUpdate: something is missing, or a replaced query would lose a dialect.
+        """
+        if self.view_uuid is None:
+            raise InvalidUpdate("The view has no uuid: the updates need an assign-uuid")
+        if self.location is None:
+            raise InvalidUpdate("The view has no location: the updates need a set-location")
+        if not self.versions or self.current_version_id is None:
+            raise InvalidUpdate("Invalid view: no versions were added")
+        self._check_dialects()
+        previous = self.base.current_version_id if self.base else None
+        if self.current_version_id != previous:
+            current = self.versions[self.current_version_id]
+            added = current.version_id in self.added_version_ids
+            time_ms = current.timestamp_ms if added else self.now_ms
+            self.version_log.append(VersionLogEntry(timestamp_ms=time_ms, version_id=current.version_id))
+        self._forget_old_versions()
+        return ViewMetadata.model_construct(
+            view_uuid=self.view_uuid,
+            format_version=1,
+            location=self.location,
+            schemas=tuple(self.schemas),
+            current_version_id=self.current_version_id,
+            versions=tuple(self.versions.values()),
+            version_log=tuple(self.version_log),
+            properties=dict(self.properties),
+            **self.unknown_fields,
+        )
+
+    def _check_dialects(self) -> None:
+        if self.base is None or self.current_version_id is None:
+            return
+        if props.bool_property(self.properties, props.VIEW_DROP_DIALECT_ALLOWED, default=False):
+            return
+        before = self.base.current_version.dialects
+        after = self.versions[self.current_version_id].dialects
+        if before - after:
+            raise InvalidUpdate(
+                "Cannot replace view due to loss of view dialects "
+                f"({props.VIEW_DROP_DIALECT_ALLOWED}=false): previous dialects {sorted(before)}, "
+                f"new dialects {sorted(after)}"
+            )
+
+    def _forget_old_versions(self) -> None:
+        wanted = props.int_property(self.properties, props.VIEW_HISTORY_ENTRIES, DEFAULT_HISTORY_ENTRIES)
+        if wanted < 1:
+            raise InvalidUpdate(f"{props.VIEW_HISTORY_ENTRIES} must be positive but was {wanted}")
+        kept_count = max(wanted, len({*self.added_version_ids, self.current_version_id}))
+        if len(self.versions) <= kept_count:
+            return
+        newest = sorted(self.versions.keys() - {self.current_version_id}, reverse=True)
+        kept = {self.current_version_id, *newest[: kept_count - 1]}
+        self.versions = {key: version for key, version in self.versions.items() if key in kept}
+        # History before a forgotten version would have a gap, so it goes too.
+        for position in range(len(self.version_log) - 1, -1, -1):
+            if self.version_log[position].version_id not in kept:
+                self.version_log = self.version_log[position + 1 :]
+                break
+
+
+def apply_view_updates(base: ViewMetadata, updates: Sequence[u.Update], now_ms: int) -> ViewDraft:
+    """Return a draft of the base with every update applied, in order.
+
+    Args:
+        now_ms: epoch milliseconds, the time of this commit.
+
+    Raises:
+        InvalidUpdate: an update that cannot be applied, or is for tables.
+    """
+    draft = ViewDraft(
+        base=base,
+        now_ms=now_ms,
+        view_uuid=base.view_uuid,
+        location=base.location,
+        schemas=list(base.schemas),
+        versions=dict(base.versions_by_id),
+        current_version_id=base.current_version_id,
+        version_log=list(base.version_log),
+        properties=dict(base.properties),
+        unknown_fields=dict(base.unknown_fields),
+    )
+    for update in updates:
+        _apply(draft, update)
+    return draft
+
+
+def new_view_metadata(
+    *,
+    schema: Schema,
+    version: ViewVersion,
+    location: Location,
+    properties: Mapping[str, str],
+    uuid: TableUuid,
+    now_ms: int,
+) -> ViewMetadata:
+    """Return the metadata of a new view: the schema gets id 0, the version keeps its id.
+
+    Raises:
+        InvalidUpdate: the schema, version or a property cannot be used.
+    """
+    props.check_properties(properties)
+    draft = ViewDraft(
+        base=None, now_ms=now_ms, view_uuid=uuid, location=location, properties=dict(properties)
+    )
+    _add_schema(draft, schema)
+    _add_version(draft, version.replace(schema_id=SchemaId(u.LAST_ADDED)))
+    _set_current_version(draft, u.LAST_ADDED)
+    return draft.finish()
+
+
+def _apply(draft: ViewDraft, update: u.Update) -> None:
+    match update:
+        case u.AssignUuid(uuid=uuid):
+            if draft.view_uuid is not None and uuid.lower() != draft.view_uuid.lower():
+                raise InvalidUpdate(
+                    f"Cannot reassign uuid: the view has {draft.view_uuid}, the update says {uuid}"
+                )
+        case u.UpgradeFormatVersion(format_version=version):
+            if version < VIEW_FORMAT_VERSION:
+                raise InvalidUpdate(f"Cannot downgrade v{VIEW_FORMAT_VERSION} view to v{version}")
+            if version > VIEW_FORMAT_VERSION:
+                raise InvalidUpdate(
+                    f"Cannot upgrade view to unsupported format version: v{version} (supported: v{VIEW_FORMAT_VERSION})"
+                )
+        case u.AddSchema(schema_=schema):
+            _add_schema(draft, schema)
+        case u.AddViewVersion(view_version=version_to_add):
+            _add_version(draft, version_to_add)
+        case u.SetCurrentViewVersion(view_version_id=version_id):
+            _set_current_version(draft, version_id)
+        case u.SetLocation(location=location):
+            draft.has_changes |= location != draft.location
+            draft.location = location
+        case u.SetProperties(updates=changed):
+            props.check_properties(changed)
+            draft.properties.update(changed)
+            draft.has_changes |= bool(changed)
+        case u.RemoveProperties(removals=removals):
+            for name in removals:
+                draft.properties.pop(name, None)
+            draft.has_changes |= bool(removals)
+        case _:
+            raise InvalidUpdate(f"Cannot apply {update.action} to a view: it is for tables")
+
+
+def _add_schema(draft: ViewDraft, schema: Schema) -> None:
+    check_schema(schema)
+    equal = next((item for item in draft.schemas if item.same_columns(schema)), None)
+    if equal is None:
+        equal = schema.with_id(next_schema_id(draft.schemas))
+        draft.schemas.append(equal)
+        draft.has_changes = True
+    draft.last_added_schema_id = equal.schema_id
+
+
+def _add_version(draft: ViewDraft, version: ViewVersion) -> None:
+    _check_representations(version)
+    # Compared as sent: "the last added schema" equals no id, so a version sent with it is always a new one.
+    equal = next((item for item in draft.versions.values() if item.same_definition(version)), None)
+    if version.schema_id == u.LAST_ADDED:
+        if draft.last_added_schema_id is None:
+            raise InvalidUpdate("Cannot set last added schema: no schema has been added")
+        version = version.replace(schema_id=draft.last_added_schema_id)
+    elif version.schema_id not in {schema.schema_id for schema in draft.schemas}:
+        raise InvalidUpdate(f"Cannot add version with unknown schema: {version.schema_id}")
+    if equal is None:
+        highest = max(draft.versions, default=0)
+        taken = version.version_id in draft.versions or version.version_id <= highest
+        equal = version.replace(version_id=highest + 1) if taken else version
+        draft.versions[equal.version_id] = equal
+        draft.added_version_ids.add(equal.version_id)
+        draft.has_changes = True
+    draft.last_added_version_id = equal.version_id
+
+
+def _check_representations(version: ViewVersion) -> None:
+    seen: set[str] = set()
+    for item in version.representations:
+        if item.type.lower() != "sql":
+            continue
+        if not item.sql or not item.dialect:
+            raise InvalidUpdate("Invalid view version: a sql representation needs sql and dialect")
+        if item.dialect.lower() in seen:
+            raise InvalidViewVersion(
+                f"Invalid view version: Cannot add multiple queries for dialect {item.dialect.lower()}"
+            )
+        seen.add(item.dialect.lower())
+    if not version.representations:
+        raise InvalidUpdate("Invalid view version: it has no representations")
+
+
+def _set_current_version(draft: ViewDraft, version_id: int) -> None:
+    if version_id == u.LAST_ADDED:
+        if draft.last_added_version_id is None:
+            raise InvalidUpdate("Cannot set last version id: no current version id has been set")
+        version_id = draft.last_added_version_id
+    if version_id not in draft.versions:
+        raise InvalidUpdate(f"Cannot set current version to unknown version: {version_id}")
+    draft.has_changes |= version_id != draft.current_version_id
+    draft.current_version_id = version_id

@@ -1,0 +1,1 @@
+"""What a table is, one file per noun of the spec."""

@@ -1,0 +1,85 @@
+"""The ground that every JSON document of the spec stands on: frozen, kebab-case, unknown fields kept."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
+
+from app.errors import InvalidMetadata
+
+MAX_LONG = 2**63 - 1
+MAX_INT = 2**31 - 1
+
+Long = Annotated[int, Field(strict=True, ge=-(2**63), le=MAX_LONG)]
+"""A 64-bit integer; strings, floats and booleans are refused, as in the reference's parsers."""
+Int = Annotated[int, Field(strict=True, ge=-(2**31), le=MAX_INT)]
+"""A 32-bit integer."""
+Bool = StrictBool
+
+
+def kebab(name: str) -> str:
+    """Return the spec's spelling of a Python field name."""
+    return name.replace("_", "-")
+
+
+class Document(BaseModel):
+    """A JSON object of the spec. Fields that this build does not know survive a rewrite."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="allow",
+        alias_generator=kebab,
+        validate_by_name=True,
+        validate_by_alias=True,
+        serialize_by_alias=True,
+        protected_namespaces=(),
+    )
+
+    @classmethod
+    def from_json(cls, content: bytes | str) -> Self:
+        """Parse a document.
+
+        Raises:
+            InvalidMetadata: the text is not JSON or breaks the document's rules; the message names the part.
+        """
+        try:
+            return cls.model_validate_json(content, by_alias=True, by_name=False)
+        except ValidationError as error:
+            raise InvalidMetadata(describe_invalid(error)) from error
+
+    @classmethod
+    def from_object(cls, value: object) -> Self:
+        """Take a parsed JSON value; raises `pydantic.ValidationError` for the parser around it."""
+        return cls.model_validate(value, by_alias=True, by_name=False)
+
+    def replace(self, **changes: object) -> Self:
+        """Return a copy with some fields changed; the values must already be valid."""
+        copy = self.model_copy(update=changes)
+        # model_copy takes cached properties along, which may speak of the old values.
+        for name in copy.__dict__.keys() - type(self).model_fields.keys():
+            del copy.__dict__[name]
+        return copy
+
+    def to_json(self) -> bytes:
+        """Return compact UTF-8 JSON without nulls, fields in the spec's order, unknown ones last."""
+        return self.model_dump_json(exclude_none=True).encode()
+
+    def to_object(self) -> dict[str, Any]:
+        """Return the JSON value of `to_json`."""
+        return self.model_dump(mode="json", exclude_none=True)
+
+    @property
+    def unknown_fields(self) -> Mapping[str, Any]:
+        return self.__pydantic_extra__ or {}
+
+
+def describe_invalid(error: ValidationError) -> str:
+    """Return one sentence that names the first offending part and what is wrong with it."""
+    first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+    path = ""
+    for piece in first["loc"]:
+        path += f"[{piece}]" if isinstance(piece, int) else f".{piece}" if path else str(piece)
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{path}: {message}" if path else message

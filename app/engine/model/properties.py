@@ -1,0 +1,115 @@
+"""Table properties that the server itself reads: names, defaults, and which values make no sense."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from app.engine.model.schema import Schema
+from app.errors import InvalidUpdate
+
+FORMAT_VERSION = "format-version"
+METADATA_PATH = "write.metadata.path"
+METADATA_COMPRESSION = "write.metadata.compression-codec"
+PREVIOUS_VERSIONS_MAX = "write.metadata.previous-versions-max"
+DELETE_AFTER_COMMIT = "write.metadata.delete-after-commit.enabled"
+GC_ENABLED = "gc.enabled"
+PARQUET_COMPRESSION = "write.parquet.compression-codec"
+ENCRYPTION_KEY_ID = "encryption.key-id"
+COLUMN_METRICS_PREFIX = "write.metadata.metrics.column."
+VIEW_HISTORY_ENTRIES = "version.history.num-entries"
+VIEW_DROP_DIALECT_ALLOWED = "replace.drop-dialect.allowed"
+
+LOCATION_PROPERTIES = (
+    "write.data.path",
+    METADATA_PATH,
+    "write.object-storage.path",
+    "write.folder-storage.path",
+)
+"""Properties that name places where files of the table are written."""
+
+RESERVED = frozenset(
+    {
+        FORMAT_VERSION,
+        "uuid",
+        "snapshot-count",
+        "current-snapshot-id",
+        "current-snapshot-summary",
+        "current-snapshot-timestamp-ms",
+        "current-schema",
+        "default-partition-spec",
+        "default-sort-order",
+    }
+)
+"""Names that clients show as properties but that are not: they are never stored."""
+
+_COUNTS = {
+    "commit.retry.num-retries": 0,
+    "commit.retry.min-wait-ms": 0,
+    "commit.retry.max-wait-ms": 0,
+    "commit.retry.total-timeout-ms": 0,
+    "commit.status-check.num-retries": 0,
+    "commit.status-check.min-wait-ms": 0,
+    "commit.status-check.max-wait-ms": 0,
+    "commit.status-check.total-timeout-ms": 0,
+    "commit.manifest.target-size-bytes": 0,
+    "commit.manifest.min-count-to-merge": 0,
+    PREVIOUS_VERSIONS_MAX: None,
+    VIEW_HISTORY_ENTRIES: 1,
+}
+_SWITCHES = frozenset(
+    {DELETE_AFTER_COMMIT, GC_ENABLED, "commit.manifest-merge.enabled", VIEW_DROP_DIALECT_ALLOWED}
+)
+_CODECS = frozenset({"none", "gzip"})
+
+
+def int_property(properties: Mapping[str, str], name: str, default: int) -> int:
+    """Return a whole number.
+
+    Raises:
+        InvalidUpdate: the value is not one.
+    """
+    value = properties.get(name)
+    if value is None:
+        return default
+    try:
+        return int(value)
+    except ValueError as error:
+        raise InvalidUpdate(f"Table property {name} must be a whole number, found {value[:100]!r}") from error
+
+
+def bool_property(properties: Mapping[str, str], name: str, *, default: bool) -> bool:
+    """Return a switch; as in the reference, everything but `true` in any case is off."""
+    value = properties.get(name)
+    return default if value is None else value.strip().lower() == "true"
+
+
+def check_properties(changed: Mapping[str, str]) -> None:
+    """Check the values that a request sets, for the properties that the server reads or clients fail on.
+
+    Raises:
+        InvalidUpdate: names the property, the value, and what is expected.
+    """
+    for name, value in changed.items():
+        if name in _COUNTS:
+            minimum = _COUNTS[name]
+            number = int_property(changed, name, 0)
+            if minimum is not None and number < minimum:
+                raise InvalidUpdate(f"Table property {name} must be at least {minimum}, found {number}")
+        elif name in _SWITCHES and value.strip().lower() not in ("true", "false"):
+            raise InvalidUpdate(f"Table property {name} must be true or false, found {value[:100]!r}")
+        elif name == METADATA_COMPRESSION and value.strip().lower() not in _CODECS:
+            raise InvalidUpdate(f"Table property {name} must be none or gzip, found {value[:100]!r}")
+
+
+def check_column_metrics(properties: Mapping[str, str], schema: Schema) -> None:
+    """Check that per-column metrics settings name columns that exist.
+
+    Raises:
+        InvalidUpdate: a setting names no column.
+    """
+    for name in properties:
+        column = name.removeprefix(COLUMN_METRICS_PREFIX)
+        if column != name and column not in schema.ids_by_name:
+            raise InvalidUpdate(
+                f"Invalid metrics config, could not find column {column} from table prop {name} in schema"
+            )

@@ -1,0 +1,192 @@
+"""Schemas: a table's columns, looked up by id and by name, and what makes them valid."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Literal
+
+from app.engine.model.document import Document, Int
+from app.engine.model.ids import FieldId, SchemaId
+from app.engine.model.types import (
+    ListType,
+    MapType,
+    NestedField,
+    PrimitiveType,
+    StructType,
+    Type,
+    child_fields,
+)
+from app.errors import InvalidUpdate
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A field and where it stands: its dotted name, the short name queries use, the column above it."""
+
+    field: NestedField
+    name: str
+    short_name: str
+    parent: Column | None
+
+
+class Schema(Document):
+    """The columns of a table at one time.
+
+    Spec: #schemas-and-data-types
+    """
+
+    type: Literal["struct"]
+    schema_id: Annotated[SchemaId, Int] = SchemaId(0)
+    identifier_field_ids: tuple[Int, ...] | None = None
+    fields: tuple[NestedField, ...]
+
+    @cached_property
+    def columns(self) -> dict[FieldId, Column]:
+        """Every column by field id, parents before children."""
+        found: dict[FieldId, Column] = {}
+
+        def visit(above: Type, prefix: str, short_prefix: str, parent: Column | None) -> None:
+            for field in child_fields(above):
+                column = Column(field, prefix + field.name, short_prefix + field.name, parent)
+                found.setdefault(field.id, column)
+                # A query writes `points.x`, not `points.element.x`, for a list (or map) of structs.
+                skipped = isinstance(above, (ListType, MapType)) and isinstance(field.type, StructType)
+                below = short_prefix if skipped else column.short_name + "."
+                visit(field.type, column.name + ".", below, column)
+
+        visit(StructType(type="struct", fields=self.fields), "", "", None)
+        return found
+
+    @cached_property
+    def ids_by_name(self) -> dict[str, FieldId]:
+        """Field ids by dotted name; list elements and map values also by their short names."""
+        names = {column.name: field_id for field_id, column in self.columns.items()}
+        for field_id, column in self.columns.items():
+            names.setdefault(column.short_name, field_id)
+        return names
+
+    @property
+    def highest_field_id(self) -> int:
+        return max((*self.columns, *(self.identifier_field_ids or ())), default=0)
+
+    def same_columns(self, other: Schema) -> bool:
+        """Tell whether two schemas differ at most in their id."""
+        return self.fields == other.fields and set(self.identifier_field_ids or ()) == set(
+            other.identifier_field_ids or ()
+        )
+
+    def with_id(self, schema_id: int) -> Schema:
+        return self.replace(schema_id=SchemaId(schema_id))
+
+
+def check_schema(schema: Schema) -> None:
+    """Check what every schema must hold, in any format version.
+
+    Raises:
+        InvalidUpdate: a field id or name occurs twice, or an identifier field cannot identify rows.
+
+    Spec: #identifier-field-ids
+    """
+    seen_ids: set[int] = set()
+    seen_names: set[str] = set()
+
+    def visit(children: tuple[NestedField, ...], prefix: str) -> None:
+        for field in children:
+            name = prefix + field.name
+            if field.id in seen_ids:
+                raise InvalidUpdate(f"Invalid schema: field id {field.id} is used more than once ({name})")
+            if name in seen_names:
+                raise InvalidUpdate(f"Invalid schema: multiple fields for name {name}")
+            seen_ids.add(field.id)
+            seen_names.add(name)
+            visit(child_fields(field.type), name + ".")
+
+    visit(schema.fields, "")
+    for field_id in schema.identifier_field_ids or ():
+        _check_identifier_field(schema, FieldId(field_id))
+
+
+def _check_identifier_field(schema: Schema, field_id: FieldId) -> None:
+    column = schema.columns.get(field_id)
+    if column is None:
+        raise InvalidUpdate(f"Cannot add fieldId {field_id} as an identifier field: field does not exist")
+    intro = f"Cannot add field {column.name} as an identifier field"
+    field = column.field
+    if not isinstance(field.type, PrimitiveType):
+        raise InvalidUpdate(f"{intro}: not a primitive type field")
+    if field.type.kind in ("float", "double"):
+        raise InvalidUpdate(f"{intro}: must not be float or double field")
+    if not field.required:
+        raise InvalidUpdate(f"{intro}: not a required field")
+    parent = column.parent
+    while parent is not None:
+        if not isinstance(parent.field.type, StructType):
+            raise InvalidUpdate(f"{intro}: must not be nested in {parent.name}, a list or map")
+        if not parent.field.required:
+            raise InvalidUpdate(f"{intro}: must not be nested in an optional field {parent.name}")
+        parent = parent.parent
+
+
+def check_format_version(schema: Schema, format_version: int) -> None:
+    """Check that a table of this format version may have these types and defaults.
+
+    Raises:
+        InvalidUpdate: lists the columns that need a later version.
+    """
+    problems: list[str] = []
+    for column in schema.columns.values():
+        kind = column.field.type
+        if isinstance(kind, PrimitiveType) and format_version < kind.min_format_version:
+            problems.append(
+                f"Invalid type for {column.name}: {kind} is not supported until v{kind.min_format_version}"
+            )
+        if format_version < 3 and column.field.initial_default is not None:
+            problems.append(
+                f"Invalid initial default for {column.name}: "
+                f"non-null default ({column.field.initial_default}) is not supported until v3"
+            )
+    if problems:
+        raise InvalidUpdate(f"Invalid schema for v{format_version}:\n- " + "\n- ".join(problems))
+
+
+def renumber(schema: Schema, next_id: Callable[[], int]) -> tuple[Schema, dict[int, int]]:
+    """Return the schema with fresh field ids and the map from old ids to new.
+
+    All fields of one struct level get their ids before any of their children do.
+
+    Spec: #column-projection (ids are what identifies a column)
+    """
+    renumbered: dict[int, int] = {}
+
+    def fresh(old: int) -> FieldId:
+        renumbered[old] = next_id()
+        return FieldId(renumbered[old])
+
+    def visit_fields(fields: tuple[NestedField, ...]) -> tuple[NestedField, ...]:
+        ids = [fresh(field.id) for field in fields]
+        return tuple(
+            field.replace(id=field_id, type=visit(field.type))
+            for field, field_id in zip(fields, ids, strict=True)
+        )
+
+    def visit(kind: Type) -> Type:
+        match kind:
+            case PrimitiveType():
+                return kind
+            case StructType():
+                return kind.replace(fields=visit_fields(kind.fields))
+            case ListType():
+                element_id = fresh(kind.element_id)
+                return kind.replace(element_id=element_id, element=visit(kind.element))
+            case MapType():
+                key_id, value_id = fresh(kind.key_id), fresh(kind.value_id)
+                key, value = visit(kind.key), visit(kind.value)
+                return kind.replace(key_id=key_id, value_id=value_id, key=key, value=value)
+
+    fields = visit_fields(schema.fields)
+    identifiers = schema.identifier_field_ids
+    if identifiers is not None:
+        identifiers = tuple(renumbered[field_id] for field_id in identifiers)
+    return schema.replace(fields=fields, identifier_field_ids=identifiers), renumbered

@@ -1,0 +1,56 @@
+"""Snapshots: the state of a table at one commit."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from app.engine.model.document import Document, Int, Long
+from app.engine.model.ids import Location, SchemaId, SnapshotId
+
+
+class Snapshot(Document):
+    """A snapshot; `manifests` instead of `manifest-list` is a v1 legacy form.
+
+    Spec: #snapshots
+    """
+
+    snapshot_id: Annotated[SnapshotId, Long]
+    parent_snapshot_id: Annotated[SnapshotId, Long] | None = None
+    sequence_number: Annotated[Long, Field(ge=0)] | None = None
+    timestamp_ms: Annotated[Long, Field(ge=0)]
+    manifest_list: Location | None = None
+    manifests: tuple[str, ...] | None = None
+    summary: dict[str, str] | None = None
+    schema_id: Annotated[SchemaId, Int] | None = None
+    first_row_id: Annotated[Long, Field(ge=0)] | None = None
+    added_rows: Annotated[Long, Field(ge=0)] | None = None
+    key_id: str | None = None
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        if self.manifest_list is None and self.manifests is None:
+            raise ValueError("a snapshot needs a manifest-list")
+        if self.first_row_id is not None and self.added_rows is None:
+            raise ValueError("a snapshot with first-row-id needs added-rows")
+        return self
+
+    @property
+    def sequence(self) -> int:
+        """The sequence number; 0 where a v1 writer left it out."""
+        return self.sequence_number or 0
+
+
+class SnapshotLogEntry(Document):
+    """When a snapshot became the current one."""
+
+    timestamp_ms: Long
+    snapshot_id: Annotated[SnapshotId, Long]
+
+
+class MetadataLogEntry(Document):
+    """An earlier metadata file and when it stopped being the current one."""
+
+    timestamp_ms: Long
+    metadata_file: Location

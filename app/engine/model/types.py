@@ -1,0 +1,186 @@
+"""Data types: primitives, structs, lists, maps, and their JSON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PlainSerializer, PlainValidator
+
+from app.engine.model.document import Bool, Document
+from app.engine.model.ids import FieldId
+
+_INT_ID = Annotated[FieldId, Field(strict=True, ge=0, le=2**31 - 1)]
+_DECIMAL = re.compile(r"decimal\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)", re.ASCII)
+_FIXED = re.compile(r"fixed\[\s*(\d{1,10})\s*\]", re.ASCII)
+_GEOMETRY = re.compile(r"geometry(?:\(\s*([^,)]*?)\s*\))?")
+_GEOGRAPHY = re.compile(r"geography(?:\(\s*([^,)]*?)\s*(?:,\s*([a-zA-Z]+)\s*)?\))?")
+_PLAIN_NAMES = frozenset(
+    "boolean int long float double date time timestamp timestamptz timestamp_ns timestamptz_ns "
+    "string uuid binary unknown variant".split()
+)
+_SINCE_V3 = frozenset({"timestamp_ns", "timestamptz_ns", "unknown", "variant", "geometry", "geography"})
+
+
+@dataclass(frozen=True, slots=True)
+class PrimitiveType:
+    """A type without fields; `text` is its canonical spelling, `kind` the word before any parameter.
+
+    Spec: #primitive-types
+    """
+
+    kind: str
+    text: str
+    precision: int | None = None
+    scale: int | None = None
+    length: int | None = None
+
+    def __str__(self) -> str:
+        return self.text
+
+    @property
+    def min_format_version(self) -> int:
+        return 3 if self.kind in _SINCE_V3 else 1
+
+
+class NestedField(Document):
+    """A named, numbered field of a struct. Defaults are single-value JSON.
+
+    Spec: #nested-types
+    """
+
+    id: _INT_ID
+    name: Annotated[str, Field(min_length=1)]
+    required: Bool
+    type: FieldType
+    doc: str | None = None
+    initial_default: Any = None
+    write_default: Any = None
+
+
+class StructType(Document):
+    """An ordered list of fields."""
+
+    type: Literal["struct"]
+    fields: tuple[NestedField, ...]
+
+
+class ListType(Document):
+    """A list of one element type."""
+
+    type: Literal["list"]
+    element_id: _INT_ID
+    element_required: Bool
+    element: FieldType
+
+
+class MapType(Document):
+    """A map; keys are never null."""
+
+    type: Literal["map"]
+    key_id: _INT_ID
+    key: FieldType
+    value_id: _INT_ID
+    value_required: Bool
+    value: FieldType
+
+
+Type = PrimitiveType | StructType | ListType | MapType
+
+
+def parse_primitive(text: str) -> PrimitiveType:
+    """Return the primitive type that a JSON string names.
+
+    Raises:
+        ValueError: no such type, or its parameters are out of range.
+    """
+    name = text.strip().lower()
+    if name in _PLAIN_NAMES:
+        return PrimitiveType(name, name)
+    if match := _DECIMAL.fullmatch(name):
+        precision, scale = int(match[1]), int(match[2])
+        if not 1 <= precision <= 38 or scale > precision:
+            raise ValueError(
+                f"Invalid type {text!r}: decimal needs a precision of 1 to 38 and a scale up to it"
+            )
+        return PrimitiveType("decimal", f"decimal({precision}, {scale})", precision=precision, scale=scale)
+    if match := _FIXED.fullmatch(name):
+        length = int(match[1])
+        if length > 2**31 - 1:
+            raise ValueError(f"Invalid type {text!r}: the length is too large")
+        return PrimitiveType("fixed", f"fixed[{length}]", length=length)
+    # Parameters of geo types are case-sensitive (a CRS may be a property name), so they are kept as given.
+    for kind, pattern in (("geometry", _GEOMETRY), ("geography", _GEOGRAPHY)):
+        if name.startswith(kind) and pattern.fullmatch(kind + text.strip()[len(kind) :]):
+            return PrimitiveType(kind, kind + text.strip()[len(kind) :])
+    raise ValueError(f"Cannot parse type string to primitive: {text[:100]!r}")
+
+
+def parse_type(value: object) -> Type:
+    """Return the type that a JSON value describes.
+
+    Raises:
+        ValueError: it describes none (`pydantic.ValidationError` is one, with the path inside).
+    """
+    if isinstance(value, (PrimitiveType, StructType, ListType, MapType)):
+        return value
+    if isinstance(value, str):
+        return parse_primitive(value)
+    if isinstance(value, dict):
+        match value.get("type"):
+            case "struct":
+                return StructType.from_object(value)
+            case "list":
+                return ListType.from_object(value)
+            case "map":
+                return MapType.from_object(value)
+            case other:
+                raise ValueError(f"Cannot parse type: {str(other)[:100]!r} is none of struct, list, map")
+    raise ValueError("Cannot parse type: expected a string or an object")
+
+
+def _type_to_object(value: Type) -> Any:
+    return value.text if isinstance(value, PrimitiveType) else value.to_object()
+
+
+FieldType = Annotated[Type, PlainValidator(parse_type), PlainSerializer(_type_to_object)]
+
+for _model in (NestedField, StructType, ListType, MapType):
+    _model.model_rebuild()
+
+
+def child_fields(field_type: Type) -> tuple[NestedField, ...]:
+    """Return the fields directly below a type; list elements and map entries count as fields."""
+    match field_type:
+        case StructType():
+            return field_type.fields
+        case ListType():
+            return (
+                NestedField(
+                    id=field_type.element_id,
+                    name="element",
+                    required=field_type.element_required,
+                    type=field_type.element,
+                ),
+            )
+        case MapType():
+            return (
+                NestedField(id=field_type.key_id, name="key", required=True, type=field_type.key),
+                NestedField(
+                    id=field_type.value_id,
+                    name="value",
+                    required=field_type.value_required,
+                    type=field_type.value,
+                ),
+            )
+        case PrimitiveType():
+            return ()
+
+
+def walk_fields(field_type: Type) -> Iterator[NestedField]:
+    """Yield every field below a type, parents before children."""
+    for field in child_fields(field_type):
+        yield field
+        yield from walk_fields(field.type)

@@ -1,0 +1,108 @@
+"""View metadata: versions of a view's queries, their schemas and history."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from app.engine.model.document import Document, Int, Long
+from app.engine.model.ids import Location, SchemaId, TableUuid
+from app.engine.model.schema import Schema
+from app.errors import InvalidMetadata
+
+VIEW_FORMAT_VERSION = 1
+
+
+class SqlRepresentation(Document):
+    """A query in one SQL dialect; representations of other types are kept as they are.
+
+    Spec: view-spec.md #representations
+    """
+
+    type: str
+    sql: str | None = None
+    dialect: str | None = None
+
+
+class ViewVersion(Document):
+    """One definition of a view.
+
+    Spec: view-spec.md #versions
+    """
+
+    version_id: Int
+    timestamp_ms: Annotated[Long, Field(ge=0)]
+    schema_id: Annotated[SchemaId, Int]
+    summary: dict[str, str]
+    default_catalog: str | None = None
+    default_namespace: tuple[str, ...]
+    representations: tuple[SqlRepresentation, ...]
+
+    @property
+    def dialects(self) -> frozenset[str]:
+        return frozenset(item.dialect.lower() for item in self.representations if item.dialect)
+
+    def same_definition(self, other: ViewVersion) -> bool:
+        """Tell whether two versions define the same view; ids and times do not count."""
+        return (
+            self.summary == other.summary
+            and self.representations == other.representations
+            and self.default_catalog == other.default_catalog
+            and self.default_namespace == other.default_namespace
+            and self.schema_id == other.schema_id
+        )
+
+
+class VersionLogEntry(Document):
+    """When a version became the current one."""
+
+    timestamp_ms: Long
+    version_id: Int
+
+
+class ViewMetadata(Document):
+    """Everything about a view at one commit.
+
+    Spec: view-spec.md #view-metadata
+    """
+
+    view_uuid: TableUuid
+    format_version: Literal[1]
+    location: Location
+    schemas: tuple[Schema, ...]
+    current_version_id: Int
+    versions: tuple[ViewVersion, ...]
+    version_log: tuple[VersionLogEntry, ...]
+    properties: dict[str, str] = Field(default_factory=dict)
+
+    @property
+    def uuid(self) -> TableUuid:
+        return self.view_uuid
+
+    @cached_property
+    def versions_by_id(self) -> dict[int, ViewVersion]:
+        return {version.version_id: version for version in self.versions}
+
+    @property
+    def current_version(self) -> ViewVersion:
+        return self.versions_by_id[self.current_version_id]
+
+
+def read_view_metadata(content: bytes) -> ViewMetadata:
+    """Parse a view metadata document.
+
+    Raises:
+        InvalidMetadata: names the field that is missing or wrong.
+    """
+    metadata = ViewMetadata.from_json(content)
+    if metadata.current_version_id not in metadata.versions_by_id:
+        raise InvalidMetadata(f"Cannot find current version {metadata.current_version_id} in view versions")
+    known = {schema.schema_id for schema in metadata.schemas}
+    for version in metadata.versions:
+        if version.schema_id not in known:
+            raise InvalidMetadata(
+                f"Cannot find schema {version.schema_id} of view version {version.version_id} in schemas"
+            )
+    return metadata

@@ -1,0 +1,299 @@
+"""Every error that Icetower raises on purpose, as one tree. Nothing here knows of HTTP.
+
+IcetowerError
+├── BadRequest                 the request is wrong whatever the state of the catalog
+│   ├── InvalidRequest         a body, parameter or header that cannot be understood
+│   ├── InvalidName            a namespace, table, view or warehouse name that cannot be used
+│   ├── InvalidPageToken
+│   ├── InvalidUpdate          an update that cannot be applied to any, or to this, metadata
+│   ├── InvalidViewVersion     a view version with two queries for one dialect
+│   ├── InvalidMetadata        a metadata document that breaks the table format
+│   ├── InvalidLocation        a location outside the warehouse, or not a location
+│   ├── InvalidSetting         a warehouse or server setting that makes no sense
+│   └── PurgeRefused           gc.enabled=false
+├── RequestTooLarge
+├── NotAuthenticated
+├── NotAllowed
+├── NotFound
+│   ├── NoSuchWarehouse, NoSuchNamespace, NoSuchTable, NoSuchView
+│   ├── MetadataFileMissing    the pointer names a file that is gone
+│   ├── NoSuchRoute
+│   └── FileMissing            bytes asked for at a location that has none
+├── AlreadyExists
+│   ├── WarehouseExists, NamespaceExists, TableExists, ViewExists
+├── NamespaceNotEmpty, WarehouseNotEmpty
+├── CommitFailed               the pointer certainly did not move
+│   ├── RequirementFailed      the table is not what the client built on
+│   ├── StaleUpdate            a sequence number or row id behind the table's
+│   ├── DanglingRef            an update would leave a ref without its snapshot
+│   └── PointerMoved           other commits won every attempt
+├── NotSupported
+├── MethodNotAllowed
+├── AmbiguousProperties        a key both set and removed
+├── IdempotencyKeyReused       one key, two different requests
+├── CommitStateUnknown         whether the change landed is not known
+├── CorruptMetadata            a metadata file of ours that cannot be read
+├── DatabaseBehind             the database's revision is not the one this build knows
+└── Unavailable                nothing was changed; try again
+    ├── DatabaseUnavailable
+    ├── FilesUnavailable
+    └── Throttled
+
+FileExists and IdempotencyKeyTaken never reach a caller of the catalog.
+"""
+
+from __future__ import annotations
+
+
+class IcetowerError(Exception):
+    """Base of every deliberate error; `str(error)` is one sentence for the person who reads it."""
+
+
+class BadRequest(IcetowerError):
+    """The request is wrong whatever the state of the catalog."""
+
+
+class InvalidRequest(BadRequest):
+    """A body, parameter or header that cannot be understood."""
+
+
+class InvalidName(BadRequest):
+    """A name that cannot be used."""
+
+
+class InvalidPageToken(BadRequest):
+    """A page token that this server did not hand out."""
+
+    def __init__(self, token: str) -> None:
+        super().__init__(f"Invalid page token: {token[:100]!r}")
+
+
+class InvalidUpdate(BadRequest):
+    """An update that cannot be applied."""
+
+
+class InvalidViewVersion(BadRequest):
+    """A view version that contradicts itself."""
+
+
+class InvalidMetadata(BadRequest):
+    """A metadata document that breaks the table format."""
+
+
+class InvalidLocation(BadRequest):
+    """A location that this warehouse may not use."""
+
+
+class InvalidSetting(BadRequest):
+    """A setting that makes no sense."""
+
+
+class PurgeRefused(BadRequest):
+    """A purge of a table whose files must not be deleted."""
+
+    def __init__(self, identifier: object) -> None:
+        super().__init__(
+            f"Cannot purge {identifier}: gc.enabled is false, so its files may belong to others. "
+            "Drop it without purge, or set gc.enabled to true first"
+        )
+
+
+class RequestTooLarge(IcetowerError):
+    """A request body larger than the server accepts."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        super().__init__(f"Request body is larger than the limit of {limit_bytes} bytes")
+
+
+class NotAuthenticated(IcetowerError):
+    """The caller did not say, or could not prove, who they are."""
+
+
+class NotAllowed(IcetowerError):
+    """The caller may not do this."""
+
+
+class NotFound(IcetowerError):
+    """What was asked for is not there."""
+
+
+class NoSuchWarehouse(NotFound):
+    """No warehouse has this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Warehouse does not exist: {name}")
+
+
+class NoSuchNamespace(NotFound):
+    """No namespace has this name."""
+
+    def __init__(self, namespace: object) -> None:
+        super().__init__(f"Namespace does not exist: {namespace}")
+
+
+class NoSuchTable(NotFound):
+    """No table has this name."""
+
+    def __init__(self, identifier: object) -> None:
+        super().__init__(f"Table does not exist: {identifier}")
+
+
+class NoSuchView(NotFound):
+    """No view has this name."""
+
+    def __init__(self, identifier: object) -> None:
+        super().__init__(f"View does not exist: {identifier}")
+
+
+class MetadataFileMissing(NotFound):
+    """The pointer names a file that is gone."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__(f"Failed to open input stream for file: {location}")
+
+
+class NoSuchRoute(NotFound):
+    """No route serves this path."""
+
+
+class FileMissing(NotFound):
+    """There is no file at this location."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        super().__init__(f"File does not exist: {location}")
+
+
+class AlreadyExists(IcetowerError):
+    """The name is taken."""
+
+
+class WarehouseExists(AlreadyExists):
+    """A warehouse has this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Warehouse already exists: {name}")
+
+
+class NamespaceExists(AlreadyExists):
+    """A namespace has this name."""
+
+    def __init__(self, namespace: object) -> None:
+        super().__init__(f"Namespace already exists: {namespace}")
+
+
+class TableExists(AlreadyExists):
+    """A table has this name; the message depends on what the name was wanted for."""
+
+
+class ViewExists(AlreadyExists):
+    """A view has this name; the message depends on what the name was wanted for."""
+
+
+class NamespaceNotEmpty(IcetowerError):
+    """A namespace that still holds tables, views or namespaces cannot be dropped."""
+
+    def __init__(self, namespace: object, contents: str) -> None:
+        super().__init__(f"Namespace {namespace} is not empty: it contains {contents}")
+
+
+class WarehouseNotEmpty(IcetowerError):
+    """A warehouse that still holds namespaces cannot be dropped."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Warehouse {name} is not empty: drop its namespaces first")
+
+
+class CommitFailed(IcetowerError):
+    """The commit certainly did not happen."""
+
+
+class RequirementFailed(CommitFailed):
+    """The table is not what the client built on."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"Requirement failed: {reason}")
+
+
+class StaleUpdate(CommitFailed):
+    """A sequence number or row id that the table has already passed; refresh and try again."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"Validation failed, please retry: {reason}")
+
+
+class DanglingRef(CommitFailed):
+    """An update would remove the snapshot of a ref that the same commit keeps."""
+
+
+class PointerMoved(CommitFailed):
+    """Other commits won every attempt."""
+
+    def __init__(self, identifier: object, attempts: int) -> None:
+        super().__init__(
+            f"Cannot commit to {identifier}: other commits won all {attempts} attempts, please retry"
+        )
+
+
+class NotSupported(IcetowerError):
+    """A legitimate wish that this server does not fulfil."""
+
+
+class MethodNotAllowed(IcetowerError):
+    """The route exists, but not for this HTTP method."""
+
+
+class AmbiguousProperties(IcetowerError):
+    """A property that one request both sets and removes."""
+
+    def __init__(self, keys: list[str]) -> None:
+        super().__init__(f"Cannot both set and remove properties: {', '.join(keys)}")
+
+
+class IdempotencyKeyReused(IcetowerError):
+    """One Idempotency-Key with two different requests."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"Idempotency-Key {key!r} was already used for a different request")
+
+
+class CommitStateUnknown(IcetowerError):
+    """Whether the change landed is not known; nothing was deleted."""
+
+
+class CorruptMetadata(IcetowerError):
+    """A metadata file that the catalog points to cannot be read."""
+
+    def __init__(self, location: str, reason: str) -> None:
+        super().__init__(f"Cannot read metadata file {location}: {reason}")
+
+
+class DatabaseBehind(IcetowerError):
+    """The database's revision is not the one that this build knows."""
+
+
+class Unavailable(IcetowerError):
+    """Something the server needs does not answer. Nothing was changed."""
+
+
+class DatabaseUnavailable(Unavailable):
+    """The database does not answer. Nothing was changed."""
+
+
+class FilesUnavailable(Unavailable):
+    """The file store does not answer, or refuses."""
+
+
+class Throttled(Unavailable):
+    """The file store asks to slow down."""
+
+
+class FileExists(IcetowerError):
+    """A new file was to be written where one already is."""
+
+    def __init__(self, location: str) -> None:
+        super().__init__(f"File already exists: {location}")
+
+
+class IdempotencyKeyTaken(IcetowerError):
+    """Another request finished under this Idempotency-Key first; its answer is the answer."""

@@ -1,0 +1,177 @@
+"""Files on local disk, durable when written."""
+
+# Paths are strings here: pathlib would rewrite `a//b` and costs more than the system calls do.
+# ruff: noqa: PTH103, PTH108, PTH116, PTH120
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+
+from app.engine.model.ids import Location
+from app.errors import FileExists, FileMissing
+from app.fileio.failures import local_failure
+from app.fileio.files import ListedFile
+from app.fileio.locations import local_path
+
+# Some file systems have directories that cannot be synced, because they are synced already or by other means.
+_NOT_SYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP})
+_MOST_REMEMBERED = 10_000
+
+
+class LocalFiles:
+    """A FileIO over the operating system; locations are `/x`, `file:/x` or `file:///x`."""
+
+    def __init__(self) -> None:
+        # Directories (path to device and inode) whose names this process has made durable, up to the root.
+        self._anchored: dict[str, tuple[int, int]] = {}
+
+    def read(self, location: Location) -> bytes:
+        try:
+            descriptor = os.open(local_path(location), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+            try:
+                status = os.fstat(descriptor)
+                if not stat.S_ISREG(status.st_mode):  # a directory, or a device without an end
+                    raise FileMissing(location)
+                content = os.read(descriptor, status.st_size + 1)
+                return content if len(content) == status.st_size else content + _read_rest(descriptor)
+            finally:
+                os.close(descriptor)
+        except (OSError, ValueError) as error:
+            raise local_failure("read", location, error) from error
+
+    def write_new(self, location: Location, content: bytes) -> None:
+        path = local_path(location)
+        try:
+            descriptor = _create(path)
+        except FileExistsError as error:
+            raise FileExists(location) from error
+        except (OSError, ValueError) as error:
+            raise local_failure("write", location, error) from error
+        try:
+            try:
+                _write_all(descriptor, content)
+                os.fsync(descriptor)
+            finally:
+                os.close(descriptor)  # may fail too: a network file system reports a full disk here
+            self._anchor(os.path.dirname(path))
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                os.unlink(path)
+            if isinstance(error, OSError):
+                raise local_failure("write", location, error) from error
+            raise
+
+    def delete(self, location: Location) -> None:
+        try:
+            os.unlink(local_path(location))
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+            pass
+        except (OSError, ValueError) as error:
+            raise local_failure("delete", location, error) from error
+
+    def exists(self, location: Location) -> bool:
+        try:
+            return stat.S_ISREG(os.stat(local_path(location)).st_mode)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except (OSError, ValueError) as error:
+            raise local_failure("read", location, error) from error
+
+    def list_files(self, prefix: Location) -> Iterator[ListedFile]:
+        start = prefix if prefix.endswith("/") else prefix + "/"
+        unread = [""]
+        path = local_path(start)
+        try:
+            while unread:
+                folder = unread.pop()
+                for name, status in _entries(path + folder):
+                    if stat.S_ISDIR(status.st_mode):
+                        unread.append(f"{folder}{name}/")
+                    elif stat.S_ISREG(status.st_mode):
+                        where = Location(f"{start}{folder}{name}")
+                        yield ListedFile(where, status.st_size, status.st_mtime_ns // 1_000_000)
+        except (OSError, ValueError) as error:
+            raise local_failure("list", prefix, error) from error
+
+    def _anchor(self, directory: str) -> None:
+        """Make the names in a directory durable, and the names of directories above it that may be new.
+
+        Another thread or process may have made a parent and not have synced it yet. So the first write to a
+        directory syncs the whole way up to a directory known to be durable; later ones sync one directory.
+        """
+        climbed: dict[str, tuple[int, int]] = {}
+        while True:
+            try:
+                identity = _sync_directory(directory)
+            except PermissionError:
+                if not climbed:
+                    raise
+                break  # an ancestor that may be entered but not read: it was there before us
+            parent = os.path.dirname(directory)
+            if self._anchored.get(directory) == identity or parent == directory:
+                break
+            climbed[directory] = identity
+            directory = parent
+        if climbed:
+            if len(self._anchored) > _MOST_REMEMBERED:
+                self._anchored.clear()
+            self._anchored.update(climbed)  # only now: another thread may rely on it at once
+
+
+def _create(path: str) -> int:
+    """Open a file that was not there, after making the directories it needs."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, 0o666)
+    except FileNotFoundError:
+        directory = os.path.dirname(path)
+        try:
+            os.makedirs(directory, exist_ok=True)
+        except FileExistsError as error:
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory) from error
+        return os.open(path, flags, 0o666)
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    written = os.write(descriptor, content)
+    while written < len(content):
+        written += os.write(descriptor, memoryview(content)[written:])
+
+
+def _read_rest(descriptor: int) -> bytes:
+    pieces = []
+    while piece := os.read(descriptor, 1 << 20):
+        pieces.append(piece)
+    return b"".join(pieces)
+
+
+def _sync_directory(directory: str) -> tuple[int, int]:
+    """Make the names in a directory durable; return its device and inode."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            if error.errno not in _NOT_SYNCABLE:
+                raise
+        status = os.fstat(descriptor)
+        return status.st_dev, status.st_ino
+    finally:
+        os.close(descriptor)
+
+
+def _entries(directory: str) -> list[tuple[str, os.stat_result]]:
+    """Return what a directory holds; nothing if it is gone. Links stay links: no walk goes in circles."""
+    found = []
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                with contextlib.suppress(FileNotFoundError):
+                    found.append((entry.name, entry.stat(follow_symlinks=False)))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    return found

@@ -1,0 +1,161 @@
+"""What a location says: its scheme, what it lies inside, how to extend it. Pure; touches no file."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from app.engine.model.ids import Location
+from app.errors import InvalidLocation
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+# Names of one and the same store.
+_SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb"}
+
+# In these, an empty segment (`a//b`) is no segment. In object stores it is part of the key.
+_DIRECTORY_STORES = frozenset({"file", "hdfs"})
+
+# Here no client reads `?` or `#` as the start of a query or a fragment.
+_LITERAL_STORES = frozenset({"file", "hdfs", "memory"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A location taken apart; two spellings of one place are equal."""
+
+    store: str
+    authority: str
+    segments: tuple[str, ...]
+
+
+def scheme_of(location: str) -> str:
+    """Return the scheme in lower case; a bare absolute path is a `file`.
+
+    Raises:
+        InvalidLocation: neither a scheme nor an absolute path.
+    """
+    if location.startswith("/"):
+        return "file"
+    match = _SCHEME.match(location)
+    if match is None:
+        raise InvalidLocation(f"Not a location: {location[:200]!r}; expected a scheme or an absolute path")
+    return match[1].lower()
+
+
+def flaw_of(location: str) -> str | None:
+    """Return why a location must not be given to clients, or None when all of them take it for one place.
+
+    Clients differ: some decode percent signs, some fold `..`, some cut at `?`. A location that only some of
+    them take for a place inside a warehouse is not inside it.
+    """
+    if _CONTROL.search(location):
+        return "it contains a control character"
+    try:
+        location.encode()
+        place = _place_of(location)
+    except UnicodeEncodeError:
+        return "it contains half of a surrogate pair"
+    except InvalidLocation as error:
+        return str(error)
+    if place.store not in _LITERAL_STORES and ("?" in location or "#" in location):
+        return "it contains '?' or '#', which some clients take for the end of the path"
+    if any(_climbs(segment) for segment in place.segments):
+        return "it contains a '.' or '..' segment"
+    return None
+
+
+def is_inside(location: str, root: str) -> bool:
+    """Tell whether a location is the root or lies below it, whichever client reads it.
+
+    Compares whole segments. `s3`, `s3a` and `s3n` are one scheme; `file:/x`, `file:///x` and `/x` are one
+    place. What has a flaw (see `flaw_of`) is inside nothing. Symbolic links are not followed: nothing here
+    touches a file.
+    """
+    if flaw_of(location) is not None or flaw_of(root) is not None:
+        return False
+    inner, outer = _place_of(location), _place_of(root)
+    return (
+        inner.store == outer.store
+        and inner.authority == outer.authority
+        and inner.segments[: len(outer.segments)] == outer.segments
+    )
+
+
+def join(location: str, *parts: str) -> Location:
+    """Return the location extended by parts, each of one or more segments, taken literally.
+
+    Raises:
+        InvalidLocation: a part is empty, starts or ends with a slash, or has a segment that is empty, `.` or
+        `..`.
+    """
+    start = location
+    while start.endswith("/") and not start.endswith("://"):
+        start = start[:-1]
+    for part in parts:
+        if _CONTROL.search(part) or not all(part.split("/")) or any(map(_climbs, part.split("/"))):
+            raise InvalidLocation(f"Cannot extend {location} by {part!r}: not a name")
+    return Location("/".join([start, *parts]))
+
+
+def local_path(location: str) -> str:
+    """Return the path of a local file: `/x`, `file:/x` and `file:///x` are `/x`, and `%` means itself.
+
+    Raises:
+        InvalidLocation: another scheme, a relative path, or a host.
+    """
+    if location.startswith("file:"):
+        path = location[5:]
+        if path.startswith("//"):
+            path = path[2:]
+        elif path.startswith("/"):
+            return path
+    elif location.startswith("/"):
+        path = location
+    elif scheme_of(location) == "file":  # the scheme in capitals
+        return local_path("file:" + location[5:])
+    else:
+        raise InvalidLocation(f"Not a local file: {location}")
+    # Hadoop's Path takes what follows two slashes for a host, and refuses one: `file://tmp/x` and `//tmp/x`
+    # are not /tmp/x.
+    if path.startswith("/") and (location.startswith("file:") or not path.startswith("//")):
+        return path
+    raise InvalidLocation(f"Not a local file: {location}; expected an absolute path without a host: file:/x")
+
+
+def bucket_and_key(location: str) -> tuple[str, str]:
+    """Return bucket (container, host) and key of a location like `s3://bucket/key`; the key is literal.
+
+    Raises:
+        InvalidLocation: no `://`, no bucket, or a password in the bucket's place.
+    """
+    scheme = scheme_of(location)
+    rest = location[len(scheme) + 1 :]
+    if not rest.startswith("//"):
+        raise InvalidLocation(f"Not a location: {location}; expected {scheme}://…")
+    bucket, _, key = rest[2:].partition("/")
+    if ":" in bucket.partition("@")[0] and "@" in bucket:
+        raise InvalidLocation(f"A {scheme} location must not carry a user and password")
+    return bucket, key
+
+
+def _place_of(location: str) -> _Place:
+    scheme = scheme_of(location)
+    store = _SAME_STORE.get(scheme, scheme)
+    if store == "file":
+        authority, path = "", local_path(location)[1:]
+    else:
+        authority, path = bucket_and_key(location)
+        if not authority and store not in {"hdfs", "memory"}:
+            raise InvalidLocation(f"Not a location: {location}; expected {scheme}://bucket/key")
+    segments = path.rstrip("/").split("/") if path.strip("/") else []
+    if store in _DIRECTORY_STORES:
+        segments = [segment for segment in segments if segment]
+    return _Place(store, authority, tuple(segments))
+
+
+def _climbs(segment: str) -> bool:
+    """Tell whether any client could take this segment for `.` or `..`: decoded, or split at a backslash."""
+    return any(piece in {".", ".."} for piece in re.split(r"[/\\]", unquote(segment)))

@@ -1,0 +1,55 @@
+"""Files in this process's memory: for tests and for trying things out."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+from app.engine.model.ids import Location
+from app.errors import FileExists, FileMissing
+from app.fileio.files import ListedFile
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class MemoryFiles:
+    """A FileIO that forgets everything with the process; any scheme will do, compared byte by byte."""
+
+    def __init__(self, now_ms: Callable[[], int] = _now_ms) -> None:
+        self._now_ms = now_ms
+        self._files: dict[Location, tuple[bytes, int]] = {}
+        self._lock = threading.Lock()
+
+    def read(self, location: Location) -> bytes:
+        try:
+            return self._files[location][0]
+        except KeyError:
+            raise FileMissing(location) from None
+
+    def write_new(self, location: Location, content: bytes) -> None:
+        entry = (bytes(content), self._now_ms())
+        with self._lock:
+            if location in self._files:
+                raise FileExists(location)
+            self._files[location] = entry
+
+    def delete(self, location: Location) -> None:
+        with self._lock:
+            self._files.pop(location, None)
+
+    def exists(self, location: Location) -> bool:
+        return location in self._files
+
+    def list_files(self, prefix: Location) -> Iterator[ListedFile]:
+        start = prefix if prefix.endswith("/") else prefix + "/"
+        with self._lock:
+            found = [(where, *entry) for where, entry in self._files.items() if where.startswith(start)]
+        for location, content, modified_ms in found:
+            yield ListedFile(location, len(content), modified_ms)
+
+
+SHARED = MemoryFiles()
+"""What `memory://` locations name: one store for the whole process."""

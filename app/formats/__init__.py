@@ -1,0 +1,1 @@
+"""Files of the spec to engine values and back."""

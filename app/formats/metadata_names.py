@@ -1,0 +1,41 @@
+"""Names of metadata files: `<5-digit version>-<uuid>[.gz].metadata.json`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from app.engine.model.ids import Location
+from app.engine.model.properties import METADATA_COMPRESSION, METADATA_PATH
+
+_VERSION = re.compile(r"(\d{1,9})-[^/]*$", re.ASCII)
+
+
+def metadata_folder(location: str, properties: Mapping[str, str]) -> str:
+    """Return where a table's or view's metadata files go."""
+    path = properties.get(METADATA_PATH)
+    return path.rstrip("/") if path else f"{location}/metadata"
+
+
+def next_metadata_location(
+    location: str, properties: Mapping[str, str], previous: str | None, file_uuid: str, default_codec: str
+) -> Location:
+    """Return the location of the metadata file that follows `previous`; None for the first one.
+
+    Args:
+        default_codec: `none` or `gzip`, used when the properties do not say.
+    """
+    version = 0
+    if previous is not None and (match := _VERSION.search(previous)):
+        version = int(match[1]) + 1
+    codec = properties.get(METADATA_COMPRESSION, default_codec).strip().lower()
+    extension = ".gz" if codec == "gzip" else ""
+    return Location(
+        f"{metadata_folder(location, properties)}/{version:05d}-{file_uuid}{extension}.metadata.json"
+    )
+
+
+def is_gzipped(location: str) -> bool:
+    """Tell by its name whether a metadata file is compressed; both known spellings count."""
+    name = location.rsplit("/", 1)[-1]
+    return name.endswith((".gz.metadata.json", ".metadata.json.gz"))

@@ -1,0 +1,404 @@
+"""What can be configured, read from flags, environment, `.env` and one TOML file, once.
+
+The order, strongest first: command-line flags, `ICETOWER_*` environment variables, `.env` in the working
+directory, one TOML file (`icetower.toml` in the working directory, or the file that `ICETOWER_CONFIG` names),
+defaults.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from dotenv import dotenv_values
+from pydantic import AfterValidator, BeforeValidator, Field, Secret, ValidationError
+from pydantic_settings import (
+    BaseSettings,
+    DotEnvSettingsSource,
+    EnvSettingsSource,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
+
+from app.errors import InvalidSetting
+
+PREFIX = "ICETOWER_"
+CONFIG_FILE_NAME = "icetower.toml"
+CONFIG_FILE_VARIABLE = "ICETOWER_CONFIG"
+VARIABLES_OF_COMMANDS = frozenset({CONFIG_FILE_VARIABLE, "ICETOWER_URI", "ICETOWER_WAREHOUSE"})
+"""Variables with our prefix that are read elsewhere and are not settings of the server."""
+
+_KUBERNETES_VARIABLE = re.compile(r"ICETOWER_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP)(_\w+)?)")
+_KUBERNETES_PORT = re.compile(r"(tcp|udp)://")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:")
+_SECRET_WORD = re.compile(
+    r"secret|password|token|credential|sas|(access|account|shared|private)[.\-]?key", re.IGNORECASE
+)
+_DATABASE_SCHEMES = ("sqlite:", "sqlite+pysqlite:", "postgresql:", "postgresql+psycopg:", "postgres:")
+_MASK = "********"
+
+
+def mask_url_password(url: str) -> str:
+    """Return a database URL that can be shown to anyone."""
+    masked = re.sub(r"^([^:/?#]+://[^:@/]*):.*@", rf"\1:{_MASK}@", url)
+    return re.sub(r"([?&](?:ssl)?password=)[^&#]*", rf"\1{_MASK}", masked)
+
+
+def mask_secrets(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return storage settings that can be shown to anyone; `env:NAME` is a reference, not a secret."""
+    return {
+        key: _MASK if _SECRET_WORD.search(key) and not value.startswith("env:") else value
+        for key, value in properties.items()
+    }
+
+
+class DatabaseUrl(Secret[str]):
+    """A database URL that hides its password when printed."""
+
+    def _display(self) -> str:
+        return mask_url_password(self.get_secret_value())
+
+
+class SecretProperties(Secret[dict[str, str]]):
+    """Names and values, object store settings for instance, that hide keys and tokens when printed."""
+
+    def _display(self) -> str:
+        return str(mask_secrets(self.get_secret_value()))
+
+
+def _json_object(value: object) -> object:
+    """Environment variables hold JSON; TOML's unquoted dotted keys arrive as tables inside tables."""
+    if isinstance(value, Secret):
+        return value
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"expected a JSON object of names and values: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError("expected names and values")  # noqa: TRY004 - what Pydantic collects is a ValueError
+    return dict(_flattened(value, ""))
+
+
+def _flattened(table: Mapping[str, object], prefix: str) -> list[tuple[str, object]]:
+    pairs: list[tuple[str, object]] = []
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            pairs += _flattened(value, f"{prefix}{key}.")
+        elif isinstance(value, bool):
+            pairs.append((prefix + key, str(value).lower()))
+        elif isinstance(value, int | float):
+            pairs.append((prefix + key, str(value)))
+        else:
+            pairs.append((prefix + key, value))
+    return pairs
+
+
+def _comma_separated(value: object) -> object:
+    if isinstance(value, str) and not value.lstrip().startswith("["):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    if isinstance(value, str):
+        try:
+            return json.loads(value)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"expected a comma-separated list or a JSON array: {error}") from error
+    return value
+
+
+def _known_database(url: DatabaseUrl) -> DatabaseUrl:
+    """SQLite paths become absolute, so that no worker depends on where it was started."""
+    text = url.get_secret_value()
+    if not text.startswith(_DATABASE_SCHEMES):
+        raise ValueError("expected a URL that starts with sqlite:/// or postgresql://")
+    head, slashes, path = text.partition(":///")
+    if text.startswith("sqlite") and slashes and path and not path.startswith(("/", ":memory:", "file:")):
+        return DatabaseUrl(f"{head}:///{Path(path).absolute()}")
+    return url
+
+
+def _location(value: str) -> str:
+    """Make a folder a `file://` URI; a URI stays as it is, byte for byte, but for a slash at its end.
+
+    To Hadoop readers a bare path would mean the cluster's default file system. The path is not
+    percent-encoded: neither Hadoop nor PyIceberg decodes it.
+    """
+    if not value.strip():
+        raise ValueError("expected a folder or a URI")
+    if not _SCHEME.match(value):
+        value = f"file://{Path(value).expanduser().absolute()}"
+    stripped = value.rstrip("/")
+    return value if stripped.endswith(":") else stripped
+
+
+Properties = Annotated[SecretProperties, NoDecode, BeforeValidator(_json_object)]
+Locations = Annotated[
+    tuple[Annotated[str, AfterValidator(_location)], ...], NoDecode, BeforeValidator(_comma_separated)
+]
+
+
+class Settings(BaseSettings):
+    """Everything that can be configured; building one by hand reads no source, `load_settings` does."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX,
+        env_ignore_empty=True,
+        extra="forbid",
+        frozen=True,
+        validate_default=True,
+        hide_input_in_errors=True,
+    )
+
+    host: Annotated[str, Field(min_length=1)] = Field(
+        "127.0.0.1",
+        description="Address to listen on. Anything but loopback opens the catalog to the network.",
+    )
+    port: int = Field(8181, ge=0, le=65535, description="TCP port to listen on; 0 takes a free one.")
+    workers: int = Field(
+        1, ge=1, le=256, description="Server processes that share the port and the database."
+    )
+    threads: int = Field(
+        16,
+        ge=1,
+        le=1000,
+        description="Threads in each process for work that waits for files or the database.",
+    )
+    database_url: Annotated[DatabaseUrl, AfterValidator(_known_database)] = Field(
+        DatabaseUrl("sqlite:///.icetower/icetower.db"),
+        description="sqlite:///<path> or postgresql://<user>:<password>@<host>/<database>.",
+    )
+    database_pool_size: int = Field(
+        10, ge=1, le=1000, description="Most database connections that each process keeps open."
+    )
+    default_warehouse: Annotated[str, Field(min_length=1, max_length=255)] = Field(
+        "default",
+        description="Name of the warehouse for clients that ask for none; created at the first start.",
+    )
+    default_warehouse_location: Annotated[str, AfterValidator(_location)] = Field(
+        ".icetower/warehouse",
+        description="Where the default warehouse keeps its files: a folder or a URI such as s3://bucket/path.",
+    )
+    default_warehouse_storage: Properties = Field(
+        SecretProperties({}),
+        description="How the server reaches those files: s3.endpoint, ...; env:NAME reads a variable.",
+    )
+    default_warehouse_properties: Properties = Field(
+        SecretProperties({}),
+        description="What clients of the default warehouse receive as defaults: their own values win.",
+    )
+    default_warehouse_overrides: Properties = Field(
+        SecretProperties({}),
+        description="What clients of the default warehouse receive as overrides: these values win.",
+    )
+    allow_external_locations: bool = Field(
+        False, description="Let tables and views live at any location, also outside their warehouse."
+    )
+    allowed_locations: Locations = Field(
+        (),
+        description="Locations beside the warehouse under which tables and views may live; comma-separated.",
+    )
+    max_body_bytes: int = Field(
+        64 * 1024 * 1024, ge=1024, description="Largest request body that is accepted."
+    )
+    metadata_cache_bytes: int = Field(
+        256 * 1024 * 1024, ge=0, description="Memory that each process spends on metadata files read before."
+    )
+    metadata_recheck_seconds: float = Field(
+        30.0,
+        ge=0,
+        description="How long a file cached from an object store is served before asking if it still exists.",
+    )
+    commit_attempts: int = Field(
+        16,
+        ge=1,
+        le=1000,
+        description="How often a commit that loses races is applied before the client is told.",
+    )
+    idempotency_key_lifetime_minutes: int = Field(
+        30,
+        ge=1,
+        le=7 * 24 * 60,
+        description="How long the outcome of a request with an Idempotency-Key is remembered.",
+    )
+    file_deletion_interval_seconds: float = Field(
+        5.0, gt=0, description="How often a process looks for files of purged tables to delete."
+    )
+    shutdown_grace_seconds: int = Field(
+        30, ge=0, description="How long running requests may take to finish when the server is told to stop."
+    )
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Least severe log lines that are written."
+    )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return (init_settings,)
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveSetting:
+    """One setting as it is in force, fit to be shown: secrets are masked."""
+
+    name: str
+    value: object
+    source: str
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """The settings in force, and where each that is not a default came from."""
+
+    settings: Settings
+    sources: Mapping[str, str]
+
+
+def load_settings(
+    flags: Mapping[str, object] | None = None, config_file: Path | None = None
+) -> LoadedSettings:
+    """Read every source once.
+
+    Args:
+        flags: settings given on the command line, by name; `None` means not given.
+        config_file: the TOML file; by default ICETOWER_CONFIG's, or icetower.toml if there is one.
+
+    Raises:
+        InvalidSetting: a key that no setting has, a value that makes no sense, or a file that cannot be read.
+    """
+    path = _config_path(config_file)
+    given = {name: value for name, value in (flags or {}).items() if value is not None}
+    layers: tuple[tuple[dict[str, Any], Callable[[str], str]], ...] = (
+        (_read_toml(path) if path else {}, lambda _: str(path)),
+        (_read_dotenv(Path(".env")), lambda name: f"{_variable(name)} in .env"),
+        (_read_environment(), _variable),
+        (given, lambda name: f"--{name.replace('_', '-')}"),
+    )
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    for found, source_of in layers:
+        values |= found
+        sources |= {name: source_of(name) for name in found}
+    try:
+        return LoadedSettings(Settings(**values), sources)
+    except ValidationError as error:
+        raise InvalidSetting(_told(error, sources)) from error
+
+
+def effective_settings(loaded: LoadedSettings) -> list[EffectiveSetting]:
+    """Return every setting with its value and where that came from, secrets masked."""
+    return [
+        EffectiveSetting(
+            name,
+            _shown(getattr(loaded.settings, name)),
+            loaded.sources.get(name, "default"),
+            field.description or "",
+        )
+        for name, field in Settings.model_fields.items()
+    ]
+
+
+def _shown(value: object) -> object:
+    if isinstance(value, DatabaseUrl):
+        return mask_url_password(value.get_secret_value())
+    if isinstance(value, SecretProperties):
+        return mask_secrets(value.get_secret_value())
+    return value
+
+
+def _variable(name: str) -> str:
+    return f"{PREFIX}{name.upper()}"
+
+
+def _read_environment() -> dict[str, Any]:
+    _check_variables(os.environ, "the environment")
+    return _without_kubernetes_port(_decoded(EnvSettingsSource(Settings), "the environment"))
+
+
+def _read_dotenv(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        return {}
+    try:
+        variables = {name: value or "" for name, value in dotenv_values(path).items()}
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidSetting(f"Cannot read {path}: {error}") from error
+    _check_variables(variables, str(path))
+    found = _decoded(DotEnvSettingsSource(Settings, env_file=path), str(path))
+    # The source also hands out every other variable of the file, which belong to someone else.
+    return _without_kubernetes_port({name: found[name] for name in Settings.model_fields if name in found})
+
+
+def _config_path(given: Path | None) -> Path | None:
+    if given is not None:
+        return given
+    if named := os.environ.get(CONFIG_FILE_VARIABLE):
+        return Path(named)
+    usual = Path(CONFIG_FILE_NAME)
+    return usual if usual.is_file() else None
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        with path.open("rb") as file:
+            found = tomllib.load(file)
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InvalidSetting(f"Cannot read the settings file {path}: {error}") from error
+    known = list(Settings.model_fields)
+    for key in found:
+        if key not in known:
+            raise InvalidSetting(f"Unknown setting {key!r} in {path}{_nearest(key, known)}")
+    return found
+
+
+def _decoded(source: EnvSettingsSource, where: str) -> dict[str, Any]:
+    try:
+        return source()
+    except SettingsError as error:
+        raise InvalidSetting(f"Cannot read the settings in {where}: {error}") from error
+
+
+def _check_variables(variables: Mapping[str, str], where: str) -> None:
+    known = [_variable(name) for name in Settings.model_fields]
+    for variable in sorted(variables):
+        name = variable.upper()
+        if not name.startswith(PREFIX) or name in known or name in VARIABLES_OF_COMMANDS:
+            continue
+        if _KUBERNETES_VARIABLE.fullmatch(name):
+            continue
+        raise InvalidSetting(f"Unknown variable {variable} in {where}{_nearest(name, known)}")
+
+
+def _without_kubernetes_port(found: dict[str, Any]) -> dict[str, Any]:
+    """In a cluster with a service called icetower, every pod is given ICETOWER_PORT=tcp://<address>:<port>."""
+    if _KUBERNETES_PORT.match(str(found.get("port", ""))):
+        return {name: value for name, value in found.items() if name != "port"}
+    return found
+
+
+def _nearest(name: str, known: list[str]) -> str:
+    close = get_close_matches(name, known, n=1, cutoff=0.6)
+    return f": did you mean {close[0]}?" if close else "; `icetower config show` lists all there are"
+
+
+def _told(error: ValidationError, sources: Mapping[str, str]) -> str:
+    told = []
+    for problem in error.errors(include_url=False, include_context=False, include_input=False):
+        name = str(problem["loc"][0]) if problem["loc"] else "settings"
+        inner = "".join(f"[{part}]" for part in problem["loc"][1:])
+        message = problem["msg"].removeprefix("Value error, ")
+        told.append(f"{name}{inner} ({sources.get(name, 'default')}): {message}")
+    return f"Invalid setting {'; '.join(told)}"

@@ -1,0 +1,127 @@
+"""Structured logs, request ids, counters and timings."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import sys
+import threading
+import traceback
+from collections.abc import Mapping
+from contextvars import ContextVar
+from datetime import UTC, datetime
+from typing import BinaryIO
+
+import orjson
+from prometheus_client import REGISTRY, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
+
+request_id: ContextVar[str] = ContextVar("icetower_request_id", default="")
+"""The id of the request being answered; empty outside of one."""
+
+REQUESTS = Counter("icetower_requests", "Requests answered.", ["method", "route", "status"])
+REQUEST_SECONDS = Histogram(
+    "icetower_request_duration_seconds",
+    "Time from the request line to the last byte of the answer handed over.",
+    ["method", "route"],
+    buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+)
+COMMITS = Counter("icetower_commits", "Commits by how they ended.", ["kind", "outcome"])
+COMMIT_RETRIES = Counter("icetower_commit_retries", "Commit attempts that lost a race and went round again.")
+METADATA_READS = Counter("icetower_metadata_reads", "Metadata wanted, by whether the cache had it.", ["cache"])
+ANSWER_READS = Counter("icetower_answer_reads", "Load answers wanted, by whether they were ready.", ["cache"])
+CLIENT_REPORTS = Counter("icetower_client_reports", "Metrics reports that clients sent.", ["type"])
+REPLAYS = Counter("icetower_idempotent_replays", "Mutations answered from their Idempotency-Key.")
+FILE_DELETIONS = Counter("icetower_file_deletions", "Purges worked off, by how they ended.", ["outcome"])
+
+FLUSH_AT_BYTES = 64 * 1024
+
+
+class LogLines:
+    """A buffered writer of one JSON object a line; flushed by size, on errors, and by whoever owns the clock."""
+
+    def __init__(self, stream: BinaryIO | None = None) -> None:
+        self._stream = stream
+        self._lines: list[bytes] = []
+        self._size_bytes = 0
+        self._lock = threading.Lock()
+
+    def write(self, record: Mapping[str, object]) -> None:
+        """Append one record; values that JSON has no form for are written as their text."""
+        line = orjson.dumps(record, default=str, option=orjson.OPT_APPEND_NEWLINE)
+        with self._lock:
+            self._lines.append(line)
+            self._size_bytes += len(line)
+            if self._size_bytes >= FLUSH_AT_BYTES:
+                self._flush_locked()
+
+    def flush(self) -> None:
+        """Hand everything written so far to the stream."""
+        with self._lock:
+            self._flush_locked()
+
+    def _flush_locked(self) -> None:
+        if not self._lines:
+            return
+        # Looked up late, so that a captured or redirected standard output is the one written to.
+        stream = self._stream if self._stream is not None else sys.stdout.buffer
+        chunk = b"".join(self._lines)
+        self._lines.clear()
+        self._size_bytes = 0
+        try:
+            stream.write(chunk)
+            stream.flush()
+        except (OSError, ValueError):
+            # A closed pipe must not fail requests; the lines have nowhere to go.
+            return
+
+
+log_lines = LogLines()
+
+
+class JsonLogHandler(logging.Handler):
+    """Writes records of the standard `logging` module as the same JSON lines."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        line: dict[str, object] = {
+            "at": datetime.fromtimestamp(record.created, UTC),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+        }
+        current = request_id.get()
+        if current:
+            line["request_id"] = current
+        if record.exc_info and record.exc_info[1] is not None:
+            line["traceback"] = "".join(traceback.format_exception(record.exc_info[1]))
+        log_lines.write(line)
+        if record.levelno >= logging.WARNING:
+            log_lines.flush()
+
+
+def configure_logging(level: str) -> None:
+    """Send every record of the standard `logging` module, from `level` up, to the JSON lines."""
+    root = logging.getLogger()
+    root.handlers = [JsonLogHandler()]
+    root.setLevel(level.upper())
+    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
+        logger = logging.getLogger(name)
+        logger.handlers = []
+        logger.propagate = True
+    # The front door writes a line for each request that says more.
+    logging.getLogger("uvicorn.access").disabled = True
+
+
+def new_request_id() -> str:
+    """Return an id that no other request has."""
+    return secrets.token_hex(8)
+
+
+def render_metrics() -> bytes:
+    """Return all metrics in the Prometheus text format, of every worker when they share a directory."""
+    if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
+        return generate_latest(REGISTRY)
+    registry = CollectorRegistry()
+    MultiProcessCollector(registry)  # type: ignore[no-untyped-call]  # the library leaves it untyped
+    return generate_latest(registry)

@@ -1,0 +1,1 @@
+"""A catalog inside a test: context manager and pytest plugin."""

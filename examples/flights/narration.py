@@ -1,0 +1,58 @@
+"""What the demo prints: numbered steps with their time, the statements they ran, and checks that held."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from textwrap import dedent
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.syntax import Syntax
+from rich.text import Text
+
+
+class Unexpected(Exception):
+    """A number is not what the step before says it must be."""
+
+
+@dataclass
+class Narrator:
+    """Prints one step after the other."""
+
+    console: Console
+    steps: int
+    _number: int = field(default=0, init=False)
+
+    @contextmanager
+    def step(self, title: str) -> Iterator[None]:
+        """Print a step's title, then what happens in it, then how long it took."""
+        self._number += 1
+        started = time.monotonic()
+        self.console.print(f"\n[bold cyan]{self._number:>2}/{self.steps}[/]  [bold]{title}[/]")
+        with self.console.status("[dim]working[/]", spinner="dots"):
+            yield
+        self.console.print(f"       [green]done[/] [dim]in {time.monotonic() - started:.1f} s[/]")
+
+    def say(self, text: str) -> None:
+        """Print one line of what was seen."""
+        self.console.print(f"       {text}")
+
+    def show(self, statement: str) -> None:
+        """Print an SQL statement as it is sent to Spark."""
+        text = dedent(statement).strip()
+        code = Syntax(text, "sql", theme="ansi_dark", background_color="default", word_wrap=True)
+        self.console.print(Padding(code, (0, 0, 0, 7)))
+
+    def check(self, claim: str, found: object, expected: object) -> None:
+        """Print a claim that holds.
+
+        Raises:
+            Unexpected: it does not.
+        """
+        if found != expected:
+            raise Unexpected(f"{claim}: expected {expected}, found {found}")
+        shown = f"{found:,}" if isinstance(found, int) else str(found)
+        self.console.print(Text.assemble(("     ✓ ", "green"), claim, ": ", (shown, "bold")))

@@ -1,0 +1,40 @@
+"""What every step of the pipeline is given: Spark, the narrator and the raw files."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import Row, SparkSession
+
+from examples.flights.narration import Narrator
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """The hands of the demo."""
+
+    spark: SparkSession
+    narrator: Narrator
+    raw_files: Path
+
+    def sql(self, statement: str) -> list[Row]:
+        """Show a statement, run it, return its rows."""
+        self.narrator.show(statement)
+        return self.spark.sql(statement).collect()
+
+    def number(self, query: str) -> int:
+        """Run a query that answers one number."""
+        return int(self.spark.sql(query).first()[0])  # type: ignore[index]  # an aggregate always has one row
+
+    def rows(self, table: str) -> int:
+        """Count the rows of a table, branch, tag or snapshot."""
+        return self.number(f"SELECT count(*) FROM {table}")
+
+    def files(self, table: str, content: str = "data_files") -> int:
+        """Count the files that a table's current snapshot consists of."""
+        return self.number(f"SELECT count(*) FROM {table}.{content}")
+
+    def current_snapshot(self, table: str) -> int:
+        """Return the id of the snapshot that readers of the table get."""
+        return self.number(f"SELECT snapshot_id FROM {table}.refs WHERE name = 'main'")

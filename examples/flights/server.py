@@ -1,0 +1,100 @@
+"""An Icetower of the demo's own: SQLite and a folder for a warehouse, in a process beside this one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.error import URLError
+from urllib.request import urlopen
+
+USUAL_PORT = 8181
+PATIENCE_SECONDS = 60.0
+
+
+class ServerNotReady(Exception):
+    """The server ended or did not answer; the message holds the end of its log."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server: its address, and the file that says how it was configured."""
+
+    uri: str
+    settings_file: Path
+
+
+def clear(folder: Path) -> None:
+    """Make a folder empty, so that the demo starts from nothing."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+
+
+@contextmanager
+def icetower(folder: Path) -> Iterator[Server]:
+    """Run `icetower serve` until the block ends.
+
+    Raises:
+        ServerNotReady: it did not come up.
+    """
+    port = _free_port(USUAL_PORT)
+    settings_file = folder / "icetower.toml"
+    settings = {
+        "port": port,
+        "database_url": f"sqlite:///{folder / 'icetower.db'}",
+        "default_warehouse_location": str(folder / "warehouse"),
+    }
+    settings_file.write_text("".join(f"{key} = {json.dumps(text)}\n" for key, text in settings.items()))
+    log = folder / "server.log"
+    # Settings of the caller's shell would win over the file's; the demo wants its own.
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("ICETOWER_")}
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [Path(sys.executable).with_name("icetower"), "serve"],
+            env=environment | {"ICETOWER_CONFIG": str(settings_file)},
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        uri = f"http://127.0.0.1:{port}"
+        _wait_until_ready(process, uri, log)
+        yield Server(uri, settings_file)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _free_port(wanted: int) -> int:
+    with socket.socket() as listener:
+        # Without it, a port that was in use a minute ago counts as taken.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind(("127.0.0.1", wanted))
+        except OSError:
+            listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], uri: str, log: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            with urlopen(f"{uri}/ready", timeout=5):
+                return
+        except (URLError, OSError):
+            pass
+        try:
+            status = process.wait(timeout=0.1)
+        except subprocess.TimeoutExpired:
+            continue
+        raise ServerNotReady(f"icetower serve ended with status {status}:\n{log.read_text()[-2000:]}")
+    raise ServerNotReady(f"{uri}/ready did not answer within a minute:\n{log.read_text()[-2000:]}")

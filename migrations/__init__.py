@@ -1,0 +1,1 @@
+"""Migrations of the database, one file for each revision; `app/database/revisions.py` runs them."""

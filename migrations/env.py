@@ -1,0 +1,30 @@
+"""Runs migrations on the connection, and in the transaction, that `app/database/revisions.py` hands over."""
+
+from __future__ import annotations
+
+from alembic import context
+from sqlalchemy import Connection
+
+from app.database.rows import metadata
+
+MIGRATION_LOCK = 0x1CE703E2
+"""Any number; of two servers that migrate one Postgres database at once, the second waits for it."""
+
+
+def run_migrations(connection: Connection) -> None:
+    if connection.dialect.name == "postgresql":
+        connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
+        connection.exec_driver_sql("SET LOCAL lock_timeout = 0")
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})")
+    context.configure(
+        connection=connection,
+        target_metadata=metadata,
+        # The caller's transaction holds all of it; Alembic begins and ends none.
+        transactional_ddl=False,
+        # SQLite changes a table by copying it.
+        render_as_batch=connection.dialect.name == "sqlite",
+    )
+    context.run_migrations()
+
+
+run_migrations(context.config.attributes["connection"])

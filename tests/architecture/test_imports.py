@@ -1,0 +1,90 @@
+"""Who may import whom: the import-linter contracts of pyproject.toml."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.architecture.source_files import ROOT, parsed, python_files, shown
+
+MOCKING = {"unittest.mock", "mock"}
+LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
+
+
+def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [LINT_IMPORTS, "--no-logo", "--no-cache"], cwd=folder, capture_output=True, text=True, check=False
+    )
+
+
+def test_every_import_contract_is_kept() -> None:
+    verdict = lint_imports(ROOT)
+
+    assert verdict.returncode == 0, verdict.stdout + verdict.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "planted", "contract"),
+    [
+        ("app/engine/model/ids.py", "import sqlalchemy", "SQLAlchemy, Alembic and psycopg stay in database"),
+        ("app/engine/model/ids.py", "import time", "The engine does no I/O"),
+        (
+            "app/engine/model/ids.py",
+            "import app.engine.change.apply",
+            "Inside the engine, verbs build on nouns",
+        ),
+        ("app/fileio/files.py", "import app.catalog", "Rooms import downwards only"),
+        ("app/api/etags.py", "import app.database.rows", "Only the catalog reads or moves pointers"),
+        ("app/formats/__init__.py", "import httpx", "httpx stays in client"),
+        ("app/catalog/__init__.py", "import fastapi", "FastAPI and Starlette stay in api and main"),
+    ],
+)
+def test_planted_import_breaks_its_contract(tmp_path: Path, module: str, planted: str, contract: str) -> None:
+    for source in [*python_files("app"), ROOT / "pyproject.toml"]:
+        copy = tmp_path / source.relative_to(ROOT)
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        copy.write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
+    victim = tmp_path / module
+    victim.write_text(f"{victim.read_text(encoding='utf-8')}\n{planted}\n", encoding="utf-8")
+
+    verdict = lint_imports(tmp_path)
+
+    assert verdict.returncode != 0
+    assert f"{contract} BROKEN" in verdict.stdout
+
+
+def test_no_test_imports_a_mocking_library() -> None:
+    offences = [
+        f"{shown(path)}:{node.lineno}"
+        for path in python_files("tests")
+        for node in ast.walk(parsed(path))
+        if (isinstance(node, ast.ImportFrom) and node.module in MOCKING)
+        or (isinstance(node, ast.Import) and {alias.name for alias in node.names} & MOCKING)
+    ]
+
+    assert offences == [], "pass a fake in instead; fakes live in tests/ and pass the contract suite"
+
+
+def test_no_test_sleeps_but_to_ask_again() -> None:
+    asking_again = {
+        call
+        for path in python_files("tests")
+        for loop in ast.walk(parsed(path))
+        if isinstance(loop, ast.While | ast.For)
+        for call in ast.walk(loop)
+    }
+    offences = [
+        f"{shown(path)}:{node.lineno}"
+        for path in python_files("tests")
+        for node in ast.walk(parsed(path))
+        if isinstance(node, ast.Call) and node not in asking_again
+        if ast.unparse(node.func) in {"time.sleep", "sleep", "asyncio.sleep"}
+    ]
+
+    assert offences == [], (
+        "wait for the event itself; only a loop with a deadline may sleep between two looks"
+    )

@@ -1,0 +1,65 @@
+"""The pages people read: the tree in ARCHITECTURE.md, the settings in README.md, and every link."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+from app.settings import PREFIX, Settings
+from tests.architecture.source_files import ROOT, repository_files, shown
+
+LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+MAKE_COMMAND = re.compile(r"\bmake ([a-z]+)\b")
+
+
+def test_architecture_page_shows_the_tree_as_it_is() -> None:
+    verdict = subprocess.run(
+        [sys.executable, "scripts/architecture-tree", "--check"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert verdict.returncode == 0, verdict.stderr
+
+
+def test_readme_documents_every_setting() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    missing = [
+        variable
+        for variable in (f"{PREFIX}{name.upper()}" for name in Settings.model_fields)
+        if not re.search(rf"\b{variable}\b", readme)
+    ]
+
+    assert missing == []
+
+
+def test_every_relative_link_leads_somewhere() -> None:
+    broken = [
+        f"{shown(page)}: {target}"
+        for page in repository_files()
+        if page.suffix == ".md"
+        for target in LINK.findall(page.read_text(encoding="utf-8"))
+        if "://" not in target and not target.startswith("mailto:")
+        if not (page.parent / target).exists()
+    ]
+
+    assert broken == []
+
+
+def test_pages_name_only_make_targets_that_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z]+):", makefile, re.MULTILINE))
+    pages = [page for page in repository_files() if page.suffix == ".md"]
+
+    commands = {
+        (shown(page), target)
+        for page in pages
+        for code in re.findall(r"`[^`]+`|```.*?```", page.read_text(encoding="utf-8"), re.DOTALL)
+        for target in MAKE_COMMAND.findall(code)
+    }
+
+    assert {(page, target) for page, target in commands if target not in targets} == set()

@@ -1,0 +1,1 @@
+"""Catalogs and tables with history, made through the real commit path."""

@@ -1,0 +1,18 @@
+"""What every kind of test needs: Hypothesis profiles, and the servers that tests start."""
+
+from __future__ import annotations
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+from tests.servers.postgres import own_postgres_server, postgres_server
+from tests.servers.s3 import s3_server
+
+__all__ = ["own_postgres_server", "postgres_server", "s3_server"]
+
+# Time limits per example would make a slow machine fail: speed is measured in benchmarks/.
+settings.register_profile("dev", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("ci", parent=settings.get_profile("dev"), max_examples=200, derandomize=True)
+settings.register_profile("nightly", parent=settings.get_profile("dev"), max_examples=5_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))

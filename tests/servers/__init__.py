@@ -1,0 +1,1 @@
+"""Real servers for tests, each started by the process that needs it."""

@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import pytest
+
+from app.api.bodies.commits import CommitTableBody
+from app.api.bodies.json_body import Body, parse_body
+from app.api.bodies.namespaces import CreateNamespaceBody
+from app.api.bodies.tables import CreateTableBody
+from app.engine.change.updates import SetProperties
+from app.errors import InvalidRequest
+
+
+def refusal(model: type[Body], raw: str | bytes) -> str:
+    with pytest.raises(InvalidRequest) as caught:
+        parse_body(model, raw.encode() if isinstance(raw, str) else raw)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("raw", "reason"),
+    [
+        (b"", "it is empty"),
+        (b" \n", "it is empty"),
+        (b"{", "Invalid JSON"),
+        (b"{'namespace': []}", "Invalid JSON"),
+        (b"\xff\xfe{}", "Invalid JSON"),
+        (b'{"namespace": ["\xc3\x28"]}', "Invalid JSON"),
+        (b'{"namespace": ["\\ud800"]}', "Invalid JSON"),
+        (b'{"namespace": ["a"]} x', "Invalid JSON"),
+        (b"[]", "an object"),
+        (b"null", "an object"),
+        (b'"text"', "an object"),
+        (b"{}", "namespace: Field required"),
+        (b'{"namespace": "a"}', "namespace: Input should be a valid array"),
+        (b'{"namespace": ["a", 1]}', "namespace[1]: Input should be a valid string"),
+        (b'{"namespace": ["a"], "properties": {"x": 1}}', "properties.x: Input should be a valid string"),
+        (b'{"namespace": ["a"], "properties": []}', "properties: Input should be an object"),
+        (b"[" * 100_000, "recursion limit"),
+        (b'{"namespace": ' + b"[" * 500 + b"]" * 500 + b"}", "recursion limit"),
+    ],
+)
+def test_broken_body_is_refused_with_its_reason(raw: bytes, reason: str) -> None:
+    assert reason in refusal(CreateNamespaceBody, raw)
+
+
+def test_unknown_fields_are_passed_over() -> None:
+    body = parse_body(CreateNamespaceBody, b'{"namespace": ["a"], "novel": {"x": [1]}}')
+
+    assert body == CreateNamespaceBody(namespace=("a",))
+
+
+@pytest.mark.parametrize(
+    "number", ["NaN", "Infinity", "-Infinity", "9223372036854775808", "-9223372036854775809", "1e999", "9" * 5000]
+)
+def test_number_that_64_bits_cannot_hold_is_refused_wherever_it_stands(number: str) -> None:
+    assert "not a" in refusal(CreateNamespaceBody, f'{{"namespace": ["a"], "novel": {{"x": [{number}]}}}}')
+
+
+@pytest.mark.parametrize("number", ["9223372036854775807", "-9223372036854775808", "1e300", "0.12345678901234567890"])
+def test_number_that_64_bits_can_hold_is_taken(number: str) -> None:
+    parse_body(CreateNamespaceBody, f'{{"namespace": ["a"], "novel": {number}}}'.encode())
+
+
+def test_text_that_looks_like_a_large_number_is_text() -> None:
+    raw = b'{"namespace": ["99999999999999999999999"], "properties": {"x": "NaN 1e999"}}'
+
+    assert parse_body(CreateNamespaceBody, raw).namespace == ("99999999999999999999999",)
+
+
+def test_refusal_names_the_part_in_json_words() -> None:
+    raw = '{"requirements": [], "updates": [{"action": "add-snapshot", "snapshot": {"snapshot-id": "x"}}]}'
+
+    assert refusal(CommitTableBody, raw).startswith("Invalid body: updates[0].snapshot.")
+
+
+def test_refusal_inside_nested_types_names_the_innermost_part() -> None:
+    inner = '{"type": "struct", "fields": [{"id": 2, "name": "b", "required": true, "type": "lonk"}]}'
+    raw = f'{{"name": "t", "schema": {{"type": "struct", "fields": [{{"id": 1, "name": "a", "required": true, "type": {inner}}}]}}}}'
+
+    message = refusal(CreateTableBody, raw)
+
+    assert message.startswith("Invalid body: schema.fields[0].type.fields[0].type: ")
+    assert "lonk" in message
+
+
+@pytest.mark.parametrize("action", ["explode", "", "x" * 10_000])
+def test_unknown_update_is_refused_with_the_known_ones(action: str) -> None:
+    message = refusal(CommitTableBody, f'{{"requirements": [], "updates": [{{"action": "{action}"}}]}}')
+
+    assert message.startswith("Invalid body: updates[0]: ")
+    assert "add-snapshot" in message
+    assert len(message) < 1_000
+
+
+def test_unknown_requirement_is_refused_with_the_known_ones() -> None:
+    message = refusal(CommitTableBody, '{"updates": [], "requirements": [{"type": "assert-weather"}]}')
+
+    assert message.startswith("Invalid body: requirements[0]: ")
+    assert "assert-table-uuid" in message
+
+
+def test_kind_is_read_without_regard_to_case() -> None:
+    raw = b'{"requirements": [], "updates": [{"action": "SET-Properties", "updated": {"a": "b"}}]}'
+
+    assert parse_body(CommitTableBody, raw).updates == (SetProperties(updates={"a": "b"}),)
+
+
+def test_huge_input_is_not_echoed() -> None:
+    raw = '{"namespace": ["a"], "properties": {"' + "k" * 100_000 + '": 1}}'
+
+    assert len(refusal(CreateNamespaceBody, raw)) < 1_000
