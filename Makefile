@@ -28,8 +28,10 @@ test: java $(STAMP)  ## Run the whole test suite, Postgres, S3 and Spark include
 check: java $(STAMP)  ## Formatting, lint, types, import contracts, then the whole test suite
 	@scripts/check $(ARGS)
 
-format: $(STAMP)  ## Format the code and repair what the linter can repair
-	@$(BIN)/ruff check --fix --quiet . ; $(BIN)/ruff format .
+format: $(STAMP)  ## Format, repair what the linter can repair, redraw the tree in ARCHITECTURE.md
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format --quiet .
+	@scripts/architecture-tree --write
 
 coverage: java $(STAMP)  ## Run the whole test suite and show which lines and branches it missed
 	@scripts/test --coverage $(ARGS)

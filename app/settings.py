@@ -217,7 +217,7 @@ class Settings(BaseSettings):
         description="How long a file cached from an object store is served before asking if it still exists.",
     )
     commit_attempts: int = Field(
-        16,
+        20,
         ge=1,
         le=1000,
         description="How often a commit that loses races is applied before the client is told.",

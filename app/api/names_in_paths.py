@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 from urllib.parse import parse_qsl, quote, unquote_to_bytes
 
+from app.catalog.warehouses import RESERVED_NAMES
 from app.engine.model.identifiers import (
     LEVEL_SEPARATOR,
     Namespace,
@@ -18,8 +19,6 @@ from app.errors import InvalidName, InvalidRequest
 
 RESOURCES = frozenset({"namespaces", "tables", "views", "transactions"})
 """First pieces of the paths that take a warehouse prefix."""
-RESERVED_WAREHOUSE_NAMES = RESOURCES | {"config", "oauth"}
-"""Names that would make a prefix look like a resource."""
 
 _VERSION = "/v1/"
 _BROKEN_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
@@ -41,7 +40,7 @@ def split_prefix(raw_path: bytes) -> tuple[str, str | None]:
     if not path.startswith(_VERSION):
         return path, None
     first, slash, rest = path[len(_VERSION) :].partition("/")
-    if not slash or not first or first in RESERVED_WAREHOUSE_NAMES:
+    if not slash or not first or first in RESERVED_NAMES:
         return path, None
     if rest.partition("/")[0] not in RESOURCES:
         return path, None

@@ -253,23 +253,25 @@ def _landed(
             continue
         catalog.metadata_files.keep(file.location, file.metadata, file.json)
         telemetry.COMMITS.labels(kind=item.kind.value, outcome="landed").inc()
-        if isinstance(item.base, TableMetadata) and isinstance(file.metadata, TableMetadata):
-            _forget_old_files(catalog, warehouse, item.base, file.metadata)
+        if item.seen is not None and isinstance(file.metadata, TableMetadata):
+            _forget_old_files(catalog, warehouse, item, file.metadata)
         answers.append(LoadedTable(item.identifier, file.location, file.metadata, file.json))
     return answers
 
 
 def _forget_old_files(
-    catalog: Catalog, warehouse: Warehouse, base: TableMetadata, metadata: TableMetadata
+    catalog: Catalog, warehouse: Warehouse, item: PlannedPut, metadata: TableMetadata
 ) -> None:
     """Delete metadata files that the log has let go, if the table asks for it; failures are only logged."""
     if not bool_property(metadata.properties, DELETE_AFTER_COMMIT, default=False):
         return
+    assert item.seen is not None
+    assert isinstance(item.base, TableMetadata)
     kept = {entry.metadata_file for entry in metadata.metadata_log}
-    doomed = [entry.metadata_file for entry in base.metadata_log if entry.metadata_file not in kept]
+    doomed = [entry.metadata_file for entry in item.base.metadata_log if entry.metadata_file not in kept]
     try:
         # The same files registered under a second name are that table's history too, or its present.
-        if not doomed or catalog.pointers.others_with_uuid(metadata.uuid):
+        if not doomed or catalog.pointers.others_with_uuid(metadata.uuid, item.seen.id):
             return
         files = catalog.files_of(warehouse)
         for location in doomed:

@@ -68,7 +68,7 @@ class WarehouseCalls:
     ) -> WarehouseAnswer:
         """Replace those of a warehouse's mappings that are given."""
         body = _given(default_properties, override_properties, storage)
-        return self._calls.read(WarehouseAnswer, "POST", f"{ROOT}/{warehouse_path(name)}", body=body)
+        return self._calls.read(WarehouseAnswer, "PATCH", f"{ROOT}/{warehouse_path(name)}", body=body)
 
     def drop(self, name: str) -> None:
         """Drop an empty warehouse."""

@@ -90,8 +90,8 @@ class Database:
     def write(self, work: Callable[[Connection], _Result]) -> _Result:
         """Run `work` in one transaction, commit it, and return its result.
 
-        Whatever `work` raises undoes the transaction. `work` runs again if the database undid the transaction or the
-        connection was lost before COMMIT was sent: it must change nothing but rows.
+        Whatever `work` raises undoes the transaction. `work` runs again if the database undid the transaction,
+        or if the connection was lost before COMMIT was sent: it must change nothing but rows.
 
         Raises:
             DatabaseUnavailable: nothing was changed.
@@ -150,7 +150,7 @@ class Database:
             if undid_transaction(error):
                 raise Undone(MAX_ATTEMPTS_AFTER_DEADLOCK) from error
             if lost_connection(error):
-                # The other idle connections are most likely lost as well: the server restarted, or has a successor.
+                # The other idle connections are most likely lost as well: the server restarted, or was replaced.
                 self._write_engine.dispose()
                 raise Undone(MAX_ATTEMPTS_AFTER_LOST_CONNECTION) from error
             raise our_error(error) from error
@@ -166,7 +166,7 @@ class Database:
             if not commit_was_refused(error, dbapi_connection):
                 connection.invalidate(error)
                 raise CommitStateUnknown(
-                    f"The database did not confirm the change: {reason(error)}. Whether it was made is not known"
+                    f"The database did not confirm the change: {reason(error)}. It may or may not be made"
                 ) from error
             self._roll_back(connection)
             raise

@@ -1,4 +1,4 @@
-"""How connections to SQLite and to Postgres are made: durable, with time limits, and without hidden transactions."""
+"""How connections to SQLite and Postgres are made: durable, with time limits, without hidden transactions."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _parse(text: str) -> URL:
 
 
 def _engine(url: URL, *, read_only: bool, **pool: Any) -> Engine:
-    # In "autocommit" neither SQLAlchemy nor the driver begins a transaction by itself; `Database.write` says BEGIN.
+    # In "autocommit" neither SQLAlchemy nor the driver begins a transaction: `Database.write` says BEGIN.
     if url.get_backend_name() == "sqlite":
         engine = create_engine(
             url,
@@ -75,7 +75,9 @@ def _engine(url: URL, *, read_only: bool, **pool: Any) -> Engine:
         event.listen(engine, "connect", _set_up_sqlite_reader if read_only else _set_up_sqlite_writer)
         return engine
     connect_args = {name: value for name, value in _CONNECT_DEFAULTS.items() if name not in url.query}
-    connect_args["options"] = " ".join([_server_settings(read_only), _text(url.query.get("options", ""))])
+    connect_args["options"] = " ".join(
+        [_server_settings(read_only=read_only), _text(url.query.get("options", ""))]
+    )
     engine = create_engine(
         url, isolation_level="AUTOCOMMIT", connect_args=connect_args, use_native_hstore=False, **pool
     )
@@ -84,7 +86,7 @@ def _engine(url: URL, *, read_only: bool, **pool: Any) -> Engine:
     return engine
 
 
-def _server_settings(read_only: bool) -> str:
+def _server_settings(*, read_only: bool) -> str:
     settings = {
         "statement_timeout": STATEMENT_TIMEOUT_MS,
         "lock_timeout": LOCK_TIMEOUT_MS,

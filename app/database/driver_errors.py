@@ -1,4 +1,4 @@
-"""What an exception of SQLAlchemy, sqlite3 or psycopg means for the caller: which of our errors it becomes."""
+"""What an exception of SQLAlchemy, sqlite3 or psycopg means, and which of our errors it becomes."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ def commit_was_refused(error: Exception, connection: object) -> bool:
     """Say whether a failed COMMIT certainly changed nothing.
 
     Postgres: it answered with an ERROR and the session goes on; a FATAL answer, or none, proves nothing.
-    SQLite: the transaction is still open, or the file's lock, the disk's size or a constraint stopped it. A disk error
-    while the log was being made durable proves nothing: the log may hold the whole transaction after a crash.
+    SQLite: the transaction is still open, or a lock, a full disk or a constraint stopped it. An error of the disk
+    itself proves nothing: after a crash, the log may turn out to hold the whole transaction.
     """
     if isinstance(connection, psycopg.Connection):
         return (

@@ -1,4 +1,4 @@
-"""The queue of tables whose files are to be deleted: it survives a restart, and each entry has one worker at a time."""
+"""The queue of dropped tables whose files are to be deleted; each entry has one worker at a time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 from sqlalchemy import Connection, func, insert, select, update
 
 from app.database.connection import Database
+from app.database.pointer_lookups import Pointer
 from app.database.rows import file_deletions as rows
 from app.engine.model.ids import Location, TableUuid
 
@@ -84,28 +85,20 @@ class FileDeletions:
 
     def counts(self) -> dict[str, int]:
         """Return how many entries are in each state."""
-        query = select(rows.c.state, func.count()).group_by(rows.c.state)
+        query = select(rows.c.state, func.count().label("number")).group_by(rows.c.state)
         found = self._database.read(lambda connection: connection.execute(query).all())
-        return {state: count for state, count in found}
+        return {row.state: row.number for row in found}
 
 
-def insert_deletion(
-    connection: Connection,
-    *,
-    warehouse_id: int,
-    uuid: TableUuid,
-    metadata_location: Location,
-    identifier: str,
-    now_ms: int,
-) -> None:
+def insert_deletion(connection: Connection, dropped: Pointer, now_ms: int) -> None:
     """Queue a dropped table's files for deletion, in the transaction that drops it."""
     connection.execute(
         insert(rows).values(
-            warehouse_id=warehouse_id,
+            warehouse_id=dropped.warehouse_id,
             kind="purge",
-            uuid=uuid,
-            metadata_location=metadata_location,
-            identifier=identifier,
+            uuid=dropped.uuid,
+            metadata_location=dropped.metadata_location,
+            identifier=str(dropped.identifier),
             state="queued",
             attempts=0,
             not_before_ms=now_ms,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, delete, select, update
+from sqlalchemy import BigInteger, Connection, bindparam, delete, select, update
 
 from app.database.connection import Database
-from app.database.inserts import insert_into
+from app.database.inserts import on_each_database
 from app.database.rows import idempotency_keys as rows
 from app.errors import IdempotencyKeyTaken
 
@@ -34,6 +34,23 @@ class RecordedOutcome:
     result: str
 
 
+_IS_KEY = rows.c.principal == bindparam("of_principal"), rows.c.key == bindparam("of_key")
+_FIND = select(rows.c.request_hash, rows.c.status, rows.c.result).where(
+    *_IS_KEY, rows.c.expires_ms > bindparam("now_ms", type_=BigInteger)
+)
+_CHANGED = (rows.c.request_hash, rows.c.status, rows.c.result, rows.c.created_ms, rows.c.expires_ms)
+# A row whose time is over gives way; no row comes back if the one that is there does not.
+_INSERT = on_each_database(
+    rows,
+    lambda insert: insert.on_conflict_do_update(
+        index_elements=[rows.c.principal, rows.c.key],
+        set_={column.name: insert.excluded[column.name] for column in _CHANGED},
+        where=rows.c.expires_ms <= insert.excluded.created_ms,
+    ).returning(rows.c.status),
+)
+_SET_RESULT = update(rows).where(*_IS_KEY).values(result=bindparam("new_result"))
+
+
 class IdempotencyKeys:
     """The keys of the requests answered so far."""
 
@@ -42,10 +59,8 @@ class IdempotencyKeys:
 
     def find(self, principal: str, key: str, now_ms: int) -> RecordedOutcome | None:
         """Return how the first request under this key ended, unless the key is new or has expired."""
-        query = select(rows.c.request_hash, rows.c.status, rows.c.result).where(
-            rows.c.principal == principal, rows.c.key == key, rows.c.expires_ms > now_ms
-        )
-        row = self._database.read(lambda connection: connection.execute(query).one_or_none())
+        parameters = {"of_principal": principal, "of_key": key, "now_ms": now_ms}
+        row = self._database.read(lambda connection: connection.execute(_FIND, parameters).one_or_none())
         return None if row is None else RecordedOutcome(*row)
 
     def record(self, claim: IdempotencyClaim, status: int, result: str) -> None:
@@ -65,9 +80,9 @@ class IdempotencyKeys:
 def insert_claim(
     connection: Connection, claim: IdempotencyClaim | None, status: int = 200, result: str | None = None
 ) -> None:
-    """Store a request's answer in the transaction that makes its change; without a claim there is nothing to do.
+    """Store a request's answer in the transaction that makes its change; no claim, nothing to do.
 
-    This comes first in every transaction: the second of two equal requests waits here for the end of the first.
+    It comes first in every transaction: the second of two equal requests waits here for the first to end.
 
     Raises:
         IdempotencyKeyTaken: another request under this key was answered first.
@@ -75,32 +90,22 @@ def insert_claim(
     if claim is None:
         return
     values = {
+        "principal": claim.principal,
+        "key": claim.key,
         "request_hash": claim.request_hash,
         "status": status,
         "result": claim.result if result is None else result,
         "created_ms": claim.now_ms,
         "expires_ms": claim.expires_ms,
     }
-    statement = (
-        insert_into(connection, rows)
-        .values(principal=claim.principal, key=claim.key, **values)
-        .on_conflict_do_update(
-            index_elements=[rows.c.principal, rows.c.key],
-            set_=values,
-            where=rows.c.expires_ms <= claim.now_ms,
-        )
-        .returning(rows.c.status)
-    )
-    if connection.execute(statement).one_or_none() is None:
+    if connection.execute(_INSERT[connection.dialect.name], values).one_or_none() is None:
         raise IdempotencyKeyTaken(f"Idempotency-Key {claim.key!r} was answered before")
 
 
 def complete_claim(connection: Connection, claim: IdempotencyClaim | None, result: str) -> None:
-    """Replace the result of a claim made earlier in the same transaction, where it is known only at the end."""
+    """Replace the result of a claim made earlier in this transaction, now that it is known."""
     if claim is None:
         return
     connection.execute(
-        update(rows)
-        .where(rows.c.principal == claim.principal, rows.c.key == claim.key)
-        .values(result=result)
+        _SET_RESULT, {"of_principal": claim.principal, "of_key": claim.key, "new_result": result}
     )

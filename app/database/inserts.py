@@ -1,13 +1,15 @@
-"""INSERT statements that say what happens when the row is already there, for either database."""
+"""INSERT statements that say what happens when the row is already there: each database has its own kind."""
 
 from __future__ import annotations
 
-from sqlalchemy import Connection, Table
+from collections.abc import Callable, Mapping
+
+from sqlalchemy import Executable, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
+AnyInsert = postgresql.Insert | sqlite.Insert
 
-def insert_into(connection: Connection, table: Table) -> postgresql.Insert | sqlite.Insert:
-    """Return an INSERT that can carry ON CONFLICT on this connection."""
-    if connection.dialect.name == "postgresql":
-        return postgresql.insert(table)
-    return sqlite.insert(table)
+
+def on_each_database(table: Table, build: Callable[[AnyInsert], Executable]) -> Mapping[str, Executable]:
+    """Return the statement for each dialect's name, built once: building costs more than running."""
+    return {"postgresql": build(postgresql.insert(table)), "sqlite": build(sqlite.insert(table))}

@@ -1,8 +1,10 @@
-"""How a namespace's levels are found in a row, and the conditions that find it."""
+"""How a namespace's levels stand in a row, and the conditions that find the row."""
 
 from __future__ import annotations
 
-from sqlalchemy import ColumnElement, ScalarSelect, select
+from typing import Any
+
+from sqlalchemy import ColumnElement, ScalarSelect, bindparam, select
 
 from app.database.rows import namespaces
 from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace
@@ -18,17 +20,23 @@ def namespace_of(key: str) -> Namespace:
     return Namespace(tuple(key.split(LEVEL_SEPARATOR)))
 
 
-def namespace_is_there(warehouse_id: int, namespace: Namespace) -> tuple[ColumnElement[bool], ...]:
-    """Return the conditions that only this namespace's row meets."""
-    return namespaces.c.warehouse_id == warehouse_id, namespaces.c.key == key_of(namespace)
+def parameters_of(warehouse_id: int, namespace: Namespace) -> dict[str, Any]:
+    """Return the values for `IS_NAMESPACE` and `NAMESPACE_ID`."""
+    return {"in_warehouse": warehouse_id, "of_key": key_of(namespace)}
 
 
-def namespace_id(warehouse_id: int, namespace: Namespace) -> ScalarSelect[int]:
-    """Return a subquery for the namespace's id; it is null if the namespace does not exist."""
-    # Under an alias, for the subquery of a statement that itself speaks of namespaces.
-    found = namespaces.alias("found")
-    return (
-        select(found.c.id)
-        .where(found.c.warehouse_id == warehouse_id, found.c.key == key_of(namespace))
-        .scalar_subquery()
-    )
+IS_NAMESPACE: tuple[ColumnElement[bool], ...] = (
+    namespaces.c.warehouse_id == bindparam("in_warehouse"),
+    namespaces.c.key == bindparam("of_key"),
+)
+"""The conditions that only one namespace's row meets."""
+
+# Under an alias, for the subquery of a statement that itself speaks of namespaces.
+_found = namespaces.alias("found")
+
+NAMESPACE_ID: ScalarSelect[int] = (
+    select(_found.c.id)
+    .where(_found.c.warehouse_id == bindparam("in_warehouse"), _found.c.key == bindparam("of_key"))
+    .scalar_subquery()
+)
+"""A namespace's id, or null if it does not exist."""

@@ -6,13 +6,14 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 
-from sqlalchemy import Connection, delete, exists, select, update
+from sqlalchemy import Connection, bindparam, delete, exists, select, update
 
 from app.database.connection import Database
 from app.database.driver_errors import ConstraintBroken
 from app.database.idempotency_keys import IdempotencyClaim, complete_claim, insert_claim
-from app.database.inserts import insert_into
-from app.database.namespace_keys import key_of, namespace_id, namespace_is_there
+from app.database.inserts import on_each_database
+from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, parameters_of
+from app.database.pages import page_of, page_parameters
 from app.database.pointer_kinds import PointerKind
 from app.database.rows import namespaces as rows
 from app.database.rows import pointers
@@ -27,6 +28,41 @@ class PropertyChanges:
     updated: list[str]
     removed: list[str]
     missing: list[str]
+
+
+_ID = select(rows.c.id).where(*IS_NAMESPACE)
+_ID_KEPT = _ID.with_for_update(read=True, key_share=True)
+_PROPERTIES = select(rows.c.properties).where(*IS_NAMESPACE)
+_PROPERTIES_TO_CHANGE = (
+    select(rows.c.id, rows.c.properties).where(*IS_NAMESPACE).with_for_update(key_share=True)
+)
+# The subquery, rather than a join, lets both databases read the names in the index's order, and stop.
+_CHILDREN = page_of(
+    select(rows.c.name).where(
+        rows.c.warehouse_id == bindparam("in_warehouse"), rows.c.parent_id == NAMESPACE_ID
+    ),
+    rows.c.name,
+)
+_OUTERMOST = page_of(
+    select(rows.c.name).where(rows.c.warehouse_id == bindparam("in_warehouse"), rows.c.parent_id.is_(None)),
+    rows.c.name,
+)
+_INSERT = on_each_database(
+    rows,
+    lambda insert: insert.on_conflict_do_nothing(index_elements=[rows.c.warehouse_id, rows.c.key]).returning(
+        rows.c.id
+    ),
+)
+_SET_PROPERTIES = (
+    update(rows).where(rows.c.id == bindparam("changed_id")).values(properties=bindparam("changed"))
+)
+_DELETE = delete(rows).where(*IS_NAMESPACE).returning(rows.c.id)
+_KINDS = ("tables", "views", "namespaces")
+_CONTENTS = select(
+    exists().where(pointers.c.namespace_id == NAMESPACE_ID, pointers.c.kind == PointerKind.TABLE),
+    exists().where(pointers.c.namespace_id == NAMESPACE_ID, pointers.c.kind == PointerKind.VIEW),
+    exists().where(rows.c.parent_id == NAMESPACE_ID),
+)
 
 
 class Namespaces:
@@ -46,14 +82,16 @@ class Namespaces:
         """Add a namespace, and those of its ancestors that are missing, without properties.
 
         Raises:
-            NamespaceExists: it is there already.
-            IdempotencyKeyTaken: the claim's request was answered before.
+            NamespaceExists: it is there already; nothing was changed.
+            IdempotencyKeyTaken: the claim's request was answered before; nothing was changed.
+            CommitStateUnknown: the reply to COMMIT was lost.
         """
 
         def create(connection: Connection) -> None:
             insert_claim(connection, claim)
             parent_id: int | None = None
-            for ancestor in _ancestors(namespace):
+            for length in range(1, len(namespace.levels)):
+                ancestor = Namespace(namespace.levels[:length])
                 parent_id = _find_or_insert(connection, warehouse_id, ancestor, parent_id, now_ms)
             if _insert(connection, warehouse_id, namespace, parent_id, properties, now_ms) is None:
                 raise NamespaceExists(namespace)
@@ -62,14 +100,16 @@ class Namespaces:
 
     def find(self, warehouse_id: int, namespace: Namespace) -> dict[str, str] | None:
         """Return the namespace's properties, or nothing if it does not exist."""
-        query = select(rows.c.properties).where(*namespace_is_there(warehouse_id, namespace))
-        text = self._database.read(lambda connection: connection.execute(query).scalar_one_or_none())
+        parameters = parameters_of(warehouse_id, namespace)
+        text = self._database.read(
+            lambda connection: connection.execute(_PROPERTIES, parameters).scalar_one_or_none()
+        )
         return None if text is None else json.loads(text)
 
     def list_children(
         self, warehouse_id: int, parent: Namespace | None, after: str | None = None, limit: int | None = None
     ) -> list[str]:
-        """Return the last levels of the namespaces directly below `parent`, by name.
+        """Return the last levels of the namespaces directly below `parent`, in order.
 
         Args:
             parent: nothing for the namespaces of one level.
@@ -79,51 +119,41 @@ class Namespaces:
         Raises:
             NoSuchNamespace: the parent does not exist.
         """
-        # The subquery lets both databases read the names in the order of the index, however many there are.
-        is_child = (
-            rows.c.parent_id.is_(None)
-            if parent is None
-            else rows.c.parent_id == namespace_id(warehouse_id, parent)
-        )
-        query = select(rows.c.name).where(rows.c.warehouse_id == warehouse_id, is_child)
-        if after is not None:
-            query = query.where(rows.c.name > after)
-        query = query.order_by(rows.c.name).limit(limit)
+        page = page_parameters(after, limit)
+        if parent is None:
+            everywhere = {"in_warehouse": warehouse_id, **page}
+            return self._database.read(lambda connection: list(connection.scalars(_OUTERMOST, everywhere)))
+        below = parameters_of(warehouse_id, parent)
 
         def list_children(connection: Connection) -> list[str]:
-            names = list(connection.scalars(query))
-            if not names and parent is not None:
-                _check_exists(connection, warehouse_id, parent)
+            names = list(connection.scalars(_CHILDREN, {**below, **page}))
+            if not names and connection.execute(_ID, below).one_or_none() is None:
+                raise NoSuchNamespace(parent)
             return names
 
         return self._database.read(list_children)
 
-    def drop(
-        self, warehouse_id: int, namespace: Namespace, claim: IdempotencyClaim | None = None
-    ) -> None:
+    def drop(self, warehouse_id: int, namespace: Namespace, claim: IdempotencyClaim | None = None) -> None:
         """Remove an empty namespace; its ancestors stay.
 
         Raises:
             NoSuchNamespace: it does not exist.
-            NamespaceNotEmpty: it holds tables, views or namespaces.
-            IdempotencyKeyTaken: the claim's request was answered before.
+            NamespaceNotEmpty: it holds tables, views or namespaces; nothing was changed.
+            IdempotencyKeyTaken: the claim's request was answered before; nothing was changed.
+            CommitStateUnknown: the reply to COMMIT was lost.
         """
-        statement = (
-            delete(rows).where(*namespace_is_there(warehouse_id, namespace)).returning(rows.c.id)
-        )
+        parameters = parameters_of(warehouse_id, namespace)
 
         def drop(connection: Connection) -> None:
             insert_claim(connection, claim)
-            if connection.execute(statement).one_or_none() is None:
+            if connection.execute(_DELETE, parameters).one_or_none() is None:
                 raise NoSuchNamespace(namespace)
 
         try:
             self._database.write(drop)
         except ConstraintBroken as error:
-            contents = self._database.read(
-                lambda connection: _contents(connection, warehouse_id, namespace)
-            )
-            raise NamespaceNotEmpty(namespace, contents) from error
+            contents = self._database.read(lambda connection: connection.execute(_CONTENTS, parameters).one())
+            raise NamespaceNotEmpty(namespace, _in_words(dict(zip(_KINDS, contents, strict=True)))) from error
 
     def update_properties(
         self,
@@ -133,44 +163,35 @@ class Namespaces:
         updates: Mapping[str, str],
         claim: IdempotencyClaim | None = None,
     ) -> PropertyChanges:
-        """Set some properties and remove others; the claim's result becomes the answer's JSON.
+        """Set some properties, then remove others; the claim's result becomes the answer's JSON.
 
         Raises:
             NoSuchNamespace: it does not exist.
-            IdempotencyKeyTaken: the claim's request was answered before.
+            IdempotencyKeyTaken: the claim's request was answered before; nothing was changed.
+            CommitStateUnknown: the reply to COMMIT was lost.
         """
         unwanted = list(dict.fromkeys(removals))
-        query = (
-            select(rows.c.id, rows.c.properties)
-            .where(*namespace_is_there(warehouse_id, namespace))
-            .with_for_update(key_share=True)
-        )
+        parameters = parameters_of(warehouse_id, namespace)
 
         def update_properties(connection: Connection) -> PropertyChanges:
             insert_claim(connection, claim)
-            row = connection.execute(query).one_or_none()
+            row = connection.execute(_PROPERTIES_TO_CHANGE, parameters).one_or_none()
             if row is None:
                 raise NoSuchNamespace(namespace)
             properties: dict[str, str] = json.loads(row.properties)
+            properties.update(updates)
             changes = PropertyChanges(
                 updated=list(updates),
                 removed=[key for key in unwanted if key in properties],
                 missing=[key for key in unwanted if key not in properties],
             )
-            properties.update(updates)
             for key in changes.removed:
                 del properties[key]
-            connection.execute(
-                update(rows).where(rows.c.id == row.id).values(properties=json.dumps(properties))
-            )
+            connection.execute(_SET_PROPERTIES, {"changed_id": row.id, "changed": json.dumps(properties)})
             complete_claim(connection, claim, json.dumps(asdict(changes)))
             return changes
 
         return self._database.write(update_properties)
-
-
-def _ancestors(namespace: Namespace) -> list[Namespace]:
-    return [Namespace(namespace.levels[:length]) for length in range(1, len(namespace.levels))]
 
 
 def _insert(
@@ -182,56 +203,33 @@ def _insert(
     now_ms: int,
 ) -> int | None:
     """Insert one namespace and return its id, or nothing if its name is taken."""
-    statement = (
-        insert_into(connection, rows)
-        .values(
-            warehouse_id=warehouse_id,
-            parent_id=parent_id,
-            key=key_of(namespace),
-            name=namespace.levels[-1],
-            properties=json.dumps(dict(properties)),
-            created_ms=now_ms,
-        )
-        .on_conflict_do_nothing(index_elements=[rows.c.warehouse_id, rows.c.key])
-        .returning(rows.c.id)
-    )
-    return connection.execute(statement).scalar_one_or_none()
+    values = {
+        "warehouse_id": warehouse_id,
+        "parent_id": parent_id,
+        "key": key_of(namespace),
+        "name": namespace.levels[-1],
+        "properties": json.dumps(dict(properties)),
+        "created_ms": now_ms,
+    }
+    return connection.execute(_INSERT[connection.dialect.name], values).scalar_one_or_none()
 
 
 def _find_or_insert(
     connection: Connection, warehouse_id: int, namespace: Namespace, parent_id: int | None, now_ms: int
 ) -> int:
-    """Return the namespace's id, locked against being dropped before the transaction ends."""
-    query = (
-        select(rows.c.id)
-        .where(*namespace_is_there(warehouse_id, namespace))
-        .with_for_update(read=True, key_share=True)
-    )
+    """Return the namespace's id, kept from being dropped until the transaction ends."""
     while True:
-        found = connection.execute(query).scalar_one_or_none()
+        found: int | None = connection.execute(
+            _ID_KEPT, parameters_of(warehouse_id, namespace)
+        ).scalar_one_or_none()
         if found is None:
             found = _insert(connection, warehouse_id, namespace, parent_id, {}, now_ms)
         if found is not None:
             return found
-        # Somebody else created it in between, or created and dropped it: look again.
+        # Between the two statements another transaction created it, and perhaps dropped it again.
 
 
-def _check_exists(connection: Connection, warehouse_id: int, namespace: Namespace) -> None:
-    query = select(rows.c.id).where(*namespace_is_there(warehouse_id, namespace))
-    if connection.execute(query).one_or_none() is None:
-        raise NoSuchNamespace(namespace)
-
-
-def _contents(connection: Connection, warehouse_id: int, namespace: Namespace) -> str:
-    parent_id = namespace_id(warehouse_id, namespace)
-    in_namespace = pointers.c.namespace_id == parent_id
-    row = connection.execute(
-        select(
-            exists().where(in_namespace, pointers.c.kind == PointerKind.TABLE).label("tables"),
-            exists().where(in_namespace, pointers.c.kind == PointerKind.VIEW).label("views"),
-            exists().where(rows.c.warehouse_id == warehouse_id, rows.c.parent_id == parent_id).label("namespaces"),
-        )
-    ).one()
-    found = [what for what, is_there in row._mapping.items() if is_there]
-    # Whatever refused the drop may be gone by now.
-    return " and ".join(found) or "tables, views or namespaces a moment ago"
+def _in_words(contents: Mapping[str, bool]) -> str:
+    found = [kind for kind, is_there in contents.items() if is_there]
+    # What refused the drop may be gone by now.
+    return " and ".join(found) or "what was dropped only just now"

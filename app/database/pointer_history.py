@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, literal, select
+from sqlalchemy import BigInteger, Connection, Row, Text, bindparam, insert, null, select
 
 from app.database.namespace_keys import namespace_of
 from app.database.pointer_kinds import PointerKind
@@ -14,6 +13,8 @@ from app.database.rows import namespaces, pointers
 from app.database.rows import pointer_history as rows
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid
+
+AFTER_ALL = ALL_ROWS = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,53 +44,78 @@ class PointerEvent:
     request_id: str
 
 
-def insert_event(
-    connection: Connection,
-    pointer_id: int,
-    event: str,
-    author: Author,
-    *,
-    previous_location: str | None,
-    is_gone: bool = False,
-) -> None:
-    """Record what this transaction does, or is about to do, to a pointer that it has locked.
-
-    The name is copied from the row and not from the request: a rename may have come between.
-    """
-    values = {
-        "pointer_id": pointers.c.id,
-        "warehouse_id": namespaces.c.warehouse_id,
-        "namespace_key": namespaces.c.key,
-        "name": pointers.c.name,
-        "kind": pointers.c.kind,
-        "event": literal(event),
-        "previous_location": literal(previous_location, rows.c.previous_location.type),
-        "location": literal(None, rows.c.location.type) if is_gone else pointers.c.metadata_location,
-        "uuid": pointers.c.uuid,
-        "at_ms": literal(author.at_ms, rows.c.at_ms.type),
-        "author": literal(author.principal),
-        "request_id": literal(author.request_id),
-    }
-    source = (
-        select(*values.values())
-        .select_from(pointers.join(namespaces, namespaces.c.id == pointers.c.namespace_id))
-        .where(pointers.c.id == pointer_id)
+# The name is copied from the row and not from the request: a rename may have come between.
+_COPIED = {
+    "pointer_id": pointers.c.id,
+    "warehouse_id": namespaces.c.warehouse_id,
+    "namespace_key": namespaces.c.key,
+    "name": pointers.c.name,
+    "kind": pointers.c.kind,
+    "event": bindparam("event", type_=Text),
+    "previous_location": bindparam("previous_location", type_=Text),
+    "location": pointers.c.metadata_location,
+    "uuid": pointers.c.uuid,
+    "at_ms": bindparam("at_ms", type_=BigInteger),
+    "author": bindparam("author", type_=Text),
+    "request_id": bindparam("request_id", type_=Text),
+}
+_COPY = (
+    select(*_COPIED.values())
+    .select_from(pointers.join(namespaces, namespaces.c.id == pointers.c.namespace_id))
+    .where(pointers.c.id == bindparam("of_pointer", type_=BigInteger))
+)
+_COPY_WITHOUT_LOCATION = _COPY.with_only_columns(*{**_COPIED, "location": null()}.values())
+_INSERT = insert(rows).from_select(list(_COPIED), _COPY)
+_INSERT_LAST = insert(rows).from_select(list(_COPIED), _COPY_WITHOUT_LOCATION)
+_SELECT = (
+    select(rows)
+    .where(
+        rows.c.pointer_id == bindparam("of_pointer", type_=BigInteger),
+        rows.c.sequence < bindparam("before", type_=BigInteger),
     )
-    connection.execute(insert(rows).from_select(list(values), source))
+    .order_by(rows.c.sequence.desc())
+    .limit(bindparam("at_most", type_=BigInteger))
+)
+
+
+def insert_event(
+    connection: Connection, pointer_id: int, event: str, author: Author, previous_location: str | None
+) -> None:
+    """Record what this transaction has done to a pointer, which it has locked."""
+    connection.execute(_INSERT, _values(pointer_id, event, author, previous_location))
+
+
+def insert_last_event(
+    connection: Connection, pointer_id: int, event: str, author: Author, previous_location: str
+) -> None:
+    """Record that this transaction is about to delete a pointer, which it has locked."""
+    connection.execute(_INSERT_LAST, _values(pointer_id, event, author, previous_location))
 
 
 def select_events(
     connection: Connection, pointer_id: int, before: int | None, limit: int | None
 ) -> list[PointerEvent]:
-    """Return a pointer's events, newest first, of which the sequence is less than `before`."""
-    query = select(rows).where(rows.c.pointer_id == pointer_id)
-    if before is not None:
-        query = query.where(rows.c.sequence < before)
-    found: Sequence[Row[Any]] = connection.execute(query.order_by(rows.c.sequence.desc()).limit(limit)).all()
-    return [_event(row) for row in found]
+    """Return a pointer's events, newest first, whose sequence is less than `before`."""
+    parameters = {
+        "of_pointer": pointer_id,
+        "before": AFTER_ALL if before is None else before,
+        "at_most": ALL_ROWS if limit is None else limit,
+    }
+    return [_event(row) for row in connection.execute(_SELECT, parameters)]
 
 
-def _event(row: Row[Any]) -> PointerEvent:
+def _values(pointer_id: int, event: str, author: Author, previous_location: str | None) -> dict[str, Any]:
+    return {
+        "of_pointer": pointer_id,
+        "event": event,
+        "previous_location": previous_location,
+        "at_ms": author.at_ms,
+        "author": author.principal,
+        "request_id": author.request_id,
+    }
+
+
+def _event(row: Row[*tuple[Any, ...]]) -> PointerEvent:
     return PointerEvent(
         sequence=row.sequence,
         pointer_id=row.pointer_id,

@@ -14,6 +14,9 @@ PointerKey = tuple[int, TableIdentifier]
 """A warehouse's id, and a name in it."""
 
 MAX_KEYS = 64
+# Few statements, because each connection prepares each of them.
+_LENGTHS = (1, 2, 4, 8, 16, 32, 64)
+_NOTHING = (0, "", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +31,17 @@ class Pointer:
     metadata_location: Location
 
 
-# Written out, because building a statement costs ten times what running it does.
-_FIND_ONE = """
-    SELECT p.id, p.kind, p.uuid, p.metadata_location
+# Written out, because SQLAlchemy takes several times as long for a statement as the database does.
+_FIND = """
+    SELECT {position} p.id, p.kind, p.uuid, p.metadata_location
     FROM namespaces n JOIN pointers p ON p.namespace_id = n.id
-    WHERE n.warehouse_id = {0} AND n.key = {0} AND p.name = {0}
+    WHERE n.warehouse_id = {mark} AND n.key = {mark} AND p.name = {mark}
 """
 _FIND_MANY_POSTGRES = """
     SELECT wanted.position, p.id, p.kind, p.uuid, p.metadata_location
-    FROM unnest(%s::bigint[], %s::text[], %s::text[]) WITH ORDINALITY
-        AS wanted (warehouse_id, key, name, position)
+    FROM (VALUES {values}) AS wanted (position, warehouse_id, key, name)
     JOIN namespaces n ON n.warehouse_id = wanted.warehouse_id AND n.key = wanted.key
     JOIN pointers p ON p.namespace_id = n.id AND p.name = wanted.name
-"""
-_FIND_IN_BATCH_SQLITE = """
-    SELECT {position}, p.id, p.kind, p.uuid, p.metadata_location
-    FROM namespaces n JOIN pointers p ON p.namespace_id = n.id
-    WHERE n.warehouse_id = ? AND n.key = ? AND p.name = ?
 """
 _KINDS = {kind.value: kind for kind in PointerKind}
 
@@ -54,11 +51,12 @@ class PointerLookups:
 
     def __init__(self, database: Database) -> None:
         self._fetch = database.fetch
-        self._is_postgres = database.dialect_name == "postgresql"
-        self._find_one = _FIND_ONE.format("%s" if self._is_postgres else "?")
-        # SQLite plans a join with a list of values anew for every length; a union of look-ups is as quick as any.
-        parts = [_FIND_IN_BATCH_SQLITE.format(position=position) for position in range(1, MAX_KEYS + 1)]
-        self._find_many_sqlite = [" UNION ALL ".join(parts[:length]) for length in range(MAX_KEYS + 1)]
+        is_postgres = database.dialect_name == "postgresql"
+        self._find_one = _FIND.format(position="", mark="%s" if is_postgres else "?")
+        many = _find_many_on_postgres if is_postgres else _find_many_on_sqlite
+        self._find_many = {length: many(length) for length in _LENGTHS}
+        # For each number of names, the shortest statement that has room for them.
+        self._rooms = [min(length for length in _LENGTHS if length >= n) for n in range(MAX_KEYS + 1)]
 
     def find(self, warehouse_id: int, identifier: TableIdentifier) -> Pointer | None:
         """Return the pointer of this name, be it a table's or a view's."""
@@ -75,19 +73,26 @@ class PointerLookups:
         for start in range(0, len(keys), MAX_KEYS):
             batch = keys[start : start + MAX_KEYS]
             for position, pointer_id, kind, uuid, location in self._fetch_batch(batch):
-                key = batch[position - 1]
+                key = batch[position]
                 found[key] = Pointer(pointer_id, key[0], _KINDS[kind], key[1], uuid, location)
         return found
 
-    def _fetch_batch(self, batch: Sequence[PointerKey]) -> Sequence[tuple[int, int, str, TableUuid, Location]]:
-        if self._is_postgres:
-            parameters: list[object] = [
-                [warehouse_id for warehouse_id, _ in batch],
-                [LEVEL_SEPARATOR.join(identifier.namespace.levels) for _, identifier in batch],
-                [identifier.name for _, identifier in batch],
-            ]
-            return self._fetch(_FIND_MANY_POSTGRES, parameters)
-        flat: list[object] = []
+    def _fetch_batch(
+        self, batch: Sequence[PointerKey]
+    ) -> Sequence[tuple[int, int, str, TableUuid, Location]]:
+        parameters: list[object] = []
         for warehouse_id, identifier in batch:
-            flat += (warehouse_id, LEVEL_SEPARATOR.join(identifier.namespace.levels), identifier.name)
-        return self._fetch(self._find_many_sqlite[len(batch)], flat)
+            parameters += (warehouse_id, LEVEL_SEPARATOR.join(identifier.namespace.levels), identifier.name)
+        room = self._rooms[len(batch)]
+        parameters += _NOTHING * (room - len(batch))
+        return self._fetch(self._find_many[room], parameters)
+
+
+def _find_many_on_postgres(length: int) -> str:
+    values = [f"({position}, %s::bigint, %s::text, %s::text)" for position in range(length)]
+    return _FIND_MANY_POSTGRES.format(values=", ".join(values))
+
+
+def _find_many_on_sqlite(length: int) -> str:
+    # A join with a list of values is SQLite's to plan; of this there is one plan only.
+    return " UNION ALL ".join(_FIND.format(position=f"{position},", mark="?") for position in range(length))

@@ -3,24 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum
 
-from sqlalchemy import Connection, delete, exists, select, tuple_, update
+from sqlalchemy import Connection, bindparam, exists, select
 
 from app.database.connection import Database
 from app.database.driver_errors import ConstraintBroken
 from app.database.file_deletions import insert_deletion
 from app.database.idempotency_keys import IdempotencyClaim, insert_claim
-from app.database.inserts import insert_into
-from app.database.namespace_keys import key_of, namespace_id, namespace_is_there, namespace_of
-from app.database.pointer_history import Author, PointerEvent, insert_event, select_events
+from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, namespace_of, parameters_of
+from app.database.pages import page_of, page_parameters
+from app.database.pointer_history import Author, PointerEvent, select_events
 from app.database.pointer_kinds import PointerKind
 from app.database.pointer_lookups import Pointer, PointerKey, PointerLookups
+from app.database.pointer_moves import (
+    Advance,
+    Creation,
+    NameTaken,
+    PointerAbsent,
+    PointerMovedOn,
+    advance,
+    create,
+    drop,
+    lock_to_drop,
+    rename,
+)
 from app.database.rows import namespaces, pointer_history
 from app.database.rows import pointers as rows
 from app.engine.model.identifiers import Namespace, TableIdentifier
-from app.engine.model.ids import Location, TableUuid
+from app.engine.model.ids import TableUuid
 from app.errors import CommitStateUnknown, IcetowerError, NoSuchNamespace
 
 __all__ = [
@@ -48,39 +59,6 @@ class PutOutcome(Enum):
     """The reply to COMMIT was lost: all of it happened, or nothing did."""
 
 
-@dataclass(frozen=True, slots=True)
-class Advance:
-    """A pointer's wish to move from where it was seen; its name, by now, may be another."""
-
-    seen: Pointer
-    location: Location
-    uuid: TableUuid
-    event: str = "committed"
-    """Or "replaced", if another table's metadata takes the place of this one's."""
-
-
-@dataclass(frozen=True, slots=True)
-class Creation:
-    """A new pointer under a name that nothing has."""
-
-    warehouse_id: int
-    kind: PointerKind
-    identifier: TableIdentifier
-    uuid: TableUuid
-    location: Location
-    event: str = "created"
-    """Or "registered", if the metadata file was there before."""
-
-
-class NameTaken(IcetowerError):
-    """A table or a view has this name already."""
-
-    def __init__(self, kind: PointerKind, identifier: TableIdentifier) -> None:
-        self.kind = kind
-        self.identifier = identifier
-        super().__init__(f"A {kind} of this name already exists: {identifier}")
-
-
 class PointerChanged(IcetowerError):
     """A pointer to be dropped is not the one that was seen; nothing was changed."""
 
@@ -88,12 +66,36 @@ class PointerChanged(IcetowerError):
         super().__init__(f"{identifier} changed in the meantime")
 
 
-class _Moved(Exception):
-    """Undoes the transaction of a check-and-put that came too late."""
-
-
-class _Absent(Exception):
-    """Undoes a transaction that found nothing to change."""
+_LOCKED_BY_ID = select(rows.c.id).where(rows.c.id == bindparam("of_id")).with_for_update(key_share=True)
+_BY_ID = (
+    select(
+        rows.c.id,
+        namespaces.c.warehouse_id,
+        rows.c.kind,
+        namespaces.c.key,
+        rows.c.name,
+        rows.c.uuid,
+        rows.c.metadata_location,
+    )
+    .join_from(rows, namespaces, namespaces.c.id == rows.c.namespace_id)
+    .where(rows.c.id == bindparam("of_id"))
+)
+_NAMESPACE_LOCKED = select(namespaces.c.id).where(*IS_NAMESPACE).with_for_update()
+_EVENT_OF = select(pointer_history.c.pointer_id).where(
+    pointer_history.c.uuid == bindparam("of_uuid"),
+    pointer_history.c.location == bindparam("of_location"),
+    pointer_history.c.event == bindparam("of_event"),
+)
+_NAMES = page_of(
+    select(rows.c.name).where(rows.c.namespace_id == NAMESPACE_ID, rows.c.kind == bindparam("of_kind")),
+    rows.c.name,
+)
+_NAMESPACE = select(namespaces.c.id).where(*IS_NAMESPACE)
+_OTHERS_WITH_UUID = select(
+    exists().where(rows.c.uuid == bindparam("of_uuid"), rows.c.id != bindparam("but_id"))
+)
+NO_ID = 0
+"""Rows are numbered from one."""
 
 
 class Pointers:
@@ -108,49 +110,43 @@ class Pointers:
     def find_locked(self, pointer_id: int) -> Pointer | None:
         """Return the pointer as it is once no transaction that touched it is open any more.
 
-        This is how to read back after an unknown outcome: on Postgres the lost transaction may still be running.
-
         Raises:
             DatabaseUnavailable: the database does not answer, or the row stays locked; nothing is known.
         """
+        parameters = {"of_id": pointer_id}
 
         def find_locked(connection: Connection) -> Pointer | None:
-            # Two statements: one that waits for a lock reads all other rows as they were before it waited.
-            lock = select(rows.c.id).where(rows.c.id == pointer_id).with_for_update(key_share=True)
-            if connection.execute(lock).one_or_none() is None:
+            # Two statements: one that waits for a lock sees all other rows as they were before it waited.
+            if connection.execute(_LOCKED_BY_ID, parameters).one_or_none() is None:
                 return None
-            return _find_by_id(connection, pointer_id)
+            row = connection.execute(_BY_ID, parameters).one()
+            identifier = TableIdentifier(namespace_of(row.key), row.name)
+            return Pointer(
+                row.id, row.warehouse_id, PointerKind(row.kind), identifier, row.uuid, row.metadata_location
+            )
 
         return self._database.read_locked(find_locked)
 
     def has_landed(self, change: Advance | Creation) -> bool:
-        """Say whether a check-and-put of unknown outcome happened, even if more has happened since.
+        """Say whether a check-and-put of unknown outcome has happened, whatever has happened since.
 
-        It waits for a lost transaction to end, and reads the history, which no later event rewrites.
+        It waits for the lost transaction to end, which on Postgres may still be running, and then reads the history.
+        Of a check-and-put of many changes, any one speaks for all.
 
         Raises:
             DatabaseUnavailable: the database does not answer, or the row stays locked; nothing is known.
         """
-        if isinstance(change, Advance):
-            lock = select(rows.c.id).where(rows.c.id == change.seen.id).with_for_update(key_share=True)
-        else:
-            # A new row cannot be waited for; but its insertion holds the namespace's row until it ends.
-            lock = (
-                select(namespaces.c.id)
-                .where(*namespace_is_there(change.warehouse_id, change.identifier.namespace))
-                .with_for_update()
-            )
-        landed = exists().where(
-            pointer_history.c.uuid == change.uuid,
-            pointer_history.c.location == change.location,
-            pointer_history.c.event == change.event,
-        )
-        if isinstance(change, Advance):
-            landed = landed.where(pointer_history.c.pointer_id == change.seen.id)
+        event = {"of_uuid": change.uuid, "of_location": change.location, "of_event": change.event}
 
         def has_landed(connection: Connection) -> bool:
-            connection.execute(lock).all()
-            return bool(connection.execute(select(landed)).scalar_one())
+            if isinstance(change, Advance):
+                connection.execute(_LOCKED_BY_ID, {"of_id": change.seen.id}).all()
+            else:
+                # A row still to be seen cannot be waited for; but its insertion keeps its namespace until it ends.
+                in_namespace = parameters_of(change.warehouse_id, change.identifier.namespace)
+                connection.execute(_NAMESPACE_LOCKED, in_namespace).all()
+            landed = connection.scalars(_EVENT_OF, event).all()
+            return change.seen.id in landed if isinstance(change, Advance) else bool(landed)
 
         return self._database.read_locked(has_landed)
 
@@ -168,25 +164,24 @@ class Pointers:
             IdempotencyKeyTaken: the claim's request was answered before; nothing was changed.
             DatabaseUnavailable: nothing was changed.
         """
-        # Rows are locked by id and names are taken in order: two transactions cannot wait for each other.
-        advances = sorted(
-            (change for change in changes if isinstance(change, Advance)), key=lambda change: change.seen.id
-        )
         creations = sorted(
             (change for change in changes if isinstance(change, Creation)),
             key=lambda change: (change.warehouse_id, change.identifier),
         )
+        advances = sorted(
+            (change for change in changes if isinstance(change, Advance)), key=lambda change: change.seen.id
+        )
 
         def put(connection: Connection) -> None:
             insert_claim(connection, claim)
-            for advance in advances:
-                _advance(connection, advance, author)
+            for move in advances:
+                advance(connection, move, author)
             for creation in creations:
-                _create(connection, creation, author)
+                create(connection, creation, author)
 
         try:
             self._database.write(put)
-        except _Moved:
+        except PointerMovedOn:
             return PutOutcome.MOVED
         except CommitStateUnknown:
             return PutOutcome.UNKNOWN
@@ -207,6 +202,7 @@ class Pointers:
         """Remove a pointer and return it as it was, or nothing if there is none.
 
         Args:
+            event: how the history calls it; "unregistered" for one.
             expected: remove the pointer only if it is still this one, at this location.
             deletion: queue its files for deletion as well.
 
@@ -215,45 +211,20 @@ class Pointers:
             IdempotencyKeyTaken: the claim's request was answered before; nothing was changed.
             CommitStateUnknown: the reply to COMMIT was lost.
         """
-        lock = (
-            select(rows.c.id, rows.c.uuid, rows.c.metadata_location)
-            .where(
-                rows.c.namespace_id == namespace_id(warehouse_id, identifier.namespace),
-                rows.c.name == identifier.name,
-                rows.c.kind == kind,
-            )
-            .with_for_update()
-        )
 
-        def drop(connection: Connection) -> Pointer | None:
+        def drop_in_transaction(connection: Connection) -> Pointer:
             insert_claim(connection, claim)
-            row = connection.execute(lock).one_or_none()
-            if row is None:
-                raise _Absent
-            found = Pointer(row.id, warehouse_id, kind, identifier, row.uuid, row.metadata_location)
-            if expected is not None and (found.id, found.metadata_location) != (
-                expected.id,
-                expected.metadata_location,
-            ):
+            found = lock_to_drop(connection, warehouse_id, identifier, kind)
+            if expected is not None and not _are_same(found, expected):
                 raise PointerChanged(identifier)
-            insert_event(
-                connection, found.id, event, author, previous_location=found.metadata_location, is_gone=True
-            )
-            connection.execute(delete(rows).where(rows.c.id == found.id))
+            drop(connection, found, event, author)
             if deletion:
-                insert_deletion(
-                    connection,
-                    warehouse_id=warehouse_id,
-                    uuid=found.uuid,
-                    metadata_location=found.metadata_location,
-                    identifier=str(identifier),
-                    now_ms=author.at_ms,
-                )
+                insert_deletion(connection, found, author.at_ms)
             return found
 
         try:
-            return self._database.write(drop)
-        except _Absent:
+            return self._database.write(drop_in_transaction)
+        except PointerAbsent:
             return None
 
     def rename(
@@ -274,20 +245,20 @@ class Pointers:
             CommitStateUnknown: the reply to COMMIT was lost.
         """
 
-        def rename(connection: Connection) -> Pointer:
+        def rename_in_transaction(connection: Connection) -> Pointer:
             insert_claim(connection, claim)
-            return _rename(connection, warehouse_id, kind, source, destination, author)
+            return rename(connection, warehouse_id, kind, source, destination, author)
 
         while True:
             try:
-                return self._database.write(rename)
-            except _Absent:
+                return self._database.write(rename_in_transaction)
+            except PointerAbsent:
                 return None
             except ConstraintBroken as error:
-                taken = self.find(warehouse_id, destination)
-                if taken is not None:
-                    raise NameTaken(taken.kind, destination) from error
-                # The name's owner is gone again: it is free.
+                owner = self.find(warehouse_id, destination)
+                if owner is not None:
+                    raise NameTaken(owner.kind, destination) from error
+                # The owner is gone again: the name is free.
 
     def list_names(
         self,
@@ -306,17 +277,12 @@ class Pointers:
         Raises:
             NoSuchNamespace: the namespace does not exist.
         """
-        query = select(rows.c.name).where(
-            rows.c.namespace_id == namespace_id(warehouse_id, namespace), rows.c.kind == kind
-        )
-        if after is not None:
-            query = query.where(rows.c.name > after)
-        query = query.order_by(rows.c.name).limit(limit)
-        is_there = select(namespaces.c.id).where(*namespace_is_there(warehouse_id, namespace))
+        in_namespace = parameters_of(warehouse_id, namespace)
+        parameters = {**in_namespace, "of_kind": kind, **page_parameters(after, limit)}
 
         def list_names(connection: Connection) -> list[str]:
-            names = list(connection.scalars(query))
-            if not names and connection.execute(is_there).one_or_none() is None:
+            names = list(connection.scalars(_NAMES, parameters))
+            if not names and connection.execute(_NAMESPACE, in_namespace).one_or_none() is None:
                 raise NoSuchNamespace(namespace)
             return names
 
@@ -324,10 +290,10 @@ class Pointers:
 
     def others_with_uuid(self, uuid: TableUuid, pointer_id: int | None = None) -> bool:
         """Say whether a pointer, other than the one given, has this uuid: it may share files."""
-        query = exists().where(rows.c.uuid == uuid)
-        if pointer_id is not None:
-            query = query.where(rows.c.id != pointer_id)
-        return self._database.read(lambda connection: bool(connection.execute(select(query)).scalar_one()))
+        parameters = {"of_uuid": uuid, "but_id": NO_ID if pointer_id is None else pointer_id}
+        return self._database.read(
+            lambda connection: bool(connection.execute(_OTHERS_WITH_UUID, parameters).scalar_one())
+        )
 
     def history(
         self, pointer_id: int, before: int | None = None, limit: int | None = None
@@ -335,135 +301,11 @@ class Pointers:
         """Return what happened to a pointer, newest first; it may have been dropped since.
 
         Args:
-            before: only events of which the sequence is less than this.
+            before: only events whose sequence is less than this.
             limit: at most so many.
         """
         return self._database.read(lambda connection: select_events(connection, pointer_id, before, limit))
 
 
-def _advance(connection: Connection, advance: Advance, author: Author) -> None:
-    statement = (
-        update(rows)
-        .where(rows.c.id == advance.seen.id, rows.c.metadata_location == advance.seen.metadata_location)
-        .values(metadata_location=advance.location, uuid=advance.uuid, updated_ms=author.at_ms)
-    )
-    if connection.execute(statement).rowcount != 1:
-        raise _Moved
-    insert_event(
-        connection, advance.seen.id, advance.event, author, previous_location=advance.seen.metadata_location
-    )
-
-
-def _create(connection: Connection, creation: Creation, author: Author) -> None:
-    found = select(namespaces.c.id).where(
-        *namespace_is_there(creation.warehouse_id, creation.identifier.namespace)
-    )
-    while True:
-        # The lock keeps the namespace from being dropped before the new row, which would refuse it, is seen.
-        in_namespace = connection.execute(
-            found.with_for_update(read=True, key_share=True)
-        ).scalar_one_or_none()
-        if in_namespace is None:
-            raise NoSuchNamespace(creation.identifier.namespace)
-        pointer_id = connection.execute(
-            insert_into(connection, rows)
-            .values(
-                namespace_id=in_namespace,
-                kind=creation.kind,
-                name=creation.identifier.name,
-                uuid=creation.uuid,
-                metadata_location=creation.location,
-                created_ms=author.at_ms,
-                updated_ms=author.at_ms,
-            )
-            .on_conflict_do_nothing(index_elements=[rows.c.namespace_id, rows.c.name])
-            .returning(rows.c.id)
-        ).scalar_one_or_none()
-        if pointer_id is not None:
-            insert_event(connection, pointer_id, creation.event, author, previous_location=None)
-            return
-        kind = connection.execute(
-            select(rows.c.kind).where(
-                rows.c.namespace_id == in_namespace, rows.c.name == creation.identifier.name
-            )
-        ).scalar_one_or_none()
-        if kind is not None:
-            raise NameTaken(PointerKind(kind), creation.identifier)
-        # The name's owner was dropped between the two statements: the name is free.
-
-
-def _rename(
-    connection: Connection,
-    warehouse_id: int,
-    kind: PointerKind,
-    source: TableIdentifier,
-    destination: TableIdentifier,
-    author: Author,
-) -> Pointer:
-    # Namespaces before pointers, each in the order of ids, as everywhere: nobody waits in a circle.
-    keys = {key_of(source.namespace), key_of(destination.namespace)}
-    ids = {
-        row.key: row.id
-        for row in connection.execute(
-            select(namespaces.c.key, namespaces.c.id)
-            .where(namespaces.c.warehouse_id == warehouse_id, namespaces.c.key.in_(sorted(keys)))
-            .order_by(namespaces.c.id)
-            .with_for_update(read=True, key_share=True)
-        )
-    }
-    old_namespace_id = ids.get(key_of(source.namespace))
-    new_namespace_id = ids.get(key_of(destination.namespace))
-    if old_namespace_id is None:
-        raise _Absent
-    names = [(old_namespace_id, source.name)]
-    if new_namespace_id is not None:
-        names.append((new_namespace_id, destination.name))
-    found = {
-        (row.namespace_id, row.name): row
-        for row in connection.execute(
-            select(rows.c.id, rows.c.namespace_id, rows.c.name, rows.c.kind, rows.c.uuid, rows.c.metadata_location)
-            .where(tuple_(rows.c.namespace_id, rows.c.name).in_(names))
-            .order_by(rows.c.id)
-            .with_for_update()
-        )
-    }
-    row = found.get((old_namespace_id, source.name))
-    if row is None or row.kind != kind:
-        raise _Absent
-    if new_namespace_id is None:
-        raise NoSuchNamespace(destination.namespace)
-    renamed = Pointer(row.id, warehouse_id, kind, destination, row.uuid, row.metadata_location)
-    if source == destination:
-        return renamed
-    taken = found.get((new_namespace_id, destination.name))
-    if taken is not None:
-        raise NameTaken(PointerKind(taken.kind), destination)
-    connection.execute(
-        update(rows)
-        .where(rows.c.id == row.id)
-        .values(namespace_id=new_namespace_id, name=destination.name, updated_ms=author.at_ms)
-    )
-    insert_event(connection, row.id, "renamed", author, previous_location=row.metadata_location)
-    return renamed
-
-
-def _find_by_id(connection: Connection, pointer_id: int) -> Pointer | None:
-    row = connection.execute(
-        select(
-            rows.c.id,
-            namespaces.c.warehouse_id,
-            rows.c.kind,
-            namespaces.c.key,
-            rows.c.name,
-            rows.c.uuid,
-            rows.c.metadata_location,
-        )
-        .join_from(rows, namespaces, namespaces.c.id == rows.c.namespace_id)
-        .where(rows.c.id == pointer_id)
-    ).one_or_none()
-    if row is None:
-        return None
-    identifier = TableIdentifier(namespace_of(row.key), row.name)
-    return Pointer(
-        row.id, row.warehouse_id, PointerKind(row.kind), identifier, row.uuid, row.metadata_location
-    )
+def _are_same(found: Pointer, expected: Pointer) -> bool:
+    return found.id == expected.id and found.metadata_location == expected.metadata_location

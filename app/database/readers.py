@@ -22,9 +22,10 @@ class _Reader:
     __slots__ = ("connection", "driver_connection", "execute")
 
     def __init__(self, connection: Connection) -> None:
+        driver_connection: Any = connection.connection.dbapi_connection
         self.connection = connection
-        self.driver_connection: Any = connection.connection.dbapi_connection
-        self.execute: Callable[[str, Sequence[Any]], Any] = self.driver_connection.execute
+        self.driver_connection = driver_connection
+        self.execute: Callable[[str, Sequence[Any]], Any] = driver_connection.execute
 
     @property
     def is_dead(self) -> bool:

@@ -72,7 +72,7 @@ def downgrade(database: Database, revision: str) -> None:
 
 
 def write_revision(database: Database, message: str, revision: str) -> Path:
-    """Write the migration that makes an up-to-date database's tables equal to `rows.py`, for a person to read over."""
+    """Write the migration from an up-to-date database to the tables of `rows.py`, for a person to read over."""
     script = database.read_locked(
         lambda connection: command.revision(_config(connection), message, autogenerate=True, rev_id=revision)
     )

@@ -1,4 +1,4 @@
-"""The tables of the database: warehouses, namespaces, pointers and their history, idempotency keys, file deletions."""
+"""The tables of the database, as `migrations/` makes them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ metadata = MetaData(
     }
 )
 
-# SQLite numbers rows by itself only if the column is INTEGER; and, without AUTOINCREMENT, gives a dropped row's id again.
+# SQLite numbers rows only if the column is INTEGER, and gives ids of deleted rows again without AUTOINCREMENT.
 _Id = BigInteger().with_variant(Integer(), "sqlite")
 # Names sort by code point on both databases, or a page of a listing would begin at different names.
 _Name = Text().with_variant(Text(collation="C"), "postgresql")

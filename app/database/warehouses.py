@@ -103,9 +103,12 @@ class Warehouses:
             "storage": storage,
         }
         values = {column: json.dumps(dict(value)) for column, value in given.items() if value is not None}
-        # With nothing to replace, the name replaces itself: the statement still says whether there is such a row.
+        # With nothing to replace, the name replaces itself, to see whether there is such a row.
         statement = (
-            update(rows).where(rows.c.name == name).values(name=name, **values).returning(*_SELECT.selected_columns)
+            update(rows)
+            .where(rows.c.name == name)
+            .values(name=name, **values)
+            .returning(*_SELECT.selected_columns)
         )
         row = self._database.write(lambda connection: connection.execute(statement).one_or_none())
         if row is None:
@@ -143,7 +146,7 @@ class Warehouses:
         return [_warehouse(row) for row in found]
 
 
-def _warehouse(row: Row[Any]) -> Warehouse:
+def _warehouse(row: Row[*tuple[Any, ...]]) -> Warehouse:
     return Warehouse(
         row.id,
         row.name,

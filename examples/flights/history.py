@@ -31,9 +31,13 @@ def travel_in_time(pipeline: Pipeline) -> None:
     tagged = pipeline.sql("SELECT count(*) FROM nyc.flights VERSION AS OF 'complete_year'")
     pipeline.narrator.check("rows at the tag", tagged[0][0], ALL_FLIGHTS)
     snapshots = pipeline.spark.table("nyc.flights.snapshots")
-    first = snapshots.orderBy("committed_at").collect()[0]
+    first = (
+        snapshots.selectExpr("snapshot_id", "string(committed_at) AS at", "summary")
+        .orderBy("at")
+        .collect()[0]
+    )
     by_id = pipeline.sql(f"SELECT count(*) FROM nyc.flights VERSION AS OF {first.snapshot_id}")
-    by_time = pipeline.sql(f"SELECT count(*) FROM nyc.flights TIMESTAMP AS OF '{first.committed_at}'")
+    by_time = pipeline.sql(f"SELECT count(*) FROM nyc.flights TIMESTAMP AS OF '{first.at}'")
     loaded = int(first.summary["total-records"])
     pipeline.narrator.check("rows after the first append, by id", by_id[0][0], loaded)
     pipeline.narrator.check("rows after the first append, by time", by_time[0][0], loaded)

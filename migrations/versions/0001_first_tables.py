@@ -122,9 +122,7 @@ def upgrade() -> None:
             ["warehouse_id"], ["warehouses.id"], name="fk_file_deletions_warehouse_id", ondelete="RESTRICT"
         ),
         sa.CheckConstraint("kind IN ('purge')", name="ck_file_deletions_kind"),
-        sa.CheckConstraint(
-            "state IN ('queued', 'done', 'failed', 'kept')", name="ck_file_deletions_state"
-        ),
+        sa.CheckConstraint("state IN ('queued', 'done', 'failed', 'kept')", name="ck_file_deletions_state"),
         sqlite_autoincrement=True,
     )
     op.create_index("ix_file_deletions_state_not_before_ms", "file_deletions", ["state", "not_before_ms"])

@@ -90,4 +90,4 @@ def test_everything_is_caught_only_where_there_is_a_reason_to() -> None:
         if isinstance(node, ast.ExceptHandler) and catches_everything(node)
     }
 
-    assert places == set(CATCHING_EVERYTHING)
+    assert sorted(places - CATCHING_EVERYTHING.keys()) == []

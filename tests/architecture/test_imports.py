@@ -5,12 +5,21 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.architecture.source_files import ROOT, parsed, python_files, shown
 
+NOT_DECLARED = {
+    "starlette": "what FastAPI is made of; its version is FastAPI's to choose",
+    "pytest": "whoever uses the pytest plugin has it",
+    "pyspark": "the extra `spark`",
+}
 MOCKING = {"unittest.mock", "mock"}
 LINT_IMPORTS = Path(sys.executable).with_name("lint-imports")
 
@@ -55,6 +64,32 @@ def test_planted_import_breaks_its_contract(tmp_path: Path, module: str, planted
 
     assert verdict.returncode != 0
     assert f"{contract} BROKEN" in verdict.stdout
+
+
+def test_every_library_that_is_imported_is_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {canonicalize_name(Requirement(line).name) for line in project["dependencies"]}
+    distributions = packages_distributions()
+
+    undeclared = {
+        f"{shown(path)}: {library}"
+        for path in [*python_files("app"), *python_files("migrations")]
+        for library in libraries_in(path) - NOT_DECLARED.keys()
+        if not {canonicalize_name(name) for name in distributions.get(library, [library])} & declared
+    }
+
+    assert undeclared == set()
+
+
+def libraries_in(path: Path) -> set[str]:
+    """Return the top-level names a file imports that are neither Python's nor ours."""
+    names = set()
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add((node.module or "").partition(".")[0])
+    return names - sys.stdlib_module_names - {"app", "migrations"}
 
 
 def test_no_test_imports_a_mocking_library() -> None:

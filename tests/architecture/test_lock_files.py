@@ -14,7 +14,9 @@ from packaging.version import Version
 from tests.architecture.source_files import ROOT
 
 PINNED = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^\]]*\])?==([^\s;\\]+)", re.MULTILINE)
-PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT: dict[str, Any] = PYPROJECT["project"]
+BUILD: list[str] = PYPROJECT["build-system"]["requires"]
 EXTRAS: dict[str, list[str]] = PROJECT["optional-dependencies"]
 
 
@@ -34,7 +36,8 @@ def locked(name: str) -> dict[str, set[str]]:
     ("name", "requirements"),
     [
         ("server", PROJECT["dependencies"]),
-        ("dev", [*PROJECT["dependencies"], *(line for lines in EXTRAS.values() for line in lines)]),
+        ("build", BUILD),
+        ("dev", [*BUILD, *PROJECT["dependencies"], *(line for lines in EXTRAS.values() for line in lines)]),
     ],
 )
 def test_lock_file_holds_what_the_project_asks_for(name: str, requirements: list[str]) -> None:
@@ -51,19 +54,20 @@ def test_lock_file_holds_what_the_project_asks_for(name: str, requirements: list
     assert unmet == [], "run make lock"
 
 
-def test_server_lock_file_is_part_of_the_larger_one() -> None:
+@pytest.mark.parametrize("name", ["server", "build"])
+def test_lock_file_is_part_of_the_larger_one(name: str) -> None:
     everything = locked("dev")
 
     differing = {
         package: (versions, everything.get(package))
-        for package, versions in locked("server").items()
+        for package, versions in locked(name).items()
         if versions != everything.get(package)
     }
 
     assert differing == {}
 
 
-@pytest.mark.parametrize("name", ["server", "dev"])
+@pytest.mark.parametrize("name", ["server", "build", "dev"])
 def test_every_locked_package_has_a_hash(name: str) -> None:
     entries = re.split(r"^(?=[A-Za-z0-9])", text_of(name), flags=re.MULTILINE)[1:]
 

@@ -59,7 +59,12 @@ class PostgresServer:
         """Start the server and wait until it answers; what an earlier one stored is there again."""
         if not self._data.exists():
             self._run(
-                "initdb", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync"
+                "initdb",
+                "--auth=trust",
+                "--username=postgres",
+                "--encoding=UTF8",
+                "--locale=C.UTF-8",
+                "--no-sync",
             )
         settings = [part for name, value in _SETTINGS.items() for part in ("-c", f"{name}={value}")]
         with self._log.open("ab") as output:
@@ -120,7 +125,9 @@ class PostgresServer:
 
     def close_connections(self, database: str) -> None:
         """Close all connections to a database from the server's side."""
-        self.execute(f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{database}'")
+        self.execute(
+            f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{database}'"
+        )
 
     def execute(self, sql: str) -> None:
         """Run one statement as the administrator."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,6 +52,14 @@ class Sql:
     def column(self, query: str) -> list[Any]:
         """Answer the only column."""
         return [value for (value,) in self(query)]
+
+    def metadata(self, table: str) -> dict[str, Any]:
+        """Read a table's newest metadata file."""
+        newest = self.column(f"SELECT file FROM our.{table}.metadata_log_entries ORDER BY timestamp, file")[
+            -1
+        ]
+        document: dict[str, Any] = json.loads(path_of(newest).read_bytes())
+        return document
 
     def fails(self, statement: str) -> str:
         """Run a statement that must fail; answer what Spark says."""

@@ -25,10 +25,9 @@ def namespace_json(namespace: Namespace, properties: Mapping[str, str]) -> bytes
     return orjson.dumps({"namespace": namespace.levels, "properties": dict(properties)})
 
 
-def namespaces_json(parent: Namespace | None, children: Sequence[str], next_page_token: str | None) -> bytes:
-    """Return the full names of the children of a namespace."""
-    above = parent.levels if parent else ()
-    answer: dict[str, object] = {"namespaces": [(*above, child) for child in children]}
+def namespaces_json(namespaces: Sequence[Namespace], next_page_token: str | None) -> bytes:
+    """Return a page of full namespace names."""
+    answer: dict[str, object] = {"namespaces": [namespace.levels for namespace in namespaces]}
     if next_page_token is not None:
         answer["next-page-token"] = next_page_token
     return orjson.dumps(answer)

@@ -62,7 +62,7 @@ def test_refs_keep_what_they_were_told(sql: Sql) -> None:
     sql(f"ALTER TABLE numbers CREATE OR REPLACE BRANCH kept AS OF VERSION {first} RETAIN 2 DAYS")
     sql("ALTER TABLE numbers CREATE BRANCH IF NOT EXISTS kept")
     assert sql(f"{refs} FROM our.numbers.refs WHERE name <> 'main' ORDER BY name") == [
-        ("kept", "BRANCH", first, 2 * day, None, None),
+        ("kept", "BRANCH", first, 2 * day, 3, 2 * day),
         ("old", "TAG", second, day, None, None),
     ]
 
@@ -95,7 +95,9 @@ def test_wrong_ref_changes_are_refused(sql: Sql, statement: str, told: str) -> N
 def test_the_past_is_read_by_snapshot_time_and_tag(sql: Sql) -> None:
     first, second, _ = make_numbers(sql, inserts=3)
     sql(f"ALTER TABLE numbers CREATE TAG two AS OF VERSION {second}")
-    at_second = sql.one(f"SELECT committed_at FROM our.numbers.snapshots WHERE snapshot_id = {second}")
+    at_second = sql.one(
+        f"SELECT CAST(committed_at AS string) FROM our.numbers.snapshots WHERE snapshot_id = {second}"
+    )
 
     assert numbers_at(sql, str(first)) == [0]
     assert numbers_at(sql, "'two'") == [0, 1]
@@ -111,7 +113,7 @@ def test_changes_between_two_snapshots_are_read(sql: Sql) -> None:
         sql.spark.read.format("iceberg")
         .option("start-snapshot-id", first)
         .option("end-snapshot-id", third)
-        .load(f"{sql.catalog}.our.numbers")
+        .load(f"{sql.catalog}.{sql.namespace}.numbers")
     )
 
     assert sorted(row.number for row in between.collect()) == [1, 2]
@@ -131,7 +133,7 @@ def test_wap_id_stages_a_snapshot_that_is_published_once(sql: Sql) -> None:
     assert staged not in sql.column("SELECT snapshot_id FROM our.numbers.history")
 
     sql("INSERT INTO numbers VALUES (1)")
-    published = f"CALL system.publish_changes('our.numbers', 'audit-17')"
+    published = "CALL system.publish_changes('our.numbers', 'audit-17')"
     ((source, current),) = sql(published)
 
     assert source == staged != current
@@ -161,5 +163,5 @@ def test_wap_branch_takes_all_writes_of_a_session(sql: Sql) -> None:
     assert seen_by_the_auditor == [1]
     assert sql.column("SELECT number FROM numbers") == [0]
 
-    sql(f"CALL system.fast_forward('our.numbers', 'main', 'audit')")
+    sql("CALL system.fast_forward('our.numbers', 'main', 'audit')")
     assert sql.column("SELECT number FROM numbers") == [1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import fastavro
 import pytest
@@ -73,23 +74,25 @@ class Table:
             for manifest in read_avro(path_of(listed))
             for entry in (
                 (
-                    int(entry["status"]),
+                    entry["status"],
                     _inherited(entry["sequence_number"], manifest["sequence_number"]),
                     _inherited(entry["file_sequence_number"], manifest["sequence_number"]),
-                    str(entry["data_file"]["partition"]["day"]),
+                    entry["data_file"]["partition"]["day"],
                 )
-                for entry in read_avro(path_of(str(manifest["manifest_path"])))
+                for entry in read_avro(path_of(manifest["manifest_path"]))
             )
         )
 
 
-def read_avro(path: Path) -> Iterator[dict[str, object]]:
+def read_avro(path: Path) -> Iterator[dict[str, Any]]:
     with path.open("rb") as file:
-        yield from fastavro.reader(file)
+        for record in fastavro.reader(file):
+            assert isinstance(record, dict)
+            yield record
 
 
-def _inherited(number: object, manifests: object) -> int:
-    return int(str(manifests if number is None else number))
+def _inherited(number: int | None, of_manifest: int) -> int:
+    return of_manifest if number is None else number
 
 
 def test_seven_steps(sql: Sql) -> None:
@@ -151,10 +154,10 @@ def test_seven_steps(sql: Sql) -> None:
     newest_list = path_of(
         sql.one("SELECT manifest_list FROM our.life.snapshots ORDER BY committed_at DESC LIMIT 1")
     )
-    reachable = {path_of(str(manifest["manifest_path"])) for manifest in read_avro(newest_list)}
+    reachable = {path_of(manifest["manifest_path"]) for manifest in read_avro(newest_list)}
     live = {path_of(file) for file in sql.column("SELECT file_path FROM our.life.files")}
     sql(
-        f"CALL system.expire_snapshots(table => 'our.life', retain_last => 1,"
+        "CALL system.expire_snapshots(table => 'our.life', retain_last => 1,"
         " older_than => TIMESTAMP '2100-01-01 00:00:00')"
     )
     left = table.files()

@@ -61,11 +61,10 @@ def test_manifests_count_their_entries(sql: Sql) -> None:
 
     manifests = sql(
         "SELECT content, added_data_files_count, added_delete_files_count, partition_summaries[0].lower_bound,"
-        " partition_summaries[0].upper_bound FROM our.sales.manifests ORDER BY added_snapshot_id IN"
-        " (SELECT snapshot_id FROM our.sales.history ORDER BY made_current_at LIMIT 1) DESC, content, 4"
+        " partition_summaries[0].upper_bound FROM our.sales.manifests"
     )
 
-    assert manifests == [(0, 2, 0, "mon", "tue"), (0, 1, 0, "wed", "wed"), (1, 0, 1, "tue", "tue")]
+    assert sorted(manifests) == [(0, 1, 0, "wed", "wed"), (0, 2, 0, "mon", "tue"), (1, 0, 1, "tue", "tue")]
     assert sql.one("SELECT count(*) FROM our.sales.all_manifests") == 1 + 2 + 3
 
 

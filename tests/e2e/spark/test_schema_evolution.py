@@ -110,8 +110,9 @@ def test_identifier_fields_are_kept(sql: Sql) -> None:
 
 
 def test_an_append_that_brings_new_columns_evolves_the_schema(sql: Sql) -> None:
-    sql("CREATE TABLE t (id int) USING iceberg TBLPROPERTIES ('write.spark.accept-any-schema' = 'true')")
+    sql("CREATE TABLE t (id int) USING iceberg")
     sql("INSERT INTO t VALUES (1)")
+    sql("ALTER TABLE t SET TBLPROPERTIES ('write.spark.accept-any-schema' = 'true')")
 
     sql.spark.sql("SELECT 2 AS id, 'two' AS word").writeTo("t").option("mergeSchema", "true").append()
 

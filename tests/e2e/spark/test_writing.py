@@ -47,7 +47,7 @@ def test_replace_table_as_select_keeps_history_and_changes_everything_else(sql: 
     first = sql.one("SELECT snapshot_id FROM our.numbers.snapshots")
 
     sql(
-        "REPLACE TABLE numbers USING iceberg PARTITIONED BY (bucket(2, word)) AS SELECT 'two' AS word, 2L AS number"
+        "REPLACE TABLE numbers USING iceberg PARTITIONED BY (bucket(2, word)) AS SELECT 'two' AS word, 2 AS number"
     )
 
     assert sql("SELECT * FROM numbers") == [("two", 2)]

@@ -5,7 +5,6 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from app.api.names_in_paths import (
-    RESERVED_WAREHOUSE_NAMES,
     decode_piece,
     encode_prefix,
     identifier_in_path,
@@ -15,6 +14,7 @@ from app.api.names_in_paths import (
     split_prefix,
     warehouse_in_path,
 )
+from app.catalog.warehouses import RESERVED_NAMES
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import InvalidName, InvalidRequest
 
@@ -106,7 +106,7 @@ def test_published_prefix_comes_back_as_the_warehouse_name(name: str) -> None:
     assert split_prefix(raw) == ("/v1/namespaces", name)
 
 
-@pytest.mark.parametrize("name", sorted(RESERVED_WAREHOUSE_NAMES))
+@pytest.mark.parametrize("name", sorted(RESERVED_NAMES))
 def test_reserved_name_is_no_prefix(name: str) -> None:
     assert split_prefix(f"/v1/{name}/namespaces".encode("ascii"))[1] is None
 

@@ -17,6 +17,8 @@ from app.settings import (
     mask_url_password,
 )
 
+CONFIGURATION_PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -270,3 +272,24 @@ def test_every_setting_is_described_and_listed() -> None:
     assert [setting.name for setting in listed] == list(Settings.model_fields)
     assert all(setting.description.endswith(".") for setting in listed)
     assert [setting.source for setting in listed if setting.name in {"port", "host"}] == ["default", "--port"]
+
+
+def test_the_page_about_configuration_has_every_setting_with_its_default_and_meaning() -> None:
+    page = CONFIGURATION_PAGE.read_text(encoding="utf-8")
+
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+
+    assert rows == [_row(name) for name in Settings.model_fields]
+
+
+def _row(name: str) -> str:
+    field = Settings.model_fields[name]
+    default = field.default
+    text = (
+        str(default.get_secret_value())
+        if isinstance(default, DatabaseUrl | SecretProperties)
+        else str(default)
+    )
+    shown = "none" if text in {"{}", "()"} else f"`{text.lower() if isinstance(default, bool) else text}`"
+    description = (field.description or "").replace("<", "&lt;")
+    return f"| `{name}` | {shown} | {description} |"

@@ -1,0 +1,62 @@
+"""Successful answers, ready to be sent: JSON that is bytes already, nothing, unchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from app.api.bodies.tables import loaded_json
+from app.api.etags import ETAG, etag
+from app.catalog.commits import LoadedTable
+
+Header = tuple[bytes, bytes]
+
+JSON: Header = (b"content-type", b"application/json")
+NO_CONFIG: Mapping[str, str] = {}
+"""What a table adds to the warehouse's settings: nothing until storage credentials are handed out."""
+
+
+class Answer(Response):
+    """A status, headers with their names as they stand, and a body that is bytes already."""
+
+    def __init__(self, status: int, headers: list[Header], body: bytes = b"") -> None:
+        self.status_code = status
+        self.body = body
+        self.raw_headers = headers
+        self.background = None
+
+    async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
+        await send(
+            {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+        )
+        await send({"type": "http.response.body", "body": self.body})
+
+
+def json_answer(body: bytes, status: int = 200, *extra_headers: Header) -> Answer:
+    """Answer with JSON."""
+    return Answer(status, [JSON, (b"content-length", b"%d" % len(body)), *extra_headers], body)
+
+
+def no_content() -> Answer:
+    """Answer that it is done, or that it is there."""
+    return Answer(204, [])
+
+
+def not_modified(tag: bytes) -> Answer:
+    """Answer that the client's copy is current."""
+    return Answer(304, [(ETAG, tag)])
+
+
+def loaded_table_answer(loaded: LoadedTable, config: Mapping[str, str] = NO_CONFIG) -> Answer:
+    """Answer with a table and, once it has a metadata file, its ETag."""
+    body = loaded_json(loaded.location, loaded.json, config)
+    if loaded.location is None:
+        return json_answer(body)
+    return json_answer(body, 200, (ETAG, etag(loaded.location, "all", "")))
+
+
+def loaded_view_answer(loaded: LoadedTable) -> Answer:
+    """Answer with a view."""
+    return json_answer(loaded_json(loaded.location, loaded.json, NO_CONFIG))

@@ -1,0 +1,55 @@
+"""JSON of warehouses: create, change, show with secrets masked."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from app.api.bodies.json_body import Body
+from app.catalog.context import Warehouse
+
+MASK = "********"
+
+_SECRET = re.compile(
+    r"secret|password|token|credential|sas|(access|account|shared|private)[.\-]?key(?!-id)", re.IGNORECASE
+)
+
+
+class CreateWarehouseBody(Body):
+    name: str
+    root_location: str
+    default_properties: dict[str, str] | None = None
+    override_properties: dict[str, str] | None = None
+    storage: dict[str, str] | None = None
+
+
+class UpdateWarehouseBody(Body):
+    default_properties: dict[str, str] | None = None
+    override_properties: dict[str, str] | None = None
+    storage: dict[str, str] | None = None
+
+
+def warehouse_object(warehouse: Warehouse) -> dict[str, object]:
+    """Return a warehouse as it may be shown to anyone."""
+    return {
+        "name": warehouse.name,
+        "root-location": warehouse.root_location,
+        "default-properties": _masked(warehouse.default_properties),
+        "override-properties": _masked(warehouse.override_properties),
+        "storage": _masked(warehouse.storage),
+    }
+
+
+def unmasked(given: Mapping[str, str] | None, present: Mapping[str, str]) -> dict[str, str] | None:
+    """Return what is to replace `present`; a mask that comes back stands for the secret it hid."""
+    if given is None:
+        return None
+    return {key: present.get(key, value) if value == MASK else value for key, value in given.items()}
+
+
+def _masked(properties: Mapping[str, str]) -> dict[str, str]:
+    # `env:NAME` says where a secret is, not what it is.
+    return {
+        key: MASK if _SECRET.search(key) and not value.startswith("env:") else value
+        for key, value in properties.items()
+    }

@@ -1,0 +1,123 @@
+"""What routes are given: `Parts`, the same for all requests, and `Visit`, one request as a route sees it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import Depends
+from starlette.requests import Request
+from starlette.types import Scope
+
+from app.api.authentication import principal_of
+from app.api.front_door import HEADERS, PREFIX, REQUEST_ID
+from app.api.names_in_paths import identifier_in_path, namespace_in_path, parameters_in_query
+from app.api.packed_answers import PackedAnswers
+from app.catalog.context import Call, Catalog, IdempotencyClaim, Warehouse
+from app.catalog.pointer_lookups import PointerLookups
+from app.catalog.warehouses import WarehouseMemo
+from app.engine.model.identifiers import Namespace, TableIdentifier
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What every route may need, put together once by `app.main`."""
+
+    catalog: Catalog
+    warehouses: WarehouseMemo
+    lookups: PointerLookups
+    packed_answers: PackedAnswers
+    default_warehouse: str
+    key_lifetime_minutes: int
+    """How long the outcome under an Idempotency-Key is remembered."""
+    endpoints: tuple[str, ...]
+    """Every operation of the protocol that is served, as `GET /v1/{prefix}/namespaces`."""
+    check_migrations: Callable[[], None]
+    """Raises `DatabaseBehind` or `DatabaseUnavailable`."""
+
+
+class Visit:
+    """One request: where it goes, what it brings, who sends it."""
+
+    __slots__ = ("_scope", "body", "parts")
+
+    def __init__(self, scope: Scope, body: bytes) -> None:
+        self._scope = scope
+        self.body = body
+        self.parts: Parts = scope["app"].state.parts
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.parts.catalog
+
+    @property
+    def method(self) -> str:
+        return str(self._scope["method"])
+
+    @property
+    def raw_target(self) -> bytes:
+        """Path and query exactly as they were sent."""
+        return bytes(self._scope["raw_path"]) + b"?" + bytes(self._scope["query_string"])
+
+    @property
+    def request_id(self) -> str:
+        return str(self._scope[REQUEST_ID])
+
+    @property
+    def principal(self) -> str:
+        return principal_of(self._scope)
+
+    @property
+    def query(self) -> dict[str, str]:
+        return parameters_in_query(self._scope["query_string"])
+
+    @property
+    def warehouse_name(self) -> str:
+        """The warehouse that the prefix names, or the default one."""
+        prefix: str | None = self._scope[PREFIX]
+        return prefix if prefix is not None else self.parts.default_warehouse
+
+    @property
+    def warehouse(self) -> Warehouse:
+        """Look the warehouse up; raises `NoSuchWarehouse`."""
+        return self.parts.warehouses.find(self.warehouse_name)
+
+    @property
+    def namespace(self) -> Namespace:
+        return namespace_in_path(self._path["namespace"])
+
+    @property
+    def table(self) -> TableIdentifier:
+        return identifier_in_path(self._path["namespace"], self._path["table"])
+
+    @property
+    def view(self) -> TableIdentifier:
+        return identifier_in_path(self._path["namespace"], self._path["view"])
+
+    def piece(self, name: str) -> str:
+        """Return a piece of the path as it was sent, still percent-encoded."""
+        return self._path[name]
+
+    def header(self, name: bytes) -> bytes | None:
+        """Return a header by its lower-case name."""
+        headers: Mapping[bytes, bytes] = self._scope[HEADERS]
+        return headers.get(name)
+
+    def call(self, claim: IdempotencyClaim | None = None) -> Call:
+        """Return what the catalog remembers of this request."""
+        return Call(principal=self.principal, request_id=self.request_id, claim=claim)
+
+    @property
+    def _path(self) -> Mapping[str, str]:
+        path: dict[str, Any] = self._scope["path_params"]
+        return path
+
+
+async def open_visit(request: Request) -> Visit:
+    """Read the whole request."""
+    return Visit(request.scope, await request.body())
+
+
+Visited = Annotated[Visit, Depends(open_visit)]
+"""The parameter of every route that FastAPI runs in its thread pool."""

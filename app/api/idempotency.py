@@ -1,0 +1,113 @@
+"""Idempotency-Key: a mutation that is sent again is answered again, and done once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from hashlib import sha256
+
+from starlette.responses import Response
+
+from app import telemetry
+from app.api.answers import json_answer
+from app.api.dependencies import Visit
+from app.api.error_responses import error_body, message_for_client, status_and_type
+from app.catalog.context import Call, IdempotencyClaim
+from app.errors import IcetowerError, IdempotencyKeyReused, IdempotencyKeyTaken, InvalidRequest, Unavailable
+
+REPLAYED = (b"idempotent-replayed", b"true")
+"""Tells whoever debugs a client that an answer is a repetition."""
+
+_KEY = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")
+_NOT_FINAL = frozenset({401, 403, 408, 413, 419, 429})
+"""Refusals that the same request may overcome when it is sent again."""
+
+
+def run_once(visit: Visit, mutate: Callable[[Call], Response], replay: Callable[[str], Response]) -> Response:
+    """Run a mutation, or answer like the first request under its Idempotency-Key did.
+
+    The mutation's claim is stored in the transaction that makes its change. A refusal that sending again cannot
+    overcome is stored before it is answered.
+
+    Args:
+        visit: the request.
+        mutate: does it; given what the catalog is to remember.
+        replay: answers it again from what the success stored.
+
+    Raises:
+        InvalidRequest: the key is not 1 to 255 printable characters.
+        IdempotencyKeyReused: the key belongs to another request.
+    """
+    claim = claim_of(visit)
+    if claim is None:
+        return mutate(visit.call())
+    earlier = _replayed(visit, claim, replay)
+    if earlier is not None:
+        return earlier
+    try:
+        return mutate(visit.call(claim))
+    except IdempotencyKeyTaken as taken:
+        return _winner(visit, claim, replay, taken)
+    except IcetowerError as error:
+        status, kind = status_and_type(error)
+        if not 400 <= status < 500 or status in _NOT_FINAL:
+            raise
+        body = error_body(status, kind, message_for_client(error, visit.request_id))
+        try:
+            visit.catalog.idempotency_keys.record(claim, status, body.decode())
+        except IdempotencyKeyTaken as taken:
+            # An equal request was faster, and what it did may be why this one was refused.
+            return _winner(visit, claim, replay, taken)
+        raise
+
+
+def claim_of(visit: Visit) -> IdempotencyClaim | None:
+    """Return the wish to be the only request answered under its key, if it has one.
+
+    Raises:
+        InvalidRequest: the key is not 1 to 255 printable characters.
+    """
+    header = visit.header(b"idempotency-key")
+    if header is None:
+        return None
+    key = header.decode("latin-1")
+    if not _KEY.fullmatch(key):
+        raise InvalidRequest("Invalid Idempotency-Key: it must be 1 to 255 printable ASCII characters")
+    now_ms = visit.catalog.now_ms()
+    digest = sha256()
+    for part in (visit.method.encode(), visit.raw_target, visit.body):
+        digest.update(b"%d:" % len(part))
+        digest.update(part)
+    return IdempotencyClaim(
+        principal=visit.principal,
+        key=key,
+        request_hash=digest.hexdigest(),
+        now_ms=now_ms,
+        expires_ms=now_ms + visit.parts.key_lifetime_minutes * 60_000,
+    )
+
+
+def _replayed(visit: Visit, claim: IdempotencyClaim, replay: Callable[[str], Response]) -> Response | None:
+    """Return the answer of the request that finished under this key, if one did."""
+    outcome = visit.catalog.idempotency_keys.find(claim.principal, claim.key, claim.now_ms)
+    if outcome is None:
+        return None
+    if outcome.request_hash != claim.request_hash:
+        raise IdempotencyKeyReused(claim.key)
+    telemetry.REPLAYS.inc()
+    if outcome.status >= 400:
+        return json_answer(outcome.result.encode(), outcome.status, REPLAYED)
+    response = replay(outcome.result)
+    response.raw_headers.append(REPLAYED)
+    return response
+
+
+def _winner(
+    visit: Visit, claim: IdempotencyClaim, replay: Callable[[str], Response], taken: IdempotencyKeyTaken
+) -> Response:
+    """Answer like the equal request that finished while this one ran."""
+    answer = _replayed(visit, claim, replay)
+    if answer is None:
+        # Its time ran out between the two looks: sent again, this request will be the first.
+        raise Unavailable("An equal request finished just now; send this one again") from taken
+    return answer

@@ -1,0 +1,61 @@
+"""Commits to tables, alone and in transactions."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.api.answers import loaded_table_answer, no_content
+from app.api.bodies.commits import CommitTableBody, CommitTransactionBody
+from app.api.bodies.identifiers import check_same
+from app.api.bodies.json_body import parse_body
+from app.api.dependencies import Visit, Visited, open_visit
+from app.api.idempotency import run_once
+from app.catalog import commits, tables
+from app.catalog.context import Call
+
+router = APIRouter()
+
+
+async def commit_table(request: Request) -> Response:
+    """Commit changes to a table; on the quick road, past FastAPI's dependencies."""
+    visit = await open_visit(request)
+    return await run_in_threadpool(_commit_table, visit)
+
+
+def _commit_table(visit: Visit) -> Response:
+    identifier = visit.table
+    body = parse_body(CommitTableBody, visit.body)
+    check_same(body.identifier, identifier)
+
+    def mutate(call: Call) -> Response:
+        return loaded_table_answer(
+            commits.commit_table(
+                visit.catalog, call, visit.warehouse, identifier, body.requirements, body.updates
+            )
+        )
+
+    def replay(location: str) -> Response:
+        return loaded_table_answer(
+            tables.load_recorded(visit.catalog, visit.warehouse, identifier, location)
+        )
+
+    return run_once(visit, mutate, replay)
+
+
+@router.post("/v1/transactions/commit")
+def commit_transaction(visit: Visited) -> Response:
+    """Commit changes to several tables, all or none."""
+    body = parse_body(CommitTransactionBody, visit.body)
+    changes = [
+        commits.TableChange(change.identifier.checked(), change.requirements, change.updates)
+        for change in body.table_changes
+    ]
+
+    def mutate(call: Call) -> Response:
+        commits.commit_transaction(visit.catalog, call, visit.warehouse, changes)
+        return no_content()
+
+    return run_once(visit, mutate, lambda _result: no_content())

@@ -1,0 +1,63 @@
+"""Extension: whether the process is alive, whether it can work, and what it counts."""
+
+from __future__ import annotations
+
+import orjson
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.api.answers import Answer, json_answer
+from app.api.dependencies import Visited
+from app.catalog.health import check_database, check_warehouse
+from app.errors import IcetowerError
+from app.telemetry import render_metrics
+
+router = APIRouter()
+
+
+async def health(_request: Request) -> Response:
+    """Tell that the process is alive; on the event loop, so that it also tells that the loop turns."""
+    return json_answer(b'{"status":"ok"}')
+
+
+@router.get("/ready")
+def ready(visit: Visited) -> Response:
+    """Tell whether everything that requests need is there."""
+    problems = {
+        "database": check_database(visit.catalog).problem,
+        "migrations": _migrations_problem(visit),
+        "warehouse": _warehouse_problem(visit),
+    }
+    is_ready = not any(problems.values())
+    parts = {
+        name: {"ok": True} if problem is None else {"ok": False, "why": problem}
+        for name, problem in problems.items()
+    }
+    body = orjson.dumps({"status": "ok" if is_ready else "unavailable", "parts": parts})
+    return json_answer(body, 200 if is_ready else 503)
+
+
+@router.get("/metrics")
+def metrics(_visit: Visited) -> Response:
+    """Return counters and timings for Prometheus."""
+    body = render_metrics()
+    content_type = b"text/plain; version=0.0.4; charset=utf-8"
+    headers = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
+    return Answer(200, headers, body)
+
+
+def _migrations_problem(visit: Visited) -> str | None:
+    try:
+        visit.parts.check_migrations()
+    except IcetowerError as error:
+        return str(error)
+    return None
+
+
+def _warehouse_problem(visit: Visited) -> str | None:
+    try:
+        warehouse = visit.parts.warehouses.find(visit.parts.default_warehouse)
+    except IcetowerError as error:
+        return str(error)
+    return check_warehouse(visit.catalog, warehouse).problem

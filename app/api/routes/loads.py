@@ -1,0 +1,73 @@
+"""Loading a table and asking whether it exists: the busiest routes, on the event loop as far as nothing has to wait."""
+
+from __future__ import annotations
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.api.answers import JSON, NO_CONFIG, Answer, no_content, not_modified
+from app.api.bodies.tables import loaded_json
+from app.api.dependencies import Visit
+from app.api.etags import ETAG, etag, is_unchanged
+from app.api.front_door import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip
+from app.catalog.context import Warehouse
+from app.catalog.pointer_lookups import Pointer
+from app.catalog.tables import table_json
+from app.errors import InvalidRequest, NoSuchTable
+
+_SNAPSHOT_MODES = frozenset({"all", "refs"})
+_GZIP = (b"content-encoding", b"gzip")
+_VARY = (b"vary", b"accept-encoding")
+
+
+async def load_table(request: Request) -> Response:
+    """Return a table, or 304 if the client's copy is current."""
+    visit = Visit(request.scope, b"")
+    snapshots = visit.query.get("snapshots") or "all"
+    if snapshots not in _SNAPSHOT_MODES:
+        raise InvalidRequest(f"Invalid snapshots {snapshots[:100]!r}: it must be all or refs")
+    warehouse, pointer = await _find(visit)
+    tag = etag(pointer.metadata_location, snapshots, "")
+    if is_unchanged(visit.header(b"if-none-match"), tag):
+        return not_modified(tag)
+    refs_only = snapshots == "refs"
+    files = visit.catalog.files_of(warehouse)
+    metadata = visit.catalog.metadata_files.find_json(files, pointer.metadata_location, refs_only=refs_only)
+    if metadata is None:
+        metadata = await run_in_threadpool(
+            table_json, visit.catalog, warehouse, pointer, refs_only=refs_only
+        )
+    return await _answer(visit, pointer, metadata, tag)
+
+
+async def table_exists(request: Request) -> Response:
+    """Tell whether a table exists."""
+    await _find(Visit(request.scope, b""))
+    return no_content()
+
+
+async def _find(visit: Visit) -> tuple[Warehouse, Pointer]:
+    identifier = visit.table
+    warehouse = visit.parts.warehouses.find_kept(visit.warehouse_name)
+    if warehouse is None:
+        warehouse = await run_in_threadpool(visit.parts.warehouses.find, visit.warehouse_name)
+    pointer = await visit.parts.lookups.find(warehouse.id, identifier)
+    if pointer is None or pointer.kind != "table":
+        raise NoSuchTable(identifier)
+    return warehouse, pointer
+
+
+async def _answer(visit: Visit, pointer: Pointer, metadata: bytes, tag: bytes) -> Response:
+    body = loaded_json(pointer.metadata_location, metadata, NO_CONFIG)
+    headers = [JSON, (ETAG, tag), _VARY]
+    if len(body) >= MIN_GZIP_BYTES and accepts_gzip(visit.header(b"accept-encoding") or b""):
+        packed = visit.parts.packed_answers.find(tag)
+        if packed is None and len(body) >= SLOW_GZIP_BYTES:
+            packed = await run_in_threadpool(visit.parts.packed_answers.pack, tag, body)
+        elif packed is None:
+            packed = visit.parts.packed_answers.pack(tag, body)
+        body = packed
+        headers.append(_GZIP)
+    headers.append((b"content-length", b"%d" % len(body)))
+    return Answer(200, headers, body)

@@ -1,0 +1,24 @@
+"""Metrics reports that clients hand in after scans and commits."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from app import telemetry
+from app.api.answers import no_content
+from app.api.bodies.json_body import parse_body
+from app.api.bodies.tables import MetricsBody
+from app.api.dependencies import Visited
+
+router = APIRouter()
+
+_KNOWN = frozenset({"scan-report", "commit-report"})
+
+
+@router.post("/v1/namespaces/{namespace}/tables/{table}/metrics")
+def report_metrics(visit: Visited) -> Response:
+    """Count a report. Clients send them in the background; nothing about the table is looked up for one."""
+    kind = parse_body(MetricsBody, visit.body).report_type
+    telemetry.CLIENT_REPORTS.labels(type=kind if kind in _KNOWN else "other").inc()
+    return no_content()

@@ -1,0 +1,110 @@
+"""Namespaces."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from app.api.answers import json_answer, no_content
+from app.api.bodies.json_body import parse_body
+from app.api.bodies.namespaces import (
+    CreateNamespaceBody,
+    UpdatePropertiesBody,
+    namespace_json,
+    namespaces_json,
+    property_changes_json,
+)
+from app.api.dependencies import Visit, Visited
+from app.api.idempotency import run_once
+from app.api.names_in_paths import namespaces_in_parent
+from app.api.paging import page_in_query, page_token
+from app.catalog import namespaces
+from app.catalog.context import Call
+from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace
+from app.errors import InvalidPageToken, NoSuchNamespace
+
+router = APIRouter()
+
+
+@router.get("/v1/namespaces")
+def list_namespaces(visit: Visited) -> Response:
+    """List the children of a namespace, or the outermost namespaces."""
+    readings = namespaces_in_parent(visit.query.get("parent", ""))
+    if not readings:
+        return _children(visit, None)
+    first, *others = readings
+    try:
+        return _children(visit, first)
+    except (NoSuchNamespace, InvalidPageToken):
+        for other in others:
+            with suppress(NoSuchNamespace):
+                return _children(visit, other)
+        raise
+
+
+def _children(visit: Visit, parent: Namespace | None) -> Response:
+    warehouse = visit.warehouse
+    above = LEVEL_SEPARATOR.join(parent.levels) if parent else ""
+    listing = f"namespaces {warehouse.id} {above}"
+    found = namespaces.list_namespaces(visit.catalog, warehouse, parent, page_in_query(visit.query, listing))
+    token = None if found.next_after is None else page_token(found.next_after, listing)
+    return json_answer(namespaces_json(found.items, token))
+
+
+@router.post("/v1/namespaces")
+def create_namespace(visit: Visited) -> Response:
+    """Create a namespace."""
+    body = parse_body(CreateNamespaceBody, visit.body)
+    namespace = Namespace(body.namespace)
+    properties = body.properties or {}
+
+    def mutate(call: Call) -> Response:
+        namespaces.create_namespace(visit.catalog, call, visit.warehouse, namespace, properties)
+        return replay()
+
+    def replay(_result: str = "") -> Response:
+        return json_answer(namespace_json(namespace, properties))
+
+    return run_once(visit, mutate, replay)
+
+
+@router.get("/v1/namespaces/{namespace}")
+def load_namespace(visit: Visited) -> Response:
+    """Return the properties of a namespace."""
+    namespace = visit.namespace
+    properties = namespaces.load_namespace(visit.catalog, visit.warehouse, namespace)
+    return json_answer(namespace_json(namespace, properties))
+
+
+@router.head("/v1/namespaces/{namespace}")
+def namespace_exists(visit: Visited) -> Response:
+    """Tell whether a namespace exists."""
+    namespaces.load_namespace(visit.catalog, visit.warehouse, visit.namespace)
+    return no_content()
+
+
+@router.delete("/v1/namespaces/{namespace}")
+def drop_namespace(visit: Visited) -> Response:
+    """Drop an empty namespace."""
+
+    def mutate(call: Call) -> Response:
+        namespaces.drop_namespace(visit.catalog, call, visit.warehouse, visit.namespace)
+        return no_content()
+
+    return run_once(visit, mutate, lambda _result: no_content())
+
+
+@router.post("/v1/namespaces/{namespace}/properties")
+def update_properties(visit: Visited) -> Response:
+    """Set and remove properties of a namespace."""
+    body = parse_body(UpdatePropertiesBody, visit.body)
+
+    def mutate(call: Call) -> Response:
+        changes = namespaces.update_namespace_properties(
+            visit.catalog, call, visit.warehouse, visit.namespace, body.removals or (), body.updates or {}
+        )
+        return json_answer(property_changes_json(changes.updated, changes.removed, changes.missing))
+
+    return run_once(visit, mutate, lambda result: json_answer(result.encode()))

@@ -1,0 +1,81 @@
+"""Extension: the warehouses of this server."""
+
+from __future__ import annotations
+
+import orjson
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from app.api.answers import json_answer, no_content
+from app.api.bodies.json_body import parse_body
+from app.api.bodies.warehouses import CreateWarehouseBody, UpdateWarehouseBody, unmasked, warehouse_object
+from app.api.dependencies import Visit, Visited
+from app.api.names_in_paths import warehouse_in_path
+from app.catalog import warehouses
+from app.catalog.context import Warehouse
+from app.errors import NoSuchWarehouse
+
+router = APIRouter()
+
+
+@router.get("/management/v1/warehouses")
+def list_warehouses(visit: Visited) -> Response:
+    """List the warehouses."""
+    found = warehouses.list_warehouses(visit.catalog)
+    return json_answer(orjson.dumps({"warehouses": [warehouse_object(item) for item in found]}))
+
+
+@router.post("/management/v1/warehouses")
+def create_warehouse(visit: Visited) -> Response:
+    """Create a warehouse."""
+    body = parse_body(CreateWarehouseBody, visit.body)
+    created = warehouses.create_warehouse(
+        visit.catalog,
+        body.name,
+        body.root_location,
+        body.default_properties or {},
+        body.override_properties or {},
+        body.storage or {},
+    )
+    return _shown(created)
+
+
+@router.get("/management/v1/warehouses/{warehouse}")
+def load_warehouse(visit: Visited) -> Response:
+    """Show a warehouse."""
+    return _shown(_find(visit))
+
+
+@router.patch("/management/v1/warehouses/{warehouse}")
+def update_warehouse(visit: Visited) -> Response:
+    """Replace those settings of a warehouse that are given."""
+    body = parse_body(UpdateWarehouseBody, visit.body)
+    present = _find(visit)
+    updated = visit.catalog.warehouses.update(
+        present.name,
+        default_properties=unmasked(body.default_properties, present.default_properties),
+        override_properties=unmasked(body.override_properties, present.override_properties),
+        storage=unmasked(body.storage, present.storage),
+    )
+    visit.parts.warehouses.forget()
+    return _shown(updated)
+
+
+@router.delete("/management/v1/warehouses/{warehouse}")
+def drop_warehouse(visit: Visited) -> Response:
+    """Drop an empty warehouse."""
+    visit.catalog.warehouses.drop(warehouse_in_path(visit.piece("warehouse")))
+    visit.parts.warehouses.forget()
+    return no_content()
+
+
+def _find(visit: Visit) -> Warehouse:
+    name = warehouse_in_path(visit.piece("warehouse"))
+    found = visit.catalog.warehouses.find(name)
+    if found is None:
+        raise NoSuchWarehouse(name)
+    return found
+
+
+def _shown(warehouse: Warehouse) -> Response:
+    return json_answer(orjson.dumps(warehouse_object(warehouse)))

@@ -1,0 +1,105 @@
+"""Which route serves which path, in the order in which they are tried, and what no route serves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from fastapi import FastAPI
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Match, Route
+
+from app.api.answers import json_answer
+from app.api.error_responses import error_body, status_and_type, status_phrase
+from app.api.routes import commits, config, docs, health, loads, metrics, namespaces, tables, views, warehouses
+from app.errors import IcetowerError, MethodNotAllowed, NoSuchRoute
+
+_V1 = "/v1/"
+_PREFIXED = "/v1/{prefix}/"
+_CONFIG = "/v1/config"
+
+_QUICK = {"GET": loads.load_table, "HEAD": loads.table_exists, "POST": commits.commit_table}
+
+
+async def busiest(request: Request) -> Response:
+    """Load, probe or commit to a table: one route, tried first, past FastAPI's dependencies."""
+    return await _QUICK[request.method](request)
+
+
+def routes() -> list[BaseRoute]:
+    """Return every route, the busiest first."""
+    quick: list[BaseRoute] = [
+        Route("/v1/namespaces/{namespace}/tables/{table}", busiest, methods=list(_QUICK)),
+        _without_head(Route("/health", health.health, methods=["GET"])),
+    ]
+    modules = (tables, namespaces, commits, views, config, metrics, warehouses, health, docs)
+    return [*quick, *(route for module in modules for route in module.router.routes)]
+
+
+def operations(served: list[BaseRoute]) -> Iterator[tuple[str, str]]:
+    """Yield method and path of all that is served, paths as openapi.yaml has them."""
+    for route in served:
+        assert isinstance(route, Route)
+        for method in sorted(route.methods or ()):
+            yield method, described_path(route.path)
+
+
+def endpoints(served: list[BaseRoute]) -> tuple[str, ...]:
+    """Return the operations of the protocol that clients are told of."""
+    return tuple(f"{method} {path}" for method, path in operations(served) if path.startswith(_PREFIXED))
+
+
+def route_labels(served: list[BaseRoute]) -> Mapping[object, str]:
+    """Return each route's described path by its endpoint, for counters and log lines."""
+    return {route.endpoint: described_path(route.path) for route in served if isinstance(route, Route)}
+
+
+def described_path(path: str) -> str:
+    """Return a routed path as openapi.yaml has it: with the prefix that the front door takes away."""
+    if path.startswith(_V1) and path != _CONFIG:
+        return _PREFIXED + path[len(_V1) :]
+    return path
+
+
+def serve_routes(app: FastAPI, served: list[BaseRoute]) -> None:
+    """Let an application serve these routes and refuse everything else in the protocol's words."""
+    app.router.redirect_slashes = False
+    app.router.routes[:] = served
+    app.add_exception_handler(HTTPException, _refuse)
+
+
+async def _refuse(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    # The path as it was sent: the front door may have taken a prefix out of the one that was routed.
+    path = request.scope["raw_path"][:500].decode("latin-1")
+    if error.status_code == 404:
+        return _refusal(request, NoSuchRoute(f"No route serves {path}"))
+    if error.status_code == 405:
+        allowed = ", ".join(_allowed(request))
+        refused = MethodNotAllowed(f"{request.method} is not allowed on {path}: allowed are {allowed}")
+        response = _refusal(request, refused)
+        response.raw_headers.append((b"allow", allowed.encode("ascii")))
+        return response
+    body = error_body(error.status_code, "BadRequestException", str(error.detail or status_phrase(error.status_code)))
+    return json_answer(body, error.status_code)
+
+
+def _refusal(request: Request, error: IcetowerError) -> Response:
+    status, kind = status_and_type(error)
+    body = b"" if request.method == "HEAD" else error_body(status, kind, str(error))
+    return json_answer(body, status)
+
+
+def _allowed(request: Request) -> list[str]:
+    found: set[str] = set()
+    for route in request.app.router.routes:
+        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
+            found |= route.methods or set()
+    return sorted(found)
+
+
+def _without_head(route: Route) -> Route:
+    # Starlette adds HEAD to every GET; only what openapi.yaml describes is served.
+    route.methods = (route.methods or set()) - {"HEAD"}
+    return route

@@ -1,0 +1,19 @@
+"""Keyset paging: the names after one name, in the order of an index, which costs the same for every page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import BigInteger, Column, Select, bindparam
+
+ALL_ROWS = 2**62
+
+
+def page_of(query: Select[str], name: Column[str]) -> Select[str]:
+    """Return the query for one page of names; each is greater than the last one of the page before."""
+    return query.where(name > bindparam("after")).order_by(name).limit(bindparam("at_most", type_=BigInteger))
+
+
+def page_parameters(after: str | None, limit: int | None) -> dict[str, Any]:
+    """Return the values for `page_of`; no name is empty, so that the empty one is before them all."""
+    return {"after": after or "", "at_most": ALL_ROWS if limit is None else limit}

@@ -1,0 +1,240 @@
+"""What moves a pointer inside an open transaction: advance, create, drop, rename.
+
+All of them lock in one order, so that no two transactions wait for each other: the Idempotency-Key, namespaces by id,
+pointers by id, then new names as they sort.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import BigInteger, Connection, Row, bindparam, delete, select, tuple_, update
+
+from app.database.inserts import on_each_database
+from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, parameters_of
+from app.database.pointer_history import Author, insert_event, insert_last_event
+from app.database.pointer_kinds import PointerKind
+from app.database.pointer_lookups import Pointer
+from app.database.rows import namespaces
+from app.database.rows import pointers as rows
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.ids import Location, TableUuid
+from app.errors import IcetowerError, NoSuchNamespace
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """A pointer's move from where it was seen; its name, by then, may be another."""
+
+    seen: Pointer
+    location: Location
+    uuid: TableUuid
+    event: str = "committed"
+    """Or "replaced", if another table's metadata takes the place of this one's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A new pointer under a name that nothing has."""
+
+    warehouse_id: int
+    kind: PointerKind
+    identifier: TableIdentifier
+    uuid: TableUuid
+    location: Location
+    event: str = "created"
+    """Or "registered", if the metadata file was there before."""
+
+
+class NameTaken(IcetowerError):
+    """A table or a view has this name already."""
+
+    def __init__(self, kind: PointerKind, identifier: TableIdentifier) -> None:
+        self.kind = kind
+        self.identifier = identifier
+        super().__init__(f"A {kind} of this name already exists: {identifier}")
+
+
+class PointerMovedOn(Exception):
+    """A pointer is not where it was seen; the transaction must be undone."""
+
+
+class PointerAbsent(Exception):
+    """No pointer has this name and kind; the transaction must be undone."""
+
+
+_ADVANCE = (
+    update(rows)
+    .where(rows.c.id == bindparam("seen_id"), rows.c.metadata_location == bindparam("seen_location"))
+    .values(
+        metadata_location=bindparam("new_location"),
+        uuid=bindparam("new_uuid"),
+        updated_ms=bindparam("at_ms", type_=BigInteger),
+    )
+)
+_NAMESPACE_KEPT = select(namespaces.c.id).where(*IS_NAMESPACE).with_for_update(read=True, key_share=True)
+_INSERT = on_each_database(
+    rows,
+    lambda insert: insert.on_conflict_do_nothing(index_elements=[rows.c.namespace_id, rows.c.name]).returning(
+        rows.c.id
+    ),
+)
+_KIND_OF_NAME = select(rows.c.kind).where(
+    rows.c.namespace_id == bindparam("in_namespace"), rows.c.name == bindparam("of_name")
+)
+_POINTER = select(
+    rows.c.id, rows.c.namespace_id, rows.c.name, rows.c.kind, rows.c.uuid, rows.c.metadata_location
+)
+_POINTER_TO_DROP = _POINTER.where(
+    rows.c.namespace_id == NAMESPACE_ID,
+    rows.c.name == bindparam("of_name"),
+    rows.c.kind == bindparam("of_kind"),
+).with_for_update()
+_DELETE = delete(rows).where(rows.c.id == bindparam("dropped_id"))
+_NAMESPACES_KEPT = (
+    select(namespaces.c.key, namespaces.c.id)
+    .where(
+        namespaces.c.warehouse_id == bindparam("in_warehouse"),
+        namespaces.c.key.in_(bindparam("of_keys", expanding=True)),
+    )
+    .order_by(namespaces.c.id)
+    .with_for_update(read=True, key_share=True)
+)
+_POINTERS_TO_RENAME = (
+    _POINTER.where(tuple_(rows.c.namespace_id, rows.c.name).in_(bindparam("of_names", expanding=True)))
+    .order_by(rows.c.id)
+    .with_for_update()
+)
+_RENAME = (
+    update(rows)
+    .where(rows.c.id == bindparam("renamed_id"))
+    .values(
+        namespace_id=bindparam("new_namespace"),
+        name=bindparam("new_name"),
+        updated_ms=bindparam("at_ms", type_=BigInteger),
+    )
+)
+
+
+def advance(connection: Connection, move: Advance, author: Author) -> None:
+    """Move a pointer if it is where it was seen, else raise `PointerMovedOn`."""
+    moved = connection.execute(
+        _ADVANCE,
+        {
+            "seen_id": move.seen.id,
+            "seen_location": move.seen.metadata_location,
+            "new_location": move.location,
+            "new_uuid": move.uuid,
+            "at_ms": author.at_ms,
+        },
+    )
+    if moved.rowcount != 1:
+        raise PointerMovedOn
+    insert_event(connection, move.seen.id, move.event, author, move.seen.metadata_location)
+
+
+def create(connection: Connection, creation: Creation, author: Author) -> None:
+    """Insert a pointer, or raise `NoSuchNamespace` or `NameTaken`."""
+    identifier = creation.identifier
+    in_namespace = parameters_of(creation.warehouse_id, identifier.namespace)
+    while True:
+        namespace_id = connection.execute(_NAMESPACE_KEPT, in_namespace).scalar_one_or_none()
+        if namespace_id is None:
+            raise NoSuchNamespace(identifier.namespace)
+        values = {
+            "namespace_id": namespace_id,
+            "kind": creation.kind,
+            "name": identifier.name,
+            "uuid": creation.uuid,
+            "metadata_location": creation.location,
+            "created_ms": author.at_ms,
+            "updated_ms": author.at_ms,
+        }
+        pointer_id = connection.execute(_INSERT[connection.dialect.name], values).scalar_one_or_none()
+        if pointer_id is not None:
+            insert_event(connection, pointer_id, creation.event, author, None)
+            return
+        name = {"in_namespace": namespace_id, "of_name": identifier.name}
+        kind = connection.execute(_KIND_OF_NAME, name).scalar_one_or_none()
+        if kind is not None:
+            raise NameTaken(PointerKind(kind), identifier)
+        # The name's owner was dropped between the two statements: the name is free.
+
+
+def lock_to_drop(
+    connection: Connection, warehouse_id: int, identifier: TableIdentifier, kind: PointerKind
+) -> Pointer:
+    """Return the pointer, locked, or raise `PointerAbsent`."""
+    row = connection.execute(
+        _POINTER_TO_DROP,
+        {
+            **parameters_of(warehouse_id, identifier.namespace),
+            "of_name": identifier.name,
+            "of_kind": kind,
+        },
+    ).one_or_none()
+    if row is None:
+        raise PointerAbsent
+    return _pointer(row, warehouse_id, identifier)
+
+
+def drop(connection: Connection, found: Pointer, event: str, author: Author) -> None:
+    """Delete a pointer that this transaction has locked."""
+    insert_last_event(connection, found.id, event, author, found.metadata_location)
+    connection.execute(_DELETE, {"dropped_id": found.id})
+
+
+def rename(
+    connection: Connection,
+    warehouse_id: int,
+    kind: PointerKind,
+    source: TableIdentifier,
+    destination: TableIdentifier,
+    author: Author,
+) -> Pointer:
+    """Give a pointer another name, or raise `PointerAbsent`, `NoSuchNamespace` or `NameTaken`.
+
+    A name taken by a transaction that ends only now is refused by its constraint, as `ConstraintBroken`.
+    """
+    namespace_ids = _keep_namespaces(connection, warehouse_id, {source.namespace, destination.namespace})
+    ids = [namespace_ids.get(key_of(identifier.namespace)) for identifier in (source, destination)]
+    old_name, new_name = (ids[0], source.name), (ids[1], destination.name)
+    found = {
+        (row.namespace_id, row.name): row
+        for row in connection.execute(
+            _POINTERS_TO_RENAME, {"of_names": [name for name in (old_name, new_name) if name[0] is not None]}
+        )
+    }
+    row = found.get(old_name)
+    if row is None or row.kind != kind:
+        raise PointerAbsent
+    if new_name[0] is None:
+        raise NoSuchNamespace(destination.namespace)
+    renamed = _pointer(row, warehouse_id, destination)
+    if source == destination:
+        return renamed
+    if new_name in found:
+        raise NameTaken(PointerKind(found[new_name].kind), destination)
+    connection.execute(
+        _RENAME,
+        {
+            "renamed_id": row.id,
+            "new_namespace": new_name[0],
+            "new_name": new_name[1],
+            "at_ms": author.at_ms,
+        },
+    )
+    insert_event(connection, row.id, "renamed", author, row.metadata_location)
+    return renamed
+
+
+def _keep_namespaces(connection: Connection, warehouse_id: int, wanted: set[Namespace]) -> dict[str, int]:
+    """Return the ids of those namespaces that exist, kept from being dropped until the transaction ends."""
+    keys = sorted(key_of(namespace) for namespace in wanted)
+    found = connection.execute(_NAMESPACES_KEPT, {"in_warehouse": warehouse_id, "of_keys": keys})
+    return {row.key: row.id for row in found}
+
+
+def _pointer(row: Row[*tuple[Any, ...]], warehouse_id: int, identifier: TableIdentifier) -> Pointer:
+    return Pointer(row.id, warehouse_id, PointerKind(row.kind), identifier, row.uuid, row.metadata_location)

@@ -1,0 +1,249 @@
+"""Puts the parts together: settings in, a FastAPI application out. The only such place."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import logging
+import threading
+import time
+import uuid
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import Executor, ThreadPoolExecutor
+from pathlib import Path
+
+from anyio import to_thread
+from fastapi import FastAPI
+
+from app.api.dependencies import Parts
+from app.api.front_door import FrontDoor
+from app.api.packed_answers import PackedAnswers
+from app.api.routing import endpoints, route_labels, routes, serve_routes
+from app.catalog.context import Catalog, Rules
+from app.catalog.pointer_lookups import PointerLookups
+from app.catalog.purges import work_off_one
+from app.catalog.warehouses import WarehouseMemo, create_warehouse
+from app.database.connection import Database
+from app.database.file_deletions import FileDeletions
+from app.database.idempotency_keys import IdempotencyKeys
+from app.database.namespaces import Namespaces
+from app.database.pointers import Pointers
+from app.database.revisions import check_revision, migrate
+from app.database.warehouses import Warehouse, Warehouses
+from app.errors import IcetowerError, WarehouseExists
+from app.fileio.files import FileIO
+from app.fileio.schemes import files_for
+from app.formats.metadata_files import MetadataFiles
+from app.settings import Settings
+from app.telemetry import log_lines
+
+log = logging.getLogger(__name__)
+
+LOG_FLUSH_SECONDS = 0.25
+KEY_CLEANING_SECONDS = 60.0
+PACKED_SHARE = 8
+"""One part in so many of the metadata cache's size is spent on compressed answers."""
+
+
+def create_app(
+    settings: Settings,
+    *,
+    step: Callable[[str], None] | None = None,
+    files_of: Callable[[Warehouse], FileIO] | None = None,
+) -> FastAPI:
+    """Return the application; the database is opened when it starts and closed when it ends.
+
+    Args:
+        settings: what the operator has set.
+        step: told the name of each step of a commit as it is reached; for tests of crashes.
+        files_of: where a warehouse's files are, if not where its storage settings say; for tests.
+
+    Raises:
+        InvalidSetting: the database URL is none that this build knows.
+    """
+    database = open_database(settings)
+    catalog = build_catalog(settings, database, step=step, files_of=files_of)
+    executor = None if database.dialect_name == "sqlite" else ThreadPoolExecutor(1, "pointer-lookups")
+    served = routes()
+    app = FastAPI(
+        title="Icetower",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lambda _app: _lifespan(settings, database, catalog, executor),
+    )
+    app.state.parts = Parts(
+        catalog=catalog,
+        warehouses=WarehouseMemo(catalog),
+        lookups=PointerLookups(catalog.pointers, executor),
+        packed_answers=PackedAnswers(settings.metadata_cache_bytes // PACKED_SHARE),
+        default_warehouse=settings.default_warehouse,
+        key_lifetime_minutes=settings.idempotency_key_lifetime_minutes,
+        endpoints=endpoints(served),
+        check_migrations=lambda: check_revision(database),
+    )
+    serve_routes(app, served)
+    app.add_middleware(
+        FrontDoor,
+        max_body_bytes=settings.max_body_bytes,
+        log_requests=settings.log_level in ("debug", "info"),
+        route_labels=route_labels(served),
+    )
+    return app
+
+
+def open_database(settings: Settings) -> Database:
+    """Return the database of these settings, not yet connected; the folder of a SQLite file is made.
+
+    Raises:
+        InvalidSetting: the URL is none that this build knows.
+    """
+    url = settings.database_url.get_secret_value()
+    scheme, _, path = url.partition(":///")
+    if scheme.startswith("sqlite") and path and not path.startswith((":memory:", "file:")):
+        Path(path.partition("?")[0]).parent.mkdir(parents=True, exist_ok=True)
+    return Database.open(url, pool_size=settings.database_pool_size)
+
+
+def build_catalog(
+    settings: Settings,
+    database: Database,
+    *,
+    step: Callable[[str], None] | None = None,
+    files_of: Callable[[Warehouse], FileIO] | None = None,
+) -> Catalog:
+    """Return the catalog that works on this database."""
+    return Catalog(
+        pointers=Pointers(database),
+        namespaces=Namespaces(database),
+        warehouses=Warehouses(database),
+        idempotency_keys=IdempotencyKeys(database),
+        file_deletions=FileDeletions(database),
+        metadata_files=MetadataFiles(
+            settings.metadata_cache_bytes, round(settings.metadata_recheck_seconds * 1000)
+        ),
+        files_of=files_of or _files_of,
+        now_ms=_now_ms,
+        new_uuid=_new_uuid,
+        pause=time.sleep,
+        rules=Rules(
+            commit_attempts=settings.commit_attempts,
+            allow_external_locations=settings.allow_external_locations,
+            allowed_locations=settings.allowed_locations,
+        ),
+        step=step or _no_step,
+    )
+
+
+def prepare(settings: Settings, database: Database, catalog: Catalog) -> None:
+    """Bring the database to where requests can be answered; doing it again, or twice at once, does no harm.
+
+    SQLite is migrated. Postgres is not: other servers may be at work on it.
+
+    Raises:
+        DatabaseBehind: the database's revision is not the one this build knows.
+        DatabaseUnavailable: the database does not answer.
+        InvalidLocation: the default warehouse cannot be where the settings say.
+        InvalidName: the default warehouse cannot have this name.
+        InvalidSetting: a storage setting of the default warehouse makes no sense.
+    """
+    if database.dialect_name == "sqlite":
+        migrate(database)
+    check_revision(database)
+    present = catalog.warehouses.find(settings.default_warehouse)
+    if present is None:
+        with contextlib.suppress(WarehouseExists):
+            create_warehouse(
+                catalog,
+                settings.default_warehouse,
+                settings.default_warehouse_location,
+                settings.default_warehouse_properties.get_secret_value(),
+                settings.default_warehouse_overrides.get_secret_value(),
+                settings.default_warehouse_storage.get_secret_value(),
+            )
+    elif present.root_location.rstrip("/") != settings.default_warehouse_location.rstrip("/"):
+        log.warning(
+            "warehouse %s stays at %s, where it was created; the setting default_warehouse_location says %s",
+            present.name,
+            present.root_location,
+            settings.default_warehouse_location,
+        )
+
+
+@contextlib.asynccontextmanager
+async def _lifespan(
+    settings: Settings, database: Database, catalog: Catalog, executor: Executor | None
+) -> AsyncIterator[None]:
+    to_thread.current_default_thread_limiter().total_tokens = settings.threads
+    _warn_if_open(settings.host)
+    try:
+        await asyncio.to_thread(prepare, settings, database, catalog)
+    except IcetowerError as error:
+        log.critical("cannot start: %s", error)
+        raise
+    stop = threading.Event()
+    housekeeping = threading.Thread(
+        target=_keep_house, args=(catalog, stop, settings.file_deletion_interval_seconds), name="housekeeping"
+    )
+    housekeeping.start()
+    flushing = asyncio.create_task(_flush_logs())
+    try:
+        yield
+    finally:
+        flushing.cancel()
+        stop.set()
+        await asyncio.to_thread(housekeeping.join, settings.shutdown_grace_seconds or None)
+        if executor is not None:
+            executor.shutdown(wait=False)
+        await asyncio.to_thread(database.close)
+        log_lines.flush()
+
+
+async def _flush_logs() -> None:
+    while True:
+        await asyncio.sleep(LOG_FLUSH_SECONDS)
+        log_lines.flush()
+
+
+def _keep_house(catalog: Catalog, stop: threading.Event, interval_s: float) -> None:
+    """Delete the files of purged tables and the keys whose time is over, until told to stop."""
+    clean_keys_at = 0.0
+    while not stop.wait(interval_s):
+        try:
+            while not stop.is_set() and work_off_one(catalog):
+                pass
+            if time.monotonic() >= clean_keys_at:
+                catalog.idempotency_keys.delete_expired(catalog.now_ms())
+                clean_keys_at = time.monotonic() + KEY_CLEANING_SECONDS
+        except IcetowerError as error:
+            log.warning("housekeeping has to wait: %s", error)
+
+
+def _warn_if_open(host: str) -> None:
+    try:
+        is_loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = host == "localhost"
+    if not is_loopback:
+        log.warning(
+            "listening on %s without authentication: everyone who reaches this address may read, change and drop "
+            "every table; put a proxy that authenticates in front, or listen on 127.0.0.1",
+            host,
+        )
+
+
+def _files_of(warehouse: Warehouse) -> FileIO:
+    return files_for(warehouse.storage)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _new_uuid() -> str:
+    return str(uuid.uuid4())
+
+
+def _no_step(_name: str) -> None:
+    return None

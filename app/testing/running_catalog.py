@@ -1,0 +1,82 @@
+"""A whole catalog server inside this process, on a free port, with everything it writes in a temporary folder."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import uvicorn
+
+from app.main import create_app
+from app.settings import DatabaseUrl, Settings
+
+SHUTDOWN_GRACE_SECONDS = 5
+
+
+@contextmanager
+def icetower_catalog(
+    *, warehouse_location: str | None = None, database_url: str | None = None
+) -> Iterator[str]:
+    """Run a catalog until the block ends, and hand out its address.
+
+    Nothing of the user's own settings is read: no environment, no file.
+
+    Args:
+        warehouse_location: where the default warehouse keeps its files: a folder, a URI, or `memory://` and a name for
+            tests that never read data files. By default a temporary folder.
+        database_url: the database, with or without tables. By default SQLite in a temporary folder.
+    """
+    with TemporaryDirectory(prefix="icetower-") as folder:
+        settings = Settings(
+            host="127.0.0.1",
+            port=0,
+            threads=8,
+            database_url=DatabaseUrl(database_url or f"sqlite:///{Path(folder, 'icetower.db')}"),
+            default_warehouse_location=warehouse_location or str(Path(folder, "warehouse")),
+            shutdown_grace_seconds=SHUTDOWN_GRACE_SECONDS,
+            log_level="error",
+        )
+        with _serving(settings) as url:
+            yield url
+
+
+@contextmanager
+def _serving(settings: Settings) -> Iterator[str]:
+    with (
+        closing(socket.create_server((settings.host, settings.port))) as listener,
+        ThreadPoolExecutor(1, thread_name_prefix="icetower") as thread,
+    ):
+        server = _AnnouncingServer(
+            uvicorn.Config(
+                create_app(settings),
+                log_config=None,
+                access_log=False,
+                timeout_graceful_shutdown=settings.shutdown_grace_seconds,
+            )
+        )
+        running = thread.submit(server.run, [listener])
+        running.add_done_callback(lambda _: server.is_settled.set())
+        server.is_settled.wait()
+        if running.done():
+            raise RuntimeError("The catalog did not start") from running.exception()
+        try:
+            yield f"http://{settings.host}:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+
+
+class _AnnouncingServer(uvicorn.Server):
+    """A server that says when it is up."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_settled = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.is_settled.set()

@@ -1,0 +1,497 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from app.catalog.commits import TableChange, commit_table, commit_transaction
+from app.catalog.context import Call, Catalog, Rules
+from app.catalog.tables import load_table, register_table, rename_table
+from app.database.idempotency_keys import IdempotencyClaim
+from app.database.pointers import Advance, Author, Creation, Pointers, PutOutcome
+from app.database.warehouses import Warehouse
+from app.engine.change.requirements import (
+    AssertCreate,
+    AssertRefSnapshotId,
+    AssertTableUuid,
+    requirements_for,
+)
+from app.engine.change.updates import (
+    AddSchema,
+    AddSortOrder,
+    AddSpec,
+    AssignUuid,
+    SetCurrentSchema,
+    SetDefaultSortOrder,
+    SetDefaultSpec,
+    SetLocation,
+    SetProperties,
+    Update,
+)
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import Location, SchemaId, SortOrderId, SpecId, TableUuid
+from app.engine.model.partition_spec import UnboundPartitionSpec
+from app.engine.model.sort_order import UNSORTED
+from app.errors import (
+    CommitStateUnknown,
+    CorruptMetadata,
+    DatabaseUnavailable,
+    InvalidLocation,
+    MetadataFileMissing,
+    NoSuchNamespace,
+    NoSuchTable,
+    PointerMoved,
+    RequirementFailed,
+    StaleUpdate,
+    ViewExists,
+)
+from tests.builders.catalogs import CALL
+from tests.builders.tables import (
+    DEPARTURES,
+    FLIGHTS,
+    SCHEMA,
+    append,
+    append_to,
+    namespace_in,
+    snapshot_on,
+    table_in,
+    view_in,
+)
+
+ARRIVALS = TableIdentifier(FLIGHTS, "arrivals")
+
+
+class InterferingPointers(Pointers):
+    """Pointers that let somebody else act just before a check-and-put, or lose its reply."""
+
+    def __init__(self, pointers: Pointers) -> None:
+        super().__init__(pointers._database)
+        self.rivals: list[Sequence[Advance]] = []
+        self.lose_reply = False
+        self.lose_request = False
+        self.blind = False
+
+    def check_and_put(
+        self, changes: Sequence[Advance | Creation], author: Author, claim: IdempotencyClaim | None = None
+    ) -> PutOutcome:
+        if self.rivals:
+            super().check_and_put(self.rivals.pop(0), author)
+        if self.lose_request:
+            return PutOutcome.UNKNOWN
+        outcome = super().check_and_put(changes, author, claim)
+        return PutOutcome.UNKNOWN if self.lose_reply else outcome
+
+    def has_landed(self, change: Advance | Creation) -> bool:
+        if self.blind:
+            raise DatabaseUnavailable("the database is gone")
+        return super().has_landed(change)
+
+
+def interfering(catalog: Catalog) -> tuple[Catalog, InterferingPointers]:
+    pointers = InterferingPointers(catalog.pointers)
+    return replace(catalog, pointers=pointers), pointers
+
+
+def files_in(catalog: Catalog, warehouse: Warehouse) -> set[str]:
+    return {
+        item.location for item in catalog.files_of(warehouse).list_files(Location(warehouse.root_location))
+    }
+
+
+def creation_updates(uuid: str = "11111111-1111-1111-1111-111111111111") -> list[Update]:
+    return [
+        AssignUuid(uuid=TableUuid(uuid)),
+        AddSchema(schema_=SCHEMA),
+        SetCurrentSchema(schema_id=SchemaId(-1)),
+        AddSpec(spec=UnboundPartitionSpec(fields=())),
+        SetDefaultSpec(spec_id=SpecId(-1)),
+        AddSortOrder(sort_order=UNSORTED),
+        SetDefaultSortOrder(sort_order_id=SortOrderId(-1)),
+        SetLocation(location=Location("memory://wh/flights/staged")),
+    ]
+
+
+def test_commit_moves_the_pointer_to_a_new_file_and_logs_the_old_one(
+    catalog: Catalog, warehouse: Warehouse
+) -> None:
+    created = table_in(catalog, warehouse)
+
+    committed = commit_table(
+        catalog, CALL, warehouse, DEPARTURES, [], [SetProperties(updates={"owner": "tower"})]
+    )
+
+    assert load_table(catalog, warehouse, DEPARTURES).location == committed.location
+    assert [entry.metadata_file for entry in committed.metadata.metadata_log] == [created.location]
+    assert committed.location is not None
+    assert committed.location.rsplit("/", 1)[1].startswith("00001-")
+
+
+def test_commit_without_effect_writes_nothing(catalog: Catalog, warehouse: Warehouse) -> None:
+    created = table_in(catalog, warehouse)
+    before = files_in(catalog, warehouse)
+
+    same = commit_table(
+        catalog, CALL, warehouse, DEPARTURES, [], [SetLocation(location=created.metadata.location)]
+    )
+
+    assert same.location == created.location
+    assert files_in(catalog, warehouse) == before
+
+
+def test_commit_after_lost_race_discards_staged_file_and_lands_on_the_new_base(
+    catalog: Catalog, warehouse: Warehouse
+) -> None:
+    table_in(catalog, warehouse)
+    rival = commit_table(catalog, CALL, warehouse, DEPARTURES, [], [SetProperties(updates={"rival": "first"})])
+    meddled, pointers = interfering(catalog)
+    seen = pointers.find(warehouse.id, DEPARTURES)
+    assert seen is not None
+    other = f"{rival.metadata.location}/metadata/00002-rival.metadata.json"
+    catalog.files_of(warehouse).write_new(Location(other), rival.json)
+    pointers.rivals = [[Advance(seen, Location(other), seen.uuid)]]
+    before = files_in(catalog, warehouse)
+
+    landed = commit_table(meddled, CALL, warehouse, DEPARTURES, [], [SetProperties(updates={"mine": "second"})])
+
+    assert landed.metadata.properties["rival"] == "first"
+    assert landed.metadata.properties["mine"] == "second"
+    assert landed.metadata.metadata_log[-1].metadata_file == other
+    assert files_in(catalog, warehouse) - before == {landed.location}
+
+
+def test_requirement_that_fails_after_a_lost_race_is_not_retried(
+    catalog: Catalog, warehouse: Warehouse
+) -> None:
+    created = table_in(catalog, warehouse)
+    mine = append(snapshot_on(created.metadata))
+    rival = append_to(catalog, warehouse, created)
+
+    with pytest.raises(RequirementFailed, match="branch main was created concurrently"):
+        commit_table(catalog, CALL, warehouse, DEPARTURES, [AssertRefSnapshotId(ref="main")], mine)
+
+    assert load_table(catalog, warehouse, DEPARTURES).location == rival.location
+
+
+def test_commit_that_loses_every_race_is_refused_and_leaves_no_file(
+    catalog: Catalog, warehouse: Warehouse
+) -> None:
+    table_in(catalog, warehouse)
+    meddled = replace(catalog, rules=Rules(commit_attempts=3))
+    meddled, pointers = interfering(meddled)
+    pointers.check_and_put = lambda *_args, **_kwargs: PutOutcome.MOVED  # type: ignore[method-assign]  # every race is lost
+    before = files_in(catalog, warehouse)
+
+    with pytest.raises(PointerMoved, match="all 3 attempts"):
+        commit_table(meddled, CALL, warehouse, DEPARTURES, [], [SetProperties(updates={"a": "b"})])
+
+    assert files_in(catalog, warehouse) == before
+
+
+def test_lost_reply_of_a_commit_that_landed_is_success(catalog: Catalog, warehouse: Warehouse) -> None:
+    table_in(catalog, warehouse)
+    meddled, pointers = interfering(catalog)
+    pointers.lose_reply = True
+
+    landed = commit_table(meddled, CALL, warehouse, DEPARTURES, [], [SetProperties(updates={"a": "b"})])
+
+    assert load_table(catalog, warehouse, DEPARTURES).location == landed.location
+
+
+@pytest.mark.parametrize("blind", [False, True])
+def test_unknown_outcome_is_told_as_unknown_and_deletes_nothing(
+    catalog: Catalog, warehouse: Warehouse, blind: bool
+) -> None:
+    table_in(catalog, warehouse)
+    meddled, pointers = interfering(catalog)
+    pointers.lose_request = True
+    pointers.blind = blind
+    before = files_in(catalog, warehouse)
+
+    with pytest.raises(CommitStateUnknown):
+        commit_table(meddled, CALL, warehouse, DEPARTURES, [], [SetProperties(updates={"a": "b"})])
+
+    assert len(files_in(catalog, warehouse) - before) == 1
+
+
+def test_refusal_by_the_database_before_commit_discards_the_staged_file(
+    catalog: Catalog, warehouse: Warehouse
+) -> None:
+    table_in(catalog, warehouse)
+    meddled, pointers = interfering(catalog)
+
+    def refuse(*_args: object, **_kwargs: object) -> PutOutcome:
+        raise DatabaseUnavailable("nothing was changed")
+
+    pointers.check_and_put = refuse  # type: ignore[method-assign]  # a database that refuses
+    before = files_in(catalog, warehouse)
+
+    with pytest.raises(DatabaseUnavailable):
+        commit_table(meddled, CALL, warehouse, DEPARTURES, [], [SetProperties(updates={"a": "b"})])
+
+    assert files_in(catalog, warehouse) == before
+
+
+def test_repeated_commit_of_a_snapshot_is_answered_with_the_table_as_it_is(
+    catalog: Catalog, warehouse: Warehouse
+) -> None:
+    created = table_in(catalog, warehouse)
+    updates = append(snapshot_on(created.metadata))
+    requirements = requirements_for(created.metadata, updates)
+    first = commit_table(catalog, CALL, warehouse, DEPARTURES, requirements, updates)
+
+    again = commit_table(catalog, CALL, warehouse, DEPARTURES, requirements, updates)
+
+    assert again.location == first.location
+
+
+def test_same_snapshot_id_with_another_manifest_list_is_refused(
+    catalog: Catalog, warehouse: Warehouse
+) -> None:
+    created = table_in(catalog, warehouse)
+    snapshot = snapshot_on(created.metadata)
+    commit_table(catalog, CALL, warehouse, DEPARTURES, [], append(snapshot))
+    impostor = snapshot.replace(manifest_list=Location("memory://wh/other.avro"))
+
+    with pytest.raises(RequirementFailed):
+        commit_table(
+            catalog,
+            CALL,
+            warehouse,
+            DEPARTURES,
+            [AssertRefSnapshotId(ref="main")],
+            append(impostor),
+        )
+
+
+def test_snapshot_of_a_stale_base_is_told_to_retry(catalog: Catalog, warehouse: Warehouse) -> None:
+    created = table_in(catalog, warehouse)
+    first = append_to(catalog, warehouse, created)
+    stale = snapshot_on(first.metadata)
+    append_to(catalog, warehouse, first)
+
+    with pytest.raises(StaleUpdate, match="Validation failed, please retry: Cannot add snapshot with sequence"):
+        commit_table(catalog, CALL, warehouse, DEPARTURES, [], append(stale, "audit"))
+
+
+def test_commit_with_assert_create_makes_the_table_as_sent(catalog: Catalog, warehouse: Warehouse) -> None:
+    namespace_in(catalog, warehouse)
+
+    made = commit_table(catalog, CALL, warehouse, DEPARTURES, [AssertCreate()], creation_updates())
+
+    assert made.metadata.uuid == "11111111-1111-1111-1111-111111111111"
+    assert made.metadata.metadata_log == ()
+    assert load_table(catalog, warehouse, DEPARTURES).location == made.location
+
+
+def test_commit_with_assert_create_on_a_taken_name_says_what_has_it(
+    catalog: Catalog, warehouse: Warehouse
+) -> None:
+    table_in(catalog, warehouse)
+    view_in(catalog, warehouse, ARRIVALS)
+
+    with pytest.raises(RequirementFailed, match=r"^Requirement failed: table already exists"):
+        commit_table(catalog, CALL, warehouse, DEPARTURES, [AssertCreate()], creation_updates())
+    with pytest.raises(ViewExists, match=r"^View with same name already exists: flights\.arrivals"):
+        commit_table(catalog, CALL, warehouse, ARRIVALS, [AssertCreate()], creation_updates())
+
+
+def test_commit_with_assert_create_needs_the_namespace_and_leaves_no_file(
+    catalog: Catalog, warehouse: Warehouse
+) -> None:
+    with pytest.raises(NoSuchNamespace, match="Namespace does not exist: flights"):
+        commit_table(catalog, CALL, warehouse, DEPARTURES, [AssertCreate()], creation_updates())
+
+    assert files_in(catalog, warehouse) == set()
+
+
+def test_commit_to_a_view_or_to_nothing_finds_no_table(catalog: Catalog, warehouse: Warehouse) -> None:
+    view_in(catalog, warehouse)
+
+    for identifier in (DEPARTURES, ARRIVALS):
+        with pytest.raises(NoSuchTable, match=f"Table does not exist: {identifier}"):
+            commit_table(catalog, CALL, warehouse, identifier, [], [SetProperties(updates={"a": "b"})])
+
+
+def test_commit_cannot_move_a_table_out_of_its_warehouse(catalog: Catalog, warehouse: Warehouse) -> None:
+    table_in(catalog, warehouse)
+    moves: list[Update] = [
+        SetLocation(location=Location("memory://elsewhere/t")),
+        SetProperties(updates={"write.metadata.path": "memory://elsewhere/metadata"}),
+        SetProperties(updates={"write.data.path": "memory://wh/../elsewhere"}),
+    ]
+
+    for move in moves:
+        with pytest.raises(InvalidLocation):
+            commit_table(catalog, CALL, warehouse, DEPARTURES, [], [move])
+
+
+def test_external_locations_are_allowed_when_the_rules_say_so(catalog: Catalog, warehouse: Warehouse) -> None:
+    table_in(catalog, warehouse)
+    open_catalog = replace(catalog, rules=Rules(allow_external_locations=True))
+
+    moved = commit_table(
+        open_catalog, CALL, warehouse, DEPARTURES, [], [SetLocation(location=Location("memory://elsewhere/t"))]
+    )
+
+    assert moved.metadata.location == "memory://elsewhere/t"
+
+
+def test_metadata_path_property_decides_where_the_next_file_goes(
+    catalog: Catalog, warehouse: Warehouse
+) -> None:
+    table_in(catalog, warehouse)
+
+    moved = commit_table(
+        catalog,
+        CALL,
+        warehouse,
+        DEPARTURES,
+        [],
+        [SetProperties(updates={"write.metadata.path": "memory://wh/meta", "write.metadata.compression-codec": "gzip"})],
+    )
+
+    assert moved.location is not None
+    assert moved.location.startswith("memory://wh/meta/00001-")
+    assert moved.location.endswith(".gz.metadata.json")
+    assert load_table(catalog, warehouse, DEPARTURES).metadata == moved.metadata
+
+
+def test_old_metadata_files_go_when_the_table_asks_for_it(catalog: Catalog, warehouse: Warehouse) -> None:
+    table = table_in(
+        catalog,
+        warehouse,
+        properties={
+            "write.metadata.delete-after-commit.enabled": "true",
+            "write.metadata.previous-versions-max": "2",
+        },
+    )
+    for _ in range(5):
+        table = append_to(catalog, warehouse, table)
+
+    kept = {table.location, *(entry.metadata_file for entry in table.metadata.metadata_log)}
+    assert len(kept) == 3
+    assert files_in(catalog, warehouse) == kept
+
+
+def test_old_metadata_files_stay_while_another_name_shares_them(
+    catalog: Catalog, warehouse: Warehouse
+) -> None:
+    table = table_in(
+        catalog,
+        warehouse,
+        properties={
+            "write.metadata.delete-after-commit.enabled": "true",
+            "write.metadata.previous-versions-max": "1",
+        },
+    )
+    assert table.location is not None
+    register_table(catalog, CALL, warehouse, ARRIVALS, table.location, overwrite=False)
+    for _ in range(3):
+        append_to(catalog, warehouse, load_table(catalog, warehouse, DEPARTURES))
+
+    assert load_table(catalog, warehouse, ARRIVALS).location == table.location
+
+
+def test_commit_follows_a_table_that_is_renamed_meanwhile(catalog: Catalog, warehouse: Warehouse) -> None:
+    table = table_in(catalog, warehouse)
+    rename_table(catalog, CALL, warehouse, DEPARTURES, ARRIVALS)
+
+    with pytest.raises(NoSuchTable):
+        append_to(catalog, warehouse, table)
+    renamed = load_table(catalog, warehouse, ARRIVALS)
+    assert append_to(catalog, warehouse, renamed).metadata.location == table.metadata.location
+
+
+def test_vanished_and_broken_metadata_files_are_told_apart(catalog: Catalog, warehouse: Warehouse) -> None:
+    table = table_in(catalog, warehouse)
+    assert table.location is not None
+    files = catalog.files_of(warehouse)
+    files.delete(table.location)
+
+    with pytest.raises(MetadataFileMissing, match="Failed to open input stream for file: memory://wh/"):
+        load_table(catalog, warehouse, DEPARTURES)
+
+    files.write_new(table.location, b"{not json")
+    cold = replace(catalog, metadata_files=type(catalog.metadata_files)(1, 0))
+    with pytest.raises(CorruptMetadata):
+        load_table(cold, warehouse, DEPARTURES)
+
+
+def test_transaction_lands_all_its_tables(catalog: Catalog, warehouse: Warehouse) -> None:
+    one, two = table_in(catalog, warehouse), table_in(catalog, warehouse, ARRIVALS)
+    changes = [
+        TableChange(table.identifier, [AssertTableUuid(uuid=table.metadata.uuid)], append(snapshot_on(table.metadata)))
+        for table in (one, two)
+    ]
+
+    commit_transaction(catalog, CALL, warehouse, changes)
+
+    assert all(
+        load_table(catalog, warehouse, name).metadata.current_snapshot is not None
+        for name in (DEPARTURES, ARRIVALS)
+    )
+
+
+def test_transaction_with_one_failing_table_changes_none_and_leaves_no_file(
+    catalog: Catalog, warehouse: Warehouse
+) -> None:
+    one, two = table_in(catalog, warehouse), table_in(catalog, warehouse, ARRIVALS)
+    before = files_in(catalog, warehouse)
+    changes = [
+        TableChange(DEPARTURES, [], append(snapshot_on(one.metadata))),
+        TableChange(ARRIVALS, [AssertRefSnapshotId(ref="main", snapshot_id=5)], append(snapshot_on(two.metadata))),  # type: ignore[arg-type]  # any id will do
+    ]
+
+    with pytest.raises(RequirementFailed, match="branch or tag main is missing, expected 5"):
+        commit_transaction(catalog, CALL, warehouse, changes)
+
+    assert load_table(catalog, warehouse, DEPARTURES).location == one.location
+    assert files_in(catalog, warehouse) == before
+
+
+def test_transaction_may_create_a_table_and_go_on_with_it(catalog: Catalog, warehouse: Warehouse) -> None:
+    namespace_in(catalog, warehouse)
+    changes = [
+        TableChange(DEPARTURES, [AssertCreate()], creation_updates()),
+        TableChange(DEPARTURES, [], [SetProperties(updates={"second": "change"})]),
+    ]
+
+    (made,) = commit_transaction(catalog, CALL, warehouse, changes)
+
+    assert made.metadata.properties["second"] == "change"
+    assert made.location is not None
+    assert made.location.rsplit("/", 1)[1].startswith("00000-")
+
+
+def test_two_changes_of_one_table_make_one_metadata_file(catalog: Catalog, warehouse: Warehouse) -> None:
+    created = table_in(catalog, warehouse)
+    first = snapshot_on(created.metadata)
+    changes = [
+        TableChange(DEPARTURES, [AssertRefSnapshotId(ref="main")], append(first)),
+        TableChange(
+            DEPARTURES,
+            [AssertRefSnapshotId(ref="main", snapshot_id=first.snapshot_id)],
+            [SetProperties(updates={"second": "change"})],
+        ),
+    ]
+
+    (landed,) = commit_transaction(catalog, CALL, warehouse, changes)
+
+    assert [entry.metadata_file for entry in landed.metadata.metadata_log] == [created.location]
+    assert landed.metadata.properties["second"] == "change"
+
+
+def test_commit_remembers_its_idempotency_key_with_where_it_landed(
+    catalog: Catalog, warehouse: Warehouse
+) -> None:
+    table_in(catalog, warehouse)
+    claim = IdempotencyClaim("tester", "key-1", "hash", catalog.now_ms(), catalog.now_ms() + 60_000)
+
+    landed = commit_table(
+        catalog, Call("tester", "r", claim), warehouse, DEPARTURES, [], [SetProperties(updates={"a": "b"})]
+    )
+
+    outcome = catalog.idempotency_keys.find("tester", "key-1", catalog.now_ms())
+    assert outcome is not None
+    assert (outcome.status, outcome.result) == (200, landed.location)

@@ -1,0 +1,49 @@
+"""The calls of the management API, and what is left out of them."""
+
+from __future__ import annotations
+
+import json
+
+import httpx
+
+from app.client.warehouses import WarehouseCalls
+from tests.unit.client.scripted_server import ScriptedServer, ok
+
+LAKE = {
+    "name": "lake",
+    "root-location": "s3://lake",
+    "default-properties": {"a": "1"},
+    "override-properties": {},
+    "storage": {"s3.region": "eu-west-1"},
+}
+
+
+def test_warehouses() -> None:
+    server = ScriptedServer(
+        [ok({"warehouses": [LAKE]}), ok(LAKE), ok(LAKE), ok(LAKE), ok(LAKE), httpx.Response(204)]
+    )
+    warehouses = WarehouseCalls(server.calls())
+
+    assert [found.name for found in warehouses.list()] == ["lake"]
+    assert warehouses.create("lake", "s3://lake", storage={"k": "v"}).root_location == "s3://lake"
+    assert warehouses.load("la/ke").default_properties == {"a": "1"}
+    assert warehouses.update("lake", default_properties={}).storage == {"s3.region": "eu-west-1"}
+    warehouses.update("lake", override_properties={"k": "v"})
+    warehouses.drop("lake")
+
+    asked = [(request.method, request.url.raw_path.decode()) for request in server.requests]
+    assert asked == [
+        ("GET", "/management/v1/warehouses"),
+        ("POST", "/management/v1/warehouses"),
+        ("GET", "/management/v1/warehouses/la%2Fke"),
+        ("PATCH", "/management/v1/warehouses/lake"),
+        ("PATCH", "/management/v1/warehouses/lake"),
+        ("DELETE", "/management/v1/warehouses/lake"),
+    ]
+    assert json.loads(server.requests[1].content) == {
+        "name": "lake",
+        "root-location": "s3://lake",
+        "storage": {"k": "v"},
+    }
+    assert json.loads(server.requests[3].content) == {"default-properties": {}}
+    assert json.loads(server.requests[4].content) == {"override-properties": {"k": "v"}}
