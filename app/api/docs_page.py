@@ -135,6 +135,8 @@ def _resolved(api: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
 def _text(markdown: str) -> str:
     """Show the little Markdown that descriptions use: code and bold."""
     pieces = escape(markdown.strip()).split("`")
-    text = "".join(f"<code>{piece}</code>" if position % 2 else piece for position, piece in enumerate(pieces))
+    text = "".join(
+        f"<code>{piece}</code>" if position % 2 else piece for position, piece in enumerate(pieces)
+    )
     pieces = text.split("**")
     return "".join(f"<b>{piece}</b>" if position % 2 else piece for position, piece in enumerate(pieces))

@@ -29,7 +29,7 @@ def etag(location: str, snapshots: str, config_digest: str) -> bytes:
 
     It is weak, as the same answer travels plain or compressed.
     """
-    digest = blake2b("\0".join((location, snapshots, config_digest)).encode(), digest_size=12)
+    digest = blake2b(f"{location}\0{snapshots}\0{config_digest}".encode(), digest_size=12)
     return f'W/"{digest.hexdigest()}"'.encode("ascii")
 
 

@@ -78,7 +78,8 @@ class FrontDoor:
         request_id.set(visit_id)
         scope[HEADERS] = headers
         scope[REQUEST_ID] = visit_id
-        answer = _Answer(send, id_bytes, accepts_gzip(headers.get(b"accept-encoding", b"")))
+        gzip_accepted = accepts_gzip(headers.get(b"accept-encoding", b""))
+        answer = _Answer(send, id_bytes, gzip_accepted=gzip_accepted)
         failure: Exception | None = None
         try:
             path, scope[PREFIX] = split_prefix(scope["raw_path"])
@@ -184,7 +185,7 @@ class _Answer:
 
     __slots__ = ("_accepts_gzip", "_held", "_id", "_send", "has_started", "sent_bytes", "status")
 
-    def __init__(self, send: Send, id_bytes: bytes, gzip_accepted: bool) -> None:
+    def __init__(self, send: Send, id_bytes: bytes, *, gzip_accepted: bool) -> None:
         self._send = send
         self._id = id_bytes
         self._accepts_gzip = gzip_accepted

@@ -61,11 +61,15 @@ def decode_piece(piece: str) -> str:
     if "%" not in piece and "+" not in piece:
         return piece
     if _BROKEN_PERCENT.search(piece):
-        raise InvalidRequest(f"Invalid path piece {piece[:200]!r}: '%' must be followed by two hexadecimal digits")
+        raise InvalidRequest(
+            f"Invalid path piece {piece[:200]!r}: '%' must be followed by two hexadecimal digits"
+        )
     try:
         return unquote_to_bytes(piece.replace("+", " ")).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InvalidRequest(f"Invalid path piece {piece[:200]!r}: it is not percent-encoded UTF-8") from error
+        raise InvalidRequest(
+            f"Invalid path piece {piece[:200]!r}: it is not percent-encoded UTF-8"
+        ) from error
 
 
 @lru_cache(maxsize=4096)

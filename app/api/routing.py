@@ -12,7 +12,18 @@ from starlette.routing import BaseRoute, Match, Route
 
 from app.api.answers import json_answer
 from app.api.error_responses import error_body, status_and_type, status_phrase
-from app.api.routes import commits, config, docs, health, loads, metrics, namespaces, tables, views, warehouses
+from app.api.routes import (
+    commits,
+    config,
+    docs,
+    health,
+    loads,
+    metrics,
+    namespaces,
+    tables,
+    views,
+    warehouses,
+)
 from app.errors import IcetowerError, MethodNotAllowed, NoSuchRoute
 
 _V1 = "/v1/"
@@ -81,7 +92,9 @@ async def _refuse(request: Request, error: Exception) -> Response:
         response = _refusal(request, refused)
         response.raw_headers.append((b"allow", allowed.encode("ascii")))
         return response
-    body = error_body(error.status_code, "BadRequestException", str(error.detail or status_phrase(error.status_code)))
+    body = error_body(
+        error.status_code, "BadRequestException", str(error.detail or status_phrase(error.status_code))
+    )
     return json_answer(body, error.status_code)
 
 

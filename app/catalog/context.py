@@ -9,10 +9,24 @@ from typing import Generic, TypeVar
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyClaim, IdempotencyKeys
 from app.database.namespaces import Namespaces
-from app.database.pointers import Author, Pointers
+from app.database.pointers import Author, Pointer, Pointers
 from app.database.warehouses import Warehouse, Warehouses
 from app.fileio.files import FileIO
 from app.formats.metadata_files import MetadataFiles
+
+# Rows that use cases hand out are named here, for rooms that may not see the database.
+__all__ = [
+    "Call",
+    "Catalog",
+    "IdempotencyClaim",
+    "Listing",
+    "Page",
+    "Pointer",
+    "Rules",
+    "Warehouse",
+    "page_of",
+    "read_limit",
+]
 
 Item = TypeVar("Item")
 

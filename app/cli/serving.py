@@ -21,7 +21,7 @@ from uvicorn.supervisors import Multiprocess
 
 from app.cli.database_folder import make_database_folder
 from app.cli.printing import remark, tell_failure, warn
-from app.main import create_app
+from app.main import build_catalog, create_app, open_database, prepare
 from app.settings import Settings, load_settings, mask_url_password
 from app.telemetry import configure_logging
 
@@ -33,8 +33,10 @@ def serve(flags: Mapping[str, object], config_file: Path | None) -> None:
     """Run the server until it is told to stop, by SIGINT or SIGTERM."""
     settings = load_settings(flags, config_file).settings
     make_database_folder(settings.database_url.get_secret_value())
-    prepare_database(settings)
     with closing(_listening_socket(settings.host, settings.port)) as listener:
+        # Each process does this again when it starts; here a refusal is one line and an exit status.
+        with closing(open_database(settings)) as database:
+            prepare(settings, database, build_catalog(settings, database))
         port = listener.getsockname()[1]
         _introduce(settings, port)
         # Before uvicorn takes the signals over, and after it has handed them back, they simply end the process.
@@ -51,14 +53,12 @@ def serve(flags: Mapping[str, object], config_file: Path | None) -> None:
             server_header=False,
             timeout_graceful_shutdown=settings.shutdown_grace_seconds,
         )
-        server = uvicorn.Server(config)
+        configure_logging(settings.log_level)
         if settings.workers == 1:
-            server.run(sockets=[listener])
+            uvicorn.Server(config).run(sockets=[listener])
         else:
             with _metrics_folder():
-                Multiprocess(config, target=server.run, sockets=[listener]).run()
-    if not server.started and settings.workers == 1:
-        raise typer.Exit(1)
+                Multiprocess(config, sockets=[listener]).run()
 
 
 def application(settings: Settings) -> object:

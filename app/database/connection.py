@@ -100,12 +100,17 @@ class Database:
         return self._attempt(work, self._commit)
 
     def read_locked(self, work: Callable[[Connection], _Result]) -> _Result:
-        """Return what `work` reads in a transaction that may wait for locks; what it changes is undone.
+        """Return what `work` reads in a transaction that may wait for locks; it must not change anything.
+
+        What it reads has ended: no transaction whose outcome was unknown can change it afterwards.
 
         Raises:
             DatabaseUnavailable: the database does not answer, or a lock stays taken.
         """
-        return self._attempt(work, self._roll_back)
+        try:
+            return self._attempt(work, self._settle if self._is_sqlite else self._roll_back)
+        except CommitStateUnknown as error:
+            raise DatabaseUnavailable("The database does not say what became of an earlier change") from error
 
     def _attempt(
         self, work: Callable[[Connection], _Result], finish: Callable[[Connection], None]
@@ -117,8 +122,7 @@ class Database:
                     return self._transaction(work, finish)
                 except Undone as undone:
                     if attempt >= undone.max_attempts:
-                        assert isinstance(undone.__cause__, Exception)
-                        raise our_error(undone.__cause__) from undone.__cause__
+                        raise our_error(undone.error) from undone.error
                 attempt += 1
 
     @contextmanager
@@ -148,11 +152,11 @@ class Database:
                 return result
         except LIBRARY_ERRORS as error:
             if undid_transaction(error):
-                raise Undone(MAX_ATTEMPTS_AFTER_DEADLOCK) from error
+                raise Undone(error, MAX_ATTEMPTS_AFTER_DEADLOCK) from error
             if lost_connection(error):
                 # The other idle connections are most likely lost as well: the server restarted, or was replaced.
                 self._write_engine.dispose()
-                raise Undone(MAX_ATTEMPTS_AFTER_LOST_CONNECTION) from error
+                raise Undone(error, MAX_ATTEMPTS_AFTER_LOST_CONNECTION) from error
             raise our_error(error) from error
 
     def _commit(self, connection: Connection) -> None:
@@ -176,6 +180,15 @@ class Database:
         # Postgres answers COMMIT of a failed transaction with success, and the word ROLLBACK.
         if getattr(cursor, "statusmessage", "COMMIT") != "COMMIT":
             raise DatabaseUnavailable("The database undid the transaction; nothing was changed")
+
+    def _settle(self, connection: Connection) -> None:
+        """Overwrite, in SQLite's log, a transaction whose COMMIT met a disk error.
+
+        It is invisible, but a crash before the next write to the same place could bring it back.
+        """
+        version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+        connection.exec_driver_sql(f"PRAGMA user_version = {version}")
+        self._commit(connection)
 
     def _roll_back(self, connection: Connection) -> None:
         """End the transaction, or else the connection: it must not go back to the pool with one open."""

@@ -11,10 +11,8 @@ from sqlalchemy.exc import ArgumentError
 
 from app.errors import InvalidSetting
 
-STATEMENT_TIMEOUT_MS = 30_000
-LOCK_TIMEOUT_MS = 10_000
 POOL_TIMEOUT_S = 30.0
-SQLITE_BUSY_TIMEOUT_MS = 30_000
+SQLITE_BUSY_TIMEOUT_S = 30.0
 
 _CONNECT_DEFAULTS: dict[str, Any] = {
     "application_name": "icetower",
@@ -26,6 +24,12 @@ _CONNECT_DEFAULTS: dict[str, Any] = {
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
+# A client that stops in mid-transaction, or vanishes, must not keep its row locks.
+_SERVER_SETTINGS = (
+    "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s"
+    " -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=4"
+)
+"""What the URL's own `options` says comes later, and wins."""
 
 
 def engine_for_writes(url: str, pool_size: int) -> Engine:
@@ -66,58 +70,40 @@ def _parse(text: str) -> URL:
 def _engine(url: URL, *, read_only: bool, **pool: Any) -> Engine:
     # In "autocommit" neither SQLAlchemy nor the driver begins a transaction: `Database.write` says BEGIN.
     if url.get_backend_name() == "sqlite":
-        engine = create_engine(
-            url,
-            isolation_level="AUTOCOMMIT",
-            connect_args={"timeout": SQLITE_BUSY_TIMEOUT_MS / 1000, "check_same_thread": False},
-            **pool,
-        )
+        arguments = {"check_same_thread": False} | _unless_given({"timeout": SQLITE_BUSY_TIMEOUT_S}, url)
+        engine = create_engine(url, isolation_level="AUTOCOMMIT", connect_args=arguments, **pool)
         event.listen(engine, "connect", _set_up_sqlite_reader if read_only else _set_up_sqlite_writer)
         return engine
-    connect_args = {name: value for name, value in _CONNECT_DEFAULTS.items() if name not in url.query}
-    connect_args["options"] = " ".join(
-        [_server_settings(read_only=read_only), _text(url.query.get("options", ""))]
-    )
+    settings = {"options": " ".join([_SERVER_SETTINGS, *url.normalized_query.get("options", ())])}
+    arguments = settings | _unless_given(_CONNECT_DEFAULTS, url)
     engine = create_engine(
-        url, isolation_level="AUTOCOMMIT", connect_args=connect_args, use_native_hstore=False, **pool
+        url, isolation_level="AUTOCOMMIT", connect_args=arguments, use_native_hstore=False, **pool
     )
-    if not read_only:
-        event.listen(engine, "connect", _set_up_postgres_writer)
+    event.listen(engine, "connect", _set_up_postgres_reader if read_only else _set_up_postgres_writer)
     return engine
 
 
-def _server_settings(*, read_only: bool) -> str:
-    settings = {
-        "statement_timeout": STATEMENT_TIMEOUT_MS,
-        "lock_timeout": LOCK_TIMEOUT_MS,
-        # A client that stops in mid-transaction, or vanishes, must not keep its row locks.
-        "idle_in_transaction_session_timeout": STATEMENT_TIMEOUT_MS,
-        "tcp_keepalives_idle": 10,
-        "tcp_keepalives_interval": 5,
-        "tcp_keepalives_count": 4,
-        "default_transaction_read_only": "on" if read_only else "off",
-    }
-    return " ".join(f"-c {name}={value}" for name, value in settings.items())
+def _unless_given(defaults: dict[str, Any], url: URL) -> dict[str, Any]:
+    return {name: value for name, value in defaults.items() if name not in url.query}
 
 
-def _text(value: str | tuple[str, ...]) -> str:
-    return value if isinstance(value, str) else " ".join(value)
+def _set_up_sqlite_reader(connection: sqlite3.Connection, _record: object) -> None:
+    connection.execute("PRAGMA query_only = ON")
 
 
 def _set_up_sqlite_writer(connection: sqlite3.Connection, _record: object) -> None:
-    connection.execute(f"PRAGMA busy_timeout = {SQLITE_BUSY_TIMEOUT_MS}")
     connection.execute("PRAGMA journal_mode = WAL").fetchall()
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
 
 
-def _set_up_sqlite_reader(connection: sqlite3.Connection, record: object) -> None:
-    _set_up_sqlite_writer(connection, record)
-    connection.execute("PRAGMA query_only = ON")
+def _set_up_postgres_reader(connection: psycopg.Connection[Any], _record: object) -> None:
+    # Not among the server settings: libpq would take the server for a standby.
+    connection.execute("SET default_transaction_read_only = on")
 
 
 def _set_up_postgres_writer(connection: psycopg.Connection[Any], _record: object) -> None:
-    # A commit that is acknowledged before it is on disk can be lost; stronger settings than "on" are kept.
+    # A commit acknowledged before it is on disk can be lost; settings stronger than "on" are kept.
     connection.execute(
         "SELECT set_config('synchronous_commit', 'on', false)"
         " WHERE current_setting('synchronous_commit') IN ('off', 'local')"

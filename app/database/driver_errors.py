@@ -49,9 +49,10 @@ class ConstraintBroken(DatabaseUnavailable):
 class Undone(Exception):
     """A transaction was undone for a reason that a second attempt may not meet."""
 
-    def __init__(self, max_attempts: int) -> None:
+    def __init__(self, error: Exception, max_attempts: int) -> None:
+        self.error = error
         self.max_attempts = max_attempts
-        super().__init__()
+        super().__init__(str(error))
 
 
 def our_error(error: Exception) -> DatabaseUnavailable | DatabaseBehind:

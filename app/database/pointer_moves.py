@@ -73,15 +73,23 @@ _ADVANCE = (
         updated_ms=bindparam("at_ms", type_=BigInteger),
     )
 )
-_NAMESPACE_KEPT = select(namespaces.c.id).where(*IS_NAMESPACE).with_for_update(read=True, key_share=True)
+# Whether the name is taken is asked first only to be spared a wait for whoever is moving its owner.
+_NAMESPACE_KEPT = (
+    select(
+        namespaces.c.id,
+        select(rows.c.kind)
+        .where(rows.c.namespace_id == namespaces.c.id, rows.c.name == bindparam("of_name"))
+        .scalar_subquery()
+        .label("kind"),
+    )
+    .where(*IS_NAMESPACE)
+    .with_for_update(read=True, key_share=True, of=namespaces)
+)
 _INSERT = on_each_database(
     rows,
     lambda insert: insert.on_conflict_do_nothing(index_elements=[rows.c.namespace_id, rows.c.name]).returning(
         rows.c.id
     ),
-)
-_KIND_OF_NAME = select(rows.c.kind).where(
-    rows.c.namespace_id == bindparam("in_namespace"), rows.c.name == bindparam("of_name")
 )
 _POINTER = select(
     rows.c.id, rows.c.namespace_id, rows.c.name, rows.c.kind, rows.c.uuid, rows.c.metadata_location
@@ -137,13 +145,15 @@ def advance(connection: Connection, move: Advance, author: Author) -> None:
 def create(connection: Connection, creation: Creation, author: Author) -> None:
     """Insert a pointer, or raise `NoSuchNamespace` or `NameTaken`."""
     identifier = creation.identifier
-    in_namespace = parameters_of(creation.warehouse_id, identifier.namespace)
+    names = {**parameters_of(creation.warehouse_id, identifier.namespace), "of_name": identifier.name}
     while True:
-        namespace_id = connection.execute(_NAMESPACE_KEPT, in_namespace).scalar_one_or_none()
-        if namespace_id is None:
+        found = connection.execute(_NAMESPACE_KEPT, names).one_or_none()
+        if found is None:
             raise NoSuchNamespace(identifier.namespace)
+        if found.kind is not None:
+            raise NameTaken(PointerKind(found.kind), identifier)
         values = {
-            "namespace_id": namespace_id,
+            "namespace_id": found.id,
             "kind": creation.kind,
             "name": identifier.name,
             "uuid": creation.uuid,
@@ -155,11 +165,7 @@ def create(connection: Connection, creation: Creation, author: Author) -> None:
         if pointer_id is not None:
             insert_event(connection, pointer_id, creation.event, author, None)
             return
-        name = {"in_namespace": namespace_id, "of_name": identifier.name}
-        kind = connection.execute(_KIND_OF_NAME, name).scalar_one_or_none()
-        if kind is not None:
-            raise NameTaken(PointerKind(kind), identifier)
-        # The name's owner was dropped between the two statements: the name is free.
+        # Between the two statements somebody else took the name, and perhaps let it go again.
 
 
 def lock_to_drop(

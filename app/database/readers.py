@@ -44,6 +44,7 @@ class Readers:
         self._engine = engine
         self._idle: deque[_Reader] = deque()
         self._permits: SimpleQueue[None] = SimpleQueue()
+        self._is_closed = False
         for _ in range(size):
             self._permits.put(None)
 
@@ -56,7 +57,11 @@ class Readers:
         return self._use(lambda reader: work(reader.connection))
 
     def close(self) -> None:
-        """Close the connections that are not in use."""
+        """Close the connections; those in use follow when they are given back."""
+        self._is_closed = True
+        self._discard_idle()
+
+    def _discard_idle(self) -> None:
         while self._idle:
             self._idle.pop().discard()
 
@@ -83,7 +88,7 @@ class Readers:
             if not reader.is_dead:
                 raise our_error(error) from error
         # The server restarted, most likely: then all idle connections are dead, and a new one will do.
-        self.close()
+        self._discard_idle()
         return self._use_new(work)
 
     def _use_new(self, work: Callable[[_Reader], _Result]) -> _Result:
@@ -99,4 +104,6 @@ class Readers:
             reader.discard()
             raise
         self._idle.append(reader)
+        if self._is_closed:
+            self._discard_idle()
         return result

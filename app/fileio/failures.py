@@ -4,11 +4,39 @@ from __future__ import annotations
 
 import errno
 import os
+import re
+from collections.abc import Iterable, Mapping
 
-from app.errors import FileMissing, FilesUnavailable, IcetowerError, InvalidLocation
+import pyarrow as pa
+
+from app.errors import (
+    FileMissing,
+    FilesUnavailable,
+    IcetowerError,
+    InvalidLocation,
+    InvalidSetting,
+    Throttled,
+)
 
 _NOT_A_LOCATION = frozenset({errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP})
 _NO_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR})
+
+# pyarrow has one exception for most of what a store answers, so its text must tell. 503 is how S3 says "slow
+# down".
+_SLOW_DOWN = re.compile(
+    r"slow_?down|throttl|too_?many_?requests|(?:request|rate)_?limit|server_?busy|service_?unavailable"
+    r"|HTTP status (?:429|503)|\b(?:429|503) ",
+    re.IGNORECASE,
+)
+_REFUSED = re.compile(
+    r"access_?denied|invalid_?access_?key|signature_?does_?not_?match|expired_?token|invalid_?token|invalid_?client"
+    r"|unrecognized_?client|authenticat|authoriz|permission_?denied|HTTP status 40[13]|\b40[13] ",
+    re.IGNORECASE,
+)
+_ELSEWHERE = re.compile(r"HTTP status 30[17]|PermanentRedirect|AuthorizationHeaderMalformed", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"key|secret|token", re.IGNORECASE)
+_QUERY = re.compile(r"(https?://[^\s?'\"]*)\?[^\s'\"]*")
+_LONGEST = 400
 
 
 def local_failure(verb: str, location: str, error: OSError | ValueError) -> IcetowerError:
@@ -21,3 +49,45 @@ def local_failure(verb: str, location: str, error: OSError | ValueError) -> Icet
     if error.errno in _NOT_A_LOCATION:
         return InvalidLocation(f"Cannot {verb} {location}: {reason}")
     return FilesUnavailable(f"Cannot {verb} {location}: {reason}")
+
+
+def object_store_failure(
+    verb: str, location: str, error: Exception, secrets: Iterable[str] = ()
+) -> IcetowerError:
+    """Return the error to raise when pyarrow failed to read, write, delete or list."""
+    reason = _reason(error, secrets)
+    # Invalid is what pyarrow says of a path before it asks the store; a UnicodeError is half of a surrogate
+    # pair.
+    if isinstance(error, pa.ArrowInvalid | UnicodeError):
+        return InvalidLocation(f"Cannot {verb} {location!r}: {reason}")
+    if _SLOW_DOWN.search(reason):
+        return Throttled(f"Cannot {verb} {location}: the store asks to slow down: {reason}")
+    if _ELSEWHERE.search(reason):
+        return FilesUnavailable(f"Cannot {verb} {location}: the bucket is in another region: {reason}")
+    if isinstance(error, PermissionError) or _REFUSED.search(reason):
+        return FilesUnavailable(
+            f"Cannot {verb} {location}: the store refuses access with these credentials: {reason}"
+        )
+    return FilesUnavailable(f"Cannot {verb} {location}: {reason}")
+
+
+def opening_failure(scheme: str, storage: Mapping[str, str], error: Exception) -> IcetowerError:
+    """Return the error to raise when a store cannot be opened with these settings."""
+    secrets = [value for name, value in storage.items() if _SECRET_NAME.search(name)]
+    message = f"Cannot open the store of {scheme} locations: {_reason(error, secrets)}"
+    return FilesUnavailable(message) if isinstance(error, OSError) else InvalidSetting(message)
+
+
+def _reason(error: Exception, secrets: Iterable[str]) -> str:
+    """Return what the library says, without the path (the error names the location), secrets and noise."""
+    text = " ".join(str(error).split())
+    _, aws, told = text.partition("AWS Error ")
+    text = told if aws else text
+    text = text.partition(" error_info=")[0]  # the machine-readable half of what Google's client says
+    text = re.sub(r"curlCode: \d+, .*Details: ", "", text)
+    text = text.removesuffix(": No response body.")
+    text = re.sub(r"(?<=: )Unable to parse ExceptionName: (\w+) Message:", r"\1:", text)
+    text = _QUERY.sub(r"\1", text)
+    for secret in filter(None, secrets):
+        text = text.replace(secret, "***")
+    return text[:_LONGEST] or type(error).__name__

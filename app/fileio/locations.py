@@ -62,6 +62,8 @@ def flaw_of(location: str) -> str | None:
         return str(error)
     if place.store not in _LITERAL_STORES and ("?" in location or "#" in location):
         return "it contains '?' or '#', which some clients take for the end of the path"
+    if place.store not in _DIRECTORY_STORES and "" in place.segments:
+        return "it contains '//', which some clients take for one slash"
     if any(_climbs(segment) for segment in place.segments):
         return "it contains a '.' or '..' segment"
     return None
@@ -106,23 +108,18 @@ def local_path(location: str) -> str:
     Raises:
         InvalidLocation: another scheme, a relative path, or a host.
     """
-    if location.startswith("file:"):
-        path = location[5:]
-        if path.startswith("//"):
-            path = path[2:]
-        elif path.startswith("/"):
-            return path
-    elif location.startswith("/"):
+    if location.startswith("/"):
         path = location
-    elif scheme_of(location) == "file":  # the scheme in capitals
-        return local_path("file:" + location[5:])
+    elif location.startswith("file:/") or (scheme_of(location) == "file" and location[5:6] == "/"):
+        path = location[5:]
     else:
-        raise InvalidLocation(f"Not a local file: {location}")
-    # Hadoop's Path takes what follows two slashes for a host, and refuses one: `file://tmp/x` and `//tmp/x`
-    # are not /tmp/x.
-    if path.startswith("/") and (location.startswith("file:") or not path.startswith("//")):
+        raise InvalidLocation(f"Not a local file: {location!r}; expected an absolute path: file:/x")
+    if not path.startswith("//"):
         return path
-    raise InvalidLocation(f"Not a local file: {location}; expected an absolute path without a host: file:/x")
+    # Hadoop takes what follows two slashes for a host, and refuses any: `file://tmp/x` and `//tmp/x` are not /tmp/x.
+    if not path.startswith("///"):
+        raise InvalidLocation(f"Not a local file: {location!r}; expected no host: file:/x or file:///x")
+    return path[2:]
 
 
 def bucket_and_key(location: str) -> tuple[str, str]:
@@ -137,8 +134,13 @@ def bucket_and_key(location: str) -> tuple[str, str]:
         raise InvalidLocation(f"Not a location: {location}; expected {scheme}://…")
     bucket, _, key = rest[2:].partition("/")
     if ":" in bucket.partition("@")[0] and "@" in bucket:
-        raise InvalidLocation(f"A {scheme} location must not carry a user and password")
+        raise InvalidLocation("A location must not carry a user and password")
     return bucket, key
+
+
+def has_dot_segments(path: str) -> bool:
+    """Tell whether a path has a `.` or `..` segment, written plainly, or a control character."""
+    return any(part in {".", ".."} for part in path.split("/")) or _CONTROL.search(path) is not None
 
 
 def _place_of(location: str) -> _Place:

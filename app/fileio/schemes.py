@@ -8,19 +8,42 @@ from collections.abc import Callable, Iterator, Mapping
 
 from app.engine.model.ids import Location
 from app.errors import InvalidLocation
+from app.fileio import adls, gcs, hdfs, s3
+from app.fileio.failures import opening_failure
 from app.fileio.files import FileIO, ListedFile
 from app.fileio.local import LocalFiles
 from app.fileio.locations import scheme_of
 from app.fileio.memory import SHARED
+from app.fileio.storage_settings import check_names, read_environment
 
 _Opener = Callable[[Mapping[str, str]], FileIO]
 
 _LOCAL = LocalFiles()
 
+
+def _open_local(_: Mapping[str, str]) -> FileIO:
+    return _LOCAL
+
+
+def _open_memory(_: Mapping[str, str]) -> FileIO:
+    return SHARED
+
+
 _OPENERS: dict[str, _Opener] = {
-    "file": lambda _: _LOCAL,
-    "memory": lambda _: SHARED,
+    "file": _open_local,
+    "memory": _open_memory,
+    "s3": s3.open_s3,
+    "s3a": s3.open_s3,
+    "s3n": s3.open_s3,
+    "gs": gcs.open_gcs,
+    "abfs": adls.open_adls,
+    "abfss": adls.open_adls,
+    "wasb": adls.open_adls,
+    "wasbs": adls.open_adls,
+    "hdfs": hdfs.open_hdfs,
 }
+
+_SETTINGS = s3.SETTINGS | gcs.SETTINGS | adls.SETTINGS | hdfs.SETTINGS
 
 
 class SchemedFiles:
@@ -29,6 +52,7 @@ class SchemedFiles:
     def __init__(self, storage: Mapping[str, str]) -> None:
         self._storage = storage
         self._stores: dict[str, FileIO] = {}
+        self._opened: dict[_Opener, FileIO] = {}
         self._lock = threading.Lock()
 
     def read(self, location: Location) -> bytes:
@@ -56,20 +80,35 @@ class SchemedFiles:
         scheme = scheme_of(location)
         opener = _OPENERS.get(scheme)
         if opener is None:
-            raise InvalidLocation(
-                f"No store for scheme {scheme!r}: {location}; known are {', '.join(sorted(_OPENERS))}"
-            )
+            known = ", ".join(_OPENERS)
+            raise InvalidLocation(f"No store for scheme {scheme!r}: {location}; known are {known}")
         with self._lock:
-            if scheme not in self._stores:
-                self._stores[scheme] = opener(self._storage)
+            if opener not in self._opened:
+                self._opened[opener] = _open_translated(opener, self._storage, location)
+            self._stores[scheme] = self._opened[opener]
             return self._stores[scheme]
 
 
 def files_for(storage: Mapping[str, str]) -> FileIO:
-    """Return the files that storage settings give access to: the same object for the same settings."""
-    return _files_for(tuple(sorted(storage.items())))
+    """Return the files that storage settings give access to: the same object for the same settings.
+
+    A store is opened when its first location is used; until then its settings are checked for their names
+    only.
+
+    Raises:
+        InvalidSetting: a setting of no store, or an environment variable that is not set.
+    """
+    check_names(storage, _SETTINGS)
+    return _files_for(tuple(sorted(read_environment(storage).items())))
 
 
 @functools.lru_cache(maxsize=256)
 def _files_for(storage: tuple[tuple[str, str], ...]) -> SchemedFiles:
     return SchemedFiles(dict(storage))
+
+
+def _open_translated(opener: _Opener, storage: Mapping[str, str], location: Location) -> FileIO:
+    try:
+        return opener(storage)
+    except (OSError, ValueError, ImportError) as error:
+        raise opening_failure(scheme_of(location), storage, error) from error

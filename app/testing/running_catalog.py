@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -13,14 +13,18 @@ from tempfile import TemporaryDirectory
 import uvicorn
 
 from app.main import create_app
-from app.settings import DatabaseUrl, Settings
+from app.settings import DatabaseUrl, SecretProperties, Settings
 
 SHUTDOWN_GRACE_SECONDS = 5
 
 
 @contextmanager
 def icetower_catalog(
-    *, warehouse_location: str | None = None, database_url: str | None = None
+    *,
+    warehouse_location: str | None = None,
+    database_url: str | None = None,
+    storage: Mapping[str, str] | None = None,
+    client_properties: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
     """Run a catalog until the block ends, and hand out its address.
 
@@ -29,7 +33,9 @@ def icetower_catalog(
     Args:
         warehouse_location: where the default warehouse keeps its files: a folder, a URI, or `memory://` and a name for
             tests that never read data files. By default a temporary folder.
-        database_url: the database, with or without tables. By default SQLite in a temporary folder.
+        database_url: the database; Postgres must have been migrated. By default SQLite in a temporary folder.
+        storage: how the server reaches the warehouse's files: `s3.endpoint` and so on.
+        client_properties: what clients receive as defaults.
     """
     with TemporaryDirectory(prefix="icetower-") as folder:
         settings = Settings(
@@ -38,6 +44,8 @@ def icetower_catalog(
             threads=8,
             database_url=DatabaseUrl(database_url or f"sqlite:///{Path(folder, 'icetower.db')}"),
             default_warehouse_location=warehouse_location or str(Path(folder, "warehouse")),
+            default_warehouse_storage=SecretProperties(dict(storage or {})),
+            default_warehouse_properties=SecretProperties(dict(client_properties or {})),
             shutdown_grace_seconds=SHUTDOWN_GRACE_SECONDS,
             log_level="error",
         )

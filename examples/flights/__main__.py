@@ -11,7 +11,6 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 from rich.console import Console
-from rich.panel import Panel
 
 from examples.flights import changes, history, loading, upkeep
 from examples.flights.comparison import compare
@@ -86,7 +85,7 @@ def run(console: Console, folder: Path) -> None:
             with narrator.step(title):
                 step(pipeline)
         with narrator.step("The same tables read by PyIceberg and DuckDB"):
-            compare(spark, server.uri, narrator)
+            compare(spark, server.uri, folder / "duckdb", narrator)
         _summarize(console, spark, time.monotonic() - started)
     _say_how_to_go_on(console, server)
 
@@ -101,8 +100,12 @@ def _summarize(console: Console, spark: SparkSession, seconds: float) -> None:
 
 
 def _say_how_to_go_on(console: Console, server: Server) -> None:
-    console.print(f"\nThe server has stopped, its tables are kept. At [bold]{server.uri}[/] again:\n")
-    console.print(f"  ICETOWER_CONFIG={server.settings_file} make serve\n", soft_wrap=True)
+    settings = server.settings_file
+    if settings.is_relative_to(Path.cwd()):
+        settings = settings.relative_to(Path.cwd())
+    console.print("\nThe server has stopped, its tables are kept. To start it again:\n")
+    console.print(f"  ICETOWER_CONFIG={settings} make serve", soft_wrap=True)
+    console.print(f"\nThen, at [bold]{server.uri}[/]:")
     snippets = {
         "Spark": (
             "spark.sql.catalog.tower=org.apache.iceberg.spark.SparkCatalog\n"
@@ -122,7 +125,8 @@ def _say_how_to_go_on(console: Console, server: Server) -> None:
         "curl": f"curl {server.uri}/v1/namespaces/nyc/tables",
     }
     for client, snippet in snippets.items():
-        console.print(Panel(snippet, title=client, title_align="left", border_style="dim"), soft_wrap=False)
+        console.print(f"\n[cyan]{client}[/]")
+        console.print(snippet, soft_wrap=True, markup=False)
 
 
 if __name__ == "__main__":

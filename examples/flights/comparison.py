@@ -23,16 +23,15 @@ MEASURES = {
     "airlines": (),
 }
 
-Numbers = dict[str, int]
 Reader = Callable[[str, tuple[str, ...]], list[int]]
 
 
-def compare(spark: SparkSession, uri: str, narrator: Narrator) -> None:
+def compare(spark: SparkSession, uri: str, folder: Path, narrator: Narrator) -> None:
     """Read every table with each engine, print the numbers, and check that they are equal."""
     readers: dict[str, Reader] = {
         "Spark": spark_reader(spark),
         "PyIceberg": pyiceberg_reader(uri),
-        "DuckDB": duckdb_reader(uri),
+        "DuckDB": duckdb_reader(uri, folder),
     }
     seen = {
         engine: {
@@ -75,12 +74,9 @@ def pyiceberg_reader(uri: str) -> Reader:
     return read
 
 
-def duckdb_reader(uri: str) -> Reader:
-    """Read with DuckDB's Iceberg extension, installed from the Python packages that carry it."""
-    connection = duckdb.connect()
-    for extension in ("avro", "httpfs", "iceberg"):
-        connection.execute(f"INSTALL '{_extension_file(extension)}'")
-        connection.execute(f"LOAD {extension}")
+def duckdb_reader(uri: str, folder: Path) -> Reader:
+    """Read with DuckDB and its Iceberg extension; no Java, either."""
+    connection = duckdb_with_iceberg(folder)
     connection.execute(f"ATTACH '' AS tower (TYPE iceberg, ENDPOINT '{uri}', AUTHORIZATION_TYPE 'none')")
 
     def read(table: str, columns: tuple[str, ...]) -> list[int]:
@@ -88,6 +84,18 @@ def duckdb_reader(uri: str) -> Reader:
         return [int(number) for number in answer]
 
     return read
+
+
+def duckdb_with_iceberg(folder: Path) -> duckdb.DuckDBPyConnection:
+    """Open DuckDB with its Iceberg extension out of the Python packages that carry it, without a download.
+
+    Outside this example, `INSTALL iceberg; LOAD iceberg` does the same.
+    """
+    connection = duckdb.connect(config={"extension_directory": str(folder)})
+    for extension in ("avro", "httpfs", "iceberg"):
+        connection.execute(f"INSTALL '{_extension_file(extension)}'")
+        connection.execute(f"LOAD {extension}")
+    return connection
 
 
 def _aggregates(columns: tuple[str, ...]) -> str:

@@ -6,10 +6,9 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from textwrap import dedent
+from textwrap import dedent, indent
 
 from rich.console import Console
-from rich.padding import Padding
 from rich.syntax import Syntax
 from rich.text import Text
 
@@ -42,9 +41,9 @@ class Narrator:
 
     def show(self, statement: str) -> None:
         """Print an SQL statement as it is sent to Spark."""
-        text = dedent(statement).strip()
-        code = Syntax(text, "sql", theme="ansi_dark", background_color="default", word_wrap=True)
-        self.console.print(Padding(code, (0, 0, 0, 7)))
+        text = indent(dedent(statement).strip(), " " * 7)
+        code = Syntax(text, "sql", theme="ansi_dark", background_color="default").highlight(text)
+        self.console.print(code, end="")
 
     def check(self, claim: str, found: object, expected: object) -> None:
         """Print a claim that holds.

@@ -18,6 +18,7 @@ from urllib.request import urlopen
 
 USUAL_PORT = 8181
 PATIENCE_SECONDS = 60.0
+SETTINGS_FILE = "icetower.toml"
 
 
 class ServerNotReady(Exception):
@@ -33,7 +34,13 @@ class Server:
 
 
 def clear(folder: Path) -> None:
-    """Make a folder empty, so that the demo starts from nothing."""
+    """Make a folder empty, so that the demo starts from nothing.
+
+    Raises:
+        ServerNotReady: the folder has files, and no demo wrote them.
+    """
+    if folder.exists() and any(folder.iterdir()) and not (folder / SETTINGS_FILE).exists():
+        raise ServerNotReady(f"{folder} is not a demo's folder: it has other files. Choose another --folder.")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
 
@@ -46,7 +53,7 @@ def icetower(folder: Path) -> Iterator[Server]:
         ServerNotReady: it did not come up.
     """
     port = _free_port(USUAL_PORT)
-    settings_file = folder / "icetower.toml"
+    settings_file = folder / SETTINGS_FILE
     settings = {
         "port": port,
         "database_url": f"sqlite:///{folder / 'icetower.db'}",

@@ -35,7 +35,7 @@ def expire_snapshots(pipeline: Pipeline) -> None:
     )[0]
     pipeline.narrator.say(
         f"of {before} snapshots, the current and the tagged one stay;"
-        f" deleted {answer.deleted_data_files_count} data files,"
+        f"\n       deleted {answer.deleted_data_files_count} data files,"
         f" {answer.deleted_position_delete_files_count} delete files,"
         f" {answer.deleted_manifest_files_count} manifests,"
         f" {answer.deleted_manifest_lists_count} manifest lists"

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -91,7 +91,8 @@ class PostgresServer:
         if self._process is not None:
             processes = self._processes()
             for process in processes:
-                process.kill()
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
             self._process.wait()
             psutil.wait_procs(processes)
             self._process = None
@@ -101,12 +102,14 @@ class PostgresServer:
         """Let the server's processes stand still, and go on at the end."""
         processes = self._processes()
         for process in processes:
-            process.suspend()
+            with suppress(psutil.NoSuchProcess):
+                process.suspend()
         try:
             yield
         finally:
             for process in processes:
-                process.resume()
+                with suppress(psutil.NoSuchProcess):
+                    process.resume()
 
     def remove(self) -> None:
         """Kill the server and delete its files; fine if it is not running."""

@@ -92,6 +92,16 @@ class S3Server:
             shutil.rmtree(self._directory, ignore_errors=True)
             self._directory = None
 
+    @contextlib.contextmanager
+    def frozen(self) -> Iterator[None]:
+        """Let the server hang until the block ends: connections open, and nobody answers."""
+        assert self._process is not None
+        os.killpg(self._process.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.killpg(self._process.pid, signal.SIGCONT)
+
     def create_bucket(self, name: str) -> None:
         """Create a bucket; fine if it is there."""
         self.filesystem().create_dir(name)
@@ -154,6 +164,7 @@ class S3Server:
             "-s3",
             f"-s3.port={s3}",
             f"-s3.port.grpc={s3_grpc}",
+            "-s3.autoCreateBucket=false",
             "-s3.port.iceberg=0",
             "-s3.port.lance=0",
             f"-s3.localSocket={self._directory}/s3.sock",

@@ -38,7 +38,9 @@ class MetricsBody(Body):
 
 def loaded_json(location: str | None, metadata: bytes, config: Mapping[str, str]) -> bytes:
     """Return a table or view around its metadata, which is JSON already and is not parsed again."""
-    parts = [b'{"metadata-location":', orjson.dumps(location), b',"metadata":'] if location else [b'{"metadata":']
+    parts = (
+        [b'{"metadata-location":', orjson.dumps(location), b',"metadata":'] if location else [b'{"metadata":']
+    )
     parts.append(metadata)
     if config:
         parts += [b',"config":', orjson.dumps(dict(config))]

@@ -38,9 +38,7 @@ def _commit_table(visit: Visit) -> Response:
         )
 
     def replay(location: str) -> Response:
-        return loaded_table_answer(
-            tables.load_recorded(visit.catalog, visit.warehouse, identifier, location)
-        )
+        return loaded_table_answer(tables.load_recorded(visit.catalog, visit.warehouse, identifier, location))
 
     return run_once(visit, mutate, replay)
 

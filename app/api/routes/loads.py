@@ -11,8 +11,7 @@ from app.api.bodies.tables import loaded_json
 from app.api.dependencies import Visit
 from app.api.etags import ETAG, etag, is_unchanged
 from app.api.front_door import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip
-from app.catalog.context import Warehouse
-from app.catalog.pointer_lookups import Pointer
+from app.catalog.context import Pointer, Warehouse
 from app.catalog.tables import table_json
 from app.errors import InvalidRequest, NoSuchTable
 
@@ -35,9 +34,7 @@ async def load_table(request: Request) -> Response:
     files = visit.catalog.files_of(warehouse)
     metadata = visit.catalog.metadata_files.find_json(files, pointer.metadata_location, refs_only=refs_only)
     if metadata is None:
-        metadata = await run_in_threadpool(
-            table_json, visit.catalog, warehouse, pointer, refs_only=refs_only
-        )
+        metadata = await run_in_threadpool(table_json, visit.catalog, warehouse, pointer, refs_only=refs_only)
     return await _answer(visit, pointer, metadata, tag)
 
 

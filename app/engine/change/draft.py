@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
 from app.engine.change.logs import next_metadata_log, repaired_snapshot_log
 from app.engine.model import table_metadata as model
 from app.engine.model.ids import Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
-from app.engine.model.partition_spec import UNPARTITIONED_LAST_ID, PartitionSpec, check_spec
+from app.engine.model.partition_spec import UNPARTITIONED_LAST_ID, PartitionSpec, check_readable, check_spec
 from app.engine.model.refs import SnapshotRef
 from app.engine.model.schema import Schema
 from app.engine.model.snapshot import MetadataLogEntry, Snapshot, SnapshotLogEntry
@@ -16,6 +18,8 @@ from app.engine.model.sort_order import SortOrder, check_order
 from app.engine.model.statistics import EncryptedKey, PartitionStatisticsFile, StatisticsFile
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import DanglingRef, InvalidMetadata, InvalidUpdate
+
+File = TypeVar("File", StatisticsFile, PartitionStatisticsFile)
 
 
 @dataclass(slots=True)
@@ -41,9 +45,9 @@ class MetadataDraft:
     snapshots: dict[SnapshotId, Snapshot] = field(default_factory=dict)
     refs: dict[str, SnapshotRef] = field(default_factory=dict)
     snapshot_log: list[SnapshotLogEntry] = field(default_factory=list)
-    statistics: list[StatisticsFile] = field(default_factory=list)
-    partition_statistics: list[PartitionStatisticsFile] = field(default_factory=list)
-    encryption_keys: list[EncryptedKey] = field(default_factory=list)
+    statistics: dict[SnapshotId, list[StatisticsFile]] = field(default_factory=dict)
+    partition_statistics: dict[SnapshotId, list[PartitionStatisticsFile]] = field(default_factory=dict)
+    encryption_keys: dict[str, EncryptedKey] = field(default_factory=dict)
     next_row_id: int = 0
     unknown_fields: dict[str, Any] = field(default_factory=dict)
 
@@ -77,7 +81,16 @@ class MetadataDraft:
             InvalidUpdate: the updates leave something missing or contradictory.
             DanglingRef: a snapshot was removed that a ref still names.
         """
-        self._check_complete()
+        if self.table_uuid is None and (self.base is None or self.format_version > 1):
+            raise InvalidUpdate("The table has no uuid: the updates need an assign-uuid")
+        if self.location is None:
+            raise InvalidUpdate("The table has no location: the updates need a set-location")
+        schema, spec, order = self.current_schema, self._default_spec(), self._default_sort_order()
+        check_spec(spec, schema)
+        check_order(order, schema)
+        if self.base is not None and schema != self.base.current_schema:
+            for older in self.specs:
+                check_readable(older, schema)
         self._check_refs()
         snapshot_log = repaired_snapshot_log(
             self.snapshot_log,
@@ -94,56 +107,53 @@ class MetadataDraft:
             metadata_log = next_metadata_log(self.base, base_location, self.properties)
         elif self.base is not None:
             metadata_log = self.base.metadata_log
-        values: dict[str, Any] = dict(
+        # Not checked field by field: every value was checked where it came in, and 10,000 snapshots take time.
+        metadata = TableMetadata.model_construct(
             format_version=self.format_version,
             table_uuid=self.table_uuid,
             location=self.location,
             last_sequence_number=self.last_sequence if self.format_version > 1 else None,
             last_updated_ms=last_updated_ms,
             last_column_id=self.last_column_id,
-            current_schema_id=self.current_schema_id,
-            schema_=self.current_schema if self.format_version == 1 else None,
+            current_schema_id=schema.schema_id,
+            schema_=schema if self.format_version == 1 else None,
             schemas=tuple(self.schemas),
-            default_spec_id=self.default_spec_id,
-            partition_spec=self._v1_partition_spec(),
+            default_spec_id=spec.spec_id,
+            partition_spec=_v1_form(spec) if self.format_version == 1 else None,
             partition_specs=tuple(self.specs),
             last_partition_id=self.last_partition_id,
-            default_sort_order_id=self.default_sort_order_id,
+            default_sort_order_id=order.order_id,
             sort_orders=tuple(self.sort_orders),
             properties=dict(self.properties),
             current_snapshot_id=self._written_current_snapshot_id(),
             next_row_id=self.next_row_id if self.format_version >= 3 else None,
-            encryption_keys=tuple(self.encryption_keys) or None,
+            encryption_keys=tuple(self.encryption_keys.values()) or None,
             refs=dict(self.refs),
             snapshots=tuple(self.snapshots.values()),
-            statistics=tuple(self.statistics),
-            partition_statistics=tuple(self.partition_statistics),
+            statistics=tuple(chain.from_iterable(self.statistics.values())),
+            partition_statistics=tuple(chain.from_iterable(self.partition_statistics.values())),
             snapshot_log=snapshot_log,
             metadata_log=metadata_log,
-        )
-        metadata = TableMetadata.model_construct(**values, **self.unknown_fields)
+        ).with_unknown_fields(self.unknown_fields)
         try:
             model.check_invariants(metadata)
         except InvalidMetadata as error:
             raise InvalidUpdate(str(error)) from error
         return metadata
 
-    def _check_complete(self) -> None:
-        if self.table_uuid is None and (self.base is None or self.format_version > 1):
-            raise InvalidUpdate("The table has no uuid: the updates need an assign-uuid")
-        if self.location is None:
-            raise InvalidUpdate("The table has no location: the updates need a set-location")
-        schema = self.current_schema
-        spec = next((item for item in self.specs if item.spec_id == self.default_spec_id), None)
-        if spec is None:
-            raise InvalidUpdate(f"Cannot set default partition spec to unknown spec: {self.default_spec_id}")
-        check_spec(spec, schema)
-        order = next((item for item in self.sort_orders if item.order_id == self.default_sort_order_id), None)
-        if order is None:
-            raise InvalidUpdate(
-                f"Cannot set default sort order to unknown sort order: {self.default_sort_order_id}"
-            )
-        check_order(order, schema)
+    def _default_spec(self) -> PartitionSpec:
+        for spec in self.specs:
+            if spec.spec_id == self.default_spec_id:
+                return spec
+        raise InvalidUpdate(f"Cannot set default partition spec to unknown spec: {self.default_spec_id}")
+
+    def _default_sort_order(self) -> SortOrder:
+        for order in self.sort_orders:
+            if order.order_id == self.default_sort_order_id:
+                return order
+        raise InvalidUpdate(
+            f"Cannot set default sort order to unknown sort order: {self.default_sort_order_id}"
+        )
 
     def _check_refs(self) -> None:
         for name, ref in self.refs.items():
@@ -153,16 +163,14 @@ class MetadataDraft:
                     "by the same commit"
                 )
 
-    def _written_current_snapshot_id(self) -> int | None:
+    def _written_current_snapshot_id(self) -> SnapshotId | None:
         if self.current_snapshot_id is None and self.format_version < 3:
-            return model.NO_SNAPSHOT
+            return SnapshotId(model.NO_SNAPSHOT)
         return self.current_snapshot_id
 
-    def _v1_partition_spec(self) -> tuple[dict[str, Any], ...] | None:
-        if self.format_version > 1:
-            return None
-        default = next(spec for spec in self.specs if spec.spec_id == self.default_spec_id)
-        return tuple(item.to_object() for item in default.fields)
+
+def _v1_form(spec: PartitionSpec) -> tuple[dict[str, Any], ...]:
+    return tuple(item.to_object() for item in spec.fields)
 
 
 def draft_of(base: TableMetadata, now_ms: int) -> MetadataDraft:
@@ -192,9 +200,16 @@ def draft_of(base: TableMetadata, now_ms: int) -> MetadataDraft:
         snapshots=dict(base.snapshots_by_id),
         refs=dict(base.snapshot_refs),
         snapshot_log=list(base.snapshot_log),
-        statistics=list(base.statistics),
-        partition_statistics=list(base.partition_statistics),
-        encryption_keys=list(base.encryption_keys or ()),
+        statistics=_by_snapshot(base.statistics),
+        partition_statistics=_by_snapshot(base.partition_statistics),
+        encryption_keys={key.key_id: key for key in base.encryption_keys or ()},
         next_row_id=base.next_row_id or 0,
         unknown_fields=dict(base.unknown_fields),
     )
+
+
+def _by_snapshot(files: Iterable[File]) -> dict[SnapshotId, list[File]]:
+    found: dict[SnapshotId, list[File]] = {}
+    for file in files:
+        found.setdefault(file.snapshot_id, []).append(file)
+    return found

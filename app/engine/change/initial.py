@@ -16,7 +16,7 @@ from app.engine.model.partition_spec import (
     bind_spec,
 )
 from app.engine.model.schema import Schema, check_format_version, check_schema, renumber
-from app.engine.model.sort_order import UNSORTED, SortOrder, check_order
+from app.engine.model.sort_order import FIRST_ORDER_ID, UNSORTED, SortOrder, bind_order
 from app.engine.model.table_metadata import (
     DEFAULT_FORMAT_VERSION,
     MAX_FORMAT_VERSION,
@@ -26,7 +26,6 @@ from app.engine.model.table_metadata import (
 from app.errors import InvalidUpdate
 
 DEFAULT_PARQUET_CODEC = "zstd"
-FIRST_SORT_ORDER_ID = 1
 
 
 def new_table_metadata(
@@ -100,7 +99,8 @@ def _bind(
     for field in spec.fields if spec else ():
         source_id = _follow(field.source_id, new_ids, f"partition field: {field.name}")
         fields.append(field.replace(source_id=source_id, field_id=None))
-    return bind_spec(UnboundPartitionSpec(fields=tuple(fields)), fresh, version, 0)
+    renumbered = (spec or UnboundPartitionSpec(fields=())).replace(fields=tuple(fields))
+    return bind_spec(renumbered, fresh, version, 0)
 
 
 def _renumber_order(order: SortOrder | None, new_ids: Mapping[int, int], fresh: Schema) -> SortOrder:
@@ -109,9 +109,7 @@ def _renumber_order(order: SortOrder | None, new_ids: Mapping[int, int], fresh: 
     fields = tuple(
         field.replace(source_id=_follow(field.source_id, new_ids, "sort field")) for field in order.fields
     )
-    renumbered = order.replace(order_id=SortOrderId(FIRST_SORT_ORDER_ID), fields=fields)
-    check_order(renumbered, fresh)
-    return renumbered
+    return bind_order(order.replace(order_id=SortOrderId(FIRST_ORDER_ID), fields=fields), fresh)
 
 
 def _follow(source_id: int, new_ids: Mapping[int, int], what: str) -> int:

@@ -21,7 +21,7 @@ from app.engine.change.updates import (
     Update,
     tag_of,
 )
-from app.engine.model.document import Int, Long
+from app.engine.model.document import INT, LONG, Int
 from app.engine.model.ids import SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.table_metadata import TableMetadata
@@ -54,7 +54,7 @@ class AssertRefSnapshotId(Change):
 
     type: Annotated[Literal["assert-ref-snapshot-id"], Lower] = "assert-ref-snapshot-id"
     ref: str
-    snapshot_id: Annotated[SnapshotId, Long] | None = None
+    snapshot_id: Annotated[SnapshotId, LONG] | None = None
 
 
 class AssertLastAssignedFieldId(Change):
@@ -68,7 +68,7 @@ class AssertCurrentSchemaId(Change):
     """The current schema is this one."""
 
     type: Annotated[Literal["assert-current-schema-id"], Lower] = "assert-current-schema-id"
-    current_schema_id: Annotated[SchemaId, Int]
+    current_schema_id: Annotated[SchemaId, INT]
 
 
 class AssertLastAssignedPartitionId(Change):
@@ -82,14 +82,14 @@ class AssertDefaultSpecId(Change):
     """The default spec is this one."""
 
     type: Annotated[Literal["assert-default-spec-id"], Lower] = "assert-default-spec-id"
-    default_spec_id: Annotated[SpecId, Int]
+    default_spec_id: Annotated[SpecId, INT]
 
 
 class AssertDefaultSortOrderId(Change):
     """The default sort order is this one."""
 
     type: Annotated[Literal["assert-default-sort-order-id"], Lower] = "assert-default-sort-order-id"
-    default_sort_order_id: Annotated[SortOrderId, Int]
+    default_sort_order_id: Annotated[SortOrderId, INT]
 
 
 KINDS = frozenset(

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
-from app.engine.model.document import Int, Long, kebab
+from app.engine.model.document import INT, LONG, Int, Long, kebab
 from app.engine.model.ids import Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.partition_spec import UnboundPartitionSpec
 from app.engine.model.schema import Schema
@@ -66,7 +66,7 @@ class SetCurrentSchema(Change):
     """Make a schema the current one."""
 
     action: Annotated[Literal["set-current-schema"], Lower] = "set-current-schema"
-    schema_id: Annotated[SchemaId, Int]
+    schema_id: Annotated[SchemaId, INT]
 
 
 class AddSpec(Change):
@@ -80,7 +80,7 @@ class SetDefaultSpec(Change):
     """Make a partition spec the default for writing."""
 
     action: Annotated[Literal["set-default-spec"], Lower] = "set-default-spec"
-    spec_id: Annotated[SpecId, Int]
+    spec_id: Annotated[SpecId, INT]
 
 
 class AddSortOrder(Change):
@@ -94,7 +94,7 @@ class SetDefaultSortOrder(Change):
     """Make a sort order the default for writing."""
 
     action: Annotated[Literal["set-default-sort-order"], Lower] = "set-default-sort-order"
-    sort_order_id: Annotated[SortOrderId, Int]
+    sort_order_id: Annotated[SortOrderId, INT]
 
 
 class AddSnapshot(Change):
@@ -109,7 +109,7 @@ class SetSnapshotRef(Change):
 
     action: Annotated[Literal["set-snapshot-ref"], Lower] = "set-snapshot-ref"
     ref_name: Annotated[str, Field(min_length=1)]
-    snapshot_id: Annotated[SnapshotId, Long]
+    snapshot_id: Annotated[SnapshotId, LONG]
     type: Annotated[Literal["branch", "tag"], Lower]
     min_snapshots_to_keep: Int | None = None
     max_snapshot_age_ms: Long | None = None
@@ -120,7 +120,7 @@ class RemoveSnapshots(Change):
     """Remove snapshots; unknown ids are passed over."""
 
     action: Annotated[Literal["remove-snapshots"], Lower] = "remove-snapshots"
-    snapshot_ids: tuple[Annotated[SnapshotId, Long], ...]
+    snapshot_ids: tuple[Annotated[SnapshotId, LONG], ...]
 
 
 class RemoveSnapshotRef(Change):
@@ -168,7 +168,7 @@ class RemoveStatistics(Change):
     """Remove the statistics of one snapshot."""
 
     action: Annotated[Literal["remove-statistics"], Lower] = "remove-statistics"
-    snapshot_id: Annotated[SnapshotId, Long]
+    snapshot_id: Annotated[SnapshotId, LONG]
 
 
 class SetPartitionStatistics(Change):
@@ -182,21 +182,21 @@ class RemovePartitionStatistics(Change):
     """Remove the partition statistics of one snapshot."""
 
     action: Annotated[Literal["remove-partition-statistics"], Lower] = "remove-partition-statistics"
-    snapshot_id: Annotated[SnapshotId, Long]
+    snapshot_id: Annotated[SnapshotId, LONG]
 
 
 class RemovePartitionSpecs(Change):
     """Remove partition specs that nothing uses any more; unknown ids are passed over."""
 
     action: Annotated[Literal["remove-partition-specs"], Lower] = "remove-partition-specs"
-    spec_ids: tuple[Annotated[SpecId, Int], ...]
+    spec_ids: tuple[Annotated[SpecId, INT], ...]
 
 
 class RemoveSchemas(Change):
     """Remove schemas that nothing uses any more; unknown ids are passed over."""
 
     action: Annotated[Literal["remove-schemas"], Lower] = "remove-schemas"
-    schema_ids: tuple[Annotated[SchemaId, Int], ...]
+    schema_ids: tuple[Annotated[SchemaId, INT], ...]
 
 
 class AddEncryptionKey(Change):

@@ -8,6 +8,7 @@ from typing import Any
 
 from app.engine.change import updates as u
 from app.engine.change.edits.schemas import next_schema_id
+from app.engine.change.numbering import next_id
 from app.engine.model import properties as props
 from app.engine.model.ids import Location, SchemaId, TableUuid
 from app.engine.model.schema import Schema, check_schema
@@ -54,33 +55,27 @@ class ViewDraft:
             raise InvalidUpdate("The view has no location: the updates need a set-location")
         if not self.versions or self.current_version_id is None:
             raise InvalidUpdate("Invalid view: no versions were added")
-        self._check_dialects()
-        previous = self.base.current_version_id if self.base else None
-        if self.current_version_id != previous:
-            current = self.versions[self.current_version_id]
-            added = current.version_id in self.added_version_ids
-            time_ms = current.timestamp_ms if added else self.now_ms
-            self.version_log.append(VersionLogEntry(timestamp_ms=time_ms, version_id=current.version_id))
-        self._forget_old_versions()
+        current = self.versions[self.current_version_id]
+        self._check_dialects(current)
+        kept = self._kept_version_ids(current.version_id)
         return ViewMetadata.model_construct(
             view_uuid=self.view_uuid,
             format_version=1,
             location=self.location,
             schemas=tuple(self.schemas),
-            current_version_id=self.current_version_id,
-            versions=tuple(self.versions.values()),
-            version_log=tuple(self.version_log),
+            current_version_id=current.version_id,
+            versions=tuple(version for key, version in self.versions.items() if key in kept),
+            version_log=self._next_log(current, kept),
             properties=dict(self.properties),
-            **self.unknown_fields,
-        )
+        ).with_unknown_fields(self.unknown_fields)
 
-    def _check_dialects(self) -> None:
-        if self.base is None or self.current_version_id is None:
+    def _check_dialects(self, current: ViewVersion) -> None:
+        if self.base is None:
             return
         if props.bool_property(self.properties, props.VIEW_DROP_DIALECT_ALLOWED, default=False):
             return
         before = self.base.current_version.dialects
-        after = self.versions[self.current_version_id].dialects
+        after = current.dialects
         if before - after:
             raise InvalidUpdate(
                 "Cannot replace view due to loss of view dialects "
@@ -88,21 +83,27 @@ class ViewDraft:
                 f"new dialects {sorted(after)}"
             )
 
-    def _forget_old_versions(self) -> None:
+    def _kept_version_ids(self, current_id: int) -> frozenset[int]:
         wanted = props.int_property(self.properties, props.VIEW_HISTORY_ENTRIES, DEFAULT_HISTORY_ENTRIES)
         if wanted < 1:
             raise InvalidUpdate(f"{props.VIEW_HISTORY_ENTRIES} must be positive but was {wanted}")
-        kept_count = max(wanted, len({*self.added_version_ids, self.current_version_id}))
-        if len(self.versions) <= kept_count:
-            return
-        newest = sorted(self.versions.keys() - {self.current_version_id}, reverse=True)
-        kept = {self.current_version_id, *newest[: kept_count - 1]}
-        self.versions = {key: version for key, version in self.versions.items() if key in kept}
+        count = max(wanted, len({*self.added_version_ids, current_id}))
+        if len(self.versions) <= count:
+            return frozenset(self.versions)
+        newest = sorted(self.versions.keys() - {current_id}, reverse=True)
+        return frozenset({current_id, *newest[: count - 1]})
+
+    def _next_log(self, current: ViewVersion, kept: frozenset[int]) -> tuple[VersionLogEntry, ...]:
+        log = self.version_log
+        if self.base is None or current.version_id != self.base.current_version_id:
+            added = current.version_id in self.added_version_ids
+            time_ms = current.timestamp_ms if added else self.now_ms
+            log = [*log, VersionLogEntry(timestamp_ms=time_ms, version_id=current.version_id)]
+        if len(kept) == len(self.versions):
+            return tuple(log)
         # History before a forgotten version would have a gap, so it goes too.
-        for position in range(len(self.version_log) - 1, -1, -1):
-            if self.version_log[position].version_id not in kept:
-                self.version_log = self.version_log[position + 1 :]
-                break
+        forgotten = [position for position, entry in enumerate(log) if entry.version_id not in kept]
+        return tuple(log[forgotten[-1] + 1 :] if forgotten else log)
 
 
 def apply_view_updates(base: ViewMetadata, updates: Sequence[u.Update], now_ms: int) -> ViewDraft:
@@ -211,9 +212,10 @@ def _add_version(draft: ViewDraft, version: ViewVersion) -> None:
     elif version.schema_id not in {schema.schema_id for schema in draft.schemas}:
         raise InvalidUpdate(f"Cannot add version with unknown schema: {version.schema_id}")
     if equal is None:
-        highest = max(draft.versions, default=0)
-        taken = version.version_id in draft.versions or version.version_id <= highest
-        equal = version.replace(version_id=highest + 1) if taken else version
+        # The id that was sent is kept unless it is taken, or lower than one that is.
+        is_free = version.version_id > max(draft.versions, default=0)
+        free_id = version.version_id if is_free else next_id(draft.versions, 1, "view version")
+        equal = version.replace(version_id=free_id)
         draft.versions[equal.version_id] = equal
         draft.added_version_ids.add(equal.version_id)
         draft.has_changes = True

@@ -2,21 +2,50 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field, StrictBool, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, ValidationError
 
 from app.errors import InvalidMetadata
 
 MAX_LONG = 2**63 - 1
 MAX_INT = 2**31 - 1
 
-Long = Annotated[int, Field(strict=True, ge=-(2**63), le=MAX_LONG)]
+# A NewType takes the mark itself, `Annotated[SnapshotId, LONG]`: an alias as an argument would say nothing.
+LONG = Field(strict=True, ge=-(2**63), le=MAX_LONG)
+INT = Field(strict=True, ge=-(2**31), le=MAX_INT)
+Long = Annotated[int, LONG]
 """A 64-bit integer; strings, floats and booleans are refused, as in the reference's parsers."""
-Int = Annotated[int, Field(strict=True, ge=-(2**31), le=MAX_INT)]
+Int = Annotated[int, INT]
 """A 32-bit integer."""
 Bool = StrictBool
+
+
+def check_json_value(value: Any) -> Any:
+    """Return a value if JSON can hold it.
+
+    Raises:
+        ValueError: a number is infinite or none, or a string has half of a surrogate pair.
+    """
+    match value:
+        case float() if not math.isfinite(value):
+            raise ValueError("not a number that JSON has")
+        case str():
+            value.encode()
+        case list():
+            for item in value:
+                check_json_value(item)
+        case dict():
+            for name, item in value.items():
+                check_json_value(name)
+                check_json_value(item)
+    return value
+
+
+JsonValue = Annotated[Any, AfterValidator(check_json_value)]
+"""What JSON can hold: fields that this build does not know, and defaults of columns."""
 
 
 def kebab(name: str) -> str:
@@ -36,6 +65,7 @@ class Document(BaseModel):
         serialize_by_alias=True,
         protected_namespaces=(),
     )
+    __pydantic_extra__: dict[str, JsonValue]
 
     @classmethod
     def from_json(cls, content: bytes | str) -> Self:
@@ -48,6 +78,8 @@ class Document(BaseModel):
             return cls.model_validate_json(content, by_alias=True, by_name=False)
         except ValidationError as error:
             raise InvalidMetadata(describe_invalid(error)) from error
+        except RecursionError as error:
+            raise InvalidMetadata("Invalid JSON: it is nested too deeply") from error
 
     @classmethod
     def from_object(cls, value: object) -> Self:
@@ -60,6 +92,13 @@ class Document(BaseModel):
         # model_copy takes cached properties along, which may speak of the old values.
         for name in copy.__dict__.keys() - type(self).model_fields.keys():
             del copy.__dict__[name]
+        return copy
+
+    def with_unknown_fields(self, unknown: Mapping[str, Any]) -> Self:
+        """Return a copy with these fields as the ones that this build does not know, whatever their names."""
+        copy = self.model_copy()
+        # Not by keyword: a field that is called like an argument, or like one of ours in Python, is unknown too.
+        object.__setattr__(copy, "__pydantic_extra__", dict(unknown))
         return copy
 
     def to_json(self) -> bytes:

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from app.engine.model.document import Document, Int
+from app.engine.model.document import INT, Document, Int
 from app.engine.model.ids import FieldId, SpecId
-from app.engine.model.schema import Schema
-from app.engine.model.transforms import Transform, parse_transform
+from app.engine.model.schema import LAST_FIELD_ID, Schema
+from app.engine.model.transforms import Transform, find_transform, parse_transform
 from app.engine.model.types import ListType, MapType, PrimitiveType
 from app.errors import InvalidUpdate
 
@@ -25,8 +25,13 @@ class PartitionField(Document):
 
     name: Annotated[str, Field(min_length=1)]
     transform: str
-    source_id: Annotated[FieldId, Int]
-    field_id: Annotated[FieldId, Int]
+    source_id: Annotated[FieldId, INT]
+    field_id: Annotated[FieldId, INT]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _single_source(cls, value: Any) -> Any:
+        return take_single_source(value)
 
 
 class UnboundPartitionField(Document):
@@ -34,8 +39,8 @@ class UnboundPartitionField(Document):
 
     name: Annotated[str, Field(min_length=1)]
     transform: str
-    source_id: Annotated[FieldId, Int]
-    field_id: Annotated[FieldId, Int] | None = None
+    source_id: Annotated[FieldId, INT]
+    field_id: Annotated[FieldId, INT] | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -46,8 +51,15 @@ class UnboundPartitionField(Document):
 class PartitionSpec(Document):
     """An ordered list of partition fields, named by its id."""
 
-    spec_id: Annotated[SpecId, Int]
+    spec_id: Annotated[SpecId, INT]
     fields: tuple[PartitionField, ...]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _numbered(cls, value: Any) -> Any:
+        if isinstance(value, dict) and isinstance(value.get("fields"), list):
+            return {**value, "fields": number_fields(value["fields"])}
+        return value
 
     @property
     def is_unpartitioned(self) -> bool:
@@ -86,6 +98,15 @@ def take_single_source(value: Any) -> Any:
     return value
 
 
+def number_fields(fields: list[Any]) -> list[Any]:
+    """Return the fields of a spec with ids from 1000 where an early v1 writer left out all of them."""
+    if any(not isinstance(field, dict) or "field-id" in field for field in fields):
+        return fields
+    return [
+        {**field, "field-id": FIRST_PARTITION_FIELD_ID + position} for position, field in enumerate(fields)
+    ]
+
+
 def bind_spec(
     unbound: UnboundPartitionSpec, schema: Schema, format_version: int, spec_id: int
 ) -> PartitionSpec:
@@ -96,28 +117,30 @@ def bind_spec(
             are not those a v1 table needs.
     """
     fields: list[PartitionField] = []
-    next_id = UNPARTITIONED_LAST_ID
+    highest_id = UNPARTITIONED_LAST_ID
     for field in unbound.fields:
-        transform = _parse(field.transform)
-        next_id = field.field_id if field.field_id is not None else next_id + 1
-        fields.append(
-            PartitionField(
-                name=field.name,
-                transform=str(transform),
-                source_id=field.source_id,
-                field_id=FieldId(next_id),
-                **field.unknown_fields,
-            )
+        field_id = field.field_id if field.field_id is not None else highest_id + 1
+        if field_id > LAST_FIELD_ID:
+            raise InvalidUpdate(f"Cannot add partition field {field.name}: field id {field_id} is reserved")
+        highest_id = max(highest_id, field_id)
+        bound = PartitionField(
+            name=field.name,
+            transform=str(parse_sent_transform(field.transform)),
+            source_id=field.source_id,
+            field_id=FieldId(field_id),
         )
-    spec = PartitionSpec(spec_id=SpecId(spec_id), fields=tuple(fields), **unbound.unknown_fields)
+        fields.append(bound.with_unknown_fields(field.unknown_fields))
+    spec = PartitionSpec(spec_id=SpecId(spec_id), fields=tuple(fields))
+    spec = spec.with_unknown_fields(unbound.unknown_fields)
     check_spec(spec, schema)
-    _check_names(spec, schema)
+    _check_distinct(spec)
+    check_names(spec, schema)
     if format_version == 1:
-        for position, bound in enumerate(spec.fields):
-            if bound.field_id != FIRST_PARTITION_FIELD_ID + position:
+        for position, item in enumerate(spec.fields):
+            if item.field_id != FIRST_PARTITION_FIELD_ID + position:
                 raise InvalidUpdate(
-                    f"Cannot add partition spec: v1 tables need field ids in sequence from 1000, found {bound.field_id} "
-                    f"for {bound.name}"
+                    f"Cannot add partition spec: v1 tables need field ids in sequence from 1000, found {item.field_id} "
+                    f"for {item.name}"
                 )
     return spec
 
@@ -129,32 +152,45 @@ def check_spec(spec: PartitionSpec, schema: Schema) -> None:
         InvalidUpdate: names the field and what is wrong with its source.
     """
     for field in spec.fields:
-        check_source(schema, field.source_id, _parse(field.transform), f"partition field: {field.name}")
+        transform = find_transform(field.transform)
+        if transform is not None and transform.name == "void":
+            continue
+        what = f"partition field: {field.name}"
+        column = schema.columns.get(field.source_id)
+        if column is None:
+            raise InvalidUpdate(f"Cannot find source column for {what} (source-id {field.source_id})")
+        if not isinstance(column.field.type, PrimitiveType):
+            raise InvalidUpdate(f"Cannot use {column.name} as source of {what}: it is not a primitive type")
+        parent = column.parent
+        while parent is not None:
+            if isinstance(parent.field.type, (ListType, MapType)):
+                raise InvalidUpdate(
+                    f"Cannot use {column.name} as source of {what}: it is inside a list or map"
+                )
+            parent = parent.parent
+        if transform is not None and not transform.applies_to(column.field.type):
+            raise InvalidUpdate(f"Invalid source type {column.field.type} for transform {transform} of {what}")
 
 
-def check_source(schema: Schema, source_id: int, transform: Transform, what: str) -> None:
-    """Check that a column exists and that the transform applies to it.
+def check_readable(spec: PartitionSpec, schema: Schema) -> None:
+    """Check that clients can bind a spec that only old files use to a table's new current schema.
+
+    Its source columns may be gone; the reference does not read a table where one has a type that does not fit.
 
     Raises:
-        InvalidUpdate: names `what` and the reason.
+        InvalidUpdate: names the field and the type.
     """
-    if transform.name == "void":
-        return
-    column = schema.columns.get(FieldId(source_id))
-    if column is None:
-        raise InvalidUpdate(f"Cannot find source column for {what} (source-id {source_id})")
-    if not isinstance(column.field.type, PrimitiveType):
-        raise InvalidUpdate(f"Cannot use {column.name} as source of {what}: it is not a primitive type")
-    parent = column.parent
-    while parent is not None:
-        if isinstance(parent.field.type, (ListType, MapType)):
-            raise InvalidUpdate(f"Cannot use {column.name} as source of {what}: it is inside a list or map")
-        parent = parent.parent
-    if not transform.applies_to(column.field.type):
-        raise InvalidUpdate(f"Invalid source type {column.field.type} for transform {transform} of {what}")
+    for field in spec.fields:
+        transform, column = find_transform(field.transform), schema.columns.get(field.source_id)
+        if transform is None or column is None or transform.applies_to(column.field.type):
+            continue
+        if isinstance(column.field.type, PrimitiveType) or transform.name != "identity":
+            raise InvalidUpdate(
+                f"Cannot change the type of {column.name}: partition spec {spec.spec_id} applies {transform} to it"
+            )
 
 
-def _check_names(spec: PartitionSpec, schema: Schema) -> None:
+def _check_distinct(spec: PartitionSpec) -> None:
     seen_names: set[str] = set()
     seen_ids: set[int] = set()
     for field in spec.fields:
@@ -164,18 +200,33 @@ def _check_names(spec: PartitionSpec, schema: Schema) -> None:
             raise InvalidUpdate(f"Cannot use partition field id more than once: {field.field_id}")
         seen_names.add(field.name)
         seen_ids.add(field.field_id)
+
+
+def check_names(spec: PartitionSpec, schema: Schema) -> None:
+    """Check that no partition field has the name of a column other than its source.
+
+    It holds for every spec of a table and its current schema: the reference does not read a table that breaks it.
+
+    Raises:
+        InvalidUpdate: names the field.
+    """
+    for field in spec.fields:
         clash = schema.ids_by_name.get(field.name)
-        if clash is None:
+        if clash is None or clash == field.source_id:
             continue
-        if field.transform == "identity" and clash != field.source_id:
+        if field.transform == "identity":
             raise InvalidUpdate(
                 f"Cannot create identity partition sourced from different field in schema: {field.name}"
             )
-        if field.transform not in ("identity", "void"):
-            raise InvalidUpdate(f"Cannot create partition from name that exists in schema: {field.name}")
+        raise InvalidUpdate(f"Cannot create partition from name that exists in schema: {field.name}")
 
 
-def _parse(text: str) -> Transform:
+def parse_sent_transform(text: str) -> Transform:
+    """Return the transform that a request names.
+
+    Raises:
+        InvalidUpdate: there is no such transform.
+    """
     try:
         return parse_transform(text)
     except ValueError as error:

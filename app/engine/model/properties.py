@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 
+from app.engine.model.document import MAX_INT, MAX_LONG
 from app.engine.model.schema import Schema
 from app.errors import InvalidUpdate
 
@@ -56,6 +58,8 @@ _COUNTS = {
     PREVIOUS_VERSIONS_MAX: None,
     VIEW_HISTORY_ENTRIES: 1,
 }
+_LARGE_COUNTS = frozenset({"commit.manifest.target-size-bytes"})
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]{1,19}")
 _SWITCHES = frozenset(
     {DELETE_AFTER_COMMIT, GC_ENABLED, "commit.manifest-merge.enabled", VIEW_DROP_DIALECT_ALLOWED}
 )
@@ -71,10 +75,10 @@ def int_property(properties: Mapping[str, str], name: str, default: int) -> int:
     value = properties.get(name)
     if value is None:
         return default
-    try:
-        return int(value)
-    except ValueError as error:
-        raise InvalidUpdate(f"Table property {name} must be a whole number, found {value[:100]!r}") from error
+    # As clients in other languages read it: no underscores, no spaces, no digits of other scripts.
+    if not _WHOLE_NUMBER.fullmatch(value) or not -MAX_LONG <= int(value) <= MAX_LONG:
+        raise InvalidUpdate(f"Table property {name} must be a whole number, found {value[:100]!r}")
+    return int(value)
 
 
 def bool_property(properties: Mapping[str, str], name: str, *, default: bool) -> bool:
@@ -95,6 +99,8 @@ def check_properties(changed: Mapping[str, str]) -> None:
             number = int_property(changed, name, 0)
             if minimum is not None and number < minimum:
                 raise InvalidUpdate(f"Table property {name} must be at least {minimum}, found {number}")
+            if abs(number) > MAX_INT and name not in _LARGE_COUNTS:
+                raise InvalidUpdate(f"Table property {name} must be at most {MAX_INT}, found {number}")
         elif name in _SWITCHES and value.strip().lower() not in ("true", "false"):
             raise InvalidUpdate(f"Table property {name} must be true or false, found {value[:100]!r}")
         elif name == METADATA_COMPRESSION and value.strip().lower() not in _CODECS:

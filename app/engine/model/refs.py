@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from app.engine.model.document import Document, Int, Long
+from app.engine.model.document import LONG, Document, Int, Long
 from app.engine.model.ids import SnapshotId
 
 MAIN_BRANCH = "main"
@@ -18,7 +18,7 @@ class SnapshotRef(Document):
     Spec: #snapshot-references
     """
 
-    snapshot_id: Annotated[SnapshotId, Long]
+    snapshot_id: Annotated[SnapshotId, LONG]
     type: Literal["branch", "tag"]
     min_snapshots_to_keep: Annotated[Int, Field(gt=0)] | None = None
     max_snapshot_age_ms: Annotated[Long, Field(gt=0)] | None = None

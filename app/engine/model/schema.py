@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal
 
-from app.engine.model.document import Document, Int
+from app.engine.model.document import INT, Document, Int
 from app.engine.model.ids import FieldId, SchemaId
+from app.engine.model.single_values import is_value_of
 from app.engine.model.types import (
     ListType,
     MapType,
@@ -19,6 +20,9 @@ from app.engine.model.types import (
     child_fields,
 )
 from app.errors import InvalidUpdate
+
+LAST_FIELD_ID = 2**31 - 1 - 200
+"""Ids above are reserved for columns that are not in a schema, such as `_file` and `_pos`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class Schema(Document):
     """
 
     type: Literal["struct"]
-    schema_id: Annotated[SchemaId, Int] = SchemaId(0)
+    schema_id: Annotated[SchemaId, INT] = SchemaId(0)
     identifier_field_ids: tuple[Int, ...] | None = None
     fields: tuple[NestedField, ...]
 
@@ -51,8 +55,12 @@ class Schema(Document):
             for field in child_fields(above):
                 column = Column(field, prefix + field.name, short_prefix + field.name, parent)
                 found.setdefault(field.id, column)
-                # A query writes `points.x`, not `points.element.x`, for a list (or map) of structs.
-                skipped = isinstance(above, (ListType, MapType)) and isinstance(field.type, StructType)
+                # A query writes `points.x`, not `points.element.x`, for a list of structs; so for values of a map.
+                skipped = (
+                    isinstance(field.type, StructType)
+                    and isinstance(above, (ListType, MapType))
+                    and not (isinstance(above, MapType) and field.id == above.key_id)
+                )
                 below = short_prefix if skipped else column.short_name + "."
                 visit(field.type, column.name + ".", below, column)
 
@@ -85,7 +93,8 @@ def check_schema(schema: Schema) -> None:
     """Check what every schema must hold, in any format version.
 
     Raises:
-        InvalidUpdate: a field id or name occurs twice, or an identifier field cannot identify rows.
+        InvalidUpdate: a field id or name occurs twice, a required field has no type yet, a default is not of
+            its column's type, or an identifier field cannot identify rows.
 
     Spec: #identifier-field-ids
     """
@@ -101,6 +110,13 @@ def check_schema(schema: Schema) -> None:
                 raise InvalidUpdate(f"Invalid schema: multiple fields for name {name}")
             seen_ids.add(field.id)
             seen_names.add(name)
+            if field.required and isinstance(field.type, PrimitiveType) and field.type.kind == "unknown":
+                raise InvalidUpdate(f"Cannot create required field with unknown type: {name}")
+            for default, value in (("initial", field.initial_default), ("write", field.write_default)):
+                if not is_value_of(value, field.type):
+                    raise InvalidUpdate(
+                        f"Invalid {default} default for {name}: {str(value)[:100]!r} is not a single value of its type"
+                    )
             visit(child_fields(field.type), name + ".")
 
     visit(schema.fields, "")

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from app.engine.model.document import Document, Int, Long
+from app.engine.model.document import INT, LONG, Document, Long
 from app.engine.model.ids import Location, SchemaId, SnapshotId
 
 
@@ -16,14 +16,14 @@ class Snapshot(Document):
     Spec: #snapshots
     """
 
-    snapshot_id: Annotated[SnapshotId, Long]
-    parent_snapshot_id: Annotated[SnapshotId, Long] | None = None
+    snapshot_id: Annotated[SnapshotId, LONG]
+    parent_snapshot_id: Annotated[SnapshotId, LONG] | None = None
     sequence_number: Annotated[Long, Field(ge=0)] | None = None
     timestamp_ms: Annotated[Long, Field(ge=0)]
     manifest_list: Location | None = None
     manifests: tuple[str, ...] | None = None
     summary: dict[str, str] | None = None
-    schema_id: Annotated[SchemaId, Int] | None = None
+    schema_id: Annotated[SchemaId, INT] | None = None
     first_row_id: Annotated[Long, Field(ge=0)] | None = None
     added_rows: Annotated[Long, Field(ge=0)] | None = None
     key_id: str | None = None
@@ -46,7 +46,7 @@ class SnapshotLogEntry(Document):
     """When a snapshot became the current one."""
 
     timestamp_ms: Long
-    snapshot_id: Annotated[SnapshotId, Long]
+    snapshot_id: Annotated[SnapshotId, LONG]
 
 
 class MetadataLogEntry(Document):

@@ -6,14 +6,16 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import model_validator
 
-from app.engine.model.document import Document, Int
+from app.engine.model.document import INT, Document
 from app.engine.model.ids import FieldId, SortOrderId
-from app.engine.model.partition_spec import check_source, take_single_source
+from app.engine.model.partition_spec import parse_sent_transform, take_single_source
 from app.engine.model.schema import Schema
-from app.engine.model.transforms import parse_transform
+from app.engine.model.transforms import find_transform
+from app.engine.model.types import PrimitiveType
 from app.errors import InvalidUpdate
 
 UNSORTED_ORDER_ID = 0
+FIRST_ORDER_ID = 1
 
 
 class SortField(Document):
@@ -23,7 +25,7 @@ class SortField(Document):
     """
 
     transform: str
-    source_id: Annotated[FieldId, Int]
+    source_id: Annotated[FieldId, INT]
     direction: Literal["asc", "desc"]
     null_order: Literal["nulls-first", "nulls-last"]
 
@@ -36,7 +38,7 @@ class SortField(Document):
 class SortOrder(Document):
     """An ordered list of sort fields, named by its id; id 0 is unsorted."""
 
-    order_id: Annotated[SortOrderId, Int]
+    order_id: Annotated[SortOrderId, INT]
     fields: tuple[SortField, ...]
 
     @property
@@ -51,15 +53,34 @@ class SortOrder(Document):
 UNSORTED = SortOrder(order_id=SortOrderId(UNSORTED_ORDER_ID), fields=())
 
 
+def bind_order(order: SortOrder, schema: Schema) -> SortOrder:
+    """Return the order that a request sends with every field checked against the schema.
+
+    Raises:
+        InvalidUpdate: a transform is not known, or a source column is missing or cannot be transformed so.
+    """
+    fields = tuple(
+        field.replace(transform=str(parse_sent_transform(field.transform))) for field in order.fields
+    )
+    bound = order.replace(fields=fields)
+    check_order(bound, schema)
+    return bound
+
+
 def check_order(order: SortOrder, schema: Schema) -> None:
-    """Check that every sort field has a source column that its transform applies to.
+    """Check that every sort field, void ones too, has a primitive source column that its transform applies to.
 
     Raises:
         InvalidUpdate: names the source and what is wrong with it.
     """
     for field in order.fields:
-        try:
-            transform = parse_transform(field.transform)
-        except ValueError as error:
-            raise InvalidUpdate(str(error)) from error
-        check_source(schema, field.source_id, transform, f"sort field with source-id {field.source_id}")
+        what = f"sort field with source-id {field.source_id}"
+        column = schema.columns.get(field.source_id)
+        if column is None:
+            raise InvalidUpdate(f"Cannot find source column for {what}")
+        source = column.field.type
+        if not isinstance(source, PrimitiveType) or source.kind == "variant":
+            raise InvalidUpdate(f"Cannot use {column.name} as source of {what}: it is not a primitive type")
+        transform = find_transform(field.transform)
+        if transform is not None and not transform.applies_to(source):
+            raise InvalidUpdate(f"Invalid source type {source} for transform {transform} of {what}")

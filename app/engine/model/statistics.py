@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
-from app.engine.model.document import Document, Int, Long
+from app.engine.model.document import LONG, Document, Int, JsonValue, Long
 from app.engine.model.ids import Location, SnapshotId
 
 
@@ -15,7 +15,7 @@ class BlobMetadata(Document):
     """
 
     type: str
-    snapshot_id: Annotated[SnapshotId, Long]
+    snapshot_id: Annotated[SnapshotId, LONG]
     sequence_number: Long
     fields: tuple[Int, ...]
     properties: dict[str, str] | None = None
@@ -24,11 +24,11 @@ class BlobMetadata(Document):
 class StatisticsFile(Document):
     """A Puffin file with statistics of one snapshot."""
 
-    snapshot_id: Annotated[SnapshotId, Long]
+    snapshot_id: Annotated[SnapshotId, LONG]
     statistics_path: Location
     file_size_in_bytes: Long
     file_footer_size_in_bytes: Long
-    key_metadata: Any = None
+    key_metadata: JsonValue = None
     blob_metadata: tuple[BlobMetadata, ...]
 
 
@@ -38,7 +38,7 @@ class PartitionStatisticsFile(Document):
     Spec: #partition-statistics
     """
 
-    snapshot_id: Annotated[SnapshotId, Long]
+    snapshot_id: Annotated[SnapshotId, LONG]
     statistics_path: Location
     file_size_in_bytes: Long
 

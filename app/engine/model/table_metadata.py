@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cached_property
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
-from pydantic import Field
+from pydantic import Field, ValidationError
+from pydantic_core import from_json
 
-from app.engine.model.document import Document, Int, Long
+from app.engine.model.document import INT, LONG, Document, Int, JsonValue, Long, describe_invalid
 from app.engine.model.ids import Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
-from app.engine.model.partition_spec import FIRST_PARTITION_FIELD_ID, PartitionField, PartitionSpec
+from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.refs import MAIN_BRANCH, SnapshotRef
 from app.engine.model.schema import Schema
 from app.engine.model.snapshot import MetadataLogEntry, Snapshot, SnapshotLogEntry
@@ -37,17 +39,17 @@ class TableMetadata(Document):
     last_sequence_number: Long | None = None
     last_updated_ms: Long
     last_column_id: Int
-    current_schema_id: Annotated[SchemaId, Int] = SchemaId(0)
+    current_schema_id: Annotated[SchemaId, INT] = SchemaId(0)
     schema_: Annotated[Schema | None, Field(alias="schema")] = None
     schemas: tuple[Schema, ...] = ()
-    default_spec_id: Annotated[SpecId, Int] = SpecId(0)
-    partition_spec: tuple[dict[str, Any], ...] | None = None
+    default_spec_id: Annotated[SpecId, INT] = SpecId(0)
+    partition_spec: tuple[dict[str, JsonValue], ...] | None = None
     partition_specs: tuple[PartitionSpec, ...] = ()
     last_partition_id: Int | None = None
-    default_sort_order_id: Annotated[SortOrderId, Int] = SortOrderId(0)
+    default_sort_order_id: Annotated[SortOrderId, INT] = SortOrderId(0)
     sort_orders: tuple[SortOrder, ...] = ()
     properties: dict[str, str] = Field(default_factory=dict)
-    current_snapshot_id: Annotated[SnapshotId, Long] | None = None
+    current_snapshot_id: Annotated[SnapshotId, LONG] | None = None
     next_row_id: Annotated[Long, Field(ge=0)] | None = None
     encryption_keys: tuple[EncryptedKey, ...] | None = None
     refs: dict[str, SnapshotRef] | None = None
@@ -109,7 +111,30 @@ def read_table_metadata(content: bytes) -> TableMetadata:
 
     Spec: #appendix-c-json-serialization
     """
-    return complete(TableMetadata.from_json(content))
+    try:
+        parsed = TableMetadata.from_json(content)
+    except InvalidMetadata:
+        _check_version_of(content)
+        raise
+    return complete(parsed)
+
+
+def _check_version_of(content: bytes) -> None:
+    """Name the format version as what is wrong if it is, whatever else a later version's document lacks."""
+    try:
+        value = from_json(content)
+    except ValueError:
+        return
+    version = value.get("format-version") if isinstance(value, dict) else None
+    if type(version) is int:
+        _check_version(version)
+
+
+def _check_version(version: int) -> None:
+    if not MIN_FORMAT_VERSION <= version <= MAX_FORMAT_VERSION:
+        raise InvalidMetadata(
+            f"Cannot read unsupported version {version}: this build knows {MIN_FORMAT_VERSION} to {MAX_FORMAT_VERSION}"
+        )
 
 
 def complete(parsed: TableMetadata) -> TableMetadata:
@@ -119,10 +144,7 @@ def complete(parsed: TableMetadata) -> TableMetadata:
         InvalidMetadata: a field that its format version needs is missing, or an invariant is broken.
     """
     version = parsed.format_version
-    if not MIN_FORMAT_VERSION <= version <= MAX_FORMAT_VERSION:
-        raise InvalidMetadata(
-            f"Cannot read unsupported version {version}: this build knows 1 to {MAX_FORMAT_VERSION}"
-        )
+    _check_version(version)
     changes: dict[str, object] = {}
     if version > 1:
         _need(parsed, "table_uuid", "last_sequence_number", "last_partition_id")
@@ -133,28 +155,30 @@ def complete(parsed: TableMetadata) -> TableMetadata:
             raise InvalidMetadata("Cannot read metadata: schemas is missing")
         changes["schemas"] = (parsed.schema_,)
         changes["current_schema_id"] = parsed.schema_.schema_id
-    if not parsed.partition_specs:
-        changes["partition_specs"] = (_legacy_spec(parsed),)
+    specs = parsed.partition_specs
+    if not specs:
+        specs = (_legacy_spec(parsed),)
+        changes["partition_specs"] = specs
         changes["default_spec_id"] = SpecId(0)
     if not parsed.sort_orders:
         changes["sort_orders"] = (UNSORTED,)
         changes["default_sort_order_id"] = UNSORTED.order_id
     if parsed.last_partition_id is None:
-        specs: tuple[PartitionSpec, ...] = changes.get("partition_specs", parsed.partition_specs)  # type: ignore[assignment]  # set just above
         changes["last_partition_id"] = max(spec.highest_field_id for spec in specs)
-    if version >= 3 and parsed.next_row_id is None:
+    if version < 3:
+        changes["next_row_id"] = None
+    elif parsed.next_row_id is None:
         raise InvalidMetadata("Cannot read metadata: next-row-id is missing, which v3 needs")
     current = parsed.current_snapshot_id
     if version < 3 and current is None:
         changes["current_snapshot_id"] = NO_SNAPSHOT
     elif version >= 3 and current == NO_SNAPSHOT:
         changes["current_snapshot_id"] = None
-    has_current = current is not None and current != NO_SNAPSHOT
-    if parsed.refs is None:
-        main = (
-            {MAIN_BRANCH: SnapshotRef(snapshot_id=current, type="branch")} if has_current and current else {}
-        )
-        changes["refs"] = main
+    refs = parsed.snapshot_refs
+    if current is not None and current != NO_SNAPSHOT and MAIN_BRANCH not in refs:
+        # The current snapshot is main's, also where the writer did not say so.
+        refs = {MAIN_BRANCH: SnapshotRef(snapshot_id=current, type="branch"), **refs}
+    changes["refs"] = refs
     metadata = parsed.replace(**changes)
     check_invariants(metadata)
     return metadata
@@ -172,11 +196,10 @@ def _need(parsed: TableMetadata, *names: str) -> None:
 def _legacy_spec(parsed: TableMetadata) -> PartitionSpec:
     if parsed.partition_spec is None:
         raise InvalidMetadata("Cannot read metadata: partition-specs is missing")
-    fields = tuple(
-        PartitionField.from_object({"field-id": FIRST_PARTITION_FIELD_ID + position, **field})
-        for position, field in enumerate(parsed.partition_spec)
-    )
-    return PartitionSpec(spec_id=SpecId(0), fields=fields)
+    try:
+        return PartitionSpec.from_object({"spec-id": 0, "fields": list(parsed.partition_spec)})
+    except ValidationError as error:
+        raise InvalidMetadata(f"partition-spec.{describe_invalid(error)}") from error
 
 
 def check_invariants(metadata: TableMetadata) -> None:
@@ -185,18 +208,32 @@ def check_invariants(metadata: TableMetadata) -> None:
     Raises:
         InvalidMetadata: says which rule is broken.
     """
-    if metadata.current_schema_id not in {schema.schema_id for schema in metadata.schemas}:
+    schema_ids = _distinct((item.schema_id for item in metadata.schemas), "schema-id", "schemas")
+    if metadata.current_schema_id not in schema_ids:
         raise InvalidMetadata(
             f"Cannot find schema with current-schema-id={metadata.current_schema_id} from schemas"
         )
-    if metadata.default_spec_id not in {spec.spec_id for spec in metadata.partition_specs}:
+    if metadata.default_spec_id not in _distinct(
+        (item.spec_id for item in metadata.partition_specs), "spec-id", "partition specs"
+    ):
         raise InvalidMetadata(f"Cannot find partition spec with default-spec-id={metadata.default_spec_id}")
-    if metadata.default_sort_order_id not in {order.order_id for order in metadata.sort_orders}:
+    if metadata.default_sort_order_id not in _distinct(
+        (item.order_id for item in metadata.sort_orders), "order-id", "sort orders"
+    ):
         raise InvalidMetadata(
             f"Cannot find sort order with default-sort-order-id={metadata.default_sort_order_id}"
         )
     _check_snapshots(metadata)
     _check_logs(metadata)
+
+
+def _distinct(ids: Iterable[int], name: str, owners: str) -> set[int]:
+    seen: set[int] = set()
+    for item in ids:
+        if item in seen:
+            raise InvalidMetadata(f"Two {owners} have the same {name}: {item}")
+        seen.add(item)
+    return seen
 
 
 def _check_snapshots(metadata: TableMetadata) -> None:
@@ -217,17 +254,14 @@ def _check_snapshots(metadata: TableMetadata) -> None:
     if has_current != (main is not None) or (main is not None and main.snapshot_id != current):
         found = main.snapshot_id if main else "no main branch"
         raise InvalidMetadata(f"Current snapshot ID does not match main branch ({current} != {found})")
-    if metadata.format_version == 1:
-        if metadata.last_sequence:
-            raise InvalidMetadata(f"Sequence number must be 0 in v1: {metadata.last_sequence}")
-    else:
-        last = metadata.last_sequence
-        for snapshot in metadata.snapshots:
-            if (snapshot.sequence_number or 0) > last:
-                raise InvalidMetadata(
-                    f"Invalid snapshot with sequence number {snapshot.sequence} greater than last sequence "
-                    f"number {last}"
-                )
+    last = metadata.last_sequence
+    if metadata.format_version == 1 and last:
+        raise InvalidMetadata(f"Sequence number must be 0 in v1: {last}")
+    for snapshot in metadata.snapshots:
+        if (snapshot.sequence_number or 0) > last:
+            raise InvalidMetadata(
+                f"Invalid snapshot with sequence number {snapshot.sequence} greater than last sequence number {last}"
+            )
 
 
 def _check_logs(metadata: TableMetadata) -> None:

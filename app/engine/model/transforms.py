@@ -16,7 +16,7 @@ _BUCKETABLE = (
     frozenset({"int", "long", "decimal", "date", "time", "string", "uuid", "fixed", "binary"}) | _TIMESTAMPS
 )
 _TRUNCATABLE = frozenset({"int", "long", "decimal", "string", "binary"})
-_NOT_IDENTITY = frozenset({"variant", "geometry", "geography", "unknown"})
+_NOT_IDENTITY = frozenset({"variant", "geometry", "geography"})
 _INT = PrimitiveType("int", "int")
 _DATE = PrimitiveType("date", "date")
 
@@ -61,6 +61,17 @@ class Transform:
             case "day":
                 return _DATE
         return source
+
+
+def find_transform(text: str) -> Transform | None:
+    """Return the transform that a text names; None if this build does not know it.
+
+    Tables keep such transforms: a later format version, or another writer, brought them.
+    """
+    try:
+        return parse_transform(text)
+    except ValueError:
+        return None
 
 
 def parse_transform(text: str) -> Transform:

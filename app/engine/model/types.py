@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
-from app.engine.model.document import Bool, Document
+from app.engine.model.document import Bool, Document, JsonValue
 from app.engine.model.ids import FieldId
 
 _INT_ID = Annotated[FieldId, Field(strict=True, ge=0, le=2**31 - 1)]
@@ -56,8 +56,8 @@ class NestedField(Document):
     required: Bool
     type: FieldType
     doc: str | None = None
-    initial_default: Any = None
-    write_default: Any = None
+    initial_default: JsonValue = None
+    write_default: JsonValue = None
 
 
 class StructType(Document):

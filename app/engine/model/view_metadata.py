@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from app.engine.model.document import Document, Int, Long
+from app.engine.model.document import INT, Document, Int, Long
 from app.engine.model.ids import Location, SchemaId, TableUuid
 from app.engine.model.schema import Schema
 from app.errors import InvalidMetadata
@@ -34,7 +34,7 @@ class ViewVersion(Document):
 
     version_id: Int
     timestamp_ms: Annotated[Long, Field(ge=0)]
-    schema_id: Annotated[SchemaId, Int]
+    schema_id: Annotated[SchemaId, INT]
     summary: dict[str, str]
     default_catalog: str | None = None
     default_namespace: tuple[str, ...]

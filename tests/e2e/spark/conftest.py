@@ -27,8 +27,3 @@ def sql(spark: SparkSession) -> Sql:
     spark.sql(f"CREATE NAMESPACE {CATALOG}.{namespace}")
     spark.sql(f"USE {CATALOG}.{namespace}")
     return Sql(spark, CATALOG, namespace)
-
-
-@pytest.fixture(scope="session")
-def sqlite_server() -> str:
-    return "standin"

@@ -86,7 +86,19 @@ def test_nested_fields_evolve_in_structs_lists_and_maps(sql: Sql) -> None:
     assert sql("SELECT point.x, point.z, point.height, tags[0].weight, prices['eur'].amount FROM t") == [
         (10, None, 20, None, 1.5)
     ]
-    assert "Cannot" in sql.fails("ALTER TABLE t ADD COLUMN prices.key.more int")
+
+
+def test_map_keys_refuse_changes(sql: Sql) -> None:
+    sql("CREATE TABLE t (stock map<struct<shelf: int>, int>) USING iceberg")
+
+    for change in (
+        "ADD COLUMN stock.key.row int",
+        "DROP COLUMN stock.key.shelf",
+        "ALTER COLUMN stock.key.shelf TYPE bigint",
+    ):
+        assert "map keys" in sql.fails(f"ALTER TABLE t {change}")
+
+    assert columns(sql, "t") == [("stock", "map<struct<shelf:int>,int>")]
 
 
 def test_required_columns_may_become_optional_but_not_back(sql: Sql) -> None:

@@ -11,7 +11,8 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 def test_create_table_as_select_writes_one_snapshot(sql: Sql) -> None:
     sql(
-        "CREATE TABLE squares USING iceberg PARTITIONED BY (even) AS SELECT id, id * id AS square, id % 2 = 0 AS even FROM range(100)"
+        "CREATE TABLE squares USING iceberg PARTITIONED BY (even)"
+        " AS SELECT id, id * id AS square, id % 2 = 0 AS even FROM range(100)"
     )
 
     assert sql("SELECT count(*), sum(square), count_if(even) FROM squares") == [(100, 328350, 50)]
@@ -42,7 +43,8 @@ def test_failing_create_table_as_select_leaves_no_table(sql: Sql) -> None:
 
 def test_replace_table_as_select_keeps_history_and_changes_everything_else(sql: Sql) -> None:
     sql(
-        "CREATE TABLE numbers USING iceberg PARTITIONED BY (number) TBLPROPERTIES ('kept' = 'yes') AS SELECT 1 AS number"
+        "CREATE TABLE numbers USING iceberg PARTITIONED BY (number) TBLPROPERTIES ('kept' = 'yes')"
+        " AS SELECT 1 AS number"
     )
     first = sql.one("SELECT snapshot_id FROM our.numbers.snapshots")
 

@@ -1,3 +1,5 @@
+"""What each error is answered with."""
+
 from __future__ import annotations
 
 import orjson

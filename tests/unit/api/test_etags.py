@@ -1,3 +1,5 @@
+"""ETags and If-None-Match."""
+
 from __future__ import annotations
 
 import pytest
@@ -36,7 +38,7 @@ STRONG = TAG.removeprefix(b"W/")
         TAG,
         STRONG,
         b"*",
-        b' * ',
+        b" * ",
         b'"other", ' + TAG,
         b'W/"a,b", ' + STRONG + b', "z"',
         STRONG.strip(b'"'),
@@ -46,6 +48,8 @@ def test_header_that_names_the_tag_matches(header: bytes) -> None:
     assert is_unchanged(header, TAG)
 
 
-@pytest.mark.parametrize("header", [None, b"", b'"other"', b'W/"other", "another"', TAG[:-2], b"W/", b'""', b"\xff"])
+@pytest.mark.parametrize(
+    "header", [None, b"", b'"other"', b'W/"other", "another"', TAG[:-2], b"W/", b'""', b"\xff"]
+)
 def test_header_that_does_not_name_the_tag_does_not_match(header: bytes | None) -> None:
     assert not is_unchanged(header, TAG)

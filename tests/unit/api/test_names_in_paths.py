@@ -1,3 +1,5 @@
+"""Names and prefixes in paths, as every client encodes them."""
+
 from __future__ import annotations
 
 from urllib.parse import quote, quote_plus
@@ -18,7 +20,7 @@ from app.catalog.warehouses import RESERVED_NAMES
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import InvalidName, InvalidRequest
 
-NAMES = ["plain", "a b", "a+b", "new/db", "new.db", "..", "tab%le", "50%", "søster", "雪", "🧊", "a&b=c?d#e", "%2F", "'\"<>"]
+NAMES = "plain|a b|a+b|new/db|new.db|..|tab%le|50%|søster|雪|🧊|a&b=c?d#e|%2F|'\"<>".split("|")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -37,7 +39,9 @@ def test_name_from_percent_encoding_client_is_decoded(name: str) -> None:
     assert decode_piece(piece) == name
 
 
-@pytest.mark.parametrize(("piece", "name"), [("a%2Bb", "a+b"), ("a+b", "a b"), ("a%20b", "a b"), ("a%252Fb", "a%2Fb")])
+@pytest.mark.parametrize(
+    ("piece", "name"), [("a%2Bb", "a+b"), ("a+b", "a b"), ("a%20b", "a b"), ("a%252Fb", "a%2Fb")]
+)
 def test_plus_is_a_space_and_encoded_plus_is_a_plus(piece: str, name: str) -> None:
     assert decode_piece(piece) == name
 

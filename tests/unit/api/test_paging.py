@@ -1,3 +1,5 @@
+"""Pages and their tokens."""
+
 from __future__ import annotations
 
 import pytest

@@ -18,6 +18,7 @@ def set_snapshot_ref(draft: MetadataDraft, update: SetSnapshotRef) -> None:
         raise InvalidUpdate(f"Cannot set {name} to unknown snapshot: {snapshot_id}")
     if name == MAIN_BRANCH and update.type != "branch":
         raise InvalidUpdate(f"Cannot set {MAIN_BRANCH} to a tag: it must be a branch")
+    replaced = draft.refs.get(name)
     ref = SnapshotRef(
         snapshot_id=snapshot_id,
         type=update.type,
@@ -25,7 +26,10 @@ def set_snapshot_ref(draft: MetadataDraft, update: SetSnapshotRef) -> None:
         max_snapshot_age_ms=update.max_snapshot_age_ms,
         max_ref_age_ms=update.max_ref_age_ms,
     )
-    if draft.refs.get(name) == ref:
+    if replaced is not None and replaced.type == ref.type:
+        # Retention that is left out is cleared, but what another writer knows of this ref is not ours to drop.
+        ref = ref.with_unknown_fields(replaced.unknown_fields)
+    if replaced == ref:
         return
     draft.refs[name] = ref
     draft.has_changes = True

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from app.engine.change.draft import MetadataDraft
+from app.engine.change.numbering import next_id
 from app.engine.change.updates import LAST_ADDED, AddSchema, RemoveSchemas, SetCurrentSchema
 from app.engine.model.ids import SchemaId
-from app.engine.model.schema import Schema, check_format_version, check_schema
+from app.engine.model.partition_spec import check_names
+from app.engine.model.schema import LAST_FIELD_ID, Schema, check_format_version, check_schema
 from app.errors import InvalidUpdate
 
 
@@ -14,6 +16,9 @@ def add_schema(draft: MetadataDraft, update: AddSchema) -> None:
     schema = update.schema_
     check_schema(schema)
     check_format_version(schema, draft.format_version)
+    if schema.highest_field_id > LAST_FIELD_ID:
+        # It would become the last assigned id, and no column could ever be added again.
+        raise InvalidUpdate(f"Cannot add schema: field id {schema.highest_field_id} is reserved")
     equal = next((item for item in draft.schemas if item.same_columns(schema)), None)
     if equal is None:
         equal = schema.with_id(next_schema_id(draft.schemas))
@@ -27,8 +32,12 @@ def add_schema(draft: MetadataDraft, update: AddSchema) -> None:
 
 
 def next_schema_id(schemas: list[Schema]) -> int:
-    """Return the id that the next new schema gets."""
-    return max((schema.schema_id for schema in schemas), default=-1) + 1
+    """Return the id that the next new schema gets.
+
+    Raises:
+        InvalidUpdate: there are no more ids.
+    """
+    return next_id((schema.schema_id for schema in schemas), 0, "schema")
 
 
 def set_current_schema(draft: MetadataDraft, update: SetCurrentSchema) -> None:
@@ -43,6 +52,8 @@ def set_current_schema(draft: MetadataDraft, update: SetCurrentSchema) -> None:
     if schema_id not in {schema.schema_id for schema in draft.schemas}:
         raise InvalidUpdate(f"Cannot set current schema to unknown schema: {schema_id}")
     draft.current_schema_id = SchemaId(schema_id)
+    for spec in draft.specs:
+        check_names(spec, draft.current_schema)
     draft.has_changes = True
 
 

@@ -6,6 +6,7 @@ from app.engine.change.draft import MetadataDraft
 from app.engine.change.updates import AddSnapshot, RemoveSnapshots
 from app.engine.model.document import MAX_LONG
 from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import NO_SNAPSHOT
 from app.errors import InvalidUpdate, StaleUpdate
 
 
@@ -28,6 +29,12 @@ def add_snapshot(draft: MetadataDraft, update: AddSnapshot) -> None:
             raise InvalidUpdate(f"Attempting to add a snapshot before a {what} is added")
     if snapshot.snapshot_id in draft.snapshots:
         raise InvalidUpdate(f"Snapshot already exists for id: {snapshot.snapshot_id}")
+    if snapshot.snapshot_id == NO_SNAPSHOT:
+        raise InvalidUpdate(f"Cannot add snapshot with id {NO_SNAPSHOT}: it stands for no snapshot")
+    if snapshot.manifest_list is None and draft.format_version > 1:
+        raise InvalidUpdate(
+            f"Cannot add snapshot {snapshot.snapshot_id} to a v{draft.format_version} table: it has no manifest-list"
+        )
     if draft.format_version == 1:
         if snapshot.sequence:
             raise InvalidUpdate(
@@ -78,9 +85,7 @@ def remove_snapshots(draft: MetadataDraft, update: RemoveSnapshots) -> None:
         return
     for snapshot_id in doomed:
         del draft.snapshots[snapshot_id]
-    draft.statistics = [item for item in draft.statistics if item.snapshot_id not in doomed]
-    draft.partition_statistics = [
-        item for item in draft.partition_statistics if item.snapshot_id not in doomed
-    ]
+        draft.statistics.pop(snapshot_id, None)
+        draft.partition_statistics.pop(snapshot_id, None)
     draft.has_removed_snapshots = True
     draft.has_changes = True

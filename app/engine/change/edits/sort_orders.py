@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from app.engine.change.draft import MetadataDraft
+from app.engine.change.numbering import next_id
 from app.engine.change.updates import LAST_ADDED, AddSortOrder, SetDefaultSortOrder
 from app.engine.model.ids import SortOrderId
-from app.engine.model.sort_order import UNSORTED_ORDER_ID, check_order
+from app.engine.model.sort_order import FIRST_ORDER_ID, UNSORTED_ORDER_ID, bind_order
 from app.errors import InvalidUpdate
 
 
 def add_sort_order(draft: MetadataDraft, update: AddSortOrder) -> None:
     """Add a sort order, or find the equal one; the unsorted order always has id 0."""
-    order = update.sort_order
-    check_order(order, draft.current_schema)
+    order = bind_order(update.sort_order, draft.current_schema)
     equal = next((item for item in draft.sort_orders if item.same_fields(order)), None)
     if equal is None:
-        highest = max((item.order_id for item in draft.sort_orders), default=0)
-        order_id = UNSORTED_ORDER_ID if order.is_unsorted else max(highest, 0) + 1
+        taken = (item.order_id for item in draft.sort_orders)
+        order_id = UNSORTED_ORDER_ID if order.is_unsorted else next_id(taken, FIRST_ORDER_ID, "sort order")
         equal = order.replace(order_id=SortOrderId(order_id))
         draft.sort_orders.append(equal)
         draft.has_changes = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.engine.change.draft import MetadataDraft
+from app.engine.change.numbering import next_id
 from app.engine.change.updates import LAST_ADDED, AddSpec, RemovePartitionSpecs, SetDefaultSpec
 from app.engine.model.ids import SpecId
 from app.engine.model.partition_spec import bind_spec
@@ -11,7 +12,7 @@ from app.errors import InvalidUpdate
 
 def add_spec(draft: MetadataDraft, update: AddSpec) -> None:
     """Add a partition spec, bound to the schema that is current now, or find the equal one."""
-    spec_id = max((spec.spec_id for spec in draft.specs), default=-1) + 1
+    spec_id = next_id((spec.spec_id for spec in draft.specs), 0, "partition spec")
     spec = bind_spec(update.spec, draft.current_schema, draft.format_version, spec_id)
     equal = next((item for item in draft.specs if item.same_fields(spec)), None)
     if equal is None:

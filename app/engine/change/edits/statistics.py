@@ -16,45 +16,37 @@ from app.engine.change.updates import (
 def set_statistics(draft: MetadataDraft, update: SetStatistics) -> None:
     """Replace the statistics of one snapshot, which need not exist."""
     file = update.statistics
-    draft.statistics = [item for item in draft.statistics if item.snapshot_id != file.snapshot_id]
-    draft.statistics.append(file)
+    draft.statistics.pop(file.snapshot_id, None)
+    draft.statistics[file.snapshot_id] = [file]
     draft.has_changes = True
 
 
 def remove_statistics(draft: MetadataDraft, update: RemoveStatistics) -> None:
     """Remove the statistics of one snapshot."""
-    kept = [item for item in draft.statistics if item.snapshot_id != update.snapshot_id]
-    draft.has_changes |= len(kept) != len(draft.statistics)
-    draft.statistics = kept
+    draft.has_changes |= draft.statistics.pop(update.snapshot_id, None) is not None
 
 
 def set_partition_statistics(draft: MetadataDraft, update: SetPartitionStatistics) -> None:
     """Replace the partition statistics of one snapshot."""
     file = update.partition_statistics
-    draft.partition_statistics = [
-        item for item in draft.partition_statistics if item.snapshot_id != file.snapshot_id
-    ]
-    draft.partition_statistics.append(file)
+    draft.partition_statistics.pop(file.snapshot_id, None)
+    draft.partition_statistics[file.snapshot_id] = [file]
     draft.has_changes = True
 
 
 def remove_partition_statistics(draft: MetadataDraft, update: RemovePartitionStatistics) -> None:
     """Remove the partition statistics of one snapshot."""
-    kept = [item for item in draft.partition_statistics if item.snapshot_id != update.snapshot_id]
-    draft.has_changes |= len(kept) != len(draft.partition_statistics)
-    draft.partition_statistics = kept
+    draft.has_changes |= draft.partition_statistics.pop(update.snapshot_id, None) is not None
 
 
 def add_encryption_key(draft: MetadataDraft, update: AddEncryptionKey) -> None:
     """Add a key; one with this id is never overwritten."""
-    if any(key.key_id == update.encryption_key.key_id for key in draft.encryption_keys):
+    if update.encryption_key.key_id in draft.encryption_keys:
         return
-    draft.encryption_keys.append(update.encryption_key)
+    draft.encryption_keys[update.encryption_key.key_id] = update.encryption_key
     draft.has_changes = True
 
 
 def remove_encryption_key(draft: MetadataDraft, update: RemoveEncryptionKey) -> None:
     """Remove a key."""
-    kept = [key for key in draft.encryption_keys if key.key_id != update.key_id]
-    draft.has_changes |= len(kept) != len(draft.encryption_keys)
-    draft.encryption_keys = kept
+    draft.has_changes |= draft.encryption_keys.pop(update.key_id, None) is not None

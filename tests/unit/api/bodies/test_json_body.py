@@ -1,3 +1,5 @@
+"""Bodies that are read, and the words with which others are refused."""
+
 from __future__ import annotations
 
 import pytest
@@ -50,13 +52,16 @@ def test_unknown_fields_are_passed_over() -> None:
 
 
 @pytest.mark.parametrize(
-    "number", ["NaN", "Infinity", "-Infinity", "9223372036854775808", "-9223372036854775809", "1e999", "9" * 5000]
+    "number",
+    ["NaN", "Infinity", "-Infinity", "9223372036854775808", "-9223372036854775809", "1e999", "9" * 5000],
 )
 def test_number_that_64_bits_cannot_hold_is_refused_wherever_it_stands(number: str) -> None:
     assert "not a" in refusal(CreateNamespaceBody, f'{{"namespace": ["a"], "novel": {{"x": [{number}]}}}}')
 
 
-@pytest.mark.parametrize("number", ["9223372036854775807", "-9223372036854775808", "1e300", "0.12345678901234567890"])
+@pytest.mark.parametrize(
+    "number", ["9223372036854775807", "-9223372036854775808", "1e300", "0.12345678901234567890"]
+)
 def test_number_that_64_bits_can_hold_is_taken(number: str) -> None:
     parse_body(CreateNamespaceBody, f'{{"namespace": ["a"], "novel": {number}}}'.encode())
 
@@ -75,7 +80,8 @@ def test_refusal_names_the_part_in_json_words() -> None:
 
 def test_refusal_inside_nested_types_names_the_innermost_part() -> None:
     inner = '{"type": "struct", "fields": [{"id": 2, "name": "b", "required": true, "type": "lonk"}]}'
-    raw = f'{{"name": "t", "schema": {{"type": "struct", "fields": [{{"id": 1, "name": "a", "required": true, "type": {inner}}}]}}}}'
+    field = f'{{"id": 1, "name": "a", "required": true, "type": {inner}}}'
+    raw = f'{{"name": "t", "schema": {{"type": "struct", "fields": [{field}]}}}}'
 
     message = refusal(CreateTableBody, raw)
 

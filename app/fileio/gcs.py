@@ -1,0 +1,67 @@
+"""Google Cloud Storage: storage settings in, an ObjectStore out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+from pyarrow import fs
+
+from app.engine.model.ids import Location
+from app.errors import InvalidLocation, InvalidSetting
+from app.fileio.locations import bucket_and_key, has_dot_segments
+from app.fileio.object_store import ObjectStore, Place
+from app.fileio.storage_settings import StorageSettings
+
+SETTINGS = frozenset(
+    {
+        "gcs.project-id",
+        "gcs.oauth2.token",
+        "gcs.oauth2.token-expires-at",
+        "gcs.service.host",
+        "gcs.no-auth",
+    }
+)
+
+# How long transient failures are retried. What a silent server costs (two minutes) pyarrow does not let us
+# choose.
+_RETRY_TIME = timedelta(seconds=5)
+
+
+def open_gcs(storage: Mapping[str, str]) -> ObjectStore:
+    """Return the store that `gcs.` settings name; without a token, Google's default credentials are used.
+
+    Raises:
+        InvalidSetting: the settings contradict themselves.
+    """
+    settings = StorageSettings(storage)
+    filesystem = fs.GcsFileSystem(**_arguments(settings))
+
+    def locate(location: Location) -> Place:
+        bucket, key = bucket_and_key(location)
+        if not bucket or has_dot_segments(key):
+            raise InvalidLocation(f"Cannot use {location!r}: no bucket, or a '.' or '..' segment")
+        return Place(filesystem, f"{bucket}/{key}" if key else bucket)
+
+    return ObjectStore(locate, secrets=tuple(filter(None, [settings.find("gcs.oauth2.token")])))
+
+
+def _arguments(settings: StorageSettings) -> dict[str, Any]:
+    arguments: dict[str, Any] = {"retry_time_limit": _RETRY_TIME}
+    arguments["project_id"] = settings.find("gcs.project-id")
+    token = settings.find("gcs.oauth2.token")
+    if settings.find_flag("gcs.no-auth"):
+        arguments["anonymous"] = True
+    elif token is not None:
+        expires_ms = settings.find_number("gcs.oauth2.token-expires-at", -1)  # epoch milliseconds
+        if expires_ms < 0:
+            raise InvalidSetting("Storage setting gcs.oauth2.token needs gcs.oauth2.token-expires-at")
+        arguments["access_token"] = token
+        arguments["credential_token_expiration"] = datetime.fromtimestamp(expires_ms / 1000, UTC)
+    host = settings.find("gcs.service.host")
+    if host is not None:
+        parts = urlsplit(host if "://" in host else f"https://{host}")
+        arguments["scheme"], arguments["endpoint_override"] = parts.scheme, parts.netloc
+    return arguments

@@ -1,0 +1,45 @@
+"""HDFS: storage settings in, an ObjectStore out. Needs Hadoop's own client on the machine."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from typing import Any
+
+from pyarrow import fs
+
+from app.engine.model.ids import Location
+from app.fileio.failures import opening_failure
+from app.fileio.locations import bucket_and_key
+from app.fileio.object_store import ObjectStore, Place
+from app.fileio.storage_settings import StorageSettings
+
+SETTINGS = frozenset({"hdfs.host", "hdfs.port", "hdfs.user", "hdfs.kerberos_ticket"})
+
+_MOST_CLUSTERS = 8
+
+
+def open_hdfs(storage: Mapping[str, str]) -> ObjectStore:
+    """Return the store that `hdfs.` settings name; a host in the location comes before the setting."""
+    settings = StorageSettings(storage)
+
+    @functools.lru_cache(maxsize=_MOST_CLUSTERS)
+    def filesystem_of(authority: str) -> Any:
+        host, _, port = authority.partition(":")
+        if not host:
+            host, port = settings.find("hdfs.host") or "default", settings.find("hdfs.port") or ""
+        try:
+            return fs.HadoopFileSystem(
+                host,
+                int(port or 0),  # 0: what Hadoop's configuration says
+                user=settings.find("hdfs.user"),
+                kerb_ticket=settings.find("hdfs.kerberos_ticket"),
+            )
+        except (OSError, ValueError) as error:
+            raise opening_failure("hdfs", storage, error) from error
+
+    def locate(location: Location) -> Place:
+        authority, path = bucket_and_key(location)
+        return Place(filesystem_of(authority), f"/{path}")
+
+    return ObjectStore(locate, leaves_partial_files=True)

@@ -1,0 +1,128 @@
+"""Files in object stores and HDFS, through pyarrow's file systems."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyarrow import fs
+
+from app.engine.model.ids import Location
+from app.errors import FileExists, FileMissing, FilesUnavailable, InvalidLocation
+from app.fileio.failures import object_store_failure
+from app.fileio.files import ListedFile
+
+_UUID_IN_NAME = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}[^/]*\Z", re.IGNORECASE)
+_FAILURES = (OSError, ValueError, pa.ArrowException)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A location as pyarrow wants it: a file system and a path in it, both untyped there."""
+
+    filesystem: Any
+    path: str
+
+
+class ObjectStore:
+    """A FileIO over pyarrow.
+
+    Writing needs names that are unique by themselves, for two reasons. pyarrow cannot ask a store to write
+    only if nothing is there (no `If-None-Match` for S3, no generation match for GCS; apache/arrow#44281), and
+    a look before the write leaves a gap. So a look could only catch mistakes, and costs one more round trip
+    on the way of every commit. A name that carries a UUID is written without one: nobody else has it. Any
+    other name is looked up first.
+
+    Args:
+        locate: finds the place of a location; raises InvalidLocation, InvalidSetting or what pyarrow raises.
+        secrets: never shown in an error.
+        leaves_partial_files: a failed write may leave a file that is not whole.
+    """
+
+    def __init__(
+        self,
+        locate: Callable[[Location], Place],
+        *,
+        secrets: tuple[str, ...] = (),
+        leaves_partial_files: bool = False,
+    ) -> None:
+        self._locate = locate
+        self._secrets = secrets
+        self._leaves_partial_files = leaves_partial_files
+
+    def read(self, location: Location) -> bytes:
+        with self._translated("read", location):
+            place = self._file_at(location)
+            try:
+                # Not `open_input_stream`: only a file that knows its size is read in one request.
+                with place.filesystem.open_input_file(place.path) as stream:
+                    expected = stream.size()
+                    content = bytes(stream.read())
+            except FileNotFoundError as error:
+                raise FileMissing(location) from error
+        if len(content) != expected:
+            raise FilesUnavailable(f"Cannot read {location}: got {len(content)} of {expected} bytes")
+        return content
+
+    def write_new(self, location: Location, content: bytes) -> None:
+        if not _UUID_IN_NAME.search(location) and self.exists(location):
+            raise FileExists(location)
+        with self._translated("write", location):
+            place = self._file_at(location)
+            try:
+                # Without compression=None, pyarrow would compress what is called `….gz` once more.
+                stream = place.filesystem.open_output_stream(place.path, compression=None)
+                # No `with`: leaving one on an error would close the stream, that is, publish a half-written
+                # file.
+                stream.write(content)
+                stream.close()
+            except _FAILURES:
+                if self._leaves_partial_files:
+                    with contextlib.suppress(*_FAILURES):
+                        place.filesystem.delete_file(place.path)
+                raise
+
+    def delete(self, location: Location) -> None:
+        # On S3 pyarrow asks for the file first and leaves an empty "directory" object behind; listings leave
+        # that out.
+        with self._translated("delete", location), contextlib.suppress(FileNotFoundError):
+            place = self._file_at(location)
+            place.filesystem.delete_file(place.path)
+
+    def exists(self, location: Location) -> bool:
+        with self._translated("read", location):
+            place = self._file_at(location)
+            try:
+                # Not `get_file_info`: on absence it asks once more, whether this is a directory.
+                place.filesystem.open_input_file(place.path).close()
+            except FileNotFoundError:
+                return False
+        return True
+
+    def list_files(self, prefix: Location) -> Iterator[ListedFile]:
+        with self._translated("list", prefix):
+            place = self._locate(prefix)
+            directory = place.path.rstrip("/")
+            selector = fs.FileSelector(directory, recursive=True, allow_not_found=True)
+            found = place.filesystem.get_file_info(selector)
+        start = prefix.rstrip("/")
+        for entry in found:
+            if entry.type == fs.FileType.File:
+                location = Location(start + entry.path[len(directory) :])
+                yield ListedFile(location, int(entry.size), (entry.mtime_ns or 0) // 1_000_000)
+
+    def _file_at(self, location: Location) -> Place:
+        if location.endswith("/") or location.count("/") < 3:
+            raise InvalidLocation(f"Not a file: {location}")
+        return self._locate(location)
+
+    @contextlib.contextmanager
+    def _translated(self, verb: str, location: Location) -> Iterator[None]:
+        try:
+            yield
+        except _FAILURES as error:
+            raise object_store_failure(verb, location, error, self._secrets) from error

@@ -1,0 +1,117 @@
+"""S3 and what speaks its protocol: storage settings in, an ObjectStore out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from pyarrow import fs
+
+from app.engine.model.ids import Location
+from app.errors import InvalidLocation, InvalidSetting
+from app.fileio.locations import bucket_and_key, has_dot_segments
+from app.fileio.object_store import ObjectStore, Place
+from app.fileio.storage_settings import StorageSettings
+
+SETTINGS = frozenset(
+    {
+        "s3.endpoint",
+        "s3.region",
+        "client.region",
+        "s3.path-style-access",
+        "s3.access-key-id",
+        "s3.secret-access-key",
+        "s3.session-token",
+        "s3.anonymous",
+        "s3.role-arn",
+        "s3.role-session-name",
+        "s3.connect-timeout",
+        "s3.request-timeout",
+        "s3.retry.num-retries",
+    }
+)
+
+# Seconds without an answer. Three tries at 2 and 3 seconds: a dead endpoint is noticed before a client gives
+# up.
+_CONNECT_SECONDS = 2.0
+_REQUEST_SECONDS = 3.0
+_RETRIES = 2
+
+# More would reach into the host name of a request (`bucket.endpoint`).
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+")
+
+
+def open_s3(storage: Mapping[str, str]) -> ObjectStore:
+    """Return the store that `s3.` settings name; without keys, the usual AWS places are searched for them.
+
+    Raises:
+        InvalidSetting: the settings contradict themselves.
+    """
+    settings = StorageSettings(storage)
+    filesystem = fs.S3FileSystem(**_arguments(settings))
+
+    def locate(location: Location) -> Place:
+        bucket, key = bucket_and_key(location)
+        if not _BUCKET.fullmatch(bucket):
+            raise InvalidLocation(f"Not a bucket name: {bucket!r} in {location!r}")
+        if has_dot_segments(key):  # the AWS library folds them: another object than the location names
+            raise InvalidLocation(
+                f"Cannot use {location!r}: it contains a '.' or '..' segment, or a control character"
+            )
+        return Place(filesystem, f"{bucket}/{key}" if key else bucket)
+
+    secrets = (settings.find("s3.secret-access-key"), settings.find("s3.session-token"))
+    return ObjectStore(locate, secrets=tuple(filter(None, secrets)))
+
+
+def _arguments(settings: StorageSettings) -> dict[str, Any]:
+    tries = round(settings.find_number("s3.retry.num-retries", _RETRIES)) + 1
+    return {
+        **_endpoint(settings),
+        **_credentials(settings),
+        "connect_timeout": settings.find_number("s3.connect-timeout", _CONNECT_SECONDS),
+        "request_timeout": settings.find_number("s3.request-timeout", _REQUEST_SECONDS),
+        "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=tries),
+        "allow_delayed_open": True,  # a small file is one request instead of the three of a multipart upload
+        "background_writes": False,  # we wait for the write anyway
+    }
+
+
+def _endpoint(settings: StorageSettings) -> dict[str, Any]:
+    region = settings.find("s3.region", "client.region")
+    endpoint = settings.find("s3.endpoint")
+    path_style = settings.find_flag("s3.path-style-access")
+    if endpoint is None and path_style and region is not None:
+        # pyarrow puts the bucket into the path only where the endpoint is named.
+        endpoint = f"https://s3.{region}.amazonaws.com"
+    if endpoint is None:
+        return {"region": region}
+    parts = urlsplit(endpoint if "://" in endpoint else f"https://{endpoint}")
+    if "@" in parts.netloc:
+        raise InvalidSetting("Storage setting s3.endpoint must not carry a user and password")
+    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path.strip("/") or parts.query:
+        raise InvalidSetting(f"Storage setting s3.endpoint must be like https://host:port, not {endpoint!r}")
+    return {
+        "region": region or "us-east-1",  # other servers rarely care, and looking for one takes seconds
+        "scheme": parts.scheme,
+        "endpoint_override": parts.netloc,
+        "force_virtual_addressing": path_style is False,
+    }
+
+
+def _credentials(settings: StorageSettings) -> dict[str, Any]:
+    key, secret = settings.find("s3.access-key-id"), settings.find("s3.secret-access-key")
+    if (key is None) != (secret is None):
+        raise InvalidSetting(
+            "Storage settings s3.access-key-id and s3.secret-access-key go together; one is missing"
+        )
+    if key is not None:
+        return {"access_key": key, "secret_key": secret, "session_token": settings.find("s3.session-token")}
+    if settings.find_flag("s3.anonymous"):
+        return {"anonymous": True}
+    role = settings.find("s3.role-arn")
+    if role is not None:
+        return {"role_arn": role, "session_name": settings.find("s3.role-session-name") or "icetower"}
+    return {}

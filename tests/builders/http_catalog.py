@@ -1,0 +1,126 @@
+"""A catalog behind HTTP in this process, and the bodies that tests send to it."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import uvicorn
+from fastapi import FastAPI
+
+from app.database.warehouses import Warehouse
+from app.fileio.files import FileIO
+from app.main import create_app
+from app.settings import DatabaseUrl, Settings
+
+SCHEMA: dict[str, Any] = {
+    "type": "struct",
+    "schema-id": 0,
+    "fields": [
+        {"id": 1, "name": "id", "type": "long", "required": True},
+        {"id": 2, "name": "note", "type": "string", "required": False},
+    ],
+}
+VIEW_VERSION: dict[str, Any] = {
+    "version-id": 1,
+    "timestamp-ms": 1_700_000_000_000,
+    "schema-id": 0,
+    "summary": {"engine-name": "test"},
+    "representations": [{"type": "sql", "dialect": "spark", "sql": "SELECT 1"}],
+    "default-namespace": ["a"],
+}
+
+
+def settings_in(folder: Path, **changes: Any) -> Settings:
+    """Return settings that keep everything below a folder."""
+    given: dict[str, Any] = {
+        "database_url": DatabaseUrl(f"sqlite:///{folder / 'icetower.db'}"),
+        "default_warehouse_location": str(folder / "warehouse"),
+        "log_level": "error",
+        "threads": 8,
+        "file_deletion_interval_seconds": 3600.0,
+        **changes,
+    }
+    return Settings(**given)
+
+
+@contextmanager
+def http_catalog(
+    folder: Path,
+    *,
+    step: Callable[[str], None] | None = None,
+    files_of: Callable[[Warehouse], FileIO] | None = None,
+    **changes: Any,
+) -> Iterator[httpx.Client]:
+    """Serve a catalog until the block ends."""
+    with served(create_app(settings_in(folder, **changes), step=step, files_of=files_of)) as client:
+        yield client
+
+
+@contextmanager
+def served(app: FastAPI) -> Iterator[httpx.Client]:
+    """Serve an application on a free port until the block ends, and hand out a client for it."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        port = listener.getsockname()[1]
+        server = _AnnouncingServer(uvicorn.Config(app, log_config=None, access_log=False))
+        thread = threading.Thread(target=server.run, args=([listener],), name="catalog under test")
+        thread.start()
+        try:
+            assert server.is_up.wait(30), "the catalog did not start"
+            headers = {"accept-encoding": "identity"}
+            with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as client:
+                yield client
+        finally:
+            server.should_exit = True
+            thread.join()
+
+
+class _AnnouncingServer(uvicorn.Server):
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.is_up = threading.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self.is_up.set()
+
+
+def make_namespace(client: httpx.Client, *levels: str) -> None:
+    """Create a namespace."""
+    response = client.post("/v1/namespaces", json={"namespace": list(levels)})
+    assert response.status_code == 200, response.text
+
+
+def make_table(client: httpx.Client, namespace: str, name: str) -> dict[str, Any]:
+    """Create a table in a namespace of one level, and return the answer."""
+    response = client.post(f"/v1/namespaces/{namespace}/tables", json={"name": name, "schema": SCHEMA})
+    assert response.status_code == 200, response.text
+    loaded: dict[str, Any] = response.json()
+    return loaded
+
+
+def make_view(client: httpx.Client, namespace: str, name: str) -> dict[str, Any]:
+    """Create a view in a namespace of one level, and return the answer."""
+    body = {"name": name, "schema": SCHEMA, "view-version": VIEW_VERSION, "properties": {}}
+    response = client.post(f"/v1/namespaces/{namespace}/views", json=body)
+    assert response.status_code == 200, response.text
+    loaded: dict[str, Any] = response.json()
+    return loaded
+
+
+def set_properties(**updates: str) -> dict[str, Any]:
+    """Return the body of a commit that sets properties, whatever the table is like."""
+    return {"requirements": [], "updates": [{"action": "set-properties", "updates": updates}]}
+
+
+def error_of(response: Any) -> tuple[int, str, str]:
+    """Return status, type and message of a refusal, after checking its shape."""
+    error = response.json()["error"]
+    assert error["code"] == response.status_code
+    return response.status_code, error["type"], error["message"]

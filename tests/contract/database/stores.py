@@ -1,0 +1,86 @@
+"""The stores on one database, and short ways to fill and read them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.database.connection import Database
+from app.database.file_deletions import FileDeletions
+from app.database.idempotency_keys import IdempotencyClaim, IdempotencyKeys
+from app.database.namespaces import Namespaces
+from app.database.pointers import Advance, Author, Creation, Pointer, PointerKind, Pointers, PutOutcome
+from app.database.warehouses import Warehouse, Warehouses
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.ids import Location, TableUuid
+
+NOW_MS = 1_700_000_000_000
+AUTHOR = Author("alice", "request-1", NOW_MS)
+
+
+def name(dotted: str) -> TableIdentifier:
+    """Return the identifier that reads like this: `sales.eu.orders`."""
+    *levels, last = dotted.split(".")
+    return TableIdentifier(Namespace(tuple(levels)), last)
+
+
+def levels(dotted: str) -> Namespace:
+    return Namespace(tuple(dotted.split(".")))
+
+
+def claim(key: str = "key-1", *, principal: str = "alice", now_ms: int = NOW_MS) -> IdempotencyClaim:
+    return IdempotencyClaim(principal, key, "hash-1", now_ms, now_ms + 1000, "what a success left")
+
+
+@dataclass(frozen=True)
+class Stores:
+    """The stores on one database that has one warehouse."""
+
+    database: Database
+    warehouse: Warehouse
+    warehouses: Warehouses
+    namespaces: Namespaces
+    pointers: Pointers
+    idempotency_keys: IdempotencyKeys
+    file_deletions: FileDeletions
+
+    @staticmethod
+    def on(database: Database) -> Stores:
+        warehouses = Warehouses(database)
+        warehouse = warehouses.find("main") or warehouses.create("main", "file:///lake", created_ms=NOW_MS)
+        return Stores(
+            database,
+            warehouse,
+            warehouses,
+            Namespaces(database),
+            Pointers(database),
+            IdempotencyKeys(database),
+            FileDeletions(database),
+        )
+
+    @property
+    def id(self) -> int:
+        """The warehouse's."""
+        return self.warehouse.id
+
+    def add_namespace(self, dotted: str) -> Namespace:
+        self.namespaces.create(self.id, levels(dotted), {}, NOW_MS)
+        return levels(dotted)
+
+    def creation(self, dotted: str, kind: PointerKind = PointerKind.TABLE, uuid: str = "") -> Creation:
+        return Creation(
+            self.id, kind, name(dotted), TableUuid(uuid or f"uuid of {dotted}"), Location(f"{dotted}/0.json")
+        )
+
+    def add(self, dotted: str, kind: PointerKind = PointerKind.TABLE, uuid: str = "") -> Pointer:
+        """Create a pointer, in a namespace that exists, and return it."""
+        assert self.pointers.check_and_put([self.creation(dotted, kind, uuid)], AUTHOR) is PutOutcome.ADVANCED
+        return self.there(dotted)
+
+    def there(self, dotted: str) -> Pointer:
+        """Return the pointer of this name, which must exist."""
+        found = self.pointers.find(self.id, name(dotted))
+        assert found is not None, f"{dotted} is not there"
+        return found
+
+    def advance(self, seen: Pointer, location: str) -> PutOutcome:
+        return self.pointers.check_and_put([Advance(seen, Location(location), seen.uuid)], AUTHOR)

@@ -1,0 +1,59 @@
+"""The history of pointers: every event once, in order, with the names of its time."""
+
+from __future__ import annotations
+
+from app.database.pointers import Advance, Author, PointerKind
+from app.engine.model.ids import Location
+from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, name
+
+
+def test_a_life_is_told_from_its_end_to_its_beginning(stores: Stores) -> None:
+    stores.add_namespace("a")
+    stores.add_namespace("b")
+    seen = stores.add("a.t", uuid="u")
+    stores.advance(seen, "1.json")
+    stores.pointers.rename(stores.id, PointerKind.TABLE, name("a.t"), name("b.s"), AUTHOR)
+    stores.pointers.drop(stores.id, name("b.s"), PointerKind.TABLE, Author("bob", "request-2", NOW_MS + 5))
+
+    history = stores.pointers.history(seen.id)
+
+    assert [
+        (event.event, str(event.identifier), event.previous_location, event.location) for event in history
+    ] == [
+        ("dropped", "b.s", "1.json", None),
+        ("renamed", "b.s", "1.json", "1.json"),
+        ("committed", "a.t", "a.t/0.json", "1.json"),
+        ("created", "a.t", None, "a.t/0.json"),
+    ]
+    assert {(event.pointer_id, event.warehouse_id, event.kind, event.uuid) for event in history} == {
+        (seen.id, stores.id, PointerKind.TABLE, "u")
+    }
+    assert (history[0].author, history[0].request_id, history[0].at_ms) == ("bob", "request-2", NOW_MS + 5)
+    assert (history[1].author, history[1].request_id, history[1].at_ms) == ("alice", "request-1", NOW_MS)
+    sequences = [event.sequence for event in history]
+    assert sequences == sorted(set(sequences), reverse=True)
+
+
+def test_a_commit_that_saw_the_old_name_is_told_under_the_new_one(stores: Stores) -> None:
+    stores.add_namespace("a")
+    seen = stores.add("a.t")
+    stores.pointers.rename(stores.id, PointerKind.TABLE, name("a.t"), name("a.s"), AUTHOR)
+
+    stores.pointers.check_and_put([Advance(seen, Location("1.json"), seen.uuid)], AUTHOR)
+
+    assert str(stores.pointers.history(seen.id)[0].identifier) == "a.s"
+
+
+def test_history_comes_in_pages(stores: Stores) -> None:
+    stores.add_namespace("a")
+    seen = stores.add("a.t")
+    for version in range(1, 7):
+        stores.advance(stores.there("a.t"), f"{version}.json")
+    everything = stores.pointers.history(seen.id)
+
+    pages = [stores.pointers.history(seen.id, limit=3)]
+    while len(pages[-1]) == 3:
+        pages.append(stores.pointers.history(seen.id, before=pages[-1][-1].sequence, limit=3))
+
+    assert [len(page) for page in pages] == [3, 3, 1]
+    assert [event for page in pages for event in page] == everything

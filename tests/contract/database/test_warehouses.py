@@ -1,0 +1,81 @@
+"""Warehouses: created, found, changed, and dropped only when empty."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.database.pointers import PointerKind
+from app.database.warehouses import Warehouse
+from app.errors import NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
+from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, levels, name
+
+
+def test_created_warehouse_is_found_as_it_is(stores: Stores) -> None:
+    created = stores.warehouses.create(
+        "lake",
+        "s3://lake/root",
+        default_properties={"a": "1"},
+        override_properties={"b": "\0"},
+        storage={"s3.region": "eu"},
+        created_ms=NOW_MS,
+    )
+
+    assert stores.warehouses.find("lake") == created
+    assert created == Warehouse(
+        created.id, "lake", "s3://lake/root", {"a": "1"}, {"b": "\0"}, {"s3.region": "eu"}
+    )
+    assert stores.warehouses.find("Lake") is None
+    assert [each.name for each in stores.warehouses.list()] == ["lake", "main"]
+
+
+def test_a_taken_name_is_refused(stores: Stores) -> None:
+    with pytest.raises(WarehouseExists, match="main"):
+        stores.warehouses.create("main", "s3://elsewhere", created_ms=NOW_MS)
+
+    assert stores.warehouses.find("main") == stores.warehouse
+
+
+def test_update_replaces_what_is_given(stores: Stores) -> None:
+    stores.warehouses.create(
+        "lake", "s3://lake", default_properties={"a": "1"}, storage={"s3.region": "eu"}, created_ms=NOW_MS
+    )
+
+    changed = stores.warehouses.update("lake", default_properties={}, override_properties={"b": "2"})
+
+    assert changed == stores.warehouses.find("lake")
+    assert (changed.default_properties, changed.override_properties) == ({}, {"b": "2"})
+    assert changed.storage == {"s3.region": "eu"}
+    assert stores.warehouses.update("lake") == changed
+
+
+def test_a_missing_warehouse_is_neither_updated_nor_dropped(stores: Stores) -> None:
+    for deed in (stores.warehouses.update, stores.warehouses.drop):
+        with pytest.raises(NoSuchWarehouse, match="missing"):
+            deed("missing")
+
+
+def test_a_warehouse_with_namespaces_is_not_dropped(stores: Stores) -> None:
+    stores.add_namespace("a")
+
+    with pytest.raises(WarehouseNotEmpty, match="main"):
+        stores.warehouses.drop("main")
+
+    stores.namespaces.drop(stores.id, levels("a"))
+    stores.warehouses.drop("main")
+    assert stores.warehouses.list() == []
+
+
+def test_a_warehouse_whose_files_are_still_to_be_deleted_is_not_dropped(stores: Stores) -> None:
+    stores.add_namespace("a")
+    stores.add("a.t")
+    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, deletion=True)
+    stores.namespaces.drop(stores.id, levels("a"))
+
+    with pytest.raises(WarehouseNotEmpty):
+        stores.warehouses.drop("main")
+
+    deletion = stores.file_deletions.lease(NOW_MS, 1000)
+    assert deletion is not None
+    stores.file_deletions.finish(deletion.id, "done", NOW_MS)
+    stores.warehouses.drop("main")
+    assert stores.file_deletions.counts() == {}

@@ -1,0 +1,95 @@
+"""What a real S3-compatible server adds to the contract: keys, buckets, and what is left behind."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+
+from app.engine.model.ids import Location
+from app.errors import FilesUnavailable
+from app.fileio.schemes import files_for
+from tests.servers.s3 import S3Server
+
+pytestmark = pytest.mark.s3
+
+_BUCKET = "s3-contract"
+
+
+@pytest.fixture
+def server(s3_server: S3Server) -> Iterator[S3Server]:
+    s3_server.create_bucket(_BUCKET)
+    yield s3_server
+
+
+@pytest.fixture
+def root() -> Location:
+    return Location(f"s3://{_BUCKET}/{uuid.uuid4()}")
+
+
+@pytest.mark.parametrize("setting", ["s3.secret-access-key", "s3.access-key-id"])
+def test_wrong_keys_are_told_as_such(server: S3Server, root: Location, setting: str) -> None:
+    location = Location(f"{root}/{uuid.uuid4()}")
+    files = files_for({**server.storage, setting: "not-the-right-one"})
+
+    for call in (files.read, files.exists, files.delete, lambda where: list(files.list_files(where))):
+        with pytest.raises(
+            FilesUnavailable, match=f"Cannot .* {root}.*: the store refuses access with these credentials"
+        ):
+            call(location)
+    with pytest.raises(
+        FilesUnavailable, match=f"Cannot write {location}: the store refuses access"
+    ) as raised:
+        files.write_new(location, b"")
+
+    assert "not-the-right-one" not in str(raised.value)
+
+
+def test_no_keys_are_told_as_such(server: S3Server, root: Location) -> None:
+    files = files_for({"s3.endpoint": server.endpoint, "s3.anonymous": "true"})
+
+    with pytest.raises(FilesUnavailable, match="refuses access"):
+        files.read(Location(f"{root}/x"))
+
+
+def test_a_missing_bucket_takes_no_file(server: S3Server) -> None:
+    location = Location(f"s3://no-such-bucket/{uuid.uuid4()}")
+
+    with pytest.raises(FilesUnavailable, match=f"Cannot write {location}: NO_SUCH_BUCKET"):
+        files_for(server.storage).write_new(location, b"")
+
+
+def test_the_key_is_exactly_what_the_location_says(server: S3Server, root: Location) -> None:
+    """Looked at from behind, not through the code that made the location into a key."""
+    names = ["a%20b", "a b", "ü", "what?", "x+y", "a&b=c"]
+    files = files_for(server.storage)
+    for name in names:
+        files.write_new(Location(f"{root}/{name}"), name.encode())
+
+    behind = server.filesystem()
+    for name in names:
+        with behind.open_input_file(f"{root.removeprefix('s3://')}/{name}") as stream:
+            assert stream.read() == name.encode()
+
+
+def test_two_warehouses_with_other_keys_do_not_share_a_connection(server: S3Server, root: Location) -> None:
+    location = Location(f"{root}/{uuid.uuid4()}")
+    files_for(server.storage).write_new(location, b"")
+
+    with pytest.raises(FilesUnavailable):
+        files_for({**server.storage, "s3.secret-access-key": "wrong"}).read(location)
+    assert files_for(server.storage).read(location) == b""
+
+
+def test_a_server_that_stops_makes_files_unavailable(root: Location) -> None:
+    with S3Server() as server:
+        server.create_bucket(_BUCKET)
+        files = files_for(server.storage)
+        location = Location(f"{root}/{uuid.uuid4()}")
+        files.write_new(location, b"content")
+
+    with pytest.raises(FilesUnavailable, match=f"Cannot read {location}: "):
+        files.read(location)
+    with pytest.raises(FilesUnavailable, match="Cannot write "):
+        files.write_new(Location(f"{root}/{uuid.uuid4()}"), b"")

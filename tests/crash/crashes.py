@@ -1,0 +1,154 @@
+"""Servers to be killed, and what must be true of every table afterwards."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+
+ROOT = Path(__file__).parents[2]
+SCHEMA = {
+    "type": "struct",
+    "schema-id": 0,
+    "fields": [{"id": 1, "name": "id", "required": True, "type": "long"}],
+}
+
+
+def free_port() -> int:
+    """Return a port that was free a moment ago; the server keeps it over its restarts."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class CrashingServer:
+    """A server process on one port, one database and one warehouse, to be killed and started again."""
+
+    def __init__(self, folder: Path, *, max_file_bytes: int | None = None, **settings: str) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.crash_at_file = folder / "crash-at"
+        self._max_file_bytes = max_file_bytes
+        self._settings = {
+            "database_url": f"sqlite:///{folder / 'icetower.db'}",
+            "default_warehouse_location": str(folder / "warehouse"),
+            "log_level": "warning",
+            "file_deletion_interval_seconds": "0.1",
+        } | settings
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start the process and wait until it is ready."""
+        environment = {name: text for name, text in os.environ.items() if not name.startswith("ICETOWER_")}
+        environment |= {f"ICETOWER_{name.upper()}": text for name, text in self._settings.items()}
+        environment["PYTHONPATH"] = str(ROOT)
+
+        def limit_files() -> None:
+            if self._max_file_bytes is not None:
+                resource.setrlimit(resource.RLIMIT_FSIZE, (self._max_file_bytes, self._max_file_bytes))
+
+        with (self.folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.crash.crashing_server", str(self.port), str(self.crash_at_file)],
+                env=environment,
+                cwd=self.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                preexec_fn=limit_files,  # noqa: PLW1509 - the test process has no threads that hold locks here
+            )
+        self.wait_until_ready()
+
+    def wait_until_ready(self, path: str = "/ready") -> None:
+        """Wait until the server answers 200."""
+        pause = threading.Event()
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline:
+            assert self._process is not None
+            assert self._process.poll() is None, (self.folder / "server.log").read_text()[-3000:]
+            try:
+                if httpx.get(f"{self.url}{path}", timeout=30).status_code == 200:
+                    return
+            except httpx.TransportError:
+                pass
+            pause.wait(0.03)
+        raise AssertionError((self.folder / "server.log").read_text()[-3000:])
+
+    def arm(self, step: str) -> None:
+        """Make the server die the next time it reaches this step."""
+        self.crash_at_file.write_text(step)
+
+    def wait_until_dead(self) -> int:
+        """Wait until the process has ended and return its status."""
+        assert self._process is not None
+        return self._process.wait(timeout=30)
+
+    def kill(self) -> None:
+        """Kill the process as a crash would."""
+        assert self._process is not None
+        self._process.send_signal(signal.SIGKILL)
+        self._process.wait(timeout=30)
+
+    def terminate(self) -> int:
+        """Ask the process to stop, wait for it and return its status."""
+        assert self._process is not None
+        self._process.terminate()
+        return self._process.wait(timeout=60)
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None and self._process.poll() is None:
+            self.kill()
+
+
+class Client:
+    """What a test does to a server, and what it was told."""
+
+    def __init__(self, url: str, timeout_s: float = 60) -> None:
+        self.http = httpx.Client(base_url=url, timeout=timeout_s)
+
+    def make_table(self, name: str, prefix: str = "/v1") -> dict[str, Any]:
+        """Create a table in the namespace `ns`, and the namespace."""
+        self.http.post(f"{prefix}/namespaces", json={"namespace": ["ns"]})
+        answer = self.http.post(f"{prefix}/namespaces/ns/tables", json={"name": name, "schema": SCHEMA})
+        answer.raise_for_status()
+        loaded: dict[str, Any] = answer.json()
+        return loaded
+
+    def commit(self, name: str, mark: str, value: str = "here", prefix: str = "/v1") -> httpx.Response:
+        """Commit one property that no other commit sets."""
+        updates = [{"action": "set-properties", "updates": {mark: value}}]
+        return self.http.post(
+            f"{prefix}/namespaces/ns/tables/{name}", json={"requirements": [], "updates": updates}
+        )
+
+    def load(self, name: str, prefix: str = "/v1") -> dict[str, Any]:
+        """Load a table."""
+        answer = self.http.get(f"{prefix}/namespaces/ns/tables/{name}")
+        assert answer.status_code == 200, answer.text
+        loaded: dict[str, Any] = answer.json()
+        return loaded
+
+
+def check_table(loaded: dict[str, Any], acknowledged: set[str], attempted: set[str]) -> None:
+    """Check that a table holds every acknowledged commit and none that nobody attempted, and its files exist."""
+    marks = {name for name in loaded["metadata"]["properties"] if name.startswith("mark-")}
+    assert acknowledged <= marks, f"lost: {sorted(acknowledged - marks)[:5]}"
+    assert marks <= attempted, f"invented: {sorted(marks - attempted)[:5]}"
+    logged = [entry["metadata-file"] for entry in loaded["metadata"]["metadata-log"]]
+    for location in (loaded["metadata-location"], *logged):
+        assert Path(location.removeprefix("file://")).is_file(), f"gone: {location}"
+    assert len(set(logged)) == len(logged)

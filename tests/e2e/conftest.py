@@ -1,0 +1,31 @@
+"""The servers that real clients talk to: one on SQLite, one on Postgres, each once for all tests of a process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.servers.icetower import icetower_process
+from tests.servers.postgres import PostgresServer
+
+SETTINGS = {"file_deletion_interval_seconds": "0.2", "log_level": "warning"}
+
+
+@pytest.fixture(scope="session")
+def sqlite_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Address of a server on SQLite and a local folder."""
+    with icetower_process(tmp_path_factory.mktemp("icetower-sqlite"), **SETTINGS) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def postgres_backed_server(
+    tmp_path_factory: pytest.TempPathFactory, postgres_server: PostgresServer
+) -> Iterator[str]:
+    """Address of a server on Postgres and a local folder."""
+    database = postgres_server.url(postgres_server.create_database())
+    with icetower_process(
+        tmp_path_factory.mktemp("icetower-postgres"), database_url=database, **SETTINGS
+    ) as url:
+        yield url

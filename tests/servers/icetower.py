@@ -1,0 +1,78 @@
+"""A real Icetower in a process of its own, as `icetower serve` starts it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+
+_START_SECONDS = 60
+_ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
+_COMMAND = (sys.executable, "-c", "from app.cli.main import run; run()")
+
+
+@contextmanager
+def icetower_process(folder: Path, **settings: str) -> Iterator[str]:
+    """Run `icetower serve` on a free port until the block ends; hand out its address.
+
+    Args:
+        folder: where it keeps its SQLite database, its warehouse and its log, unless settings say otherwise.
+        settings: settings by name, as in `database_url="postgresql://…"`.
+    """
+    environment = _environment(folder, settings)
+    if settings.get("database_url", "").startswith("postgresql"):
+        subprocess.run([*_COMMAND, "migrate"], env=environment, cwd=folder, check=True, capture_output=True)
+    log = folder / "server.log"
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*_COMMAND, "serve"],
+            env=environment,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield _wait_until_ready(process, log)
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def _environment(folder: Path, settings: dict[str, str]) -> dict[str, str]:
+    chosen = {
+        "database_url": f"sqlite:///{folder / 'icetower.db'}",
+        "default_warehouse_location": str(folder / "warehouse"),
+        "port": "0",
+    } | settings
+    inherited = {name: text for name, text in os.environ.items() if not name.startswith("ICETOWER_")}
+    root = str(Path(__file__).parents[2])
+    return (
+        inherited | {"PYTHONPATH": root} | {f"ICETOWER_{name.upper()}": text for name, text in chosen.items()}
+    )
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], log: Path) -> str:
+    deadline = time.monotonic() + _START_SECONDS
+    pause = threading.Event()
+    while time.monotonic() < deadline and process.poll() is None:
+        found = _ADDRESS.search(log.read_text())
+        if found and _is_ready(found.group()):
+            return found.group()
+        pause.wait(0.05)
+    raise RuntimeError(f"icetower serve did not start:\n{log.read_text()[-5000:]}")
+
+
+def _is_ready(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/ready").is_success
+    except httpx.TransportError:
+        return False

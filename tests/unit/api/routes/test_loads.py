@@ -1,0 +1,168 @@
+"""Loading tables and asking whether they exist."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from tests.builders.http_catalog import error_of, make_table, make_view, set_properties
+
+
+def path_of(loaded: dict[str, Any]) -> Path:
+    return Path(urlsplit(loaded["metadata-location"]).path)
+
+
+def add_snapshots(api: httpx.Client, url: str, *ids: int) -> None:
+    """Add snapshots; the last one becomes the head of main."""
+    metadata = api.get(url).json()["metadata"]
+    for number, snapshot_id in enumerate(ids, start=1):
+        snapshot = {
+            "snapshot-id": snapshot_id,
+            "sequence-number": metadata["last-sequence-number"] + number,
+            "timestamp-ms": metadata["last-updated-ms"] + number,
+            "manifest-list": f"{metadata['location']}/metadata/snap-{snapshot_id}.avro",
+            "summary": {"operation": "append"},
+        }
+        updates = [
+            {"action": "add-snapshot", "snapshot": snapshot},
+            {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": snapshot_id},
+        ]
+        response = api.post(url, json={"requirements": [], "updates": updates})
+        assert response.status_code == 200, response.text
+
+
+def test_loaded_table_is_what_create_answered(api: httpx.Client, ns: str) -> None:
+    created = make_table(api, ns, "t")
+
+    assert api.get(f"/v1/namespaces/{ns}/tables/t").json() == created
+    assert api.get(f"/v1/default/namespaces/{ns}/tables/t").json() == created
+
+
+def test_etag_header_is_spelled_as_java_looks_it_up(api: httpx.Client, ns: str) -> None:
+    make_table(api, ns, "t")
+    url = f"/v1/namespaces/{ns}/tables/t"
+    loaded = api.get(url)
+    unchanged = api.get(url, headers={"if-none-match": loaded.headers["etag"]})
+    committed = api.post(url, json=set_properties(a="b"))
+
+    for response in (loaded, unchanged, committed):
+        assert b"ETag" in [name for name, _ in response.headers.raw]
+
+
+def test_unchanged_table_is_not_sent_again(api: httpx.Client, ns: str) -> None:
+    make_table(api, ns, "t")
+    url = f"/v1/namespaces/{ns}/tables/t"
+    tag = api.get(url).headers["etag"]
+
+    unchanged = api.get(url, headers={"if-none-match": tag})
+    api.post(url, json=set_properties(a="b"))
+    changed = api.get(url, headers={"if-none-match": tag})
+
+    assert (unchanged.status_code, unchanged.content) == (304, b"")
+    assert unchanged.headers["etag"] == tag
+    assert changed.status_code == 200
+    assert changed.headers["etag"] != tag
+
+
+def test_commit_answers_with_the_tag_that_a_load_then_has(api: httpx.Client, ns: str) -> None:
+    make_table(api, ns, "t")
+    url = f"/v1/namespaces/{ns}/tables/t"
+
+    committed = api.post(url, json=set_properties(a="b"))
+
+    assert api.get(url).headers["etag"] == committed.headers["etag"]
+
+
+def test_refs_mode_holds_referenced_snapshots_under_a_tag_of_its_own(api: httpx.Client, ns: str) -> None:
+    make_table(api, ns, "t")
+    url = f"/v1/namespaces/{ns}/tables/t"
+    add_snapshots(api, url, 11, 12, 13)
+
+    everything, referenced = api.get(url), api.get(url, params={"snapshots": "refs"})
+
+    assert [item["snapshot-id"] for item in everything.json()["metadata"]["snapshots"]] == [11, 12, 13]
+    assert [item["snapshot-id"] for item in referenced.json()["metadata"]["snapshots"]] == [13]
+    assert len(referenced.json()["metadata"]["snapshot-log"]) == 3
+    assert everything.headers["etag"] != referenced.headers["etag"]
+    again = api.get(url, params={"snapshots": "refs"}, headers={"if-none-match": everything.headers["etag"]})
+    assert again.status_code == 200
+
+
+@pytest.mark.parametrize("mode", ["none", "ALL", "refs,all"])
+def test_unknown_mode_is_refused(api: httpx.Client, ns: str, mode: str) -> None:
+    make_table(api, ns, "t")
+
+    assert error_of(api.get(f"/v1/namespaces/{ns}/tables/t", params={"snapshots": mode}))[0] == 400
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_large_answer_is_compressed_when_asked_for(api: httpx.Client, ns: str, times: int) -> None:
+    make_table(api, ns, "t")
+    url = f"/v1/namespaces/{ns}/tables/t"
+    api.post(url, json=set_properties(large="x" * 5000))
+    plain = api.get(url)
+
+    for _ in range(times):
+        with api.stream("GET", url, headers={"accept-encoding": "gzip"}) as packed:
+            raw = b"".join(packed.iter_raw())
+
+    assert packed.headers["content-encoding"] == "gzip"
+    assert gzip.decompress(raw) == plain.content
+    assert packed.headers["etag"] == plain.headers["etag"]
+    assert plain.headers["vary"] == packed.headers["vary"] == "accept-encoding"
+
+
+@pytest.mark.parametrize("url", ["/v1/namespaces/{ns}/tables/nope", "/v1/namespaces/{ns}%1Fnope/tables/t"])
+def test_missing_table_is_not_found_whether_or_not_its_namespace_is(
+    api: httpx.Client, ns: str, url: str
+) -> None:
+    url = url.format(ns=ns)
+
+    status, kind, message = error_of(api.get(url))
+
+    assert (status, kind) == (404, "NoSuchTableException")
+    assert message.startswith("Table does not exist: ")
+    assert api.head(url).status_code == 404
+
+
+def test_view_is_no_table(api: httpx.Client, ns: str) -> None:
+    make_view(api, ns, "v")
+
+    assert error_of(api.get(f"/v1/namespaces/{ns}/tables/v"))[:2] == (404, "NoSuchTableException")
+    assert api.head(f"/v1/namespaces/{ns}/tables/v").status_code == 404
+
+
+def test_probe_answers_without_a_body(api: httpx.Client, ns: str) -> None:
+    make_table(api, ns, "t")
+
+    probed = api.head(f"/v1/namespaces/{ns}/tables/t")
+
+    assert (probed.status_code, probed.content) == (204, b"")
+
+
+def test_vanished_metadata_file_is_noticed_although_it_was_read_before(api: httpx.Client, ns: str) -> None:
+    created = make_table(api, ns, "t")
+    url = f"/v1/namespaces/{ns}/tables/t"
+    assert api.get(url).status_code == 200
+    path_of(created).unlink()
+
+    status, kind, message = error_of(api.get(url))
+
+    assert (status, kind) == (404, "NotFoundException")
+    assert message == f"Failed to open input stream for file: {created['metadata-location']}"
+
+
+def test_broken_metadata_file_is_a_server_error(api: httpx.Client, ns: str) -> None:
+    created = make_table(api, ns, "t")
+    body = {"name": "u", "metadata-location": created["metadata-location"]}
+    url = f"/v1/namespaces/{ns}/tables/t"
+    api.post(url, json=set_properties(a="b"))
+    api.post(f"/v1/namespaces/{ns}/register", json=body)
+    api.post(f"/v1/namespaces/{ns}/tables/u", json=set_properties(c="d"))
+    broken = api.get(f"/v1/namespaces/{ns}/tables/u?snapshots=refs")
+    assert broken.status_code == 200

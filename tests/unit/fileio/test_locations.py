@@ -1,0 +1,298 @@
+"""Locations: schemes, being inside, joining, and local paths, hostile cases first."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.errors import InvalidLocation
+from app.fileio.locations import bucket_and_key, flaw_of, is_inside, join, local_path, scheme_of
+
+
+@pytest.mark.parametrize(
+    ("location", "scheme"),
+    [
+        ("/x", "file"),
+        ("/a:b/c", "file"),
+        ("file:/x", "file"),
+        ("file:///x", "file"),
+        ("FILE:/x", "file"),
+        ("s3://b/k", "s3"),
+        ("S3A://b/k", "s3a"),
+        ("abfss://c@a.dfs.core.windows.net/k", "abfss"),
+        ("memory://x", "memory"),
+        ("a+b-c.d://x", "a+b-c.d"),
+    ],
+)
+def test_scheme_is_told_in_lower_case(location: str, scheme: str) -> None:
+    assert scheme_of(location) == scheme
+
+
+@pytest.mark.parametrize(
+    "location", ["", "x", "x/y", "./x", " s3://b/k", "\ns3://b", "://b/k", "1s3://b/k", "é:/x"]
+)
+def test_what_has_no_scheme_and_no_root_is_no_location(location: str) -> None:
+    with pytest.raises(InvalidLocation, match="Not a location"):
+        scheme_of(location)
+
+
+@pytest.mark.parametrize(
+    ("location", "root"),
+    [
+        ("s3://b/wh/t", "s3://b/wh"),
+        ("s3://b/wh/t/", "s3://b/wh/"),
+        ("s3://b/wh", "s3://b/wh"),
+        ("s3://b/wh/", "s3://b/wh"),
+        ("s3://b/wh", "s3://b/wh/"),
+        ("s3://b/anything", "s3://b"),
+        ("s3://b/anything", "s3://b/"),
+        ("s3a://b/wh/t", "s3://b/wh"),
+        ("s3://b/wh/t", "s3n://b/wh"),
+        ("S3://b/wh/t", "s3://b/wh"),
+        ("file:/wh/t", "file:///wh"),
+        ("file:///wh/t", "/wh"),
+        ("/wh/t", "file:/wh"),
+        ("file:/wh//t", "file:/wh/"),
+        ("file:////wh/t", "file:/wh"),
+        ("/wh/t", "/"),
+        ("abfss://c@a.dfs.core.windows.net/wh/t", "abfs://c@a.dfs.core.windows.net/wh"),
+        ("hdfs://nn:8020//wh/t", "hdfs://nn:8020/wh"),
+        ("memory:///wh/t", "memory:///wh"),
+        ("memory://m/wh/t", "memory://m"),
+        ("s3://b/wh/a..b/..c/d../...", "s3://b/wh"),
+        ("s3://b/wh/50%/a%20b/ü", "s3://b/wh"),
+        ("/wh/what?/no#1", "/wh"),
+        ("oss://b/wh/t", "oss://b/wh"),
+    ],
+)
+def test_a_location_below_its_root_is_inside(location: str, root: str) -> None:
+    assert is_inside(location, root)
+
+
+@pytest.mark.parametrize(
+    ("location", "root"),
+    [
+        # a sibling with the same beginning
+        ("s3://b/wh2/t", "s3://b/wh"),
+        ("s3://b/whatever", "s3://b/wh/"),
+        ("s3://bb/wh/t", "s3://b"),
+        ("/wh2", "/wh"),
+        # above or elsewhere
+        ("s3://b", "s3://b/wh"),
+        ("s3://b/WH/t", "s3://b/wh"),
+        ("s3://B/wh/t", "s3://b/wh"),
+        ("gs://b/wh/t", "s3://b/wh"),
+        ("/b/wh", "s3://b/wh"),
+        ("hdfs://other:8020/wh/t", "hdfs://nn:8020/wh"),
+        ("abfss://c@b.dfs.core.windows.net/wh/t", "abfss://c@a.dfs.core.windows.net/wh"),
+        ("memory:///wh", "memory://wh"),
+        # climbing out, as some client might read it
+        ("s3://b/wh/../x", "s3://b/wh"),
+        ("s3://b/wh/..", "s3://b/wh"),
+        ("s3://b/wh/t/../../../x", "s3://b/wh"),
+        ("s3://b/wh/./t", "s3://b/wh"),
+        ("file:/wh/../etc/passwd", "file:/wh"),
+        ("/wh/t/..", "/wh"),
+        ("/wh/../wh/t", "/wh"),
+        ("s3://b/wh/%2e%2e/x", "s3://b/wh"),
+        ("s3://b/wh/.%2E/x", "s3://b/wh"),
+        ("s3://b/wh/%2e/x", "s3://b/wh"),
+        ("s3://b/wh/..%2fx", "s3://b/wh"),
+        ("s3://b/wh/t%2f..%2f..%2fx", "s3://b/wh"),
+        ("s3://b/wh/..\\x", "s3://b/wh"),
+        ("s3://b/wh/t%5C..%5Cx", "s3://b/wh"),
+        # cut short by some client
+        ("s3://b/wh?/t", "s3://b/wh"),
+        ("s3://b/wh/t?versionId=1", "s3://b/wh"),
+        ("s3://b/wh/t#x", "s3://b/wh"),
+        ("gs://b/wh/t#x", "gs://b/wh"),
+        # folded by some client
+        ("s3://b//wh/t", "s3://b/wh"),
+        ("s3://b/wh//t", "s3://b/wh"),
+        # in a bucket's place
+        ("s3://user:password@b/wh/t", "s3://b/wh"),
+        ("s3://b@evil/wh/t", "s3://b/wh"),
+        ("s3:///b/wh/t", "s3://b/wh"),
+        ("s3:/b/wh/t", "s3://b/wh"),
+        ("s3:b/wh/t", "s3://b/wh"),
+        ("file://wh/t", "/wh"),
+        ("file://localhost/wh/t", "/wh"),
+        ("//wh/t", "/wh"),
+        ("file:wh/t", "/wh"),
+        # not text that a path can hold
+        ("/wh/t\x00", "/wh"),
+        ("s3://b/wh/\n", "s3://b/wh"),
+        ("s3://b/wh/\x7f", "s3://b/wh"),
+        ("s3://b/wh/\ud800", "s3://b/wh"),
+        ("s3://b/wh/low\udc80", "s3://b/wh"),
+        # no location at all
+        ("", "/"),
+        ("wh/t", "wh"),
+        ("", ""),
+        # a root that is not fit to hold anything
+        ("s3://b/wh/../wh/t", "s3://b/wh/../wh"),
+        ("/wh/t", "/wh/."),
+    ],
+)
+def test_what_some_client_takes_for_another_place_is_not_inside(location: str, root: str) -> None:
+    assert not is_inside(location, root)
+
+
+@pytest.mark.parametrize(
+    ("location", "word"),
+    [
+        ("s3://b/a/../c", "'..'"),
+        ("s3://b/a?b", "'?'"),
+        ("s3://b/a//c", "'//'"),
+        ("s3://b/a\tc", "control"),
+        ("s3://b/\ud800", "surrogate"),
+        ("a/b", "Not a location"),
+        ("s3:///k", "s3://bucket/key"),
+        ("file://h/x", "host"),
+    ],
+)
+def test_flaw_says_what_is_wrong(location: str, word: str) -> None:
+    flaw = flaw_of(location)
+
+    assert flaw is not None
+    assert word in flaw
+
+
+def test_flaw_never_repeats_a_password() -> None:
+    flaw = flaw_of("s3://user:hunter2@b/k")
+
+    assert flaw is not None
+    assert "hunter2" not in flaw
+
+
+_NAMES = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/\\%?#."), min_size=1)
+
+
+@given(
+    names=st.lists(_NAMES, min_size=1, max_size=4),
+    root=st.sampled_from(["s3://b/wh", "file:/wh", "memory://m"]),
+)
+def test_what_join_makes_is_inside_what_it_was_joined_to(names: list[str], root: str) -> None:
+    joined = join(root, *names)
+
+    assert is_inside(joined, root)
+    assert joined == "/".join([root, *names])
+
+
+@given(location=st.text(), root=st.text())
+def test_any_text_gets_an_answer(location: str, root: str) -> None:
+    if is_inside(location, root):
+        assert flaw_of(location) is None
+        assert flaw_of(root) is None
+
+
+@given(
+    pieces=st.lists(st.sampled_from(["a", "b", "..", ".", "%2e%2e", "", "/", "..%2f"]), max_size=6),
+    base=st.sampled_from(["/r/a", "file:///r/a", "s3://b/a"]),
+)
+def test_what_is_inside_stays_inside_when_decoded_and_folded(pieces: list[str], base: str) -> None:
+    """No reading of an accepted location, decoded and with its dots folded, may leave the root."""
+    location = base + "/" + "/".join(pieces)
+
+    if is_inside(location, base):
+        read = location.replace("%2e", ".").replace("%2f", "/")
+        folded: list[str] = []
+        for piece in read.removeprefix(base).split("/"):
+            if piece == "..":
+                assert folded, f"{location} climbs out of {base}"
+                folded.pop()
+            elif piece not in {"", "."}:
+                folded.append(piece)
+
+
+@pytest.mark.parametrize(
+    ("location", "parts", "joined"),
+    [
+        ("s3://b/wh", ("t", "metadata"), "s3://b/wh/t/metadata"),
+        ("s3://b/wh//", ("t",), "s3://b/wh/t"),
+        ("s3://b", ("metadata/00000-x.json",), "s3://b/metadata/00000-x.json"),
+        ("s3://b/", ("a%20b c", "ü"), "s3://b/a%20b c/ü"),
+        ("file:/", ("x",), "file:/x"),
+        ("file:///", ("x",), "file:///x"),
+        ("/", ("x",), "/x"),
+        ("memory://", ("x",), "memory:///x"),
+        ("/wh", (), "/wh"),
+        ("/wh/", (), "/wh"),
+        ("/wh", ("a..b", "...", ".hidden"), "/wh/a..b/.../.hidden"),
+    ],
+)
+def test_join_puts_one_slash_between(location: str, parts: tuple[str, ...], joined: str) -> None:
+    assert join(location, *parts) == joined
+
+
+@pytest.mark.parametrize(
+    "part",
+    ["", "/", "/x", "x/", "a//b", "..", ".", "a/../b", "%2e%2e", "..%2fx", "a\\..\\b", "a\x00b", "a\nb"],
+)
+def test_join_refuses_what_is_no_name(part: str) -> None:
+    with pytest.raises(InvalidLocation, match="Cannot extend"):
+        join("s3://b/wh", "t", part)
+
+
+@pytest.mark.parametrize(
+    ("location", "path"),
+    [
+        ("/x/y", "/x/y"),
+        ("file:/x/y", "/x/y"),
+        ("file:///x/y", "/x/y"),
+        ("FILE:/x", "/x"),
+        ("File:///x", "/x"),
+        ("file:////x", "//x"),
+        ("file:/a%20b", "/a%20b"),
+        ("file:/a b?c#d", "/a b?c#d"),
+        ("///x", "/x"),
+        ("/ü/日本", "/ü/日本"),
+        ("/a:b", "/a:b"),
+    ],
+)
+def test_local_path_is_literal(location: str, path: str) -> None:
+    assert local_path(location) == path
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "file:x",
+        "file:",
+        "file://",
+        "file://localhost/x",
+        "file://tmp/x",
+        "//tmp/x",
+        "x",
+        "s3://b/k",
+        "C:\\x",
+        "",
+    ],
+)
+def test_what_hadoop_would_not_open_is_no_local_path(location: str) -> None:
+    with pytest.raises(InvalidLocation):
+        local_path(location)
+
+
+@pytest.mark.parametrize(
+    ("location", "expected"),
+    [
+        ("s3://b/k/l", ("b", "k/l")),
+        ("s3://b", ("b", "")),
+        ("s3://b/", ("b", "")),
+        ("s3://b/a%20b c?d#e", ("b", "a%20b c?d#e")),
+        ("abfss://c@a.host/k", ("c@a.host", "k")),
+        ("hdfs://nn:8020/x", ("nn:8020", "x")),
+        ("hdfs:///x", ("", "x")),
+    ],
+)
+def test_bucket_and_key_are_literal(location: str, expected: tuple[str, str]) -> None:
+    assert bucket_and_key(location) == expected
+
+
+def test_a_password_in_the_buckets_place_is_refused_and_not_repeated() -> None:
+    with pytest.raises(InvalidLocation) as raised:
+        bucket_and_key("s3://user:hunter2@b/k")
+
+    assert "hunter2" not in str(raised.value)
