@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.catalog.commits import LoadedTable, PlannedPut, put, read_base
 from app.catalog.context import Call, Catalog, Listing, Page, page_of, read_limit
@@ -322,13 +322,14 @@ def unregister_table(
     for _ in range(attempts):
         pointer = find_table(catalog, warehouse, identifier)
         metadata = read_base(catalog, warehouse, pointer)
+        claim = replace(call.claim, result=pointer.metadata_location) if call.claim else None
         try:
             dropped = catalog.pointers.drop(
                 warehouse.id,
                 identifier,
                 PointerKind.TABLE,
                 call.author(catalog.now_ms()),
-                call.claim,
+                claim,
                 event="unregistered",
                 expected=pointer,
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import signal
 import socket
@@ -35,6 +36,7 @@ def serve(flags: Mapping[str, object], config_file: Path | None) -> None:
     make_database_folder(settings.database_url.get_secret_value())
     with closing(_listening_socket(settings.host, settings.port)) as listener:
         # Each process does this again when it starts; here a refusal is one line and an exit status.
+        _log_from(settings)
         with closing(open_database(settings)) as database:
             prepare(settings, database, build_catalog(settings, database))
         port = listener.getsockname()[1]
@@ -53,7 +55,6 @@ def serve(flags: Mapping[str, object], config_file: Path | None) -> None:
             server_header=False,
             timeout_graceful_shutdown=settings.shutdown_grace_seconds,
         )
-        configure_logging(settings.log_level)
         if settings.workers == 1:
             uvicorn.Server(config).run(sockets=[listener])
         else:
@@ -63,8 +64,14 @@ def serve(flags: Mapping[str, object], config_file: Path | None) -> None:
 
 def application(settings: Settings) -> object:
     """Build the application in the process that will serve it."""
-    configure_logging(settings.log_level)
+    _log_from(settings)
     return create_app(settings)
+
+
+def _log_from(settings: Settings) -> None:
+    configure_logging(settings.log_level)
+    # What every migration begins with says nothing; that the server started says that they are done.
+    logging.getLogger("alembic").setLevel(logging.WARNING)
 
 
 def _leave(_signal: int, _frame: FrameType | None) -> None:

@@ -64,7 +64,10 @@ def list_warehouses(uri: Uri = None, as_json: AsJson = False) -> None:
 def create_warehouse(
     name: Name,
     location: Annotated[
-        str, typer.Argument(help="Its root: s3://bucket/path, gs://…, abfss://…, file:///path.")
+        str,
+        typer.Argument(
+            help="Its root: s3://bucket/path, gs://…, abfss://…, or a folder of the server, /path."
+        ),
     ],
     defaults: Defaults = None,
     overrides: Overrides = None,
@@ -82,7 +85,8 @@ def create_warehouse(
     with management(uri) as warehouses:
         made = warehouses.create(
             name,
-            location,
+            # As the server does with its own default: to Hadoop readers a bare path means another file system.
+            f"file://{location}" if location.startswith("/") else location,
             default_properties=properties_from(defaults),
             override_properties=properties_from(overrides),
             storage=properties_from(storage),

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from app.database.dialects import engine_for_reads, engine_for_writes
+from app.database.dialects import engine_for_reads, engine_for_writes, sqlite_timeout_s
 from app.database.driver_errors import (
     LIBRARY_ERRORS,
     Undone,
@@ -26,7 +26,6 @@ _Result = TypeVar("_Result")
 
 MAX_ATTEMPTS_AFTER_DEADLOCK = 8
 MAX_ATTEMPTS_AFTER_LOST_CONNECTION = 2
-TURN_TIMEOUT_S = 30.0
 
 
 class Database:
@@ -40,6 +39,7 @@ class Database:
         self._is_sqlite = self.dialect_name == "sqlite"
         # SQLite has one writer at a time and lets the others poll; threads of this process queue here instead.
         self._sqlite_turn = Lock()
+        self._turn_timeout_s = sqlite_timeout_s(writes.url)
         self._begin = "BEGIN IMMEDIATE" if self._is_sqlite else "BEGIN ISOLATION LEVEL READ COMMITTED"
 
     @staticmethod
@@ -130,7 +130,7 @@ class Database:
         if not self._is_sqlite:
             yield
             return
-        if not self._sqlite_turn.acquire(timeout=TURN_TIMEOUT_S):
+        if not self._sqlite_turn.acquire(timeout=self._turn_timeout_s):
             raise DatabaseUnavailable("The database does not keep up: other writers came first for too long")
         try:
             yield

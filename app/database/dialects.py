@@ -51,6 +51,11 @@ def engine_for_reads(url: str) -> Engine:
     return _engine(_parse(url), read_only=True, poolclass=NullPool)
 
 
+def sqlite_timeout_s(url: URL) -> float:
+    """Return how long a writer waits for another one: what the URL says in `timeout`, or half a minute."""
+    return float(url.normalized_query.get("timeout", (SQLITE_BUSY_TIMEOUT_S,))[0])
+
+
 def _parse(text: str) -> URL:
     try:
         url = make_url(text)
@@ -70,7 +75,7 @@ def _parse(text: str) -> URL:
 def _engine(url: URL, *, read_only: bool, **pool: Any) -> Engine:
     # In "autocommit" neither SQLAlchemy nor the driver begins a transaction: `Database.write` says BEGIN.
     if url.get_backend_name() == "sqlite":
-        arguments = {"check_same_thread": False} | _unless_given({"timeout": SQLITE_BUSY_TIMEOUT_S}, url)
+        arguments = {"check_same_thread": False, "timeout": sqlite_timeout_s(url)}
         engine = create_engine(url, isolation_level="AUTOCOMMIT", connect_args=arguments, **pool)
         event.listen(engine, "connect", _set_up_sqlite_reader if read_only else _set_up_sqlite_writer)
         return engine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 
 import psycopg
-from sqlalchemy.exc import DBAPIError, IntegrityError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.errors import DatabaseBehind, DatabaseUnavailable
@@ -59,7 +59,7 @@ def our_error(error: Exception) -> DatabaseUnavailable | DatabaseBehind:
     """Return the error to raise for a failure that certainly changed nothing."""
     if isinstance(error, PoolTimeout):
         return DatabaseUnavailable("The database does not keep up: no connection became free in time")
-    if isinstance(error, IntegrityError):
+    if isinstance(origin_of(error), psycopg.IntegrityError | sqlite3.IntegrityError):
         return ConstraintBroken(f"The database refused a row ({error_code(error)}); nothing was changed")
     if _lacks_schema(error):
         return DatabaseBehind(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
 
 import pytest
 
@@ -18,9 +17,9 @@ _BUCKET = "s3-contract"
 
 
 @pytest.fixture
-def server(s3_server: S3Server) -> Iterator[S3Server]:
+def server(s3_server: S3Server) -> S3Server:
     s3_server.create_bucket(_BUCKET)
-    yield s3_server
+    return s3_server
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+import orjson
 from fastapi import APIRouter
 from starlette.responses import Response
 
@@ -107,4 +108,4 @@ def update_properties(visit: Visited) -> Response:
         )
         return json_answer(property_changes_json(changes.updated, changes.removed, changes.missing))
 
-    return run_once(visit, mutate, lambda result: json_answer(result.encode()))
+    return run_once(visit, mutate, lambda result: json_answer(property_changes_json(**orjson.loads(result))))

@@ -7,7 +7,17 @@ from typing import assert_never
 
 from app.engine.change import updates as u
 from app.engine.change.draft import MetadataDraft, draft_of
-from app.engine.change.edits import properties, refs, schemas, snapshots, sort_orders, specs, statistics
+from app.engine.change.edits import (
+    properties,
+    refs,
+    snapshots,
+    sort_orders,
+    specs,
+    statistics,
+    table_schemas,
+)
+from app.engine.model.ids import SchemaId, SortOrderId, SpecId
+from app.engine.model.sort_order import UNSORTED_ORDER_ID
 from app.engine.model.table_metadata import MAX_FORMAT_VERSION, MIN_FORMAT_VERSION, TableMetadata
 from app.errors import InvalidUpdate
 
@@ -36,7 +46,14 @@ def apply_to_new(updates: Sequence[u.Update], now_ms: int) -> MetadataDraft:
     Raises:
         InvalidUpdate: an update that cannot be applied.
     """
-    draft = MetadataDraft(base=None, now_ms=now_ms)
+    # As in the reference, what was added first counts as chosen until an update says otherwise.
+    draft = MetadataDraft(
+        base=None,
+        now_ms=now_ms,
+        current_schema_id=SchemaId(0),
+        default_spec_id=SpecId(0),
+        default_sort_order_id=SortOrderId(UNSORTED_ORDER_ID),
+    )
     chosen = next((item for item in updates if isinstance(item, u.UpgradeFormatVersion)), None)
     if chosen is not None and MIN_FORMAT_VERSION <= chosen.format_version <= MAX_FORMAT_VERSION:
         draft.format_version = chosen.format_version
@@ -58,11 +75,11 @@ def apply_update(draft: MetadataDraft, update: u.Update) -> None:
         case u.UpgradeFormatVersion():
             properties.upgrade_format_version(draft, update)
         case u.AddSchema():
-            schemas.add_schema(draft, update)
+            table_schemas.add_schema(draft, update)
         case u.SetCurrentSchema():
-            schemas.set_current_schema(draft, update)
+            table_schemas.set_current_schema(draft, update)
         case u.RemoveSchemas():
-            schemas.remove_schemas(draft, update)
+            table_schemas.remove_schemas(draft, update)
         case u.AddSpec():
             specs.add_spec(draft, update)
         case u.SetDefaultSpec():

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.engine.change import updates as u
-from app.engine.change.edits.schemas import next_schema_id
+from app.engine.change.edits.table_schemas import next_schema_id
 from app.engine.change.numbering import next_id
 from app.engine.model import properties as props
 from app.engine.model.ids import Location, SchemaId, TableUuid

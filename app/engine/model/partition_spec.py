@@ -169,7 +169,9 @@ def check_spec(spec: PartitionSpec, schema: Schema) -> None:
                 )
             parent = parent.parent
         if transform is not None and not transform.applies_to(column.field.type):
-            raise InvalidUpdate(f"Invalid source type {column.field.type} for transform {transform} of {what}")
+            raise InvalidUpdate(
+                f"Invalid source type {column.field.type} for transform {transform} of {what}"
+            )
 
 
 def check_readable(spec: PartitionSpec, schema: Schema) -> None:

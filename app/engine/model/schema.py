@@ -18,6 +18,7 @@ from app.engine.model.types import (
     StructType,
     Type,
     child_fields,
+    is_primitive,
 )
 from app.errors import InvalidUpdate
 
@@ -130,9 +131,9 @@ def _check_identifier_field(schema: Schema, field_id: FieldId) -> None:
         raise InvalidUpdate(f"Cannot add fieldId {field_id} as an identifier field: field does not exist")
     intro = f"Cannot add field {column.name} as an identifier field"
     field = column.field
-    if not isinstance(field.type, PrimitiveType):
+    if not is_primitive(field.type):
         raise InvalidUpdate(f"{intro}: not a primitive type field")
-    if field.type.kind in ("float", "double"):
+    if str(field.type) in ("float", "double"):
         raise InvalidUpdate(f"{intro}: must not be float or double field")
     if not field.required:
         raise InvalidUpdate(f"{intro}: not a required field")

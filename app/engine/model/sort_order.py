@@ -11,7 +11,7 @@ from app.engine.model.ids import FieldId, SortOrderId
 from app.engine.model.partition_spec import parse_sent_transform, take_single_source
 from app.engine.model.schema import Schema
 from app.engine.model.transforms import find_transform
-from app.engine.model.types import PrimitiveType
+from app.engine.model.types import is_primitive
 from app.errors import InvalidUpdate
 
 UNSORTED_ORDER_ID = 0
@@ -79,7 +79,7 @@ def check_order(order: SortOrder, schema: Schema) -> None:
         if column is None:
             raise InvalidUpdate(f"Cannot find source column for {what}")
         source = column.field.type
-        if not isinstance(source, PrimitiveType) or source.kind == "variant":
+        if not is_primitive(source):
             raise InvalidUpdate(f"Cannot use {column.name} as source of {what}: it is not a primitive type")
         transform = find_transform(field.transform)
         if transform is not None and not transform.applies_to(source):

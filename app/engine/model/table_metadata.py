@@ -6,8 +6,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Annotated, Self
 
-from pydantic import Field, ValidationError
-from pydantic_core import from_json
+from pydantic import BaseModel, Field, ValidationError
 
 from app.engine.model.document import INT, LONG, Document, Int, JsonValue, Long, describe_invalid
 from app.engine.model.ids import Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
@@ -100,6 +99,12 @@ class TableMetadata(Document):
         return self.replace(snapshots=tuple(item for item in self.snapshots if item.snapshot_id in named))
 
 
+class _Versioned(BaseModel):
+    """A document of any format version."""
+
+    format_version: Annotated[Int, Field(alias="format-version")]
+
+
 def read_table_metadata(content: bytes) -> TableMetadata:
     """Parse a metadata document of any supported format version and bring older forms to one.
 
@@ -122,12 +127,10 @@ def read_table_metadata(content: bytes) -> TableMetadata:
 def _check_version_of(content: bytes) -> None:
     """Name the format version as what is wrong if it is, whatever else a later version's document lacks."""
     try:
-        value = from_json(content)
-    except ValueError:
+        found = _Versioned.model_validate_json(content)
+    except ValidationError:
         return
-    version = value.get("format-version") if isinstance(value, dict) else None
-    if type(version) is int:
-        _check_version(version)
+    _check_version(found.format_version)
 
 
 def _check_version(version: int) -> None:

@@ -90,6 +90,11 @@ class MapType(Document):
 Type = PrimitiveType | StructType | ListType | MapType
 
 
+def is_primitive(kind: Type) -> bool:
+    """Tell whether values of a type have no parts; a variant's have, though it is spelled like a primitive."""
+    return isinstance(kind, PrimitiveType) and kind.kind != "variant"
+
+
 def parse_primitive(text: str) -> PrimitiveType:
     """Return the primitive type that a JSON string names.
 

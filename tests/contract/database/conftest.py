@@ -12,6 +12,9 @@ from app.database.connection import Database
 from app.database.revisions import migrate
 from tests.contract.database.stores import Stores
 from tests.servers.postgres import PostgresServer
+from tests.servers.postgres_proxy import postgres_wire
+
+__all__ = ["postgres_wire"]
 
 
 @pytest.fixture(scope="session")

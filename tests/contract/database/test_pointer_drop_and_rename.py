@@ -172,7 +172,8 @@ def test_names_are_listed_by_kind_in_order(stores: Stores) -> None:
 def test_pages_of_names_are_the_whole_list(stores: Stores) -> None:
     stores.add_namespace("a")
     stores.pointers.check_and_put([stores.creation(f"a.t{n:03}") for n in range(25)], AUTHOR)
-    after, pages = None, []
+    after: str | None = None
+    pages: list[list[str]] = []
 
     while not pages or len(pages[-1]) == 10:
         pages.append(stores.pointers.list_names(stores.id, levels("a"), TABLE, after, 10))

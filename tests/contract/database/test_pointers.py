@@ -156,7 +156,7 @@ def test_many_changes_are_all_made(stores: Stores) -> None:
     stores.add_namespace("a")
     stores.add_namespace("b")
     first, second = stores.add("a.one"), stores.add("b.two")
-    changes = [
+    changes: list[Advance | Creation] = [
         stores.creation("b.four"),
         Advance(second, Location("two/1.json"), second.uuid),
         stores.creation("a.three", PointerKind.VIEW),
@@ -193,7 +193,10 @@ def test_a_taken_name_refuses_a_creation_and_undoes_all(
 ) -> None:
     stores.add_namespace("a")
     other, there = stores.add("a.other"), stores.add("a.t", kinds[0])
-    changes = [Advance(other, Location("1.json"), other.uuid), stores.creation("a.t", kinds[1], "another")]
+    changes: list[Advance | Creation] = [
+        Advance(other, Location("1.json"), other.uuid),
+        stores.creation("a.t", kinds[1], "another"),
+    ]
 
     with pytest.raises(NameTaken) as refusal:
         stores.pointers.check_and_put(changes, AUTHOR, claim())
@@ -206,7 +209,10 @@ def test_a_taken_name_refuses_a_creation_and_undoes_all(
 def test_a_missing_namespace_refuses_a_creation_and_undoes_all(stores: Stores) -> None:
     stores.add_namespace("a")
     other = stores.add("a.other")
-    changes = [Advance(other, Location("1.json"), other.uuid), stores.creation("a.b.t")]
+    changes: list[Advance | Creation] = [
+        Advance(other, Location("1.json"), other.uuid),
+        stores.creation("a.b.t"),
+    ]
 
     with pytest.raises(NoSuchNamespace, match=r"a\.b$"):
         stores.pointers.check_and_put(changes, AUTHOR)

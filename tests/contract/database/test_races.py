@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -34,7 +35,7 @@ def servers(request: pytest.FixtureRequest, stores: Stores, database_url: str) -
 
 def each_thread(servers: list[Stores], deed: Callable[[Stores, int], Any]) -> list[Any]:
     """Run a deed in each thread, with its server and its number."""
-    return run_together([lambda n=n: deed(servers[n % len(servers)], n) for n in range(THREADS)])
+    return run_together([partial(deed, servers[n % len(servers)], n) for n in range(THREADS)])
 
 
 def test_one_of_many_advances_wins(servers: list[Stores]) -> None:

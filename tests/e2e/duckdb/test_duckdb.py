@@ -25,7 +25,7 @@ from pyiceberg.types import (
 )
 
 from examples.flights.comparison import duckdb_with_iceberg
-from tests.e2e.duckdb.conftest import Duck
+from tests.e2e.duckdb.attached import Duck
 
 ORDERS = Schema(
     NestedField(1, "id", LongType()),

@@ -10,7 +10,14 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from tests.builders.http_catalog import error_of, make_table, make_view, set_properties
+from tests.builders.http_catalog import (
+    error_of,
+    http_catalog,
+    make_namespace,
+    make_table,
+    make_view,
+    set_properties,
+)
 
 
 def path_of(loaded: dict[str, Any]) -> Path:
@@ -157,12 +164,9 @@ def test_vanished_metadata_file_is_noticed_although_it_was_read_before(api: http
     assert message == f"Failed to open input stream for file: {created['metadata-location']}"
 
 
-def test_broken_metadata_file_is_a_server_error(api: httpx.Client, ns: str) -> None:
-    created = make_table(api, ns, "t")
-    body = {"name": "u", "metadata-location": created["metadata-location"]}
-    url = f"/v1/namespaces/{ns}/tables/t"
-    api.post(url, json=set_properties(a="b"))
-    api.post(f"/v1/namespaces/{ns}/register", json=body)
-    api.post(f"/v1/namespaces/{ns}/tables/u", json=set_properties(c="d"))
-    broken = api.get(f"/v1/namespaces/{ns}/tables/u?snapshots=refs")
-    assert broken.status_code == 200
+def test_broken_metadata_file_is_a_server_error(tmp_path: Path) -> None:
+    with http_catalog(tmp_path, metadata_cache_bytes=0) as api:
+        make_namespace(api, "a")
+        path_of(make_table(api, "a", "t")).write_bytes(b"{}")
+
+        assert error_of(api.get("/v1/namespaces/a/tables/t"))[:2] == (500, "InternalServerError")

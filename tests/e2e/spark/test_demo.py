@@ -1,0 +1,64 @@
+"""`make demo`: the whole example runs, its numbers agree, and it says what is missing when something is."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
+
+
+def run_demo(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "examples.flights", "--folder", folder],
+        cwd=ROOT,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+
+
+def test_the_demo_runs_to_its_end_twice_in_one_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    leftover = folder / "leftover"
+    folder.mkdir()
+    (folder / "icetower.toml").touch()
+    leftover.touch()
+
+    done = run_demo(folder)
+
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "✓ rows in nyc.flights: 336,776" in done.stdout
+    assert "✓ numbers on which PyIceberg and Spark differ: 0" in done.stdout
+    assert "✓ numbers on which DuckDB and Spark differ: 0" in done.stdout
+    assert "All numbers agree." in done.stdout
+    assert "WARN" not in done.stdout + done.stderr
+    assert not leftover.exists()
+
+
+def test_without_java_the_demo_says_how_to_get_it(tmp_path: Path) -> None:
+    done = run_demo(tmp_path / "demo", JAVA_HOME=str(tmp_path / "nothing"))
+
+    assert done.returncode == 1
+    assert "Install Java 17" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    assert not (tmp_path / "demo").exists()
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+    precious = tmp_path / "precious.txt"
+    precious.write_text("mine")
+
+    done = run_demo(tmp_path)
+
+    assert done.returncode == 1
+    assert "is not a demo's folder" in done.stdout
+    assert precious.read_text() == "mine"

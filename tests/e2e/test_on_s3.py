@@ -1,0 +1,77 @@
+"""PyIceberg and DuckDB on a warehouse in an S3-compatible store; the server hands out how to reach it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import fs
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.schema import Schema
+from pyiceberg.types import LongType, NestedField
+
+from examples.flights.comparison import duckdb_with_iceberg
+from tests.servers.icetower import icetower_process
+from tests.servers.s3 import S3Server
+
+pytestmark = pytest.mark.s3
+
+BUCKET = "lake"
+
+
+@pytest.fixture(scope="module")
+def server(s3_server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    s3_server.create_bucket(BUCKET)
+    storage = json.dumps(s3_server.storage)
+    with icetower_process(
+        tmp_path_factory.mktemp("icetower-s3"),
+        default_warehouse_location=f"s3://{BUCKET}/warehouse",
+        default_warehouse_storage=storage,
+        default_warehouse_properties=storage,
+        file_deletion_interval_seconds="0.2",
+    ) as url:
+        yield url
+
+
+def keys(s3_server: S3Server, location: str) -> list[str]:
+    selector = fs.FileSelector(location.removeprefix("s3://"), recursive=True, allow_not_found=True)
+    return [info.path for info in s3_server.filesystem().get_file_info(selector) if info.is_file]
+
+
+def test_pyiceberg_writes_reads_and_purges(server: str, s3_server: S3Server) -> None:
+    catalog = RestCatalog("tower", uri=server)
+    catalog.create_namespace("on_s3")
+    table = catalog.create_table(("on_s3", "numbers"), Schema(NestedField(1, "id", LongType())))
+
+    table.append(pa.table({"id": [1, 2, 3]}))
+    table.delete("id = 2")
+
+    again = catalog.load_table(("on_s3", "numbers"))
+    assert again.metadata_location.startswith(f"s3://{BUCKET}/warehouse/")
+    assert sorted(again.scan().to_arrow()["id"].to_pylist()) == [1, 3]
+    found = keys(s3_server, again.location())
+    assert len([key for key in found if key.endswith(".metadata.json")]) == 3
+    assert len([key for key in found if key.endswith(".parquet")]) == 2
+
+
+def test_duckdb_creates_and_pyiceberg_reads(server: str, s3_server: S3Server, tmp_path: Path) -> None:
+    catalog = RestCatalog("tower", uri=server)
+    catalog.create_namespace("by_duckdb")
+    with duckdb_with_iceberg(tmp_path) as connection:
+        connection.execute(
+            f"CREATE SECRET (TYPE s3, KEY_ID '{s3_server.access_key}', SECRET '{s3_server.secret_key}',"
+            f" ENDPOINT '127.0.0.1:{s3_server.port}', REGION '{s3_server.region}', URL_STYLE 'path', USE_SSL false)"
+        )
+        connection.execute(
+            f"ATTACH '' AS tower (TYPE iceberg, ENDPOINT '{server}', AUTHORIZATION_TYPE 'none',"
+            " ACCESS_DELEGATION_MODE 'none')"
+        )
+        connection.execute("CREATE TABLE tower.by_duckdb.numbers AS SELECT i AS id FROM range(10) r(i)")
+        connection.execute("INSERT INTO tower.by_duckdb.numbers VALUES (10)")
+        assert connection.execute("SELECT sum(id) FROM tower.by_duckdb.numbers").fetchall() == [(55,)]
+
+    read = catalog.load_table(("by_duckdb", "numbers")).scan().to_arrow()
+    assert sorted(read["id"].to_pylist()) == list(range(11))

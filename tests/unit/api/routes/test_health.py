@@ -1,0 +1,52 @@
+"""Health, readiness and metrics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.errors import FilesUnavailable
+from app.fileio.memory import MemoryFiles
+from tests.builders.http_catalog import http_catalog
+
+
+def test_living_process_says_so(api: httpx.Client) -> None:
+    assert api.get("/health").json() == {"status": "ok"}
+
+
+def test_server_that_can_work_is_ready(api: httpx.Client) -> None:
+    response = api.get("/ready")
+
+    assert response.status_code == 200
+    assert response.json() == {
+        "status": "ok",
+        "parts": {"database": {"ok": True}, "migrations": {"ok": True}, "warehouse": {"ok": True}},
+    }
+
+
+class FullDisk(MemoryFiles):
+    def write_new(self, location: str, content: bytes) -> None:
+        raise FilesUnavailable("the disk is full")
+
+
+def test_server_whose_warehouse_cannot_be_written_is_not_ready(tmp_path: Path) -> None:
+    with http_catalog(tmp_path, files_of=lambda _warehouse: FullDisk()) as api:
+        response = api.get("/ready")
+
+    assert response.status_code == 503
+    assert response.json()["status"] == "unavailable"
+    assert response.json()["parts"]["warehouse"] == {"ok": False, "why": "the disk is full"}
+    assert response.json()["parts"]["database"] == {"ok": True}
+
+
+@pytest.mark.parametrize("series", ["icetower_requests_total", "icetower_request_duration_seconds_bucket"])
+def test_metrics_hold_what_was_counted(api: httpx.Client, series: str) -> None:
+    api.get("/v1/config")
+
+    response = api.get("/metrics")
+
+    assert response.headers["content-type"].startswith("text/plain; version=")
+    assert f"{series}{{" in response.text
+    assert 'route="/v1/config"' in response.text

@@ -1,0 +1,159 @@
+"""Views over HTTP."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+
+from tests.builders.http_catalog import (
+    SCHEMA,
+    VIEW_VERSION,
+    error_of,
+    make_namespace,
+    make_table,
+    make_view,
+    set_properties,
+)
+
+
+def test_created_view_is_answered_and_loaded(api: httpx.Client, ns: str) -> None:
+    created = make_view(api, ns, "v")
+
+    assert created["metadata"]["current-version-id"] == 1
+    assert created["metadata-location"]
+    assert api.get(f"/v1/namespaces/{ns}/views/v").json() == created
+
+
+def test_view_with_two_queries_of_one_dialect_is_refused_in_javas_words(api: httpx.Client, ns: str) -> None:
+    query = {"type": "sql", "dialect": "trino", "sql": "SELECT 1"}
+    version = {**VIEW_VERSION, "representations": [query, {**query, "dialect": "TRINO"}]}
+    body = {"name": "v", "schema": SCHEMA, "view-version": version, "properties": {}}
+
+    status, kind, message = error_of(api.post(f"/v1/namespaces/{ns}/views", json=body))
+
+    assert (status, kind) == (400, "IllegalArgumentException")
+    assert message.lower() == "invalid view version: cannot add multiple queries for dialect trino"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [(make_view, "View already exists: {}.v"), (make_table, "Table with same name already exists: {}.v")],
+)
+def test_name_that_is_taken_is_refused(api: httpx.Client, ns: str, make: object, message: str) -> None:
+    assert callable(make)
+    make(api, ns, "v")
+    body = {"name": "v", "schema": SCHEMA, "view-version": VIEW_VERSION, "properties": {}}
+
+    refused = api.post(f"/v1/namespaces/{ns}/views", json=body)
+
+    assert error_of(refused) == (409, "AlreadyExistsException", message.format(ns))
+
+
+def test_missing_view_is_not_found(api: httpx.Client, ns: str) -> None:
+    make_table(api, ns, "t")
+
+    for url in (
+        f"/v1/namespaces/{ns}/views/v",
+        "/v1/namespaces/nope/views/v",
+        f"/v1/namespaces/{ns}/views/t",
+    ):
+        status, kind, message = error_of(api.get(url))
+        assert (status, kind) == (404, "NoSuchViewException")
+        assert message.startswith("View does not exist: ")
+        assert api.head(url).status_code == 404
+
+
+def test_probe_answers_without_a_body(api: httpx.Client, ns: str) -> None:
+    make_view(api, ns, "v")
+
+    probed = api.head(f"/v1/namespaces/{ns}/views/v")
+
+    assert (probed.status_code, probed.content) == (204, b"")
+
+
+def test_listing_holds_views_only_in_pages(api: httpx.Client, ns: str) -> None:
+    make_table(api, ns, "t")
+    for name in "abc":
+        make_view(api, ns, name)
+
+    first = api.get(f"/v1/namespaces/{ns}/views", params={"pageSize": 2}).json()
+    rest = api.get(f"/v1/namespaces/{ns}/views", params={"pageToken": first["next-page-token"]}).json()
+
+    assert [item["name"] for item in [*first["identifiers"], *rest["identifiers"]]] == ["a", "b", "c"]
+    assert "next-page-token" not in rest
+
+
+def test_token_of_a_table_listing_is_refused(api: httpx.Client, ns: str) -> None:
+    for name in "ab":
+        make_table(api, ns, name)
+    token = api.get(f"/v1/namespaces/{ns}/tables", params={"pageSize": 1}).json()["next-page-token"]
+
+    assert error_of(api.get(f"/v1/namespaces/{ns}/views", params={"pageToken": token}))[0] == 400
+
+
+def test_replaced_view_is_answered_with_its_new_state(api: httpx.Client, ns: str) -> None:
+    uuid = make_view(api, ns, "v")["metadata"]["view-uuid"]
+    body = {
+        "identifier": {"namespace": [ns], "name": "v"},
+        "requirements": [{"type": "assert-view-uuid", "uuid": uuid}],
+        "updates": set_properties(a="b")["updates"],
+    }
+
+    replaced = api.post(f"/v1/namespaces/{ns}/views/v", json=body)
+
+    assert replaced.json()["metadata"]["properties"] == {"a": "b"}
+    assert api.get(f"/v1/namespaces/{ns}/views/v").json() == replaced.json()
+
+
+def test_replace_needs_no_requirements(api: httpx.Client, ns: str) -> None:
+    make_view(api, ns, "v")
+    body = {"updates": set_properties(a="b")["updates"]}
+
+    assert api.post(f"/v1/namespaces/{ns}/views/v", json=body).status_code == 200
+
+
+def test_replace_of_another_view_is_a_conflict(api: httpx.Client, ns: str) -> None:
+    make_view(api, ns, "v")
+    body = {**set_properties(a="b"), "requirements": [{"type": "assert-view-uuid", "uuid": "other"}]}
+
+    assert error_of(api.post(f"/v1/namespaces/{ns}/views/v", json=body))[:2] == (409, "CommitFailedException")
+
+
+def test_replace_of_a_missing_view_is_not_found(api: httpx.Client, ns: str) -> None:
+    response = api.post(f"/v1/namespaces/{ns}/views/v", json=set_properties(a="b"))
+
+    assert error_of(response)[:2] == (404, "NoSuchViewException")
+
+
+def test_contradicting_identifier_is_refused(api: httpx.Client, ns: str) -> None:
+    make_view(api, ns, "v")
+    body = {**set_properties(a="b"), "identifier": {"namespace": [ns], "name": "w"}}
+
+    assert error_of(api.post(f"/v1/namespaces/{ns}/views/v", json=body))[0] == 400
+
+
+def test_dropped_view_can_be_registered_again(api: httpx.Client, ns: str) -> None:
+    before = make_view(api, ns, "v")
+
+    assert api.delete(f"/v1/namespaces/{ns}/views/v").status_code == 204
+    assert error_of(api.delete(f"/v1/namespaces/{ns}/views/v"))[:2] == (404, "NoSuchViewException")
+    body = {"name": "v", "metadata-location": before["metadata-location"]}
+    assert api.post(f"/v1/namespaces/{ns}/register-view", json=body).json() == before
+    assert error_of(api.post(f"/v1/namespaces/{ns}/register-view", json=body))[:2] == (
+        409,
+        "AlreadyExistsException",
+    )
+
+
+def test_renamed_view_is_the_same_view(api: httpx.Client, ns: str) -> None:
+    before = make_view(api, ns, "v")
+    make_namespace(api, ns, "other")
+    body = {
+        "source": {"namespace": [ns], "name": "v"},
+        "destination": {"namespace": [ns, "other"], "name": "w"},
+    }
+
+    assert api.post("/v1/views/rename", json=body).status_code == 204
+
+    assert api.get(f"/v1/namespaces/{ns}%1Fother/views/w").json() == before
+    assert error_of(api.post("/v1/views/rename", json=body))[:2] == (404, "NoSuchViewException")

@@ -1,0 +1,276 @@
+"""Requests that are sent twice under one Idempotency-Key are done once and answered alike."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from app.errors import FilesUnavailable
+from tests.builders.http_catalog import (
+    SCHEMA,
+    VIEW_VERSION,
+    error_of,
+    http_catalog,
+    make_namespace,
+    make_table,
+    make_view,
+    set_properties,
+)
+
+_NUMBERS = itertools.count(1)
+Send = Callable[[], httpx.Response]
+
+
+@pytest.fixture
+def key() -> dict[str, str]:
+    return {"idempotency-key": f"key-{next(_NUMBERS)}"}
+
+
+def mutation(api: httpx.Client, ns: str, name: str, key: dict[str, str]) -> Send:
+    """Return a request that succeeds once and cannot succeed twice, or that shows when it is done twice."""
+    table = make_table(api, ns, "t")
+    view = make_view(api, ns, "v")
+    at = f"/v1/namespaces/{ns}"
+    post: dict[str, tuple[str, Any]] = {
+        "create namespace": ("/v1/namespaces", {"namespace": [ns, "new"], "properties": {"a": "b"}}),
+        "update properties": (f"{at}/properties", {"updates": {"a": "b"}, "removals": ["c"]}),
+        "create table": (f"{at}/tables", {"name": "new", "schema": SCHEMA}),
+        "register table": (
+            f"{at}/register",
+            {"name": "new", "metadata-location": table["metadata-location"]},
+        ),
+        "unregister table": (f"{at}/tables/t/unregister", None),
+        "commit": (f"{at}/tables/t", set_properties(a="b")),
+        "transaction": (
+            "/v1/transactions/commit",
+            {"table-changes": [{"identifier": {"namespace": [ns], "name": "t"}, **set_properties(a="b")}]},
+        ),
+        "rename table": (
+            "/v1/tables/rename",
+            {"source": {"namespace": [ns], "name": "t"}, "destination": {"namespace": [ns], "name": "u"}},
+        ),
+        "create view": (
+            f"{at}/views",
+            {"name": "new", "schema": SCHEMA, "view-version": VIEW_VERSION, "properties": {}},
+        ),
+        "register view": (
+            f"{at}/register-view",
+            {"name": "new", "metadata-location": view["metadata-location"]},
+        ),
+        "replace view": (f"{at}/views/v", set_properties(a="b")),
+        "rename view": (
+            "/v1/views/rename",
+            {"source": {"namespace": [ns], "name": "v"}, "destination": {"namespace": [ns], "name": "w"}},
+        ),
+    }
+    delete = {
+        "drop namespace": f"{at}%1Fempty",
+        "drop table": f"{at}/tables/t",
+        "purge table": f"{at}/tables/t?purgeRequested=true",
+        "drop view": f"{at}/views/v",
+    }
+    if name == "drop namespace":
+        make_namespace(api, ns, "empty")
+    if name in delete:
+        return lambda: api.delete(delete[name], headers=key)
+    url, body = post[name]
+    return lambda: api.post(url, json=body, headers=key)
+
+
+MUTATIONS = [
+    "create namespace",
+    "update properties",
+    "drop namespace",
+    "create table",
+    "register table",
+    "unregister table",
+    "commit",
+    "transaction",
+    "rename table",
+    "drop table",
+    "purge table",
+    "create view",
+    "register view",
+    "replace view",
+    "rename view",
+    "drop view",
+]
+
+
+@pytest.mark.parametrize("name", MUTATIONS)
+def test_mutation_sent_again_is_answered_again(
+    api: httpx.Client, ns: str, key: dict[str, str], name: str
+) -> None:
+    send = mutation(api, ns, name, key)
+
+    first, second = send(), send()
+
+    assert first.status_code in (200, 204), first.text
+    assert (second.status_code, second.content) == (first.status_code, first.content)
+    assert "idempotent-replayed" not in first.headers
+    assert second.headers["idempotent-replayed"] == "true"
+
+
+def test_commit_sent_again_is_one_commit(api: httpx.Client, ns: str, key: dict[str, str]) -> None:
+    make_table(api, ns, "t")
+    url = f"/v1/namespaces/{ns}/tables/t"
+
+    for _ in range(3):
+        api.post(url, json=set_properties(a="b"), headers=key)
+
+    assert len(api.get(url).json()["metadata"]["metadata-log"]) == 1
+
+
+def test_answer_to_a_commit_sent_again_may_be_newer(api: httpx.Client, ns: str, key: dict[str, str]) -> None:
+    make_table(api, ns, "t")
+    url = f"/v1/namespaces/{ns}/tables/t"
+    api.post(url, json=set_properties(a="b"), headers=key)
+    newer = api.post(url, json=set_properties(a="c"))
+
+    again = api.post(url, json=set_properties(a="b"), headers=key)
+
+    assert again.json() == newer.json()
+
+
+def test_create_sent_again_after_a_drop_tells_what_it_made(
+    api: httpx.Client, ns: str, key: dict[str, str]
+) -> None:
+    body = {"name": "t", "schema": SCHEMA}
+    created = api.post(f"/v1/namespaces/{ns}/tables", json=body, headers=key)
+    api.delete(f"/v1/namespaces/{ns}/tables/t")
+
+    again = api.post(f"/v1/namespaces/{ns}/tables", json=body, headers=key)
+
+    assert again.json() == created.json()
+    assert api.head(f"/v1/namespaces/{ns}/tables/t").status_code == 404
+
+
+def test_refusal_is_repeated_although_it_would_succeed_now(
+    api: httpx.Client, ns: str, key: dict[str, str]
+) -> None:
+    body = {"name": "t", "schema": SCHEMA}
+    url = f"/v1/namespaces/{ns}%1Flater/tables"
+    refused = api.post(url, json=body, headers=key)
+    make_namespace(api, ns, "later")
+
+    again = api.post(url, json=body, headers=key)
+
+    assert error_of(again) == error_of(refused)
+    assert again.status_code == 404
+    assert again.headers["idempotent-replayed"] == "true"
+
+
+def test_key_of_another_request_is_refused(api: httpx.Client, ns: str, key: dict[str, str]) -> None:
+    make_table(api, ns, "t")
+    url = f"/v1/namespaces/{ns}/tables/t"
+    api.post(url, json=set_properties(a="b"), headers=key)
+
+    other_body = api.post(url, json=set_properties(a="c"), headers=key)
+    other_method = api.delete(url, headers=key)
+    other_path = api.post(f"/v1/default/namespaces/{ns}/tables/t", json=set_properties(a="b"), headers=key)
+
+    for response in (other_body, other_method, other_path):
+        assert error_of(response)[:2] == (422, "UnprocessableEntityException")
+    assert api.get(url).json()["metadata"]["properties"]["a"] == "b"
+
+
+@pytest.mark.parametrize("bad", ["", "x" * 256, "søster", "a\tb"])
+def test_key_that_is_not_printable_text_is_refused(api: httpx.Client, ns: str, bad: str) -> None:
+    response = api.delete(f"/v1/namespaces/{ns}", headers={"idempotency-key": bad.encode()})
+
+    assert error_of(response)[0] == 400
+    assert api.head(f"/v1/namespaces/{ns}").status_code == 204
+
+
+@pytest.mark.parametrize("good", ["x", "not a uuid", "x" * 255, "!~"])
+def test_any_printable_text_is_a_key(api: httpx.Client, ns: str, good: str) -> None:
+    assert api.delete(f"/v1/namespaces/{ns}", headers={"idempotency-key": f"{good}"}).status_code in (
+        204,
+        422,
+    )
+
+
+def test_server_error_is_not_remembered(tmp_path: Path, key: dict[str, str]) -> None:
+    failures = iter([FilesUnavailable("disk full"), ZeroDivisionError()])
+
+    def fail_twice(step: str) -> None:
+        if step == "before_write" and (error := next(failures, None)):
+            raise error
+
+    with http_catalog(tmp_path) as api:
+        make_namespace(api, "a")
+    with http_catalog(tmp_path, step=fail_twice) as api:
+        statuses = [
+            api.post("/v1/namespaces/a/tables", json={"name": "t", "schema": SCHEMA}, headers=key).status_code
+            for _ in range(4)
+        ]
+
+    assert statuses == [503, 500, 200, 200]
+
+
+def test_equal_requests_at_the_same_time_are_done_once(tmp_path: Path, key: dict[str, str]) -> None:
+    both_are_in = threading.Barrier(2, timeout=20)
+
+    def meet(step: str) -> None:
+        # Both have found nothing under the key by the time they write.
+        if step == "after_write":
+            both_are_in.wait()
+
+    with http_catalog(tmp_path) as api:
+        make_namespace(api, "a")
+        make_table(api, "a", "t")
+    answers: list[httpx.Response] = []
+    with http_catalog(tmp_path, step=meet) as api:
+
+        def send() -> None:
+            answers.append(api.post("/v1/namespaces/a/tables/t", json=set_properties(a="b"), headers=key))
+
+        threads = [threading.Thread(target=send) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        metadata = api.get("/v1/namespaces/a/tables/t").json()["metadata"]
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].json() == answers[1].json()
+    assert sorted("idempotent-replayed" in answer.headers for answer in answers) == [False, True]
+    assert len(metadata["metadata-log"]) == 1
+
+
+def test_refusal_caused_by_an_equal_request_is_answered_like_that_one(
+    tmp_path: Path, key: dict[str, str]
+) -> None:
+    body = {**set_properties(a="b"), "requirements": [{"type": "assert-ref-snapshot-id", "ref": "main"}]}
+    snapshot = {
+        "snapshot-id": 1,
+        "sequence-number": 1,
+        "timestamp-ms": 1,
+        "manifest-list": "snap-1.avro",
+        "summary": {"operation": "append"},
+    }
+    body["updates"] = [
+        {"action": "add-snapshot", "snapshot": {**snapshot, "timestamp-ms": 4_000_000_000_000}},
+        {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": 1},
+    ]
+    nested: list[httpx.Response] = []
+
+    with http_catalog(tmp_path) as api:
+        make_namespace(api, "a")
+        make_table(api, "a", "t")
+
+        def send_the_same_in_between(step: str) -> None:
+            if step == "before_write" and not nested:
+                nested.append(api.post("/v1/namespaces/a/tables/t", json=body, headers=key))
+
+        with http_catalog(tmp_path, step=send_the_same_in_between) as second:
+            outer = second.post("/v1/namespaces/a/tables/t", json=body, headers=key)
+
+    assert nested[0].status_code == outer.status_code == 200, (nested[0].text, outer.text)
+    assert nested[0].json() == outer.json()

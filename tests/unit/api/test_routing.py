@@ -1,0 +1,116 @@
+"""Which paths and methods are served, and how all others are refused."""
+
+from __future__ import annotations
+
+import httpx
+import pytest
+from starlette.routing import Route
+
+from app.api.routing import described_path, endpoints, operations, route_labels, routes
+from tests.builders.http_catalog import error_of
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/",
+        "/v1",
+        "/v1/",
+        "/v1/config/",
+        "/v1//config",
+        "/v1/namespaces/",
+        "/v1/namespaces//tables",
+        "/v1/namespaces/a/tables/",
+        "/v1/namespaces/a/tables/b/c",
+        "/v1/a/b/namespaces",
+        "/v1/default",
+        "/v1/default/config",
+        "/v1/namespaces/a/functions",
+        "/v1/oauth/tokens",
+        "/v2/config",
+        "/nope",
+    ],
+)
+def test_unknown_path_is_refused_in_the_protocols_shape(api: httpx.Client, path: str) -> None:
+    status, kind, message = error_of(api.get(path))
+
+    assert (status, kind) == (404, "NoSuchRouteException")
+    assert path in message
+
+
+def test_encoded_slash_is_part_of_a_name(api: httpx.Client) -> None:
+    assert error_of(api.get("/v1/namespaces/a%2Ftables")) == (
+        404,
+        "NoSuchNamespaceException",
+        "Namespace does not exist: a/tables",
+    )
+
+
+def test_refused_path_is_shown_as_it_was_sent(api: httpx.Client) -> None:
+    assert "/v1/sales/tables/nope" in error_of(api.get("/v1/sales/tables/nope"))[2]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [
+        ("PUT", "/v1/namespaces/a/tables/t", "DELETE, GET, HEAD, POST"),
+        ("PATCH", "/v1/default/namespaces/a", "DELETE, GET, HEAD"),
+        ("DELETE", "/v1/namespaces", "GET, POST"),
+        ("POST", "/v1/config", "GET"),
+        ("OPTIONS", "/v1/config", "GET"),
+        ("POST", "/health", "GET"),
+        ("GET", "/v1/transactions/commit", "POST"),
+        ("PUT", "/management/v1/warehouses/x", "DELETE, GET, PATCH"),
+    ],
+)
+def test_wrong_method_is_refused_with_the_right_ones(
+    api: httpx.Client, method: str, path: str, allowed: str
+) -> None:
+    response = api.request(method, path)
+
+    assert error_of(response)[:2] == (405, "MethodNotAllowedException")
+    assert response.headers["allow"] == allowed
+
+
+def test_wrong_method_is_refused_to_head_without_a_body(api: httpx.Client) -> None:
+    response = api.head("/v1/config")
+
+    assert (response.status_code, response.content) == (405, b"")
+
+
+def test_busiest_route_is_tried_first() -> None:
+    first = routes()[0]
+
+    assert isinstance(first, Route)
+    assert first.path == "/v1/namespaces/{namespace}/tables/{table}"
+
+
+def test_no_operation_is_served_twice() -> None:
+    served = list(operations(routes()))
+
+    assert len(served) == len(set(served))
+
+
+def test_endpoints_are_the_prefixed_operations() -> None:
+    assert set(endpoints(routes())) == {
+        f"{method} {path}" for method, path in operations(routes()) if path.startswith("/v1/{prefix}/")
+    }
+
+
+def test_every_route_has_a_label_without_names_in_it() -> None:
+    labels = route_labels(routes())
+
+    assert set(labels.values()) == {path for _, path in operations(routes())}
+
+
+@pytest.mark.parametrize(
+    ("path", "described"),
+    [
+        ("/v1/namespaces", "/v1/{prefix}/namespaces"),
+        ("/v1/config", "/v1/config"),
+        ("/health", "/health"),
+        ("/management/v1/warehouses", "/management/v1/warehouses"),
+    ],
+)
+def test_described_path_shows_the_prefix(path: str, described: str) -> None:
+    assert described_path(path) == described

@@ -1,0 +1,135 @@
+"""Help, version, which server is called, and how every foreseeable failure ends."""
+
+from __future__ import annotations
+
+import re
+import socket
+from pathlib import Path
+
+import pytest
+import typer
+
+from app.cli.main import commands
+from tests.unit.cli.fixed_answers import fixed_answers
+from tests.unit.cli.conftest import Icetower
+
+COMMAND_LINE_PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
+
+
+def all_commands() -> list[tuple[str, ...]]:
+    found: list[tuple[str, ...]] = []
+
+    def collect(typer_app: typer.Typer, above: tuple[str, ...]) -> None:
+        found.extend((*above, command.name or "") for command in typer_app.registered_commands)
+        for group in typer_app.registered_groups:
+            assert group.typer_instance is not None
+            collect(group.typer_instance, (*above, str(group.name)))
+
+    collect(commands, ())
+    return found
+
+
+@pytest.mark.parametrize("command", all_commands(), ids=" ".join)
+def test_every_command_explains_itself(bare: Icetower, command: tuple[str, ...]) -> None:
+    if command == ("demo",):
+        pytest.skip("its help is the demo's own, which a test of the demo reads")
+
+    explained = bare(*command, "--help")
+
+    assert explained.status == 0
+    assert f"icetower {' '.join(command)}" in explained.out
+    assert "For example:" in explained.out
+
+
+def test_the_page_about_the_command_line_names_every_command() -> None:
+    page = COMMAND_LINE_PAGE.read_text(encoding="utf-8")
+    rows = [
+        re.findall(r"`([a-z ]+)`", line.partition("|")[2].partition("|")[0]) for line in page.splitlines()
+    ]
+
+    named = {
+        (*first.split()[1:-1], last)
+        for first, *more in filter(None, rows)
+        for last in (first.split()[-1], *more)
+    }
+
+    assert named == set(all_commands())
+
+
+def test_without_arguments_the_help_is_shown_as_wrong_usage(bare: Icetower) -> None:
+    shown = bare()
+
+    assert shown.status == 2
+    assert "icetower serve" in shown.out + shown.err
+
+
+def test_the_version(bare: Icetower) -> None:
+    assert bare("--version").out.startswith("icetower")
+
+
+@pytest.mark.parametrize(
+    "arguments", [["tabel"], ["table", "lst"], ["table", "list", "--colour"], ["table", "list"]]
+)
+def test_a_command_or_option_that_there_is_not_is_wrong_usage(bare: Icetower, arguments: list[str]) -> None:
+    refused = bare(*arguments)
+
+    assert refused.status == 2
+    assert "--help" in refused.err
+
+
+def test_a_server_that_does_not_run_is_told_in_one_line(bare: Icetower) -> None:
+    with socket.socket() as bound_but_deaf:
+        bound_but_deaf.bind(("127.0.0.1", 0))
+        uri = f"http://127.0.0.1:{bound_but_deaf.getsockname()[1]}"
+        failed = bare("namespace", "list", "--uri", uri)
+
+    assert (failed.status, failed.out) == (1, "")
+    assert failed.err.startswith(f"Error: Cannot reach a catalog at {uri}: ")
+    assert "icetower serve" in failed.err
+    assert failed.err.count("\n") == 1
+
+
+def test_an_address_that_is_none_is_told_in_one_line(bare: Icetower) -> None:
+    failed = bare("warehouse", "list", "--uri", "localhost:8181")
+
+    assert failed.status == 1
+    assert "starts with http:// or https://" in failed.err
+
+
+@pytest.mark.parametrize("body", [b"<html>hello</html>", b"[]", b"{}", b'{"defaults": 1, "overrides": {}}'])
+def test_a_server_that_is_no_catalog_is_told_in_one_line(bare: Icetower, body: bytes) -> None:
+    with fixed_answers(200, body) as uri:
+        failed = bare("namespace", "list", "--uri", uri)
+
+    assert (failed.status, failed.out) == (1, "")
+    assert "is not one of an Iceberg REST catalog" in failed.err
+    assert failed.err.count("\n") == 1
+
+
+def test_a_servers_failure_is_told_with_its_message(bare: Icetower) -> None:
+    body = (
+        b'{"error": {"message": "Something broke, request 17", "type": "InternalServerError", "code": 500}}'
+    )
+    with fixed_answers(500, body) as uri:
+        failed = bare("namespace", "list", "--uri", uri)
+
+    assert (failed.status, failed.err) == (1, "Error: Something broke, request 17\n")
+
+
+def test_the_server_may_be_named_in_dotenv(bare: Icetower, folder: Path, server_url: str) -> None:
+    (folder / ".env").write_text(f"ICETOWER_URI={server_url}\nICETOWER_WAREHOUSE=nowhere\n")
+
+    assert bare("warehouse", "list").status == 0
+    assert bare("namespace", "list").err == "Error: Warehouse does not exist: nowhere\n"
+    assert bare("namespace", "list", "--warehouse", "default").status == 0
+
+
+def test_a_property_that_is_not_utf_8_is_wrong_usage(icetower: Icetower, namespace: str) -> None:
+    refused = icetower("namespace", "set", namespace, "a=\udcff")
+
+    assert refused.status == 2
+    assert "is not valid UTF-8" in refused.err
+
+
+def test_a_name_that_is_not_utf_8_is_wrong_usage(icetower: Icetower) -> None:
+    assert icetower("namespace", "show", "\udcff").status == 2

@@ -1,0 +1,119 @@
+"""`icetower table …` against a real server."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from app.client.catalog import RemoteCatalog
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from tests.unit.cli.conftest import Icetower
+
+
+def test_tables_are_listed(icetower: Icetower, namespace: str, table: str) -> None:
+    as_json = icetower("table", "list", namespace, "--json")
+    for_people = icetower("table", "list", namespace)
+
+    assert table == f"{namespace}.orders"
+    assert as_json.json == [{"namespace": [namespace], "name": "orders"}]
+    assert [line.strip() for line in for_people.out.splitlines()][-1] == "orders"
+
+
+def test_no_tables_is_a_remark(icetower: Icetower, namespace: str) -> None:
+    listed = icetower("table", "list", namespace)
+
+    assert (listed.status, listed.out, listed.err) == (0, "", f"No tables in namespace {namespace}.\n")
+
+
+def test_a_table_is_shown_at_a_glance(icetower: Icetower, table: str) -> None:
+    shown = icetower("table", "show", table).out
+
+    for fact in (
+        "1: id long required identifier  – the order",
+        "2: place struct<city: string>",
+        "bucket[4](id) as shard",
+        "place.city asc nulls-first",
+        "77 (append at ",
+        "5 records)",
+        "main (branch) → 77",
+        "team = lake",
+    ):
+        assert fact in shown
+
+
+def test_a_table_without_snapshots_is_shown(
+    icetower: Icetower, catalog: RemoteCatalog, namespace: str
+) -> None:
+    catalog.tables.create(TableIdentifier(Namespace((namespace,)), "new"), {"type": "struct", "fields": []})
+
+    assert "none: the table is empty" in icetower("table", "show", f"{namespace}.new").out
+    assert (
+        icetower("table", "history", f"{namespace}.new").err
+        == f"Table {namespace}.new has no snapshots yet.\n"
+    )
+
+
+def test_a_table_is_shown_as_json(icetower: Icetower, table: str) -> None:
+    shown = icetower("table", "show", table, "--json").json
+
+    assert set(shown) == {"metadata-location", "metadata"}
+    assert shown["metadata"]["current-snapshot-id"] == 77
+    assert shown["metadata-location"].startswith(shown["metadata"]["location"])
+
+
+def test_history_lists_the_snapshots(icetower: Icetower, table: str) -> None:
+    for_people = icetower("table", "history", table).out
+    as_json = icetower("table", "history", table, "--json").json
+
+    assert for_people.splitlines()[-1].split()[3:] == ["77", "append", "5", "5", "main"]
+    assert [snapshot["snapshot-id"] for snapshot in as_json["snapshots"]] == [77]
+    assert as_json["refs"]["main"]["snapshot-id"] == 77
+
+
+def test_a_table_is_renamed(icetower: Icetower, namespace: str, table: str) -> None:
+    renamed = icetower("table", "rename", table, f"{namespace}.moved")
+
+    assert (renamed.status, renamed.out) == (0, f"Renamed table {table} to {namespace}.moved.\n")
+    assert icetower("table", "list", namespace, "--json").json == [
+        {"namespace": [namespace], "name": "moved"}
+    ]
+
+
+def test_a_table_is_unregistered_and_registered_again(icetower: Icetower, namespace: str, table: str) -> None:
+    left = icetower("table", "unregister", table, "--json")
+    assert icetower("table", "show", table).status == 1
+
+    back = icetower("table", "register", table, left.json["metadata-location"])
+
+    assert (back.status, back.out) == (0, f"Registered table {table} at {left.json['metadata-location']}.\n")
+    assert icetower("table", "show", table).status == 0
+    assert icetower("table", "register", table, left.json["metadata-location"]).status == 1
+    assert icetower("table", "register", table, left.json["metadata-location"], "--overwrite").status == 0
+    assert "Its metadata stays at" in icetower("table", "unregister", table).out
+
+
+def test_a_dropped_tables_files_stay(icetower: Icetower, table: str) -> None:
+    dropped = icetower("table", "drop", table)
+
+    assert (dropped.status, dropped.out) == (0, f"Dropped table {table}; its files stay.\n")
+
+
+def test_a_purge_needs_a_yes(icetower: Icetower, table: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path("/dev/null").open() as nobody:
+        monkeypatch.setattr(sys, "stdin", nobody)
+        refused = icetower("table", "drop", table, "--purge")
+
+    assert refused.status == 2
+    assert "add --yes if it is meant" in refused.err
+    dropped = icetower("table", "drop", table, "--purge", "--yes")
+    assert (dropped.status, dropped.out) == (0, f"Dropped table {table}; its files will be deleted.\n")
+
+
+@pytest.mark.parametrize("name", ["orders", ".orders", "a..b", "a.", ""])
+def test_a_name_that_is_none_is_wrong_usage(icetower: Icetower, name: str) -> None:
+    refused = icetower("table", "show", name)
+
+    assert refused.status == 2
+    assert "icetower table show --help" in refused.err

@@ -1,0 +1,36 @@
+"""`icetower view …` against a real server."""
+
+from __future__ import annotations
+
+from tests.unit.cli.conftest import Icetower
+
+
+def test_views_are_listed(icetower: Icetower, namespace: str, view: str) -> None:
+    assert view == f"{namespace}.big"
+    assert icetower("view", "list", namespace, "--json").json == [{"namespace": [namespace], "name": "big"}]
+    assert "big" in icetower("view", "list", namespace).out
+
+
+def test_no_views_is_a_remark(icetower: Icetower, namespace: str) -> None:
+    assert icetower("view", "list", namespace).err == f"No views in namespace {namespace}.\n"
+
+
+def test_a_view_is_shown(icetower: Icetower, view: str) -> None:
+    for_people = icetower("view", "show", view).out
+    as_json = icetower("view", "show", view, "--json").json
+
+    for fact in (
+        "SQL (spark)",
+        "SELECT id",
+        "FROM orders",
+        "1: id long required",
+        "1 of 2023-11-14 22:13:20 UTC",
+    ):
+        assert fact in for_people
+    assert as_json["metadata"]["current-version-id"] == 1
+
+
+def test_a_view_is_renamed_and_dropped(icetower: Icetower, namespace: str, view: str) -> None:
+    assert icetower("view", "rename", view, f"{namespace}.small").status == 0
+    assert icetower("view", "show", view).err == f"Error: View does not exist: {view}\n"
+    assert icetower("view", "drop", f"{namespace}.small").out == f"Dropped view {namespace}.small.\n"

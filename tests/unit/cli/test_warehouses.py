@@ -1,0 +1,54 @@
+"""`icetower warehouse …` against a real server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.unit.cli.conftest import Icetower
+
+
+def test_a_warehouse_is_created_shown_changed_used_and_dropped(icetower: Icetower, folder: Path) -> None:
+    created = icetower(
+        "warehouse", "create", "lake", str(folder), "--default", "a=1", "--override", "b=2",
+        "--storage", "s3.secret-access-key=hunter2", "--storage", "s3.region=eu",
+    )  # fmt: skip
+    shown = icetower("warehouse", "show", "lake")
+
+    assert (created.status, created.out) == (0, f"Created warehouse lake at file://{folder}.\n")
+    assert "hunter2" not in shown.out
+    assert "s3.secret-access-key = ********" in shown.out
+
+    changed = icetower("warehouse", "update", "lake", "--override", "c=3")
+
+    assert "c = 3" in changed.out
+    as_json = icetower("warehouse", "show", "lake", "--json").json
+    assert as_json["default-properties"] == {"a": "1"}
+    assert as_json["override-properties"] == {"c": "3"}
+    assert icetower("namespace", "create", "only_here", "--warehouse", "lake").status == 0
+    assert icetower("namespace", "list", "--warehouse", "lake", "--json").json == [["only_here"]]
+    assert "not empty" in icetower("warehouse", "drop", "lake").err
+    assert icetower("namespace", "drop", "only_here", "--warehouse", "lake").status == 0
+    assert icetower("warehouse", "drop", "lake").out == "Dropped warehouse lake.\n"
+    assert icetower("warehouse", "show", "lake").err == "Error: Warehouse does not exist: lake\n"
+
+
+def test_warehouses_are_listed(icetower: Icetower) -> None:
+    as_json = icetower("warehouse", "list", "--json").json
+    for_people = icetower("warehouse", "list").out
+
+    default = next(found for found in as_json if found["name"] == "default")
+    assert default["root-location"] in for_people
+
+
+def test_an_update_of_nothing_is_wrong_usage(icetower: Icetower) -> None:
+    refused = icetower("warehouse", "update", "default")
+
+    assert refused.status == 2
+    assert "nothing to change" in refused.err
+
+
+def test_a_property_without_a_value_is_wrong_usage(icetower: Icetower) -> None:
+    refused = icetower("warehouse", "create", "x", "/x", "--default", "novalue")
+
+    assert refused.status == 2
+    assert "'novalue' is not <key>=<value>" in refused.err

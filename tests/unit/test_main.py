@@ -1,0 +1,151 @@
+"""The application as it is put together, started and stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from pathlib import Path
+
+import pytest
+from fastapi import FastAPI
+
+from app.database.revisions import downgrade, migrate
+from app.errors import DatabaseBehind
+from app.main import build_catalog, create_app, open_database, prepare
+from app.settings import SecretProperties, Settings
+from tests.builders.http_catalog import http_catalog, make_namespace, make_table, settings_in
+
+
+def start_and_stop(app: FastAPI) -> None:
+    async def run() -> None:
+        async with app.router.lifespan_context(app):
+            pass
+
+    asyncio.run(run())
+
+
+def test_first_start_makes_database_and_default_warehouse(tmp_path: Path) -> None:
+    settings = settings_in(
+        tmp_path / "new" / "folder",
+        default_warehouse="lake",
+        default_warehouse_properties=SecretProperties({"a": "b"}),
+        default_warehouse_storage=SecretProperties({"s3.region": "x"}),
+    )
+
+    start_and_stop(create_app(settings))
+
+    database = open_database(settings)
+    warehouse = build_catalog(settings, database).warehouses.find("lake")
+    database.close()
+    assert warehouse is not None
+    assert warehouse.root_location == settings.default_warehouse_location
+    assert (warehouse.default_properties, warehouse.storage) == ({"a": "b"}, {"s3.region": "x"})
+
+
+def test_next_start_leaves_the_default_warehouse_as_it_is(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    start_and_stop(create_app(settings_in(tmp_path)))
+    moved = settings_in(tmp_path, default_warehouse_location=str(tmp_path / "elsewhere"))
+
+    with caplog.at_level(logging.WARNING):
+        start_and_stop(create_app(moved))
+
+    database = open_database(moved)
+    warehouse = build_catalog(moved, database).warehouses.find("default")
+    database.close()
+    assert warehouse is not None
+    assert warehouse.root_location.endswith("/warehouse")
+    assert "where it was created" in caplog.text
+
+
+def test_processes_that_start_at_once_do_not_trip_over_each_other(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    failures: list[BaseException] = []
+
+    def start() -> None:
+        database = open_database(settings)
+        try:
+            prepare(settings, database, build_catalog(settings, database))
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            database.close()
+
+    threads = [threading.Thread(target=start) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert failures == []
+
+
+def test_database_of_another_revision_is_brought_up_to_date_on_sqlite(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    database = open_database(settings)
+    migrate(database)
+    downgrade(database, "base")
+    database.close()
+
+    start_and_stop(create_app(settings))
+
+
+class Postgres:
+    """What `prepare` sees of a Postgres database that nobody has migrated."""
+
+    dialect_name = "postgresql"
+
+    def __init__(self, settings: Settings) -> None:
+        self._database = open_database(settings)
+        self.read = self._database.read
+        self.close = self._database.close
+
+
+def test_server_does_not_start_on_a_postgres_database_that_is_behind(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    database = Postgres(settings)
+    catalog = build_catalog(settings, open_database(settings))
+
+    with pytest.raises(DatabaseBehind, match="icetower migrate"):
+        prepare(settings, database, catalog)  # type: ignore[arg-type]  # as much of a database as is asked of it
+    database.close()
+
+
+@pytest.mark.parametrize(
+    ("host", "warned"),
+    [("127.0.0.1", False), ("localhost", False), ("::1", False), ("0.0.0.0", True), ("example.org", True)],
+)
+def test_server_that_is_open_to_others_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, host: str, warned: bool
+) -> None:
+    with caplog.at_level(logging.WARNING):
+        start_and_stop(create_app(settings_in(tmp_path, host=host)))
+
+    assert ("without authentication" in caplog.text) is warned
+
+
+def test_files_of_a_purged_table_are_deleted_in_the_background(tmp_path: Path) -> None:
+    deleted = threading.Event()
+
+    with http_catalog(tmp_path, file_deletion_interval_seconds=0.01) as api:
+        make_namespace(api, "a")
+        location = make_table(api, "a", "t")["metadata-location"].removeprefix("file://")
+        assert Path(location).exists()
+        api.delete("/v1/namespaces/a/tables/t?purgeRequested=true")
+        for _ in range(500):
+            if not Path(location).exists():
+                deleted.set()
+                break
+            deleted.wait(0.01)
+
+    assert deleted.is_set()
+
+
+def test_one_warehouse_is_shared_by_servers_on_one_database(tmp_path: Path) -> None:
+    with http_catalog(tmp_path) as first, http_catalog(tmp_path) as second:
+        make_namespace(first, "a")
+        created = make_table(first, "a", "t")
+
+        assert second.get("/v1/namespaces/a/tables/t").json() == created

@@ -1,0 +1,142 @@
+"""Log lines and metrics."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from app import telemetry
+from app.telemetry import (
+    FLUSH_AT_BYTES,
+    JsonLogHandler,
+    LogLines,
+    configure_logging,
+    new_request_id,
+    render_metrics,
+)
+
+
+class ClosedPipe(io.BytesIO):
+    def write(self, _: object) -> int:
+        raise BrokenPipeError
+
+
+@pytest.fixture
+def stream(monkeypatch: pytest.MonkeyPatch) -> io.BytesIO:
+    written = io.BytesIO()
+    monkeypatch.setattr(telemetry, "log_lines", LogLines(written))
+    return written
+
+
+@pytest.fixture
+def root_logger() -> Iterator[logging.Logger]:
+    """The root logger, as it was afterwards."""
+    root = logging.getLogger()
+    handlers, level = root.handlers, root.level
+    yield root
+    root.handlers, root.level = handlers, level
+    logging.getLogger("uvicorn.access").disabled = False
+
+
+def test_lines_wait_until_they_are_flushed() -> None:
+    written = io.BytesIO()
+    lines = LogLines(written)
+
+    lines.write({"a": 1})
+    waiting = written.getvalue()
+    lines.flush()
+
+    assert waiting == b""
+    assert written.getvalue() == b'{"a":1}\n'
+
+
+def test_many_lines_flush_themselves() -> None:
+    written = io.BytesIO()
+    lines = LogLines(written)
+
+    lines.write({"a": "x" * FLUSH_AT_BYTES})
+
+    assert len(written.getvalue()) > FLUSH_AT_BYTES
+
+
+def test_closed_pipe_fails_nobody() -> None:
+    lines = LogLines(ClosedPipe())
+
+    lines.write({"a": 1})
+    lines.flush()
+
+
+def test_values_without_a_json_form_are_written_as_text() -> None:
+    written = io.BytesIO()
+    lines = LogLines(written)
+
+    lines.write({"a": Path("/x")})
+    lines.flush()
+
+    assert orjson.loads(written.getvalue()) == {"a": "/x"}
+
+
+def test_records_of_libraries_become_the_same_lines(stream: io.BytesIO) -> None:
+    logger = logging.Logger("library")
+    logger.addHandler(JsonLogHandler())
+    token = telemetry.request_id.set("id-1")
+
+    try:
+        raise ZeroDivisionError("by zero")
+    except ZeroDivisionError:
+        logger.exception("went %s", "wrong")
+    telemetry.request_id.reset(token)
+
+    line = orjson.loads(stream.getvalue())
+    assert (
+        line.items()
+        >= {
+            "level": "error",
+            "logger": "library",
+            "message": "went wrong",
+            "request_id": "id-1",
+        }.items()
+    )
+    assert "by zero" in line["traceback"]
+
+
+def test_level_decides_what_is_written(stream: io.BytesIO, root_logger: logging.Logger) -> None:
+    configure_logging("warning")
+
+    logging.getLogger("some.library").info("quiet")
+    logging.getLogger("some.library").warning("loud")
+
+    assert [orjson.loads(line)["message"] for line in stream.getvalue().splitlines()] == ["loud"]
+
+
+def test_request_ids_differ() -> None:
+    assert len({new_request_id() for _ in range(1000)}) == 1000
+
+
+def test_metrics_are_rendered_without_creation_times() -> None:
+    text = render_metrics().decode()
+
+    assert "icetower_commit_retries_total" in text
+    assert "_created" not in text
+
+
+def test_processes_that_share_a_folder_are_added_up(tmp_path: Path) -> None:
+    count = "from app.telemetry import COMMIT_RETRIES, render_metrics; COMMIT_RETRIES.inc(); print(render_metrics().decode())"
+    environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
+
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", count], env=environment, check=True, capture_output=True, text=True
+        ).stdout
+        for _ in range(3)
+    ]
+
+    assert "icetower_commit_retries_total 3.0" in printed[-1]
