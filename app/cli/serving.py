@@ -8,10 +8,13 @@ import os
 import signal
 import socket
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
 from ipaddress import ip_address
+from multiprocessing import parent_process
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -24,7 +27,7 @@ from app.cli.database_folder import make_database_folder
 from app.cli.printing import remark, tell_failure, warn
 from app.main import build_catalog, create_app, open_database, prepare
 from app.settings import Settings, load_settings, mask_url_password
-from app.telemetry import configure_logging
+from app.telemetry import configure_logging, log_lines
 
 LISTEN_BACKLOG = 2048
 METRICS_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
@@ -54,10 +57,14 @@ def serve(flags: Mapping[str, object], config_file: Path | None) -> None:
             access_log=False,
             server_header=False,
             timeout_graceful_shutdown=settings.shutdown_grace_seconds,
+            # A process that says nothing for so long is replaced; importing alone takes seconds on a busy machine.
+            timeout_worker_healthcheck=60,
         )
         if settings.workers == 1:
             uvicorn.Server(config).run(sockets=[listener])
         else:
+            # Nothing flushes the log lines of the process that only watches over the others.
+            logging.getLogger().addHandler(_Flushing())
             with _metrics_folder():
                 Multiprocess(config, sockets=[listener]).run()
 
@@ -65,13 +72,26 @@ def serve(flags: Mapping[str, object], config_file: Path | None) -> None:
 def application(settings: Settings) -> object:
     """Build the application in the process that will serve it."""
     _log_from(settings)
+    if parent := parent_process():
+        threading.Thread(target=_stop_without, args=(parent,), daemon=True).start()
     return create_app(settings)
+
+
+def _stop_without(parent: BaseProcess) -> None:
+    """Stop this process when the one that watches over it is gone, so that nobody holds the port unseen."""
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _log_from(settings: Settings) -> None:
     configure_logging(settings.log_level)
     # What every migration begins with says nothing; that the server started says that they are done.
     logging.getLogger("alembic").setLevel(logging.WARNING)
+
+
+class _Flushing(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:  # noqa: ARG002
+        log_lines.flush()
 
 
 def _leave(_signal: int, _frame: FrameType | None) -> None:
@@ -116,8 +136,9 @@ def _introduce(settings: Settings, port: int) -> None:
     remark(f"  warehouse  {settings.default_warehouse} at {settings.default_warehouse_location}")
     if not _is_loopback(settings.host):
         warn(
-            f"Icetower listens on {settings.host} and there is no authentication: everyone who reaches port {port} "
-            "can read, change and drop every table. Put it behind a proxy that authenticates, or listen on 127.0.0.1."
+            f"There is no authentication, and Icetower listens on {settings.host}: everyone who reaches port "
+            f"{port} can read, change and drop every table. Put a proxy that authenticates in front of it, or "
+            "listen on 127.0.0.1."
         )
 
 

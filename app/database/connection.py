@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from app.database.dialects import engine_for_reads, engine_for_writes, sqlite_timeout_s
+from app.database.dialects import engine_for_reads, engine_for_writes
 from app.database.driver_errors import (
     LIBRARY_ERRORS,
     Undone,
@@ -31,29 +31,31 @@ MAX_ATTEMPTS_AFTER_LOST_CONNECTION = 2
 class Database:
     """One database, and the pools of connections to it; safe to share between threads."""
 
-    def __init__(self, reads: Engine, writes: Engine, pool_size: int) -> None:
+    def __init__(self, reads: Engine, writes: Engine, pool_size: int, pool_timeout_s: float) -> None:
         self.dialect_name = writes.dialect.name
         self._read_engine = reads
-        self._readers = Readers(reads, pool_size)
+        self._readers = Readers(reads, pool_size, pool_timeout_s)
         self._write_engine = writes
         self._is_sqlite = self.dialect_name == "sqlite"
         # SQLite has one writer at a time and lets the others poll; threads of this process queue here instead.
         self._sqlite_turn = Lock()
-        self._turn_timeout_s = sqlite_timeout_s(writes.url)
+        self._turn_timeout_s = pool_timeout_s
         self._begin = "BEGIN IMMEDIATE" if self._is_sqlite else "BEGIN ISOLATION LEVEL READ COMMITTED"
 
     @staticmethod
-    def open(url: str, *, pool_size: int = 10) -> Database:
+    def open(url: str, *, pool_size: int = 10, pool_timeout_s: float = 30.0) -> Database:
         """Prepare to connect; the first read or write connects.
 
         Args:
             url: `sqlite:///relative.db`, `sqlite:////absolute.db` or `postgresql://user@host/name`.
             pool_size: connections for reads, and as many for writes, at most.
+            pool_timeout_s: how long a call waits for one of them to become free.
 
         Raises:
             InvalidSetting: the URL is not one of these.
         """
-        return Database(engine_for_reads(url), engine_for_writes(url, pool_size), pool_size)
+        writes = engine_for_writes(url, pool_size, pool_timeout_s)
+        return Database(engine_for_reads(url), writes, pool_size, pool_timeout_s)
 
     def close(self) -> None:
         """Close all connections that are not in use."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 from sqlalchemy import URL, Engine, NullPool, QueuePool, create_engine, event, make_url
@@ -11,7 +11,6 @@ from sqlalchemy.exc import ArgumentError
 
 from app.errors import InvalidSetting
 
-POOL_TIMEOUT_S = 30.0
 SQLITE_BUSY_TIMEOUT_S = 30.0
 
 _CONNECT_DEFAULTS: dict[str, Any] = {
@@ -32,7 +31,7 @@ _SERVER_SETTINGS = (
 """What the URL's own `options` says comes later, and wins."""
 
 
-def engine_for_writes(url: str, pool_size: int) -> Engine:
+def engine_for_writes(url: str, pool_size: int, pool_timeout_s: float) -> Engine:
     """Return an engine whose connections begin and end transactions only when told to."""
     parsed = _parse(url)
     return _engine(
@@ -41,7 +40,7 @@ def engine_for_writes(url: str, pool_size: int) -> Engine:
         poolclass=QueuePool,
         pool_size=pool_size,
         max_overflow=0,
-        pool_timeout=POOL_TIMEOUT_S,
+        pool_timeout=pool_timeout_s,
         pool_use_lifo=True,
     )
 
@@ -49,11 +48,6 @@ def engine_for_writes(url: str, pool_size: int) -> Engine:
 def engine_for_reads(url: str) -> Engine:
     """Return an engine whose connections cannot write; whoever asks for one keeps it."""
     return _engine(_parse(url), read_only=True, poolclass=NullPool)
-
-
-def sqlite_timeout_s(url: URL) -> float:
-    """Return how long a writer waits for another one: what the URL says in `timeout`, or half a minute."""
-    return float(url.normalized_query.get("timeout", (SQLITE_BUSY_TIMEOUT_S,))[0])
 
 
 def _parse(text: str) -> URL:
@@ -75,7 +69,7 @@ def _parse(text: str) -> URL:
 def _engine(url: URL, *, read_only: bool, **pool: Any) -> Engine:
     # In "autocommit" neither SQLAlchemy nor the driver begins a transaction: `Database.write` says BEGIN.
     if url.get_backend_name() == "sqlite":
-        arguments = {"check_same_thread": False, "timeout": sqlite_timeout_s(url)}
+        arguments = {"check_same_thread": False} | _unless_given({"timeout": SQLITE_BUSY_TIMEOUT_S}, url)
         engine = create_engine(url, isolation_level="AUTOCOMMIT", connect_args=arguments, **pool)
         event.listen(engine, "connect", _set_up_sqlite_reader if read_only else _set_up_sqlite_writer)
         return engine
@@ -104,12 +98,22 @@ def _set_up_sqlite_writer(connection: sqlite3.Connection, _record: object) -> No
 
 def _set_up_postgres_reader(connection: psycopg.Connection[Any], _record: object) -> None:
     # Not among the server settings: libpq would take the server for a standby.
-    connection.execute("SET default_transaction_read_only = on")
+    _execute_or_close(connection, "SET default_transaction_read_only = on")
 
 
 def _set_up_postgres_writer(connection: psycopg.Connection[Any], _record: object) -> None:
     # A commit acknowledged before it is on disk can be lost; settings stronger than "on" are kept.
-    connection.execute(
+    _execute_or_close(
+        connection,
         "SELECT set_config('synchronous_commit', 'on', false)"
-        " WHERE current_setting('synchronous_commit') IN ('off', 'local')"
+        " WHERE current_setting('synchronous_commit') IN ('off', 'local')",
     )
+
+
+def _execute_or_close(connection: psycopg.Connection[Any], sql: LiteralString) -> None:
+    try:
+        connection.execute(sql)
+    except psycopg.Error:
+        # The pool forgets a connection that could not be set up.
+        connection.close()
+        raise

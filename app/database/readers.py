@@ -9,7 +9,6 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from app.database.dialects import POOL_TIMEOUT_S
 from app.database.driver_errors import LIBRARY_ERRORS, our_error
 from app.errors import DatabaseUnavailable
 
@@ -40,8 +39,9 @@ class _Reader:
 class Readers:
     """A pool of its own, because SQLAlchemy's costs more per read than the read itself costs on SQLite."""
 
-    def __init__(self, engine: Engine, size: int) -> None:
+    def __init__(self, engine: Engine, size: int, timeout_s: float) -> None:
         self._engine = engine
+        self._timeout_s = timeout_s
         self._idle: deque[_Reader] = deque()
         self._permits: SimpleQueue[None] = SimpleQueue()
         self._is_closed = False
@@ -67,7 +67,7 @@ class Readers:
 
     def _use(self, work: Callable[[_Reader], _Result]) -> _Result:
         try:
-            self._permits.get(timeout=POOL_TIMEOUT_S)
+            self._permits.get(timeout=self._timeout_s)
         except Empty as error:
             raise DatabaseUnavailable(
                 "The database does not keep up: no connection became free in time"

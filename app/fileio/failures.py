@@ -37,6 +37,7 @@ _ELSEWHERE = re.compile(r"HTTP status 30[17]|PermanentRedirect|AuthorizationHead
 _SECRET_NAME = re.compile(r"key|secret|token", re.IGNORECASE)
 _QUERY = re.compile(r"(https?://[^\s?'\"]*)\?[^\s'\"]*")
 _LONGEST = 400
+_SHORTEST_SECRET = 6  # a shorter one would make holes in words
 
 
 def local_failure(verb: str, location: str, error: OSError | ValueError) -> IcetowerError:
@@ -88,6 +89,7 @@ def _reason(error: Exception, secrets: Iterable[str]) -> str:
     text = text.removesuffix(": No response body.")
     text = re.sub(r"(?<=: )Unable to parse ExceptionName: (\w+) Message:", r"\1:", text)
     text = _QUERY.sub(r"\1", text)
-    for secret in filter(None, secrets):
-        text = text.replace(secret, "***")
+    for secret in secrets:
+        if len(secret) >= _SHORTEST_SECRET:
+            text = text.replace(secret, "***")
     return text[:_LONGEST] or type(error).__name__

@@ -1,7 +1,7 @@
 """Files on local disk, durable when written."""
 
 # Paths are strings here: pathlib would rewrite `a//b` and costs more than the system calls do.
-# ruff: noqa: PTH103, PTH108, PTH116, PTH120
+# ruff: noqa: PTH103, PTH108, PTH110, PTH116, PTH120
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class LocalFiles:
     def write_new(self, location: Location, content: bytes) -> None:
         path = local_path(location)
         try:
-            descriptor = _create(path)
+            descriptor = self._create(path)
         except FileExistsError as error:
             raise FileExists(location) from error
         except (OSError, ValueError) as error:
@@ -97,6 +97,26 @@ class LocalFiles:
         except (OSError, ValueError) as error:
             raise local_failure("list", prefix, error) from error
 
+    def _create(self, path: str) -> int:
+        """Open a file that was not there, after making the directories it needs."""
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        try:
+            return os.open(path, flags, 0o666)
+        except FileNotFoundError:
+            directory = os.path.dirname(path)
+            self._forget(directory)
+            try:
+                os.makedirs(directory, exist_ok=True)
+            except FileExistsError as error:
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory) from error
+            return os.open(path, flags, 0o666)
+
+    def _forget(self, directory: str) -> None:
+        """Forget the directories on a path that are gone: what is made in their place may get their inodes."""
+        while not os.path.exists(directory):
+            self._anchored.pop(directory, None)
+            directory = os.path.dirname(directory)
+
     def _anchor(self, directory: str) -> None:
         """Make the names in a directory durable, and the names of directories above it that may be new.
 
@@ -120,20 +140,6 @@ class LocalFiles:
             if len(self._anchored) > _MOST_REMEMBERED:
                 self._anchored.clear()
             self._anchored.update(climbed)  # only now: another thread may rely on it at once
-
-
-def _create(path: str) -> int:
-    """Open a file that was not there, after making the directories it needs."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    try:
-        return os.open(path, flags, 0o666)
-    except FileNotFoundError:
-        directory = os.path.dirname(path)
-        try:
-            os.makedirs(directory, exist_ok=True)
-        except FileExistsError as error:
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory) from error
-        return os.open(path, flags, 0o666)
 
 
 def _write_all(descriptor: int, content: bytes) -> None:

@@ -75,11 +75,8 @@ class ObjectStore:
             place = self._file_at(location)
             try:
                 # Without compression=None, pyarrow would compress what is called `….gz` once more.
-                stream = place.filesystem.open_output_stream(place.path, compression=None)
-                # No `with`: leaving one on an error would close the stream, that is, publish a half-written
-                # file.
-                stream.write(content)
-                stream.close()
+                with place.filesystem.open_output_stream(place.path, compression=None) as stream:
+                    stream.write(content)
             except _FAILURES:
                 if self._leaves_partial_files:
                     with contextlib.suppress(*_FAILURES):
@@ -87,8 +84,8 @@ class ObjectStore:
                 raise
 
     def delete(self, location: Location) -> None:
-        # On S3 pyarrow asks for the file first and leaves an empty "directory" object behind; listings leave
-        # that out.
+        # On S3 pyarrow looks for the file first, and afterwards puts an empty object in the place of its directory;
+        # listings leave those out.
         with self._translated("delete", location), contextlib.suppress(FileNotFoundError):
             place = self._file_at(location)
             place.filesystem.delete_file(place.path)

@@ -75,7 +75,8 @@ def _arguments(settings: StorageSettings) -> dict[str, Any]:
         "request_timeout": settings.find_number("s3.request-timeout", _REQUEST_SECONDS),
         "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=tries),
         "allow_delayed_open": True,  # a small file is one request instead of the three of a multipart upload
-        "background_writes": False,  # we wait for the write anyway
+        # Not for speed: without it, pyarrow (26) ends a multipart upload of which a part failed by publishing the rest.
+        "background_writes": True,
     }
 
 

@@ -71,8 +71,7 @@ class SchemedFiles:
         return self._store(prefix).list_files(prefix)
 
     def _store(self, location: Location) -> FileIO:
-        # The key is the text up to the first colon, whatever it is: cheap, and right for every scheme seen
-        # before.
+        # The text up to the first colon: cheap, and right for every scheme seen before.
         store = self._stores.get("file" if location[:1] == "/" else location.partition(":")[0])
         return store if store is not None else self._open(location)
 
@@ -92,8 +91,7 @@ class SchemedFiles:
 def files_for(storage: Mapping[str, str]) -> FileIO:
     """Return the files that storage settings give access to: the same object for the same settings.
 
-    A store is opened when its first location is used; until then its settings are checked for their names
-    only.
+    A store is opened when its first location is used; until then only the names of its settings are checked.
 
     Raises:
         InvalidSetting: a setting of no store, or an environment variable that is not set.

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import uvicorn
 
-from app.main import create_app
+from app.main import build_catalog, create_app, open_database, prepare
 from app.settings import DatabaseUrl, SecretProperties, Settings
 
 SHUTDOWN_GRACE_SECONDS = 5
@@ -36,6 +36,9 @@ def icetower_catalog(
         database_url: the database; Postgres must have been migrated. By default SQLite in a temporary folder.
         storage: how the server reaches the warehouse's files: `s3.endpoint` and so on.
         client_properties: what clients receive as defaults.
+
+    Raises:
+        IcetowerError: one of these makes no sense, or the database does not answer.
     """
     with TemporaryDirectory(prefix="icetower-") as folder:
         settings = Settings(
@@ -49,6 +52,9 @@ def icetower_catalog(
             shutdown_grace_seconds=SHUTDOWN_GRACE_SECONDS,
             log_level="error",
         )
+        # The server does this again when it starts; here a failure is raised where the caller sees it.
+        with closing(open_database(settings)) as database:
+            prepare(settings, database, build_catalog(settings, database))
         with _serving(settings) as url:
             yield url
 

@@ -10,6 +10,7 @@ import duckdb
 import pyarrow.compute as pc
 from pyiceberg.catalog import load_catalog
 from pyspark.sql import SparkSession
+from rich.padding import Padding
 from rich.table import Table
 
 from examples.flights.narration import Narrator
@@ -46,7 +47,7 @@ def compare(spark: SparkSession, uri: str, folder: Path, narrator: Narrator) -> 
     shown = Table("", *readers, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for measure in seen["Spark"]:
         shown.add_row(measure, *(f"{seen[engine][measure]:,}" for engine in readers))
-    narrator.console.print(shown)
+    narrator.console.print(Padding(shown, (0, 0, 0, 7)))
     for engine in ("PyIceberg", "DuckDB"):
         different = {key: number for key, number in seen[engine].items() if number != seen["Spark"][key]}
         narrator.check(f"numbers on which {engine} and Spark differ", len(different), 0)

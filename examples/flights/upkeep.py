@@ -13,7 +13,8 @@ def compact(pipeline: Pipeline) -> None:
     answer = pipeline.sql(
         """
         CALL system.rewrite_data_files(
-            table => 'nyc.flights', options => map('rewrite-all', 'true', 'remove-dangling-deletes', 'true'))
+            table => 'nyc.flights',
+            options => map('rewrite-all', 'true', 'remove-dangling-deletes', 'true'))
         """
     )
     rewritten, added = answer[0].rewritten_data_files_count, answer[0].added_data_files_count

@@ -99,6 +99,4 @@ def append(snapshot: Snapshot, branch: str = "main") -> list[Update]:
 
 def append_to(catalog: Catalog, warehouse: Warehouse, table: LoadedTable) -> LoadedTable:
     """Commit one more snapshot to a table."""
-    return commit_table(
-        catalog, CALL, warehouse, table.identifier, [], append(snapshot_on(table.metadata))
-    )
+    return commit_table(catalog, CALL, warehouse, table.identifier, [], append(snapshot_on(table.metadata)))

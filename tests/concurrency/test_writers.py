@@ -116,7 +116,8 @@ def test_one_name_has_one_winner(servers: list[str], kind: str) -> None:
     assert len(winners) == 1, statuses
     assert len(winners) + len(losers) == WRITERS, statuses
     exists = [
-        httpx.head(f"{servers[1]}/v1/namespaces/ns/{kind_}/wanted").status_code for kind_ in ("tables", "views")
+        httpx.head(f"{servers[1]}/v1/namespaces/ns/{kind_}/wanted").status_code
+        for kind_ in ("tables", "views")
     ]
     assert sorted(exists) == [204, 404]
 
@@ -188,7 +189,10 @@ def test_two_requests_under_one_idempotency_key_have_one_effect(servers: list[st
     make_tables(servers[0], "t")
     clients = [httpx.Client(base_url=servers[number % len(servers)], timeout=60) for number in range(WRITERS)]
     for round_ in range(5):
-        body = {"requirements": [], "updates": [{"action": "set-properties", "updates": {"round": str(round_)}}]}
+        body = {
+            "requirements": [],
+            "updates": [{"action": "set-properties", "updates": {"round": str(round_)}}],
+        }
         before = len(load(servers[0], "t")["metadata-log"])
 
         def work(number: int, body: object = body, round_: int = round_) -> httpx.Response:

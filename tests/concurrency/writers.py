@@ -112,7 +112,9 @@ def check_history(metadata: dict[str, Any], writers: list[Writer]) -> None:
     found = [snapshot["snapshot-id"] for snapshot in metadata["snapshots"]]
     acknowledged = [snapshot_id for writer in writers for snapshot_id in writer.acknowledged]
     assert sorted(found) == sorted(acknowledged)
-    parents = {snapshot["snapshot-id"]: snapshot.get("parent-snapshot-id") for snapshot in metadata["snapshots"]}
+    parents = {
+        snapshot["snapshot-id"]: snapshot.get("parent-snapshot-id") for snapshot in metadata["snapshots"]
+    }
     line = []
     head = metadata["current-snapshot-id"]
     while head is not None:

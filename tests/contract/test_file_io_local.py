@@ -6,6 +6,7 @@ import errno
 import os
 import subprocess
 import sys
+import tempfile
 import textwrap
 import threading
 from pathlib import Path
@@ -79,6 +80,23 @@ def test_a_directory_that_was_made_anew_is_synced_anew(tmp_path: Path, synced: l
     files.write_new(_location(tmp_path / "a" / "x"), b"x")
 
     assert synced == [str(tmp_path / "a" / "x"), str(tmp_path / "a"), str(tmp_path)]
+
+
+def test_a_directory_that_got_the_inode_of_a_deleted_one_is_synced_anew(
+    tmp_path: Path, synced: list[str]
+) -> None:
+    files = LocalFiles()
+    files.write_new(_location(tmp_path / "a" / "b" / "x"), b"x")
+    (tmp_path / "a" / "b" / "x").unlink()
+    (tmp_path / "a" / "b").rmdir()
+    (tmp_path / "a").rmdir()
+    synced.clear()
+
+    files.write_new(_location(tmp_path / "a" / "b" / "c" / "x"), b"x")
+
+    assert synced == [
+        str(path) for path in (tmp_path / "a" / "b" / "c" / "x", *list((tmp_path / "a/b/c/x").parents)[:4])
+    ]
 
 
 def test_a_directory_another_process_made_is_not_trusted_to_be_synced(
@@ -212,7 +230,8 @@ def test_what_may_not_be_touched_is_unavailable_not_absent(tmp_path: Path) -> No
             os.setuid({_NOBODY})
         location = Location("file:{tmp_path}/closed/x")
         new = Location("file:{tmp_path}/closed/new")
-        for call in (files.read, files.exists, files.delete, lambda _: files.write_new(new, b"")):
+        listing = lambda _: list(files.list_files(Location("file:{tmp_path}/closed")))
+        for call in (files.read, files.exists, files.delete, listing, lambda _: files.write_new(new, b"")):
             try:
                 print(call(location))
             except FilesUnavailable as error:
@@ -225,8 +244,56 @@ def test_what_may_not_be_touched_is_unavailable_not_absent(tmp_path: Path) -> No
         "Cannot read file:/closed/x: Permission denied",
         "Cannot read file:/closed/x: Permission denied",
         "Cannot delete file:/closed/x: Permission denied",
+        "Cannot list file:/closed: Permission denied",
         "Cannot write file:/closed/new: Permission denied",
     ]
+
+
+def test_directories_above_that_cannot_be_opened_are_no_hindrance() -> None:
+    """A service that may pass through its warehouse's parents, but not read them, can still write."""
+    with tempfile.TemporaryDirectory() as name:
+        above = Path(name) / "above"
+        warehouse = above / "warehouse"
+        warehouse.mkdir(parents=True)
+        warehouse.chmod(0o777)
+        above.chmod(0o311)
+        Path(name).chmod(0o711)
+
+        told = _run(
+            f"""
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setgid({_NOBODY})
+                os.setuid({_NOBODY})
+            files.write_new(Location("file:{warehouse}/t/x"), b"x")
+            print(files.read(Location("file:{warehouse}/t/x")))
+            """
+        )
+        above.chmod(0o755)
+
+    assert told == "b'x'"
+
+
+def test_a_directory_that_cannot_be_synced_for_want_of_permission_is_told(tmp_path: Path) -> None:
+    """Written, but not durable: that must not pass for success."""
+    with tempfile.TemporaryDirectory() as name:
+        Path(name).chmod(0o333)
+
+        told = _run(
+            f"""
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setgid({_NOBODY})
+                os.setuid({_NOBODY})
+            try:
+                files.write_new(Location("file:{name}/x"), b"x")
+            except FilesUnavailable as error:
+                print(error, files.exists(Location("file:{name}/x")))
+            """
+        )
+        Path(name).chmod(0o700)
+
+    assert told == f"Cannot write file:{name}/x: Permission denied False"
 
 
 def _run(body: str) -> str:

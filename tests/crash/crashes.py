@@ -59,7 +59,13 @@ class CrashingServer:
 
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.crash.crashing_server", str(self.port), str(self.crash_at_file)],
+                [
+                    sys.executable,
+                    "-m",
+                    "tests.crash.crashing_server",
+                    str(self.port),
+                    str(self.crash_at_file),
+                ],
                 env=environment,
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,

@@ -37,7 +37,9 @@ def main(port: int, crash_at_file: Path) -> None:
 
     settings = load_settings().settings
     configure_logging(settings.log_level)
-    uvicorn.run(create_app(settings, step=step), host="127.0.0.1", port=port, log_config=None, access_log=False)
+    uvicorn.run(
+        create_app(settings, step=step), host="127.0.0.1", port=port, log_config=None, access_log=False
+    )
 
 
 if __name__ == "__main__":

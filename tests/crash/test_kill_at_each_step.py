@@ -34,7 +34,9 @@ def test_commit_cut_off_by_a_kill_landed_wholly_or_not_at_all(
     check_table(loaded, {"mark-before"}, {"mark-before", "mark-cut-off"})
     assert ("mark-cut-off" in loaded["metadata"]["properties"]) is lands
     assert client.commit("t", "mark-after").status_code == 200
-    check_table(client.load("t"), {"mark-before", "mark-after"}, {"mark-before", "mark-cut-off", "mark-after"})
+    check_table(
+        client.load("t"), {"mark-before", "mark-after"}, {"mark-before", "mark-cut-off", "mark-after"}
+    )
 
 
 def test_commit_sent_again_after_a_kill_has_one_effect(server: CrashingServer) -> None:

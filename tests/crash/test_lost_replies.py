@@ -69,7 +69,9 @@ def test_commit_whose_request_was_lost_is_unknown_and_keeps_its_file(
     assert client.commit("t", "mark-2").status_code == 200
 
 
-def test_creation_whose_reply_was_lost_is_success(proxied_server: CrashingServer, proxy: CuttingProxy) -> None:
+def test_creation_whose_reply_was_lost_is_success(
+    proxied_server: CrashingServer, proxy: CuttingProxy
+) -> None:
     client = Client(proxied_server.url)
     client.make_table("first")
     proxy.arm("reply")

@@ -94,8 +94,10 @@ class PostgresServer:
                 with suppress(psutil.NoSuchProcess):
                     process.kill()
             self._process.wait()
-            psutil.wait_procs(processes)
             self._process = None
+            pause = threading.Event()
+            while any(_is_alive(process) for process in processes):
+                pause.wait(0.005)
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
@@ -194,6 +196,14 @@ def own_postgres_server() -> Iterator[PostgresServer]:
     """A PostgreSQL for one test, which may stop it, kill it and start it again."""
     with PostgresServer() as server:
         yield server
+
+
+def _is_alive(process: psutil.Process) -> bool:
+    # One that nobody has buried yet holds nothing any more.
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def _unprivileged_user() -> str:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from fastapi import FastAPI
 
-from app.database.revisions import downgrade, migrate
+from app.database.revisions import downgrade, found_revision, known_revision, migrate
 from app.errors import DatabaseBehind
 from app.main import build_catalog, create_app, open_database, prepare
 from app.settings import SecretProperties, Settings
@@ -62,24 +64,16 @@ def test_next_start_leaves_the_default_warehouse_as_it_is(
 
 def test_processes_that_start_at_once_do_not_trip_over_each_other(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
-    failures: list[BaseException] = []
 
-    def start() -> None:
-        database = open_database(settings)
-        try:
+    def start() -> str | None:
+        with closing(open_database(settings)) as database:
             prepare(settings, database, build_catalog(settings, database))
-        except BaseException as error:
-            failures.append(error)
-        finally:
-            database.close()
+            return found_revision(database)
 
-    threads = [threading.Thread(target=start) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as starters:
+        revisions = [starters.submit(start) for _ in range(4)]
 
-    assert failures == []
+    assert {revision.result() for revision in revisions} == {known_revision()}
 
 
 def test_database_of_another_revision_is_brought_up_to_date_on_sqlite(tmp_path: Path) -> None:

@@ -85,7 +85,8 @@ def test_values_without_a_json_form_are_written_as_text() -> None:
 
 
 def test_records_of_libraries_become_the_same_lines(stream: io.BytesIO) -> None:
-    logger = logging.Logger("library")
+    logger = logging.getLogger("a.library")
+    logger.propagate = False
     logger.addHandler(JsonLogHandler())
     token = telemetry.request_id.set("id-1")
 
@@ -100,7 +101,7 @@ def test_records_of_libraries_become_the_same_lines(stream: io.BytesIO) -> None:
         line.items()
         >= {
             "level": "error",
-            "logger": "library",
+            "logger": "a.library",
             "message": "went wrong",
             "request_id": "id-1",
         }.items()
@@ -129,7 +130,11 @@ def test_metrics_are_rendered_without_creation_times() -> None:
 
 
 def test_processes_that_share_a_folder_are_added_up(tmp_path: Path) -> None:
-    count = "from app.telemetry import COMMIT_RETRIES, render_metrics; COMMIT_RETRIES.inc(); print(render_metrics().decode())"
+    count = (
+        "from app.telemetry import COMMIT_RETRIES, render_metrics\n"
+        "COMMIT_RETRIES.inc()\n"
+        "print(render_metrics().decode())"
+    )
     environment = {**os.environ, "PROMETHEUS_MULTIPROC_DIR": str(tmp_path)}
 
     printed = [

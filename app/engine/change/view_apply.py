@@ -202,7 +202,6 @@ def _add_schema(draft: ViewDraft, schema: Schema) -> None:
 
 
 def _add_version(draft: ViewDraft, version: ViewVersion) -> None:
-    _check_representations(version)
     # Compared as sent: "the last added schema" equals no id, so a version sent with it is always a new one.
     equal = next((item for item in draft.versions.values() if item.same_definition(version)), None)
     if version.schema_id == u.LAST_ADDED:
@@ -211,6 +210,7 @@ def _add_version(draft: ViewDraft, version: ViewVersion) -> None:
         version = version.replace(schema_id=draft.last_added_schema_id)
     elif version.schema_id not in {schema.schema_id for schema in draft.schemas}:
         raise InvalidUpdate(f"Cannot add version with unknown schema: {version.schema_id}")
+    _check_representations(version)
     if equal is None:
         # The id that was sent is kept unless it is taken, or lower than one that is.
         is_free = version.version_id > max(draft.versions, default=0)

@@ -29,6 +29,7 @@ V3_TYPES = (
     "geography",
     "geography(srid:4269, karney)",
 )
+NOT_IDENTIFYING = ("float", "double", "variant")
 PROMOTIONS = {"int": "long", "float": "double", "decimal(9, 2)": "decimal(18, 2)", "date": "timestamp"}
 TRANSFORMS = ("identity", "bucket[16]", "truncate[4]", "year", "month", "day", "hour", "void")
 FITTING = {
@@ -112,7 +113,7 @@ def _choose_identifiers(draw: Draw, schema: Json, *, sloppy: bool) -> None:
     fitting = [
         field["id"]
         for field in schema["fields"]
-        if field["required"] and isinstance(field["type"], str) and field["type"] not in ("float", "double")
+        if field["required"] and isinstance(field["type"], str) and field["type"] not in NOT_IDENTIFYING
     ]
     if sloppy and rarely(draw):
         fitting = [*all_ids(schema), 4_000]
@@ -128,7 +129,9 @@ def evolved(draw: Draw, schema: Json, last_column_id: int, version: int, *, slop
     for _ in range(draw(st.integers(1, 2))):
         ids = itertools.count(max(last_column_id, *all_ids(changed), 0) + 1)
         position = draw(st.integers(0, len(fields) - 1)) if fields else 0
-        match draw(st.sampled_from(("add", "add", "drop", "rename", "promote", "doc", "required", "move", "retype"))):
+        match draw(
+            st.sampled_from(("add", "add", "drop", "rename", "promote", "doc", "required", "move", "retype"))
+        ):
             case "add":
                 free = [name for name in NAMES if name not in {field["name"] for field in fields}]
                 name = draw(st.sampled_from(NAMES if sloppy and rarely(draw, 20) else free))
@@ -213,7 +216,11 @@ def sourced_fields(draw: Draw, schema: Json, *, sloppy: bool) -> list[tuple[int,
         (
             field_id,
             name,
-            draw(st.sampled_from(TRANSFORMS if sloppy and rarely(draw, 15) else FITTING.get(str(kind), ("identity",)))),
+            draw(
+                st.sampled_from(
+                    TRANSFORMS if sloppy and rarely(draw, 15) else FITTING.get(str(kind), ("identity",))
+                )
+            ),
         )
         for field_id, name, kind in chosen
     ]
@@ -221,7 +228,12 @@ def sourced_fields(draw: Draw, schema: Json, *, sloppy: bool) -> list[tuple[int,
 
 @st.composite
 def specs(
-    draw: Draw, schema: Json, last_partition_id: int = 999, *, with_ids: bool | None = None, sloppy: bool = True
+    draw: Draw,
+    schema: Json,
+    last_partition_id: int = 999,
+    *,
+    with_ids: bool | None = None,
+    sloppy: bool = True,
 ) -> Json:
     """Return a partition spec without its own id; field ids continue the table's, or are left out."""
     numbered = draw(st.booleans()) if with_ids is None else with_ids

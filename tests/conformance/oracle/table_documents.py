@@ -90,7 +90,9 @@ def table_documents(draw: Draw, *, versions: tuple[int, ...] = (1, 2, 3)) -> Jso
         "format-version": version,
         "table-uuid": UUID,
         "location": TABLE_LOCATION,
-        "properties": draw(st.sampled_from(({}, {"owner": "o"}, {"write.metadata.previous-versions-max": "2"}))),
+        "properties": draw(
+            st.sampled_from(({}, {"owner": "o"}, {"write.metadata.previous-versions-max": "2"}))
+        ),
     }
     _add_columns(draw, document, version)
     _add_snapshots(draw, document, version)

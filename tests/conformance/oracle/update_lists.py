@@ -147,7 +147,10 @@ def _move(draw: Draw, sketch: Sketch, base: Json) -> list[Json]:
             order = draw(orders(sketch.schema))
             return [
                 act("add-sort-order", sort_order=order),
-                act("set-default-sort-order", sort_order_id=draw(st.sampled_from((LAST_ADDED, LAST_ADDED, 0, 1)))),
+                act(
+                    "set-default-sort-order",
+                    sort_order_id=draw(st.sampled_from((LAST_ADDED, LAST_ADDED, 0, 1))),
+                ),
             ]
         case 7 | 8:
             return [_set_ref(draw, sketch)]
@@ -301,7 +304,9 @@ def _expire(draw: Draw, sketch: Sketch, base: Json) -> list[Json]:
 
 def _remove_columns(draw: Draw, sketch: Sketch, base: Json) -> Json:
     if draw(st.booleans()):
-        others = [item["spec-id"] for item in base["partition-specs"] if item["spec-id"] != base["default-spec-id"]]
+        others = [
+            item["spec-id"] for item in base["partition-specs"] if item["spec-id"] != base["default-spec-id"]
+        ]
         wanted = [*others, UNKNOWN_ID] if not rarely(draw, 5) else [*others, base["default-spec-id"]]
         return act("remove-partition-specs", spec_ids=draw(st.lists(st.sampled_from(wanted), max_size=2)))
     others = [item["schema-id"] for item in base["schemas"] if item["schema-id"] != base["current-schema-id"]]
@@ -314,13 +319,22 @@ def _settings(draw: Draw, sketch: Sketch) -> Json:
         case 0:
             return act("set-properties", updates=draw(st.sampled_from(PROPERTIES)))
         case 1:
-            names = st.lists(st.sampled_from(("owner", "absent", "write.metadata.previous-versions-max")), max_size=2)
+            names = st.lists(
+                st.sampled_from(("owner", "absent", "write.metadata.previous-versions-max")), max_size=2
+            )
             return act("remove-properties", removals=draw(names))
         case 2:
-            places = (TABLE_LOCATION, "s3://bucket/elsewhere", "s3://bucket/elsewhere//", "file:///x/", "/x/y", "s3://")
+            places = (
+                TABLE_LOCATION,
+                "s3://bucket/elsewhere",
+                "s3://bucket/elsewhere//",
+                "file:///x/",
+                "/x/y",
+                "s3://",
+            )
             return act("set-location", location=draw(st.sampled_from(places)))
         case _:
-            uuids = (UUID, UUID, "0e4d5ad5-9d5c-4a4b-8f3f-6d1a4d3a2c11")
+            uuids = (UUID, UUID.upper(), "0e4d5ad5-9d5c-4a4b-8f3f-6d1a4d3a2c11")
             return act("assign-uuid", uuid=draw(st.sampled_from(uuids)))
 
 
@@ -328,7 +342,9 @@ def _statistics(draw: Draw, sketch: Sketch) -> Json:
     snapshot_id = draw(st.sampled_from((*sketch.snapshot_ids, 4_711)))
     match draw(st.integers(0, 5)):
         case 0:
-            return act("set-statistics", snapshot_id=snapshot_id, statistics=statistics_file(draw, snapshot_id))
+            return act(
+                "set-statistics", snapshot_id=snapshot_id, statistics=statistics_file(draw, snapshot_id)
+            )
         case 1:
             return act("remove-statistics", snapshot_id=snapshot_id)
         case 2:

@@ -45,12 +45,20 @@ class Stores:
 
     @staticmethod
     def on(database: Database) -> Stores:
+        """Find the warehouse, or create it."""
         warehouses = Warehouses(database)
-        warehouse = warehouses.find("main") or warehouses.create("main", "file:///lake", created_ms=NOW_MS)
+        return Stores.of(
+            database,
+            warehouses.find("main") or warehouses.create("main", "file:///lake", created_ms=NOW_MS),
+        )
+
+    @staticmethod
+    def of(database: Database, warehouse: Warehouse) -> Stores:
+        """Do not ask the database, which may be gone."""
         return Stores(
             database,
             warehouse,
-            warehouses,
+            Warehouses(database),
             Namespaces(database),
             Pointers(database),
             IdempotencyKeys(database),

@@ -150,7 +150,8 @@ def test_partitioned_tables_are_created(duck: Duck) -> None:
 
     loaded = duck.pyiceberg.load_table((duck.schema, "numbers"))
 
-    assert [(field.name, str(field.transform)) for field in loaded.spec().fields] == [("kind", "identity")]
+    kind = loaded.schema().find_field("kind").field_id
+    assert [(field.source_id, str(field.transform)) for field in loaded.spec().fields] == [(kind, "identity")]
     assert numbers(duck, "numbers") == [1, 2]
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -20,6 +18,8 @@ from pyiceberg.table import CommitTableRequest, Table, TableIdentifier
 from pyiceberg.table.refs import SnapshotRefType
 from pyiceberg.transforms import BucketTransform, IdentityTransform
 from pyiceberg.types import DoubleType, IntegerType, ListType, LongType, NestedField, StringType, StructType
+
+from tests.e2e.patience import wait_until
 
 ARROW = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("word", pa.string())])
 SCHEMA = Schema(
@@ -326,12 +326,3 @@ def commit_together(catalog: RestCatalog, one: Table, two: Table, data: pa.Table
         changes.append(request.model_dump_json())
     body = f'{{"table-changes": [{", ".join(changes)}]}}'
     return catalog._session.post(catalog.url("transactions/commit"), data=body.encode()).status_code
-
-
-def wait_until(claim: Callable[[], bool]) -> None:
-    """Files of purged tables are deleted in the background, soon."""
-    pause = threading.Event()
-    deadline = time.monotonic() + 30
-    while not claim() and time.monotonic() < deadline:
-        pause.wait(0.05)
-    assert claim()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import httpx
 import pytest
 
-from tests.servers.spark import Sql, path_of
+from tests.e2e.patience import wait_until
+from tests.servers.spark import Sql, add_catalog, path_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -142,6 +144,19 @@ def test_drop_with_purge_deletes_every_file(sql: Sql) -> None:
     assert "TABLE_OR_VIEW_NOT_FOUND" in sql.fails("SELECT * FROM t")
 
 
+def test_drop_with_purge_can_be_left_to_the_server(sql: Sql, sqlite_server: str) -> None:
+    session = sql.spark.newSession()
+    add_catalog(session, "purging", sqlite_server, rest_catalog_purge="true")
+    sql("CREATE TABLE t USING iceberg AS SELECT id FROM range(10)")
+    sql("INSERT INTO t VALUES (10)")
+    folder = location_of(sql, "t")
+
+    session.sql(f"DROP TABLE purging.{sql.namespace}.t PURGE")
+
+    assert sql("SHOW TABLES") == []
+    wait_until(lambda: all(file.suffix == ".crc" for file in folder.rglob("*") if file.is_file()))
+
+
 def test_drop_with_purge_of_a_table_that_must_not_be_collected_is_refused(sql: Sql) -> None:
     sql("CREATE TABLE t USING iceberg TBLPROPERTIES ('gc.enabled' = 'false') AS SELECT 1 AS id")
     folder = location_of(sql, "t")
@@ -152,6 +167,29 @@ def test_drop_with_purge_of_a_table_that_must_not_be_collected_is_refused(sql: S
     assert sql.one("SELECT id FROM t") == 1
     sql("DROP TABLE t")
     assert files_in(folder) == files
+
+
+def test_two_warehouses_of_one_server_share_no_names(sql: Sql, sqlite_server: str, tmp_path: Path) -> None:
+    sales = {"name": f"sales-of-{sql.namespace}", "root-location": f"file://{tmp_path}"}
+    httpx.post(f"{sqlite_server}/management/v1/warehouses", json=sales).raise_for_status()
+    session = sql.spark.newSession()
+    add_catalog(session, "sales", sqlite_server, warehouse=sales["name"])
+    session.sql(f"CREATE NAMESPACE sales.{sql.namespace}")
+    theirs = Sql(session, "sales", sql.namespace)
+
+    sql("CREATE TABLE t USING iceberg AS SELECT 1 AS id")
+    theirs("CREATE TABLE our.t USING iceberg AS SELECT 2 AS id")
+
+    assert [sql.one("SELECT id FROM t"), theirs.one("SELECT id FROM our.t")] == [1, 2]
+    assert location_of(theirs, "our.t").is_relative_to(tmp_path)
+
+
+@pytest.mark.parametrize("location", ["file:///somewhere/else", "/etc", "s3://elsewhere/t"])
+def test_a_location_outside_the_warehouse_is_refused(sql: Sql, location: str) -> None:
+    message = sql.fails(f"CREATE TABLE t (id int) USING iceberg LOCATION '{location}'")
+
+    assert "outside" in message
+    assert sql("SHOW TABLES") == []
 
 
 def test_a_dropped_name_is_free_for_a_new_table_with_a_history_of_its_own(sql: Sql) -> None:

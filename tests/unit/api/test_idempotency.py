@@ -182,7 +182,7 @@ def test_key_of_another_request_is_refused(api: httpx.Client, ns: str, key: dict
 
 @pytest.mark.parametrize("bad", ["", "x" * 256, "søster", "a\tb"])
 def test_key_that_is_not_printable_text_is_refused(api: httpx.Client, ns: str, bad: str) -> None:
-    response = api.delete(f"/v1/namespaces/{ns}", headers={"idempotency-key": bad.encode()})
+    response = api.delete(f"/v1/namespaces/{ns}", headers={b"idempotency-key": bad.encode()})
 
     assert error_of(response)[0] == 400
     assert api.head(f"/v1/namespaces/{ns}").status_code == 204

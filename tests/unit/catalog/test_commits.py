@@ -143,7 +143,9 @@ def test_commit_after_lost_race_discards_staged_file_and_lands_on_the_new_base(
     catalog: Catalog, warehouse: Warehouse
 ) -> None:
     table_in(catalog, warehouse)
-    rival = commit_table(catalog, CALL, warehouse, DEPARTURES, [], [SetProperties(updates={"rival": "first"})])
+    rival = commit_table(
+        catalog, CALL, warehouse, DEPARTURES, [], [SetProperties(updates={"rival": "first"})]
+    )
     meddled, pointers = interfering(catalog)
     seen = pointers.find(warehouse.id, DEPARTURES)
     assert seen is not None
@@ -152,7 +154,9 @@ def test_commit_after_lost_race_discards_staged_file_and_lands_on_the_new_base(
     pointers.rivals = [[Advance(seen, Location(other), seen.uuid)]]
     before = files_in(catalog, warehouse)
 
-    landed = commit_table(meddled, CALL, warehouse, DEPARTURES, [], [SetProperties(updates={"mine": "second"})])
+    landed = commit_table(
+        meddled, CALL, warehouse, DEPARTURES, [], [SetProperties(updates={"mine": "second"})]
+    )
 
     assert landed.metadata.properties["rival"] == "first"
     assert landed.metadata.properties["mine"] == "second"
@@ -270,7 +274,9 @@ def test_snapshot_of_a_stale_base_is_told_to_retry(catalog: Catalog, warehouse: 
     stale = snapshot_on(first.metadata)
     append_to(catalog, warehouse, first)
 
-    with pytest.raises(StaleUpdate, match="Validation failed, please retry: Cannot add snapshot with sequence"):
+    with pytest.raises(
+        StaleUpdate, match="Validation failed, please retry: Cannot add snapshot with sequence"
+    ):
         commit_table(catalog, CALL, warehouse, DEPARTURES, [], append(stale, "audit"))
 
 
@@ -331,7 +337,12 @@ def test_external_locations_are_allowed_when_the_rules_say_so(catalog: Catalog, 
     open_catalog = replace(catalog, rules=Rules(allow_external_locations=True))
 
     moved = commit_table(
-        open_catalog, CALL, warehouse, DEPARTURES, [], [SetLocation(location=Location("memory://elsewhere/t"))]
+        open_catalog,
+        CALL,
+        warehouse,
+        DEPARTURES,
+        [],
+        [SetLocation(location=Location("memory://elsewhere/t"))],
     )
 
     assert moved.metadata.location == "memory://elsewhere/t"
@@ -348,7 +359,14 @@ def test_metadata_path_property_decides_where_the_next_file_goes(
         warehouse,
         DEPARTURES,
         [],
-        [SetProperties(updates={"write.metadata.path": "memory://wh/meta", "write.metadata.compression-codec": "gzip"})],
+        [
+            SetProperties(
+                updates={
+                    "write.metadata.path": "memory://wh/meta",
+                    "write.metadata.compression-codec": "gzip",
+                }
+            )
+        ],
     )
 
     assert moved.location is not None
@@ -421,7 +439,9 @@ def test_vanished_and_broken_metadata_files_are_told_apart(catalog: Catalog, war
 def test_transaction_lands_all_its_tables(catalog: Catalog, warehouse: Warehouse) -> None:
     one, two = table_in(catalog, warehouse), table_in(catalog, warehouse, ARRIVALS)
     changes = [
-        TableChange(table.identifier, [AssertTableUuid(uuid=table.metadata.uuid)], append(snapshot_on(table.metadata)))
+        TableChange(
+            table.identifier, [AssertTableUuid(uuid=table.metadata.uuid)], append(snapshot_on(table.metadata))
+        )
         for table in (one, two)
     ]
 
@@ -440,7 +460,9 @@ def test_transaction_with_one_failing_table_changes_none_and_leaves_no_file(
     before = files_in(catalog, warehouse)
     changes = [
         TableChange(DEPARTURES, [], append(snapshot_on(one.metadata))),
-        TableChange(ARRIVALS, [AssertRefSnapshotId(ref="main", snapshot_id=5)], append(snapshot_on(two.metadata))),  # type: ignore[arg-type]  # any id will do
+        TableChange(
+            ARRIVALS, [AssertRefSnapshotId(ref="main", snapshot_id=5)], append(snapshot_on(two.metadata))
+        ),  # type: ignore[arg-type]  # any id will do
     ]
 
     with pytest.raises(RequirementFailed, match="branch or tag main is missing, expected 5"):

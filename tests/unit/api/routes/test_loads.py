@@ -114,9 +114,10 @@ def test_large_answer_is_compressed_when_asked_for(api: httpx.Client, ns: str, t
     api.post(url, json=set_properties(large="x" * 5000))
     plain = api.get(url)
 
-    for _ in range(times):
-        with api.stream("GET", url, headers={"accept-encoding": "gzip"}) as packed:
-            raw = b"".join(packed.iter_raw())
+    for _ in range(times - 1):
+        api.get(url, headers={"accept-encoding": "gzip"})
+    with api.stream("GET", url, headers={"accept-encoding": "gzip"}) as packed:
+        raw = b"".join(packed.iter_raw())
 
     assert packed.headers["content-encoding"] == "gzip"
     assert gzip.decompress(raw) == plain.content

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ _NUMBERS = itertools.count(1)
 
 
 @pytest.fixture
-def warehouse(api: httpx.Client, tmp_path: Path) -> Iterator[dict[str, Any]]:
+def warehouse(api: httpx.Client, tmp_path: Path) -> dict[str, Any]:
     body = {
         "name": f"wh.{next(_NUMBERS)}",
         "root-location": f"file://{tmp_path}/files/",
@@ -31,7 +30,8 @@ def warehouse(api: httpx.Client, tmp_path: Path) -> Iterator[dict[str, Any]]:
     }
     created = api.post(URL, json=body)
     assert created.status_code == 200, created.text
-    yield created.json()
+    shown: dict[str, Any] = created.json()
+    return shown
 
 
 def test_created_warehouse_is_shown_with_secrets_masked(

@@ -1,0 +1,43 @@
+"""Runs the benchmarks: all of them, or those that are named."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from benchmarks import commits, listings, loads, sizes, starts
+from benchmarks.report import RESULTS, Row, page, table
+from tests.servers.postgres import PostgresServer
+
+
+def main(names: list[str]) -> None:
+    """Print each table as it is measured; when all were, write them to RESULTS.md."""
+    with tempfile.TemporaryDirectory(prefix="icetower-bench-") as temporary, PostgresServer() as postgres:
+        folder = Path(temporary)
+
+        def database() -> str:
+            return postgres.url(postgres.create_database())
+
+        known: dict[str, tuple[str, Callable[[], list[Row]]]] = {
+            "loads": ("Loading", lambda: loads.measure(folder, database())),
+            "commits": ("Committing", lambda: commits.measure(folder, database())),
+            "sizes": ("Cost against size", lambda: sizes.measure(folder)),
+            "listings": ("Listing", lambda: listings.measure(folder, database())),
+            "starts": ("Starting", lambda: starts.measure(folder)),
+        }
+        unknown = set(names) - known.keys()
+        if unknown:
+            sys.exit(f"unknown: {', '.join(sorted(unknown))}; known are: {', '.join(known)}")
+        sections = []
+        for name in names or known:
+            title, measure = known[name]
+            sections.append(table(title, measure()))
+            print(f"{sections[-1]}\n", flush=True)
+        if not names:
+            RESULTS.write_text(page(sections, "make bench"), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

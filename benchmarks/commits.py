@@ -1,0 +1,82 @@
+"""Commits over many tables, against a plain script that does what a commit must do on disk."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import time
+import uuid
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from benchmarks.report import Row, rate
+from benchmarks.servers import icetower, wrk
+from benchmarks.tables import client, make_table
+
+TABLES = 64
+CLIENTS = 16
+SECONDS = 6
+
+COMMIT = """
+local n = 0
+request = function()
+  n = n + 1
+  local body = '{"requirements":[],"updates":[{"action":"set-properties","updates":{"k":"' .. n .. '"}}]}'
+  return wrk.format("POST", "/v1/namespaces/bench/tables/t" .. (n % 64), {["Content-Type"]="application/json"}, body)
+end
+"""
+
+
+def measure(folder: Path, postgres_url: str) -> list[Row]:
+    """Measure set-properties commits on both databases; the script writes to SQLite, alone and by 16 threads."""
+    folder.mkdir(parents=True, exist_ok=True)
+    script = folder / "commit.lua"
+    script.write_text(COMMIT)
+    rows: list[Row] = []
+    for name, url in (("SQLite", None), ("Postgres", postgres_url)):
+        settings = {} if url is None else {"database_url": url}
+        with icetower(folder / f"commits-{name}", **settings) as server:
+            http = client(server.url)
+            for number in range(TABLES):
+                path = make_table(http, f"t{number}")
+            content = http.get(path, headers={"accept-encoding": "identity"}).content
+            alone = plain_script(folder / f"plain-1-{name}", content, 1)
+            threads = plain_script(folder / f"plain-16-{name}", content, CLIENTS)
+            commits = wrk(server.url, connections=CLIENTS, seconds=SECONDS, script=str(script))
+        what = f"set-properties over {TABLES} tables, {CLIENTS} clients, {name}"
+        for beside, found in (("plain script", alone), (f"the script in {CLIENTS} threads", threads)):
+            rows.append(
+                Row(what, rate(commits), f"{beside} {rate(found)}", f"{commits / found:.2f}", "≥ 0.40")
+            )
+    return rows
+
+
+def plain_script(folder: Path, content: bytes, threads: int) -> float:
+    """Return how often a second a script writes and fsyncs the JSON and durably updates one SQLite row."""
+    folder.mkdir(parents=True, exist_ok=True)
+    database = folder / "plain.db"
+    with sqlite3.connect(database) as setup:
+        setup.execute("PRAGMA journal_mode = WAL")
+        setup.execute("CREATE TABLE pointers (id INTEGER PRIMARY KEY, location TEXT)")
+        setup.executemany("INSERT INTO pointers VALUES (?, ?)", [(number, "") for number in range(TABLES)])
+    deadline = time.perf_counter() + SECONDS
+
+    def work(_: int) -> int:
+        connection = sqlite3.connect(database, isolation_level=None, timeout=60)
+        connection.execute("PRAGMA synchronous = FULL")
+        done = 0
+        while time.perf_counter() < deadline:
+            path = folder / f"{uuid.uuid4()}.metadata.json"
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+            os.write(descriptor, content)
+            os.fsync(descriptor)
+            os.close(descriptor)
+            connection.execute("BEGIN IMMEDIATE")
+            connection.execute("UPDATE pointers SET location = ? WHERE id = ?", (str(path), done % TABLES))
+            connection.execute("COMMIT")
+            done += 1
+        connection.close()
+        return done
+
+    with ThreadPoolExecutor(threads) as pool:
+        return sum(pool.map(work, range(threads))) / SECONDS

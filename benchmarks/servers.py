@@ -1,0 +1,131 @@
+"""Servers to measure: Icetower, and a bare FastAPI route that returns given bytes, each in one process."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import psutil
+
+ROOT = Path(__file__).parents[1]
+BARE = """
+import sys
+from pathlib import Path
+import uvicorn
+from fastapi import FastAPI
+from starlette.responses import Response
+body = Path(sys.argv[2]).read_bytes()
+app = FastAPI()
+@app.get("/v1/namespaces/{namespace}/tables/{table}")
+async def load(namespace: str, table: str) -> Response:
+    return Response(body, media_type="application/json")
+uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), access_log=False, log_level="warning")
+"""
+
+
+class Running:
+    """A server process and where it listens."""
+
+    def __init__(self, process: subprocess.Popen[bytes], url: str, started_in_s: float) -> None:
+        self.process = process
+        self.url = url
+        self.started_in_s = started_in_s
+
+    @property
+    def memory_mb(self) -> float:
+        """Resident memory in MiB."""
+        return float(psutil.Process(self.process.pid).memory_info().rss) / (1 << 20)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def _running(
+    command: list[str], url: str, path: str, folder: Path, environment: dict[str, str]
+) -> Iterator[Running]:
+    started = time.perf_counter()
+    with (folder / "server.log").open("ab") as log:
+        process = subprocess.Popen(
+            command, env=environment, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+        )
+    try:
+        while True:
+            if process.poll() is not None or time.perf_counter() - started > 60:
+                raise RuntimeError((folder / "server.log").read_text()[-3000:])
+            try:
+                if httpx.get(url + path).status_code == 200:
+                    break
+            except httpx.TransportError:
+                time.sleep(0.005)
+        yield Running(process, url, time.perf_counter() - started)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait()
+
+
+@contextmanager
+def icetower(folder: Path, **settings: str) -> Iterator[Running]:
+    """Run `icetower serve` as it is by default, one process, logs to a file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    port = _free_port()
+    chosen = {
+        "database_url": f"sqlite:///{folder / 'icetower.db'}",
+        "default_warehouse_location": str(folder / "warehouse"),
+        "port": str(port),
+    } | settings
+    environment = {name: text for name, text in os.environ.items() if not name.startswith("ICETOWER_")}
+    environment |= {f"ICETOWER_{name.upper()}": text for name, text in chosen.items()}
+    environment["PYTHONPATH"] = str(ROOT)
+    command = [sys.executable, "-c", "from app.cli.main import run; run()"]
+    if chosen["database_url"].startswith("postgresql"):
+        subprocess.run([*command, "migrate"], env=environment, cwd=folder, check=True, capture_output=True)
+    with _running([*command, "serve"], f"http://127.0.0.1:{port}", "/health", folder, environment) as server:
+        yield server
+
+
+@contextmanager
+def bare_route(folder: Path, body: bytes) -> Iterator[Running]:
+    """Run a FastAPI application of one asynchronous route that returns the same bytes for every table."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "body.json").write_bytes(body)
+    port = _free_port()
+    command = [sys.executable, "-c", BARE, str(port), str(folder / "body.json")]
+    path = "/v1/namespaces/n/tables/t"
+    with _running(command, f"http://127.0.0.1:{port}", path, folder, dict(os.environ)) as server:
+        yield server
+
+
+def wrk(
+    url: str, *, seconds: int = 6, connections: int = 16, script: str | None = None, header: str | None = None
+) -> float:
+    """Return requests per second under load; every answer must be a success.
+
+    Args:
+        script: a Lua script for wrk.
+        header: one more request header.
+    """
+    if shutil.which("wrk") is None:
+        sys.exit("The benchmarks need wrk (Debian: apt-get install wrk)")
+    command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s"]
+    if header is not None:
+        command += ["-H", header]
+    if script is not None:
+        command += ["-s", script]
+    output = subprocess.run([*command, url], check=True, capture_output=True, text=True).stdout
+    if "Non-2xx" in output or "Socket errors" in output:
+        raise RuntimeError(output)
+    line = next(line for line in output.splitlines() if line.startswith("Requests/sec"))
+    return float(line.split()[1])

@@ -1,0 +1,63 @@
+"""Every call to the database that there is, for tests of what all of them have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from app.database.pointers import Advance, Pointer, PointerKind
+from app.engine.model.ids import Location, TableUuid
+from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, claim, levels, name
+
+TABLE = PointerKind.TABLE
+NEVER_SEEN = Pointer(1, 1, TABLE, name("a.t"), TableUuid("u"), Location("l"))
+
+READS: dict[str, Callable[[Stores], Any]] = {
+    "ping": lambda stores: stores.database.ping(),
+    "find": lambda stores: stores.pointers.find(1, name("a.t")),
+    "find_many": lambda stores: stores.pointers.find_many([(1, name("a.t"))]),
+    "list_names": lambda stores: stores.pointers.list_names(1, levels("a"), TABLE),
+    "others_with_uuid": lambda stores: stores.pointers.others_with_uuid(TableUuid("u")),
+    "history": lambda stores: stores.pointers.history(1),
+    "namespaces.find": lambda stores: stores.namespaces.find(1, levels("a")),
+    "list_children": lambda stores: stores.namespaces.list_children(1, None),
+    "list_children of": lambda stores: stores.namespaces.list_children(1, levels("a")),
+    "warehouses.find": lambda stores: stores.warehouses.find("main"),
+    "warehouses.list": lambda stores: stores.warehouses.list(),
+    "idempotency_keys.find": lambda stores: stores.idempotency_keys.find("alice", "key-1", NOW_MS),
+    "counts": lambda stores: stores.file_deletions.counts(),
+}
+LOCKED_READS: dict[str, Callable[[Stores], Any]] = {
+    "find_locked": lambda stores: stores.pointers.find_locked(1),
+    "has_landed": lambda stores: stores.pointers.has_landed(
+        Advance(NEVER_SEEN, Location("m"), TableUuid("u"))
+    ),
+}
+WRITES: dict[str, Callable[[Stores], Any]] = {
+    "check_and_put advance": lambda stores: stores.advance(NEVER_SEEN, "m"),
+    "check_and_put creation": lambda stores: stores.add("a.new"),
+    "drop pointer": lambda stores: stores.pointers.drop(1, name("a.t"), TABLE, AUTHOR, deletion=True),
+    "rename": lambda stores: stores.pointers.rename(1, TABLE, name("a.t"), name("a.u"), AUTHOR),
+    "create namespace": lambda stores: stores.namespaces.create(1, levels("b.c"), {}, NOW_MS),
+    "drop namespace": lambda stores: stores.namespaces.drop(1, levels("empty")),
+    "update_properties": lambda stores: stores.namespaces.update_properties(1, levels("a"), [], {"x": "y"}),
+    "create warehouse": lambda stores: stores.warehouses.create("other", "file:///x", created_ms=NOW_MS),
+    "update warehouse": lambda stores: stores.warehouses.update("main", storage={}),
+    "drop warehouse": lambda stores: stores.warehouses.drop("spare"),
+    "record": lambda stores: stores.idempotency_keys.record(claim("new"), 404, ""),
+    "delete_expired": lambda stores: stores.idempotency_keys.delete_expired(NOW_MS),
+    "lease": lambda stores: stores.file_deletions.lease(NOW_MS, 1000),
+    "finish": lambda stores: stores.file_deletions.finish(1, "done", NOW_MS),
+    "postpone": lambda stores: stores.file_deletions.postpone(1, "error", NOW_MS),
+}
+EVERY_CALL = READS | LOCKED_READS | WRITES
+
+
+def fill(stores: Stores) -> None:
+    """Add what the calls find."""
+    stores.add_namespace("a")
+    stores.add_namespace("empty")
+    stores.add("a.t")
+    stores.add("a.purged")
+    stores.pointers.drop(stores.id, name("a.purged"), TABLE, AUTHOR, deletion=True)
+    stores.warehouses.create("spare", "file:///spare", created_ms=NOW_MS)

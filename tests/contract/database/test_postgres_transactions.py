@@ -1,0 +1,119 @@
+"""What only Postgres does: deadlocks, failed transactions, constraints that speak up at COMMIT."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import DBAPIError
+
+from app.database.connection import Database
+from app.database.driver_errors import ConstraintBroken
+from app.errors import DatabaseUnavailable
+from tests.contract.database.every_call import fill
+from tests.contract.database.stores import Stores
+from tests.servers.postgres import PostgresServer
+
+pytestmark = pytest.mark.postgres
+
+
+@pytest.fixture
+def stores(postgres_server: PostgresServer, migrated_database: str) -> Iterator[Stores]:
+    name = postgres_server.create_database(migrated_database)
+    database = Database.open(postgres_server.url(name))
+    stores = Stores.on(database)
+    fill(stores)
+    yield stores
+    database.close()
+    postgres_server.drop_database(name)
+
+
+def test_of_transactions_that_wait_for_each_other_one_runs_again(stores: Stores) -> None:
+    stores.add("a.t1")
+    stores.add("a.t2")
+    each_holds_one = threading.Barrier(2)
+    runs = {"t1": 0, "t2": 0}
+    append = text("UPDATE pointers SET metadata_location = metadata_location || :mark WHERE name = :name")
+
+    def mark_both(first: str, second: str) -> None:
+        def mark(connection: Connection) -> None:
+            runs[first] += 1
+            connection.execute(append, {"mark": f" {first}", "name": first})
+            if runs[first] == 1:
+                each_holds_one.wait()
+            connection.execute(append, {"mark": f" {first}", "name": second})
+
+        stores.database.write(mark)
+
+    with ThreadPoolExecutor(2) as threads:
+        for done in [threads.submit(mark_both, "t1", "t2"), threads.submit(mark_both, "t2", "t1")]:
+            done.result()
+
+    assert sorted(runs.values()) == [1, 2]
+    for table in ("a.t1", "a.t2"):
+        assert sorted(stores.there(table).metadata_location.split(" ")[1:]) == ["t1", "t2"]
+
+
+def test_a_swallowed_error_does_not_pass_for_a_commit(stores: Stores) -> None:
+    """Postgres answers the COMMIT of a failed transaction with ROLLBACK, and without an error."""
+
+    def swallow(connection: Connection) -> None:
+        connection.execute(text("UPDATE pointers SET metadata_location = 'half'"))
+        with pytest.raises(DBAPIError):
+            connection.execute(text("SELECT 1 / 0"))
+
+    with pytest.raises(DatabaseUnavailable, match="undid the transaction"):
+        stores.database.write(swallow)
+
+    assert stores.there("a.t").metadata_location == "a.t/0.json"
+
+
+def test_a_commit_that_a_constraint_refuses_changes_nothing(stores: Stores) -> None:
+    statements = (
+        "ALTER TABLE pointers DROP CONSTRAINT fk_pointers_namespace_id",
+        "ALTER TABLE pointers ADD CONSTRAINT fk_pointers_namespace_id FOREIGN KEY (namespace_id)"
+        " REFERENCES namespaces (id) DEFERRABLE INITIALLY DEFERRED",
+    )
+    stores.database.write(lambda connection: [connection.execute(text(each)) for each in statements])
+
+    with pytest.raises(ConstraintBroken, match="23503"):
+        stores.database.write(
+            lambda connection: connection.execute(text("UPDATE pointers SET namespace_id = 999"))
+        )
+
+    assert stores.there("a.t").metadata_location == "a.t/0.json"
+
+
+def test_connections_keep_what_was_committed_and_do_not_wait_for_ever(stores: Stores) -> None:
+    def shown(connection: Connection, setting: str) -> str:
+        return str(connection.execute(text(f"SHOW {setting}")).scalar_one())
+
+    writing, reading = stores.database.write, stores.database.read
+    assert writing(lambda connection: shown(connection, "transaction_isolation")) == "read committed"
+    assert writing(lambda connection: shown(connection, "synchronous_commit")) == "on"
+    for setting, value in {"statement_timeout": "30s", "lock_timeout": "10s"}.items():
+        assert writing(lambda connection, name=setting: shown(connection, name)) == value
+        assert reading(lambda connection, name=setting: shown(connection, name)) == value
+
+
+def test_a_database_that_confirms_before_it_stores_is_overruled(
+    postgres_server: PostgresServer, migrated_database: str
+) -> None:
+    name = postgres_server.create_database(migrated_database)
+    postgres_server.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
+    postgres_server.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
+    database = Database.open(postgres_server.url(name))
+
+    shown = database.write(
+        lambda connection: [
+            connection.execute(text(f"SHOW {setting}")).scalar_one()
+            for setting in ("synchronous_commit", "transaction_isolation")
+        ]
+    )
+
+    assert shown == ["on", "read committed"]
+    database.close()
+    postgres_server.drop_database(name)

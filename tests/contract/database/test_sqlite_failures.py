@@ -1,0 +1,168 @@
+"""What only SQLite does: one writer, files that are not what they should be, and disks that are full or broken."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, text
+
+from app.database.connection import Database
+from app.database.driver_errors import ConstraintBroken
+from app.errors import DatabaseUnavailable
+from tests.contract.database.every_call import LOCKED_READS, READS, WRITES, fill
+from tests.contract.database.stores import Stores, levels, name
+
+BEGINNING_TRANSACTIONS = LOCKED_READS | WRITES
+Call = Callable[[Stores], Any]
+
+
+@pytest.fixture
+def path(migrated_file: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copyfile(migrated_file, tmp_path / "catalog.db"))
+
+
+@pytest.fixture
+def stores(path: Path) -> Iterator[Stores]:
+    database = Database.open(f"sqlite:///{path}")
+    stores = Stores.on(database)
+    fill(stores)
+    yield stores
+    database.close()
+
+
+@pytest.mark.parametrize("call", BEGINNING_TRANSACTIONS.values(), ids=BEGINNING_TRANSACTIONS)
+def test_each_write_says_that_another_process_held_the_file(stores: Stores, path: Path, call: Call) -> None:
+    hasty = Database.open(f"sqlite:///{path}?timeout=0.02")
+    with sqlite3.connect(path, isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+
+        with pytest.raises(DatabaseUnavailable, match="another writer held it"):
+            call(Stores.of(hasty, stores.warehouse))
+        assert hasty.fetch("SELECT count(*) FROM warehouses", ()) == [(2,)]
+
+        other.execute("ROLLBACK")
+    other.close()
+
+    call(Stores.of(hasty, stores.warehouse))
+    hasty.close()
+
+
+@pytest.mark.parametrize("call", WRITES.values(), ids=WRITES)
+def test_each_write_says_that_the_file_is_read_only(stores: Stores, path: Path, call: Call) -> None:
+    reading = Database.open(f"sqlite:///file:{path}?mode=ro&uri=true")
+
+    with pytest.raises(DatabaseUnavailable, match="the file is read-only"):
+        call(Stores.of(reading, stores.warehouse))
+
+    assert Stores.on(reading).there("a.t") == stores.there("a.t")
+    reading.close()
+
+
+@pytest.mark.parametrize("call", (READS | WRITES).values(), ids=READS | WRITES)
+def test_each_call_says_that_the_file_is_no_database(stores: Stores, tmp_path: Path, call: Call) -> None:
+    if call is READS["ping"]:
+        call = READS["find"]  # SQLite answers it without looking at the file
+    (tmp_path / "not.db").write_text("something else entirely, and longer than a header " * 10)
+    database = Database.open(f"sqlite:///{tmp_path / 'not.db'}")
+
+    with pytest.raises(DatabaseUnavailable, match="not a SQLite database"):
+        call(Stores.of(database, stores.warehouse))
+
+    database.close()
+
+
+def test_a_full_disk_changes_nothing_and_is_forgiven(stores: Stores) -> None:
+    pages = stores.database.fetch("PRAGMA page_count", ())[0][0]
+    stores.database.write(lambda connection: connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}"))
+
+    with pytest.raises(DatabaseUnavailable, match="the disk is full"):
+        stores.namespaces.create(stores.id, levels("big"), {"big": "x" * 100_000}, 1)
+
+    assert stores.namespaces.find(stores.id, levels("big")) is None
+    stores.database.write(lambda connection: connection.exec_driver_sql("PRAGMA max_page_count = 100000"))
+    stores.namespaces.create(stores.id, levels("big"), {"big": "x" * 100_000}, 1)
+
+
+def test_a_disk_that_fails_at_commit_leaves_the_outcome_unknown_and_settled_afterwards(path: Path) -> None:
+    """A limit on the size of files, in a process of its own, makes the write of the log fail."""
+    done = subprocess.run(
+        [sys.executable, "-c", _COMMIT_ON_A_BROKEN_DISK, str(path)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=Path(__file__).parents[3],
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == ["UNKNOWN", False, "a.t/0.json", "ADVANCED", "2.json"]
+
+
+_COMMIT_ON_A_BROKEN_DISK = """
+import json, os, resource, signal, sys
+from app.database.connection import Database
+from app.database.pointers import Advance
+from tests.contract.database.stores import AUTHOR, Stores
+
+path = sys.argv[1]
+stores = Stores.on(Database.open(f"sqlite:///{path}"))
+stores.add_namespace("a")
+seen = stores.add("a.t")
+lost = Advance(seen, "1.json", seen.uuid)
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+resource.setrlimit(resource.RLIMIT_FSIZE, (os.path.getsize(path + "-wal") + 100, limit[1]))
+outcome = stores.pointers.check_and_put([lost], AUTHOR)
+resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+landed = stores.pointers.has_landed(lost)
+there = stores.there("a.t").metadata_location
+again = stores.advance(seen, "2.json")
+print(json.dumps([outcome.name, landed, there, again.name, stores.there("a.t").metadata_location]))
+"""
+
+
+def test_a_commit_that_a_constraint_refuses_changes_nothing(stores: Stores) -> None:
+    def orphan(connection: Connection) -> None:
+        connection.execute(text("PRAGMA defer_foreign_keys = ON"))
+        connection.execute(text("UPDATE pointers SET namespace_id = 999"))
+
+    with pytest.raises(ConstraintBroken, match="SQLITE_CONSTRAINT"):
+        stores.database.write(orphan)
+
+    assert stores.pointers.find(stores.id, name("a.t")) is not None
+    stores.advance(stores.there("a.t"), "1.json")
+
+
+def test_connections_for_writes_are_durable_and_check_foreign_keys(stores: Stores) -> None:
+    def pragmas(connection: Connection) -> dict[str, Any]:
+        names = ("journal_mode", "synchronous", "foreign_keys")
+        return {each: connection.exec_driver_sql(f"PRAGMA {each}").scalar_one() for each in names}
+
+    assert stores.database.write(pragmas) == {"journal_mode": "wal", "synchronous": 2, "foreign_keys": 1}
+
+
+def test_processes_that_open_a_new_file_together_all_get_it(tmp_path: Path) -> None:
+    """The switch to a write-ahead log wants the file for itself, for a moment."""
+    script = (
+        "import sys; from app.database.connection import Database; from app.database.revisions import migrate;"
+        "database = Database.open(sys.argv[1]); migrate(database); database.close()"
+    )
+    starting = [
+        subprocess.Popen(
+            [sys.executable, "-c", script, f"sqlite:///{tmp_path / 'new.db'}"],
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=Path(__file__).parents[3],
+        )
+        for _ in range(4)
+    ]
+
+    said = [process.communicate()[1] for process in starting]
+    assert [process.returncode for process in starting] == [0] * 4, said

@@ -1,0 +1,62 @@
+"""Laws of types: their text has one canonical form, and any other text is refused in words."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.engine.model.schema import Schema
+from app.engine.model.single_values import is_value_of
+from app.engine.model.types import parse_primitive, parse_type, walk_fields
+from tests.strategies.json_values import Json, json_values, texts
+from tests.strategies.table_schemas import default_values, primitives, schema_documents
+
+
+@given(primitives(3))
+def test_canonical_text_is_a_fixed_point(text: str) -> None:
+    assert parse_primitive(text).text == text
+    assert parse_primitive(f" {text.upper() if 'geo' not in text else text} ").text == text
+
+
+@given(texts(30) | st.from_regex(r"(decimal|fixed|geo[a-z]*)[(\[].*[)\]]"))
+def test_any_text_is_a_type_or_refused_in_words(text: str) -> None:
+    try:
+        parsed = parse_primitive(text)
+    except ValueError as error:
+        assert "type" in str(error)  # noqa: PT017 - either outcome is right, and each has its law
+        return
+
+    assert parse_primitive(parsed.text) == parsed
+
+
+@given(json_values())
+def test_any_json_is_a_type_or_refused(value: Json) -> None:
+    try:
+        parsed = parse_type(value)
+    except ValueError as error:
+        assert str(error)  # noqa: PT017 - either outcome is right, and each has its law
+        return
+
+    assert list(walk_fields(parsed)) == []
+
+
+@given(schema_documents(3).map(Schema.from_object))
+def test_walk_meets_every_column_once(schema: Schema) -> None:
+    walked = [field.id for top in schema.fields for field in (top, *walk_fields(top.type))]
+
+    assert sorted(walked) == sorted(schema.columns)
+
+
+@given(st.data())
+def test_default_of_a_type_is_a_value_of_it(data: st.DataObject) -> None:
+    text = data.draw(primitives(3))
+
+    assert is_value_of(data.draw(default_values(text)), parse_primitive(text))
+
+
+@given(st.data())
+def test_any_json_is_a_value_of_a_type_or_not(data: st.DataObject) -> None:
+    schema = Schema.from_object(data.draw(schema_documents(3, min_columns=1)))
+
+    for field in schema.fields:
+        assert is_value_of(data.draw(json_values()), field.type) in (True, False)

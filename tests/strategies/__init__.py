@@ -1,0 +1,1 @@
+"""Hypothesis strategies for what the engine works on: documents, update lists, and noise."""

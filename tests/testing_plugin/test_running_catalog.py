@@ -1,0 +1,113 @@
+"""A catalog inside a test: what it does for clients, and what it leaves behind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import load_catalog
+
+from app.client.catalog import RemoteCatalog
+from app.client.failures import CatalogUnreachable
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.errors import DatabaseUnavailable, InvalidLocation
+from app.testing import icetower_catalog
+
+ORDERS = pa.table({"id": [1, 2, 3]})
+SALES = Namespace(("sales",))
+
+
+def test_pyiceberg_writes_and_reads_a_table() -> None:
+    with icetower_catalog() as url:
+        catalog = load_catalog("test", type="rest", uri=url)
+        catalog.create_namespace("sales")
+        table = catalog.create_table("sales.orders", schema=ORDERS.schema)
+        table.append(ORDERS)
+
+        found = catalog.load_table("sales.orders").scan().to_arrow()
+
+    assert found["id"].to_pylist() == [1, 2, 3]
+
+
+def test_two_catalogs_know_nothing_of_each_other() -> None:
+    with icetower_catalog() as one, icetower_catalog() as other:
+        with RemoteCatalog(one) as catalog:
+            catalog.namespaces.create(SALES)
+        with RemoteCatalog(other) as catalog:
+            assert not catalog.namespaces.exists(SALES)
+
+
+def test_after_the_block_nothing_is_left() -> None:
+    with icetower_catalog() as url, RemoteCatalog(url) as catalog:
+        catalog.namespaces.create(SALES)
+        table = catalog.tables.create(TableIdentifier(SALES, "orders"), {"type": "struct", "fields": []})
+        assert table.metadata_location is not None
+        metadata_file = Path(urlsplit(table.metadata_location).path)
+        assert metadata_file.is_file()
+
+    assert not metadata_file.parents[4].exists()
+    with pytest.raises(CatalogUnreachable):
+        RemoteCatalog(url)
+
+
+def test_a_failing_block_cleans_up_too() -> None:
+    with pytest.raises(ZeroDivisionError), icetower_catalog() as url:
+        raise ZeroDivisionError
+
+    with pytest.raises(CatalogUnreachable):
+        RemoteCatalog(url)
+
+
+def test_the_warehouse_may_be_in_memory() -> None:
+    with icetower_catalog(warehouse_location="memory://some-test") as url, RemoteCatalog(url) as catalog:
+        catalog.namespaces.create(SALES)
+        table = catalog.tables.create(TableIdentifier(SALES, "orders"), {"type": "struct", "fields": []})
+
+        assert str(table.metadata_location).startswith("memory://some-test/")
+        assert catalog.tables.load(TableIdentifier(SALES, "orders")).metadata == table.metadata
+
+
+def test_database_and_warehouse_may_be_ones_that_stay(tmp_path: Path) -> None:
+    kept = {"database_url": f"sqlite:///{tmp_path}/kept/x.db", "warehouse_location": f"{tmp_path}/lake"}
+    with icetower_catalog(**kept) as url, RemoteCatalog(url) as catalog:
+        catalog.namespaces.create(SALES)
+        made = catalog.tables.create(TableIdentifier(SALES, "orders"), {"type": "struct", "fields": []})
+
+    with icetower_catalog(**kept) as url, RemoteCatalog(url) as catalog:
+        loaded = catalog.tables.load(TableIdentifier(SALES, "orders"))
+
+    assert loaded.metadata_location == made.metadata_location
+    assert str(made.metadata_location).startswith(f"file://{tmp_path}/lake/")
+
+
+def test_clients_receive_the_properties_given() -> None:
+    with icetower_catalog(client_properties={"clients": "4"}) as url, RemoteCatalog(url) as catalog:
+        assert catalog.properties["clients"] == "4"
+
+
+def test_settings_of_the_user_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ICETOWER_PORT", "nonsense")
+    (tmp_path / "icetower.toml").write_text("nonsense = 1\n")
+
+    with icetower_catalog() as url, RemoteCatalog(url) as catalog:
+        assert list(catalog.namespaces.list()) == []
+
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["icetower.toml"]
+
+
+@pytest.mark.parametrize(
+    ("options", "failure"),
+    [
+        ({"database_url": "postgresql://u@127.0.0.1:1/d"}, DatabaseUnavailable),
+        ({"warehouse_location": "s3://bucket/../other"}, InvalidLocation),
+    ],
+)
+def test_what_cannot_work_is_raised_where_it_was_asked_for(
+    options: Mapping[str, str], failure: type[Exception]
+) -> None:
+    with pytest.raises(failure), icetower_catalog(**options):
+        pass

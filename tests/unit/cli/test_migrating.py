@@ -1,0 +1,58 @@
+"""`icetower migrate`."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+from tests.unit.cli.conftest import Icetower
+
+
+def tables(path: Path) -> set[str]:
+    with closing(sqlite3.connect(path)) as connection:
+        return {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+
+def test_a_database_is_migrated_up_and_down(bare: Icetower, folder: Path) -> None:
+    database = folder / ".icetower" / "icetower.db"
+
+    up = bare("migrate", "--json").json
+    assert up["before"] is None
+    assert up["database"] == f"sqlite:///{database}"
+    assert "pointers" in tables(database)
+
+    again = bare("migrate")
+    assert again.out == f"sqlite:///{database} is at revision {up['after']} already; nothing to do.\n"
+
+    down = bare("migrate", "--down", "--to", "base")
+    assert down.out == f"sqlite:///{database} went from revision {up['after']} to none.\n"
+    assert "pointers" not in tables(database)
+
+
+def test_another_database_may_be_named(bare: Icetower, folder: Path) -> None:
+    assert bare("migrate", "--database-url", "sqlite:///deep/in/here.db").status == 0
+
+    assert "pointers" in tables(folder / "deep" / "in" / "here.db")
+
+
+def test_a_database_that_does_not_answer_is_told_in_one_line(bare: Icetower) -> None:
+    failed = bare("migrate", "--database-url", "postgresql://u:hunter2@127.0.0.1:1/d")
+
+    assert (failed.status, failed.out) == (1, "")
+    assert failed.err.startswith("Error: ")
+    assert failed.err.count("\n") == 1
+    assert "hunter2" not in failed.err
+
+
+def test_a_folder_that_cannot_be_made_is_told_in_one_line(bare: Icetower, folder: Path) -> None:
+    (folder / "file").write_text("")
+
+    failed = bare("migrate", "--database-url", f"sqlite:///{folder}/file/x.db")
+
+    assert failed.status == 2
+    assert failed.err.startswith(f"Error: Cannot make the folder {folder}/file for the database: ")
+
+
+def test_a_database_that_is_none_of_ours_is_wrong_usage(bare: Icetower) -> None:
+    assert bare("migrate", "--database-url", "mysql://h/d").status == 2
