@@ -9,7 +9,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -123,7 +123,7 @@ def build_catalog(
         metadata_files=MetadataFiles(
             settings.metadata_cache_bytes, round(settings.metadata_recheck_seconds * 1000)
         ),
-        files_of=files_of or _files_of,
+        files_of=files_of or _FilesOfWarehouses(),
         now_ms=_now_ms,
         new_uuid=_new_uuid,
         pause=time.sleep,
@@ -233,8 +233,19 @@ def _warn_if_open(host: str) -> None:
         )
 
 
-def _files_of(warehouse: Warehouse) -> FileIO:
-    return files_for(warehouse.storage)
+class _FilesOfWarehouses:
+    """Each warehouse's files, found once for as long as its storage settings stay: every load asks for them."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[Mapping[str, str], FileIO]] = {}
+
+    def __call__(self, warehouse: Warehouse) -> FileIO:
+        kept = self._kept.get(warehouse.id)
+        if kept is not None and kept[0] == warehouse.storage:
+            return kept[1]
+        files = files_for(warehouse.storage)
+        self._kept[warehouse.id] = (warehouse.storage, files)
+        return files
 
 
 def _now_ms() -> int:

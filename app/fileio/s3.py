@@ -38,6 +38,7 @@ SETTINGS = frozenset(
 _CONNECT_SECONDS = 2.0
 _REQUEST_SECONDS = 3.0
 _RETRIES = 2
+_MOST_RETRIES = 100
 
 # More would reach into the host name of a request (`bucket.endpoint`).
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+")
@@ -67,7 +68,7 @@ def open_s3(storage: Mapping[str, str]) -> ObjectStore:
 
 
 def _arguments(settings: StorageSettings) -> dict[str, Any]:
-    tries = round(settings.find_number("s3.retry.num-retries", _RETRIES)) + 1
+    tries = 1 + min(round(settings.find_number("s3.retry.num-retries", _RETRIES)), _MOST_RETRIES)
     return {
         **_endpoint(settings),
         **_credentials(settings),

@@ -108,5 +108,5 @@ def _files_for(storage: tuple[tuple[str, str], ...]) -> SchemedFiles:
 def _open_translated(opener: _Opener, storage: Mapping[str, str], location: Location) -> FileIO:
     try:
         return opener(storage)
-    except (OSError, ValueError, ImportError) as error:
+    except (OSError, ValueError, OverflowError, ImportError) as error:
         raise opening_failure(scheme_of(location), storage, error) from error

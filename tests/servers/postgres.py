@@ -201,7 +201,7 @@ def own_postgres_server() -> Iterator[PostgresServer]:
 def _is_alive(process: psutil.Process) -> bool:
     # One that nobody has buried yet holds nothing any more.
     try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     except psutil.NoSuchProcess:
         return False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -33,16 +34,28 @@ UNKNOWN_NAMES = (
 )
 
 
-def texts(max_size: int = 12) -> st.SearchStrategy[str]:
+TELLING_TEXTS = ("", "a", "A b", "ключ", "😀", "\x00", "line\nbreak", '"quoted\\"', "\u2028", "true")
+TELLING_VALUES = (
+    *(0, -1, 10**30, 1.5, -0.0, 1e300, True, False, "", "ü😀", [], {}),
+    *([None, 1, [2.5]], {"a": None, "b": [1, {"c": "x"}]}, {"format-version": 9}),
+)
+
+
+@cache
+def texts(max_size: int = 4) -> st.SearchStrategy[str]:
     """Return texts that UTF-8 can hold, empty ones too."""
-    return st.text(st.characters(exclude_categories=["Cs"]), max_size=max_size)
+    return st.sampled_from(TELLING_TEXTS) | st.text(
+        st.characters(exclude_categories=["Cs"]), max_size=max_size
+    )
 
 
+@cache
 def edge_integers() -> st.SearchStrategy[int]:
     """Return whole numbers, most of them small or where a limit is."""
     return st.sampled_from(EDGE_INTEGERS) | st.integers(-5, 12) | st.integers()
 
 
+@cache
 def json_values() -> st.SearchStrategy[Json]:
     """Return any JSON value, nested a little."""
     scalars = (
@@ -59,12 +72,13 @@ def json_values() -> st.SearchStrategy[Json]:
     )
 
 
+@cache
 def unknown_fields() -> st.SearchStrategy[dict[str, Json]]:
     """Return fields that no build knows, mostly none; a null says nothing and is left out."""
-    some = st.dictionaries(
-        st.sampled_from(UNKNOWN_NAMES), json_values().filter(lambda value: value is not None), max_size=2
+    one = st.builds(
+        lambda name, value: {name: value}, st.sampled_from(UNKNOWN_NAMES), st.sampled_from(TELLING_VALUES)
     )
-    return st.just({}) | some
+    return st.just({}) | one
 
 
 @st.composite

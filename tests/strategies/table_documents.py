@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -148,6 +149,7 @@ def _refs(draw: st.DrawFn, snapshot_ids: list[int]) -> dict[str, Json]:
     return refs
 
 
+@cache
 def retention(kind: str) -> st.SearchStrategy[dict[str, int]]:
     """Return retention settings that a branch or a tag can have, mostly some."""
     names = ["max-ref-age-ms"]

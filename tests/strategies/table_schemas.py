@@ -6,6 +6,7 @@ import copy
 import itertools
 import string
 from collections.abc import Iterator
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -19,6 +20,7 @@ NAMES = st.text(string.ascii_lowercase, min_size=1, max_size=3) | st.sampled_fro
 )
 
 
+@cache
 def primitives(version: int) -> st.SearchStrategy[str]:
     """Return the texts of primitive types that a format version has."""
     decimals = st.integers(1, 38).flatmap(
@@ -33,6 +35,7 @@ def primitives(version: int) -> st.SearchStrategy[str]:
     return known | st.sampled_from(V3_TYPES) | geo
 
 
+@cache
 def default_values(kind: str) -> st.SearchStrategy[Json]:
     """Return defaults that fit a primitive type; None for types that can have none."""
     fitting: dict[str, st.SearchStrategy[Json]] = {
@@ -49,7 +52,8 @@ def default_values(kind: str) -> st.SearchStrategy[Json]:
         "uuid": st.uuids().map(str),
         "binary": st.binary(max_size=4).map(bytes.hex),
     }
-    fitting["timestamp_ns"], fitting["timestamptz_ns"] = fitting["timestamp"], fitting["timestamptz"]
+    fitting["timestamp_ns"] = st.sampled_from(["1969-12-31T23:59:59.999999999", "2262-01-01T00:00:00"])
+    fitting["timestamptz_ns"] = fitting["timestamp_ns"].map(lambda text: f"{text}+00:00")
     if kind.startswith("fixed["):
         length = int(kind[6:-1])
         return st.binary(min_size=length, max_size=length).map(bytes.hex)

@@ -8,6 +8,8 @@ import sys
 import tomllib
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 HEAVY = (
     "fastapi",
@@ -73,6 +75,7 @@ def outside(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_another_project_tests_against_a_catalog(tmp_path: Path) -> None:
     (tmp_path / "test_orders.py").write_text(PROJECT)
 
@@ -81,15 +84,6 @@ def test_another_project_tests_against_a_catalog(tmp_path: Path) -> None:
 
     assert run.returncode == 0, run.stdout + run.stderr
     assert "5 passed" in run.stdout
-
-
-def test_the_fixtures_are_listed_with_what_they_are(tmp_path: Path) -> None:
-    run = outside(
-        tmp_path, "-m", "pytest", "-p", "no:icetower", "-p", "app.testing.pytest_plugin", "--fixtures", "-q"
-    )
-
-    assert "icetower_url" in run.stdout
-    assert "an empty Iceberg REST catalog" in run.stdout.replace("\n", " ")
 
 
 def test_loading_the_plugin_imports_nothing_of_the_server(tmp_path: Path) -> None:

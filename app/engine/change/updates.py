@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
-from app.engine.model.document import INT, LONG, Int, Long, kebab
+from app.engine.model.document import INT, LONG, UUID, Int, Long, kebab
 from app.engine.model.ids import Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.partition_spec import UnboundPartitionSpec
 from app.engine.model.schema import Schema
@@ -45,7 +45,7 @@ class AssignUuid(Change):
     """Give the table or view its uuid."""
 
     action: Annotated[Literal["assign-uuid"], Lower] = "assign-uuid"
-    uuid: Annotated[TableUuid, Field(min_length=1, max_length=64)]
+    uuid: Annotated[TableUuid, UUID]
 
 
 class UpgradeFormatVersion(Change):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, Self
 
@@ -21,27 +22,47 @@ Long = Annotated[int, LONG]
 Int = Annotated[int, INT]
 """A 32-bit integer."""
 Bool = StrictBool
+MAX_JSON_LEVELS = 40
+"""How deep what is only kept may be nested: clients' parsers give up at 200 levels of a whole answer."""
+
+_UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+
+
+def _check_uuid(value: str) -> str:
+    if not _UUID.fullmatch(value):
+        raise ValueError(f"not a UUID: {value[:100]!r}")
+    return value
+
+
+UUID = AfterValidator(_check_uuid)
+"""The one spelling of a UUID that every client reads."""
 
 
 def check_json_value(value: Any) -> Any:
-    """Return a value if JSON can hold it.
+    """Return a value if JSON can hold it, and readers can take it in.
 
     Raises:
-        ValueError: a number is infinite or none, or a string has half of a surrogate pair.
+        ValueError: a number is infinite or none, a string has half of a surrogate pair, or it is nested too deeply.
     """
+    _check_level(value, MAX_JSON_LEVELS)
+    return value
+
+
+def _check_level(value: Any, levels_left: int) -> None:
     match value:
         case float() if not math.isfinite(value):
             raise ValueError("not a number that JSON has")
         case str():
             value.encode()
+        case (list() | dict()) if not levels_left:
+            raise ValueError(f"nested more than {MAX_JSON_LEVELS} levels deep")
         case list():
             for item in value:
-                check_json_value(item)
+                _check_level(item, levels_left - 1)
         case dict():
             for name, item in value.items():
-                check_json_value(name)
-                check_json_value(item)
-    return value
+                name.encode()
+                _check_level(item, levels_left - 1)
 
 
 JsonValue = Annotated[Any, AfterValidator(check_json_value)]

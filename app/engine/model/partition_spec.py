@@ -122,6 +122,11 @@ def bind_spec(
         field_id = field.field_id if field.field_id is not None else highest_id + 1
         if field_id > LAST_FIELD_ID:
             raise InvalidUpdate(f"Cannot add partition field {field.name}: field id {field_id} is reserved")
+        if field_id < FIRST_PARTITION_FIELD_ID:
+            # Manifests have fields of their own there, and could not be written.
+            raise InvalidUpdate(
+                f"Cannot add partition field {field.name}: field id {field_id} is below {FIRST_PARTITION_FIELD_ID}"
+            )
         highest_id = max(highest_id, field_id)
         bound = PartitionField(
             name=field.name,

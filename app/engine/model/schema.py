@@ -24,6 +24,8 @@ from app.errors import InvalidUpdate
 
 LAST_FIELD_ID = 2**31 - 1 - 200
 """Ids above are reserved for columns that are not in a schema, such as `_file` and `_pos`."""
+MAX_TYPE_LEVELS = 40
+"""A struct in a struct is three levels of JSON, and clients' parsers give up at 200."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,9 @@ def check_schema(schema: Schema) -> None:
     seen_ids: set[int] = set()
     seen_names: set[str] = set()
 
-    def visit(children: tuple[NestedField, ...], prefix: str) -> None:
+    def visit(children: tuple[NestedField, ...], prefix: str, level: int) -> None:
+        if children and level > MAX_TYPE_LEVELS:
+            raise InvalidUpdate(f"Invalid schema: types are nested more than {MAX_TYPE_LEVELS} levels deep")
         for field in children:
             name = prefix + field.name
             if field.id in seen_ids:
@@ -114,13 +118,16 @@ def check_schema(schema: Schema) -> None:
             if field.required and isinstance(field.type, PrimitiveType) and field.type.kind == "unknown":
                 raise InvalidUpdate(f"Cannot create required field with unknown type: {name}")
             for default, value in (("initial", field.initial_default), ("write", field.write_default)):
+                if value is not None and not isinstance(field.type, PrimitiveType):
+                    # The spec has values for them; no reader has, and it could not read the table at all.
+                    raise InvalidUpdate(f"Invalid {default} default for {name}: a nested type can have none")
                 if not is_value_of(value, field.type):
                     raise InvalidUpdate(
                         f"Invalid {default} default for {name}: {str(value)[:100]!r} is not a single value of its type"
                     )
-            visit(child_fields(field.type), name + ".")
+            visit(child_fields(field.type), name + ".", level + 1)
 
-    visit(schema.fields, "")
+    visit(schema.fields, "", 0)
     for field_id in schema.identifier_field_ids or ():
         _check_identifier_field(schema, FieldId(field_id))
 

@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated
 
-from app.engine.model.document import LONG, Document, Int, JsonValue, Long
+from pydantic import AfterValidator
+
+from app.engine.model.document import LONG, Document, Int, Long
 from app.engine.model.ids import Location, SnapshotId
+
+_BASE64 = re.compile(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
+
+
+def _check_base64(value: str) -> str:
+    # Whoever decodes it when the table is loaded could not load the table.
+    if not _BASE64.fullmatch(value):
+        raise ValueError("not base64")
+    return value
 
 
 class BlobMetadata(Document):
@@ -28,7 +40,7 @@ class StatisticsFile(Document):
     statistics_path: Location
     file_size_in_bytes: Long
     file_footer_size_in_bytes: Long
-    key_metadata: JsonValue = None
+    key_metadata: str | None = None
     blob_metadata: tuple[BlobMetadata, ...]
 
 
@@ -50,6 +62,6 @@ class EncryptedKey(Document):
     """
 
     key_id: str
-    encrypted_key_metadata: str
+    encrypted_key_metadata: Annotated[str, AfterValidator(_check_base64)]
     encrypted_by_id: str | None = None
     properties: dict[str, str] | None = None

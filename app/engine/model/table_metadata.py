@@ -8,7 +8,7 @@ from typing import Annotated, Self
 
 from pydantic import BaseModel, Field, ValidationError
 
-from app.engine.model.document import INT, LONG, Document, Int, JsonValue, Long, describe_invalid
+from app.engine.model.document import INT, LONG, UUID, Document, Int, JsonValue, Long, describe_invalid
 from app.engine.model.ids import Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.refs import MAIN_BRANCH, SnapshotRef
@@ -33,7 +33,7 @@ class TableMetadata(Document):
     """
 
     format_version: Int
-    table_uuid: TableUuid | None = None
+    table_uuid: Annotated[TableUuid, UUID] | None = None
     location: Location
     last_sequence_number: Long | None = None
     last_updated_ms: Long

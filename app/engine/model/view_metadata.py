@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from app.engine.model.document import INT, Document, Int, Long
+from app.engine.model.document import INT, UUID, Document, Int, Long
 from app.engine.model.ids import Location, SchemaId, TableUuid
 from app.engine.model.schema import Schema
 from app.errors import InvalidMetadata
@@ -68,7 +68,7 @@ class ViewMetadata(Document):
     Spec: view-spec.md #view-metadata
     """
 
-    view_uuid: TableUuid
+    view_uuid: Annotated[TableUuid, UUID]
     format_version: Literal[1]
     location: Location
     schemas: tuple[Schema, ...]

@@ -128,8 +128,9 @@ def _drop_empty_properties(document: Json, _case: Case) -> None:
 
 def _lower_uuid(document: Json, _case: Case) -> None:
     for name in ("table-uuid", "view-uuid"):
-        if name in document:
-            document[name] = document[name].lower()
+        uuid = document.pop(name, None)
+        if uuid is not None:
+            document[name] = uuid.lower()
 
 
 def _sort_versions(document: Json, _case: Case) -> None:
@@ -201,8 +202,8 @@ NORMALISATIONS = (
     ),
     Normalisation("no properties", "an empty object may be left out", _drop_empty_properties),
     Normalisation(
-        "case of the uuid",
-        "uuids are compared without case; the reference replaces a table's by the same one in other letters",
+        "spelling of the uuid",
+        "null is none, and letters are compared without case; the reference replaces a table's by the same one in other letters",
         _lower_uuid,
     ),
     Normalisation(

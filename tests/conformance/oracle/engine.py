@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import orjson
+
 from pydantic import TypeAdapter, ValidationError
 
 from app.engine.change import requirements as needs
@@ -38,7 +39,7 @@ def parse_updates(updates: Sequence[Json]) -> list[Update] | Refused:
     parsed: list[Update] = []
     for position, update in enumerate(updates):
         try:
-            parsed.append(_UPDATE.validate_json(orjson.dumps(update), by_alias=True, by_name=False))
+            parsed.append(_UPDATE.validate_json(json.dumps(update).encode(), by_alias=True, by_name=False))
         except ValidationError as error:
             return _refused(error, f"parse {position}")
     return parsed
@@ -47,7 +48,7 @@ def parse_updates(updates: Sequence[Json]) -> list[Update] | Refused:
 def read_table(document: Json) -> Outcome:
     """Parse table metadata and write it again."""
     try:
-        return Accepted(read_table_metadata(orjson.dumps(document)).to_object())
+        return Accepted(read_table_metadata(json.dumps(document).encode()).to_object())
     except IcetowerError as error:
         return _refused(error, "base")
 
@@ -55,7 +56,7 @@ def read_table(document: Json) -> Outcome:
 def commit(base: Json, location: str, updates: Sequence[Json], now_ms: int) -> Outcome:
     """Apply updates to a table whose metadata file is at the location."""
     try:
-        metadata = read_table_metadata(orjson.dumps(base))
+        metadata = read_table_metadata(json.dumps(base).encode())
     except IcetowerError as error:
         return _refused(error, "base")
     parsed = parse_updates(updates)
@@ -123,7 +124,7 @@ def parse_requirements(requirements: Sequence[Json]) -> list[needs.Requirement] 
     parsed: list[needs.Requirement] = []
     for position, requirement in enumerate(requirements):
         try:
-            item = _REQUIREMENT.validate_json(orjson.dumps(requirement), by_alias=True, by_name=False)
+            item = _REQUIREMENT.validate_json(json.dumps(requirement).encode(), by_alias=True, by_name=False)
         except ValidationError as error:
             return _refused(error, f"parse {position}")
         parsed.append(item)
@@ -132,7 +133,7 @@ def parse_requirements(requirements: Sequence[Json]) -> list[needs.Requirement] 
 
 def check_requirements(base: Json, requirements: Sequence[Json]) -> Outcome:
     """Check requirements against a table."""
-    metadata = read_table_metadata(orjson.dumps(base))
+    metadata = read_table_metadata(json.dumps(base).encode())
     parsed = parse_requirements(requirements)
     if isinstance(parsed, Refused):
         return parsed
@@ -146,7 +147,7 @@ def check_requirements(base: Json, requirements: Sequence[Json]) -> Outcome:
 
 def check_view_requirements(base: Json, requirements: Sequence[Json]) -> Outcome:
     """Check requirements against a view."""
-    metadata = read_view_metadata(orjson.dumps(base))
+    metadata = read_view_metadata(json.dumps(base).encode())
     parsed = parse_requirements(requirements)
     if isinstance(parsed, Refused):
         return parsed
@@ -162,7 +163,7 @@ def requirements_for(base: Json | None, updates: Sequence[Json]) -> list[Json]:
     """Derive what a writer of these updates must demand."""
     parsed = parse_updates(updates)
     assert not isinstance(parsed, Refused), parsed
-    metadata = None if base is None else read_table_metadata(orjson.dumps(base))
+    metadata = None if base is None else read_table_metadata(json.dumps(base).encode())
     derived = needs.requirements_for(metadata, parsed)
     return [item.model_dump(mode="json") for item in derived]
 
@@ -170,7 +171,7 @@ def requirements_for(base: Json | None, updates: Sequence[Json]) -> list[Json]:
 def read_view(document: Json) -> Outcome:
     """Parse view metadata and write it again."""
     try:
-        return Accepted(read_view_metadata(orjson.dumps(document)).to_object())
+        return Accepted(read_view_metadata(json.dumps(document).encode()).to_object())
     except IcetowerError as error:
         return _refused(error, "base")
 
@@ -178,7 +179,7 @@ def read_view(document: Json) -> Outcome:
 def commit_view(base: Json, updates: Sequence[Json], now_ms: int) -> Outcome:
     """Apply updates to a view."""
     try:
-        metadata = read_view_metadata(orjson.dumps(base))
+        metadata = read_view_metadata(json.dumps(base).encode())
     except IcetowerError as error:
         return _refused(error, "base")
     parsed = parse_updates(updates)

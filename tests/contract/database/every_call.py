@@ -7,6 +7,7 @@ from typing import Any
 
 from app.database.pointers import Advance, Pointer, PointerKind
 from app.engine.model.ids import Location, TableUuid
+from app.errors import IcetowerError
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, claim, levels, name
 
 TABLE = PointerKind.TABLE
@@ -36,8 +37,8 @@ LOCKED_READS: dict[str, Callable[[Stores], Any]] = {
 WRITES: dict[str, Callable[[Stores], Any]] = {
     "check_and_put advance": lambda stores: stores.advance(NEVER_SEEN, "m"),
     "check_and_put creation": lambda stores: stores.add("a.new"),
-    "drop pointer": lambda stores: stores.pointers.drop(1, name("a.t"), TABLE, AUTHOR, deletion=True),
     "rename": lambda stores: stores.pointers.rename(1, TABLE, name("a.t"), name("a.u"), AUTHOR),
+    "drop pointer": lambda stores: stores.pointers.drop(1, name("a.spare"), TABLE, AUTHOR, deletion=True),
     "create namespace": lambda stores: stores.namespaces.create(1, levels("b.c"), {}, NOW_MS),
     "drop namespace": lambda stores: stores.namespaces.drop(1, levels("empty")),
     "update_properties": lambda stores: stores.namespaces.update_properties(1, levels("a"), [], {"x": "y"}),
@@ -58,6 +59,16 @@ def fill(stores: Stores) -> None:
     stores.add_namespace("a")
     stores.add_namespace("empty")
     stores.add("a.t")
+    stores.add("a.spare")
     stores.add("a.purged")
     stores.pointers.drop(stores.id, name("a.purged"), TABLE, AUTHOR, deletion=True)
     stores.warehouses.create("spare", "file:///spare", created_ms=NOW_MS)
+
+
+def error_of(call: Callable[[Stores], Any], stores: Stores) -> IcetowerError | None:
+    """Return what the call raises, which must be an error of ours."""
+    try:
+        call(stores)
+    except IcetowerError as error:
+        return error
+    return None

@@ -74,8 +74,10 @@ def test_a_swallowed_error_does_not_pass_for_a_commit(stores: Stores) -> None:
 def test_a_commit_that_a_constraint_refuses_changes_nothing(stores: Stores) -> None:
     statements = (
         "ALTER TABLE pointers DROP CONSTRAINT fk_pointers_namespace_id",
-        "ALTER TABLE pointers ADD CONSTRAINT fk_pointers_namespace_id FOREIGN KEY (namespace_id)"
-        " REFERENCES namespaces (id) DEFERRABLE INITIALLY DEFERRED",
+        (
+            "ALTER TABLE pointers ADD CONSTRAINT fk_pointers_namespace_id FOREIGN KEY (namespace_id)"
+            " REFERENCES namespaces (id) DEFERRABLE INITIALLY DEFERRED"
+        ),
     )
     stores.database.write(lambda connection: [connection.execute(text(each)) for each in statements])
 
@@ -88,15 +90,14 @@ def test_a_commit_that_a_constraint_refuses_changes_nothing(stores: Stores) -> N
 
 
 def test_connections_keep_what_was_committed_and_do_not_wait_for_ever(stores: Stores) -> None:
-    def shown(connection: Connection, setting: str) -> str:
-        return str(connection.execute(text(f"SHOW {setting}")).scalar_one())
+    expected = {"statement_timeout": "30s", "lock_timeout": "10s"}
 
-    writing, reading = stores.database.write, stores.database.read
-    assert writing(lambda connection: shown(connection, "transaction_isolation")) == "read committed"
-    assert writing(lambda connection: shown(connection, "synchronous_commit")) == "on"
-    for setting, value in {"statement_timeout": "30s", "lock_timeout": "10s"}.items():
-        assert writing(lambda connection, name=setting: shown(connection, name)) == value
-        assert reading(lambda connection, name=setting: shown(connection, name)) == value
+    def shown(connection: Connection) -> dict[str, str]:
+        return {each: connection.execute(text(f"SHOW {each}")).scalar_one() for each in expected}
+
+    assert stores.database.read(shown) == expected
+    expected |= {"transaction_isolation": "read committed", "synchronous_commit": "on"}
+    assert stores.database.write(shown) == expected
 
 
 def test_a_database_that_confirms_before_it_stores_is_overruled(

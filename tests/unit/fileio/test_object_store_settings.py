@@ -77,6 +77,9 @@ def test_timeouts_and_retries_can_be_set() -> None:
 
     assert (arguments["connect_timeout"], arguments["request_timeout"]) == (0.5, 7)
     assert retries.max_attempts == 5
+    fs.S3FileSystem(
+        **s3._arguments(StorageSettings({"s3.retry.num-retries": "1e300", "s3.region": "us-east-1"}))
+    )
 
 
 def test_every_argument_is_one_that_pyarrow_takes() -> None:

@@ -65,6 +65,16 @@ def test_a_missing_environment_variable_is_told_at_once(monkeypatch: pytest.Monk
         ({"s3.path-style-access": "maybe"}, "s3://bucket/k", "must be true or false"),
         ({"s3.connect-timeout": "soon"}, "s3://bucket/k", "must be a number"),
         ({"gcs.oauth2.token": "t"}, "gs://bucket/k", "token-expires-at"),
+        (
+            {"gcs.oauth2.token": "t", "gcs.oauth2.token-expires-at": "1e20"},
+            "gs://bucket/k",
+            "Cannot open the store of gs",
+        ),
+        (
+            {"gcs.oauth2.token": "t", "gcs.oauth2.token-expires-at": "1e300"},
+            "gs://bucket/k",
+            "Cannot open the store of gs",
+        ),
         ({"adls.account-key": "!!"}, "abfss://c@a.dfs.core.windows.net/k", "not Base64"),
         (
             {"adls.account-key": "a2V5", "adls.sas-token": "t"},

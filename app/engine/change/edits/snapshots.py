@@ -9,6 +9,10 @@ from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import NO_SNAPSHOT
 from app.errors import InvalidUpdate, StaleUpdate
 
+OPERATIONS = frozenset({"append", "replace", "overwrite", "delete"})
+CLOCK_LEAD_MS = 86_400_000
+"""How far a writer's clock may be ahead of ours."""
+
 
 def add_snapshot(draft: MetadataDraft, update: AddSnapshot) -> None:
     """Add a snapshot and move the table's sequence number, and in v3 its next row id, past it.
@@ -31,6 +35,7 @@ def add_snapshot(draft: MetadataDraft, update: AddSnapshot) -> None:
         raise InvalidUpdate(f"Snapshot already exists for id: {snapshot.snapshot_id}")
     if snapshot.snapshot_id == NO_SNAPSHOT:
         raise InvalidUpdate(f"Cannot add snapshot with id {NO_SNAPSHOT}: it stands for no snapshot")
+    _check_readable(draft, snapshot)
     if snapshot.manifest_list is None and draft.format_version > 1:
         raise InvalidUpdate(
             f"Cannot add snapshot {snapshot.snapshot_id} to a v{draft.format_version} table: it has no manifest-list"
@@ -47,6 +52,21 @@ def add_snapshot(draft: MetadataDraft, update: AddSnapshot) -> None:
     draft.snapshots[snapshot.snapshot_id] = snapshot
     draft.added_snapshot_ids.add(snapshot.snapshot_id)
     draft.has_changes = True
+
+
+def _check_readable(draft: MetadataDraft, snapshot: Snapshot) -> None:
+    operation = (snapshot.summary or {}).get("operation")
+    if operation is not None and operation not in OPERATIONS:
+        raise InvalidUpdate(
+            f"Cannot add snapshot {snapshot.snapshot_id}: operation {operation[:100]!r} is none of "
+            f"{', '.join(sorted(OPERATIONS))}"
+        )
+    if snapshot.timestamp_ms > draft.now_ms + CLOCK_LEAD_MS:
+        # Every writer whose clock is right would fail until then: a table's log never runs backwards.
+        raise InvalidUpdate(
+            f"Cannot add snapshot {snapshot.snapshot_id}: timestamp-ms {snapshot.timestamp_ms} is more than a day "
+            f"ahead of {draft.now_ms}"
+        )
 
 
 def _advance_sequence(draft: MetadataDraft, snapshot: Snapshot) -> None:

@@ -1,0 +1,85 @@
+"""How the databases carry out what is asked often: through an index, in its order, with nothing to sort."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, Select, text
+from sqlalchemy.dialects import postgresql, sqlite
+
+from app.database import idempotency_keys, namespaces, pointer_history, pointers
+from app.database.pointer_lookups import PointerLookups
+from tests.contract.database.stores import Stores
+
+ROWS = 2000
+FILL = (
+    "INSERT INTO namespaces (warehouse_id, parent_id, key, name, properties, created_ms)"
+    " SELECT 1, NULL, 'n' || n, 'n' || n, '{{}}', 0 FROM {numbers}",
+    "INSERT INTO namespaces (warehouse_id, parent_id, key, name, properties, created_ms)"
+    " SELECT 1, 1, 'n1\x1f' || n, 'c' || n, '{{}}', 0 FROM {numbers}",
+    "INSERT INTO pointers (namespace_id, kind, name, uuid, metadata_location, created_ms, updated_ms)"
+    " SELECT 1 + n % 2, 'table', 't' || n, 'u' || n, 'l', 0, 0 FROM {numbers}",
+    "INSERT INTO pointer_history (pointer_id, warehouse_id, namespace_key, name, kind, event, uuid, at_ms,"
+    " author, request_id) SELECT n % 2, 1, 'n1', 't', 'table', 'committed', 'u', 0, 'a', 'r' FROM {numbers}",
+    "INSERT INTO idempotency_keys (principal, key, request_hash, status, result, created_ms, expires_ms)"
+    " SELECT 'a', 'k' || n, 'h', 200, '', 0, n FROM {numbers}",
+)
+NUMBERS = {
+    "sqlite": (
+        f"(WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < {ROWS})"
+        " SELECT n FROM counted)"
+    ),
+    "postgresql": f"generate_series(1, {ROWS}) AS numbers (n)",
+}
+STATEMENTS: dict[str, Select[Any]] = {
+    "names": pointers._NAMES,
+    "children": namespaces._CHILDREN,
+    "outermost": namespaces._OUTERMOST,
+    "properties": namespaces._PROPERTIES,
+    "history": pointer_history._SELECT,
+    "idempotency key": idempotency_keys._FIND,
+    "others with uuid": pointers._OTHERS_WITH_UUID,
+}
+
+
+@pytest.fixture
+def filled(stores: Stores) -> Stores:
+    def fill(connection: Connection) -> None:
+        for statement in FILL:
+            connection.execute(text(statement.format(numbers=NUMBERS[connection.dialect.name])))
+        connection.execute(text("ANALYZE"))
+
+    stores.database.write(fill)
+    return stores
+
+
+def test_every_statement_is_carried_out_through_an_index(filled: Stores) -> None:
+    lookups = PointerLookups(filled.database)
+    written_out = {"find": lookups._find_one, "find_many": lookups._find_many[16]}
+    statements = {which: compiled(statement, filled) for which, statement in STATEMENTS.items()}
+
+    plans = {which: plan(sql, filled) for which, sql in (statements | written_out).items()}
+
+    slow = re.compile(r"\bSCAN\b(?! CONSTANT)|TEMP B-TREE|Seq Scan|Sort|Hash")
+    assert {which: each for which, each in plans.items() if slow.search(each)} == {}
+    assert all(re.search("INDEX|PRIMARY KEY|Index", each) for each in plans.values())
+
+
+def compiled(statement: Select[Any], stores: Stores) -> str:
+    if stores.database.dialect_name == "sqlite":
+        return str(statement.compile(dialect=sqlite.dialect()))
+    return str(statement.compile(dialect=postgresql.dialect(paramstyle="numeric_dollar")))
+
+
+def plan(sql: str, stores: Stores) -> str:
+    """Return the plan that is right for any parameters, as that of a prepared statement is."""
+    if stores.database.dialect_name == "sqlite":
+        explained = stores.database.fetch(f"EXPLAIN QUERY PLAN {sql}", [None] * sql.count("?"))
+    else:
+        numbers = itertools.count(1)
+        numbered = re.sub("%s", lambda _: f"${next(numbers)}", sql)
+        explained = stores.database.fetch(f"EXPLAIN (GENERIC_PLAN) {numbered}", ())
+    return "\n".join(str(line[-1]) for line in explained)
