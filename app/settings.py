@@ -26,7 +26,6 @@ from pydantic_settings import (
     NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
-    SettingsError,
 )
 
 from app.errors import InvalidSetting
@@ -326,7 +325,7 @@ def _variable(name: str) -> str:
 
 def _read_environment() -> dict[str, Any]:
     _check_variables(os.environ, "the environment")
-    return _without_kubernetes_port(_decoded(EnvSettingsSource(Settings), "the environment"))
+    return _without_kubernetes_port(EnvSettingsSource(Settings)())
 
 
 def _read_dotenv(path: Path) -> dict[str, Any]:
@@ -337,7 +336,7 @@ def _read_dotenv(path: Path) -> dict[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidSetting(f"Cannot read {path}: {error}") from error
     _check_variables(variables, str(path))
-    found = _decoded(DotEnvSettingsSource(Settings, env_file=path), str(path))
+    found = DotEnvSettingsSource(Settings, env_file=path)()
     # The source also hands out every other variable of the file, which belong to someone else.
     return _without_kubernetes_port({name: found[name] for name in Settings.model_fields if name in found})
 
@@ -362,13 +361,6 @@ def _read_toml(path: Path) -> dict[str, Any]:
         if key not in known:
             raise InvalidSetting(f"Unknown setting {key!r} in {path}{_nearest(key, known)}")
     return found
-
-
-def _decoded(source: EnvSettingsSource, where: str) -> dict[str, Any]:
-    try:
-        return source()
-    except SettingsError as error:
-        raise InvalidSetting(f"Cannot read the settings in {where}: {error}") from error
 
 
 def _check_variables(variables: Mapping[str, str], where: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from alembic import context
+from alembic.util import CommandError
 from sqlalchemy import Connection
 
 from app.database.rows import metadata
@@ -27,4 +28,6 @@ def run_migrations(connection: Connection) -> None:
     context.run_migrations()
 
 
+if "connection" not in context.config.attributes:
+    raise CommandError("Alembic is not told which database: run `icetower migrate`")
 run_migrations(context.config.attributes["connection"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable
 from hashlib import sha256
@@ -14,6 +15,8 @@ from app.api.dependencies import Visit
 from app.api.error_responses import error_body, message_for_client, status_and_type
 from app.catalog.context import Call, IdempotencyClaim
 from app.errors import IcetowerError, IdempotencyKeyReused, IdempotencyKeyTaken, InvalidRequest, Unavailable
+
+log = logging.getLogger(__name__)
 
 REPLAYED = (b"idempotent-replayed", b"true")
 """Tells whoever debugs a client that an answer is a repetition."""
@@ -58,6 +61,9 @@ def run_once(visit: Visit, mutate: Callable[[Call], Response], replay: Callable[
         except IdempotencyKeyTaken as taken:
             # An equal request was faster, and what it did may be why this one was refused.
             return _winner(visit, claim, replay, taken)
+        except IcetowerError as failure:
+            # The refusal stands, remembered or not: nothing was changed.
+            log.warning("could not remember a refusal under its Idempotency-Key: %s", failure)
         raise
 
 

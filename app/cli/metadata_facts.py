@@ -159,7 +159,8 @@ def _transformed(field: Json, names: Mapping[object, str]) -> str:
 
 
 def _partition_field(field: Json, names: Mapping[object, str]) -> str:
-    return f"{_transformed(field, names)} as {field.get('name')}"
+    source, name = _transformed(field, names), field.get("name")
+    return source if source == name else f"{source} as {name}"
 
 
 def _sort_field(field: Json, names: Mapping[object, str]) -> str:
@@ -168,7 +169,7 @@ def _sort_field(field: Json, names: Mapping[object, str]) -> str:
 
 def _snapshot_line(snapshot: Json) -> str:
     summary = snapshot.get("summary") or {}
-    records = f", {summary['total-records']} records" if "total-records" in summary else ""
+    records = f", records: {summary['total-records']}" if "total-records" in summary else ""
     operation = summary.get("operation", "unknown operation")
     return f"{snapshot.get('snapshot-id')} ({operation} at {moment(snapshot.get('timestamp-ms'))}{records})"
 

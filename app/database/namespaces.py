@@ -38,9 +38,7 @@ _PROPERTIES_TO_CHANGE = (
 )
 # The subquery, rather than a join, lets both databases read the names in the index's order, and stop.
 _CHILDREN = page_of(
-    select(rows.c.name).where(
-        rows.c.warehouse_id == bindparam("in_warehouse"), rows.c.parent_id == NAMESPACE_ID
-    ),
+    select(rows.c.name).where(rows.c.parent_id == NAMESPACE_ID),
     rows.c.name,
 )
 _OUTERMOST = page_of(

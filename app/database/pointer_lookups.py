@@ -37,11 +37,16 @@ _FIND = """
     FROM namespaces n JOIN pointers p ON p.namespace_id = n.id
     WHERE n.warehouse_id = {mark} AND n.key = {mark} AND p.name = {mark}
 """
+# The limit keeps Postgres from another plan than one look-up per name, such as reading a whole table.
 _FIND_MANY_POSTGRES = """
-    SELECT wanted.position, p.id, p.kind, p.uuid, p.metadata_location
+    SELECT wanted.position, found.id, found.kind, found.uuid, found.metadata_location
     FROM (VALUES {values}) AS wanted (position, warehouse_id, key, name)
-    JOIN namespaces n ON n.warehouse_id = wanted.warehouse_id AND n.key = wanted.key
-    JOIN pointers p ON p.namespace_id = n.id AND p.name = wanted.name
+    CROSS JOIN LATERAL (
+        SELECT p.id, p.kind, p.uuid, p.metadata_location
+        FROM namespaces n JOIN pointers p ON p.namespace_id = n.id
+        WHERE n.warehouse_id = wanted.warehouse_id AND n.key = wanted.key AND p.name = wanted.name
+        LIMIT 1
+    ) AS found
 """
 _KINDS = {kind.value: kind for kind in PointerKind}
 

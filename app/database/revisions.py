@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from threading import Lock
 
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
+from alembic.util import CommandError
 from sqlalchemy import Connection
 
 import app
 from app.database.connection import Database
 from app.errors import DatabaseBehind
+
+# Alembic hands its context to `env.py` in a global variable.
+_alembic_is_free = Lock()
 
 # Beside the app package: at the root of a checkout, in site-packages when installed.
 MIGRATIONS = Path(app.__file__).parent.parent / "migrations"
@@ -55,30 +61,30 @@ def migrate(database: Database, revision: str = "head") -> None:
     """Bring the database up to a revision; all of it happens or nothing does.
 
     Raises:
+        DatabaseBehind: this build does not know the revision, or the one that the database is at.
         DatabaseUnavailable: nothing was changed.
         CommitStateUnknown: the reply to COMMIT was lost; running it again is safe.
     """
-    database.write(lambda connection: command.upgrade(_config(connection), revision))
+    _run(database, command.upgrade, revision)
 
 
 def downgrade(database: Database, revision: str) -> None:
     """Bring the database back to an older revision, or to "base", which has no tables at all.
 
     Raises:
+        DatabaseBehind: this build does not know the revision, or the one that the database is at.
         DatabaseUnavailable: nothing was changed.
         CommitStateUnknown: the reply to COMMIT was lost; running it again is safe.
     """
-    database.write(lambda connection: command.downgrade(_config(connection), revision))
+    _run(database, command.downgrade, revision)
 
 
-def write_revision(database: Database, message: str, revision: str) -> Path:
-    """Write the migration from an up-to-date database to the tables of `rows.py`, for a person to read over."""
-    script = database.read_locked(
-        lambda connection: command.revision(_config(connection), message, autogenerate=True, rev_id=revision)
-    )
-    assert script is not None
-    assert not isinstance(script, list)
-    return Path(script.path)
+def _run(database: Database, run: Callable[[Config, str], None], revision: str) -> None:
+    try:
+        with _alembic_is_free:
+            database.write(lambda connection: run(_config(connection), revision))
+    except CommandError as error:
+        raise DatabaseBehind(f"Cannot migrate to revision {revision}: {error}") from error
 
 
 def _all_revisions() -> set[str]:
@@ -89,6 +95,5 @@ def _config(connection: Connection | None = None) -> Config:
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.set_main_option("path_separator", "os")
-    config.set_main_option("file_template", "%%(rev)s_%%(slug)s")
     config.attributes["connection"] = connection
     return config

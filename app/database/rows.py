@@ -22,7 +22,6 @@ metadata = MetaData(
         "uq": "uq_%(table_name)s_%(column_0_N_name)s",
         "ix": "ix_%(table_name)s_%(column_0_N_name)s",
         "fk": "fk_%(table_name)s_%(column_0_N_name)s",
-        "ck": "ck_%(table_name)s_%(constraint_name)s",
     }
 )
 
@@ -56,8 +55,18 @@ namespaces = Table(
     Column("properties", Text, nullable=False),
     Column("created_ms", BigInteger, nullable=False),
     UniqueConstraint("warehouse_id", "key"),
-    Index(None, "parent_id", "warehouse_id", "name"),
+    Index(None, "parent_id", "name"),
     sqlite_autoincrement=True,
+)
+
+# An index that begins with a null parent would not do: Postgres sorts what it reads from one.
+_is_outermost = namespaces.c.parent_id.is_(None)
+Index(
+    "ix_namespaces_outermost",
+    namespaces.c.warehouse_id,
+    namespaces.c.name,
+    postgresql_where=_is_outermost,
+    sqlite_where=_is_outermost,
 )
 
 pointers = Table(
@@ -72,7 +81,7 @@ pointers = Table(
     Column("created_ms", BigInteger, nullable=False),
     Column("updated_ms", BigInteger, nullable=False),
     UniqueConstraint("namespace_id", "name"),
-    CheckConstraint("kind IN ('table', 'view')", name="kind"),
+    CheckConstraint("kind IN ('table', 'view')", name="ck_pointers_kind"),
     Index(None, "namespace_id", "kind", "name"),
     Index(None, "uuid"),
     sqlite_autoincrement=True,
@@ -130,8 +139,8 @@ file_deletions = Table(
     Column("last_error", Text, nullable=True),
     Column("created_ms", BigInteger, nullable=False),
     Column("finished_ms", BigInteger, nullable=True),
-    CheckConstraint("kind IN ('purge')", name="kind"),
-    CheckConstraint("state IN ('queued', 'done', 'failed', 'kept')", name="state"),
+    CheckConstraint("kind IN ('purge')", name="ck_file_deletions_kind"),
+    CheckConstraint("state IN ('queued', 'done', 'failed', 'kept')", name="ck_file_deletions_state"),
     Index(None, "state", "not_before_ms"),
     Index(None, "warehouse_id"),
     sqlite_autoincrement=True,

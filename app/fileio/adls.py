@@ -12,7 +12,7 @@ from pyarrow import fs
 from app.engine.model.ids import Location
 from app.errors import InvalidLocation, InvalidSetting
 from app.fileio.failures import opening_failure
-from app.fileio.locations import bucket_and_key, has_dot_segments
+from app.fileio.locations import bucket_and_key, is_key
 from app.fileio.object_store import ObjectStore, Place
 from app.fileio.storage_settings import StorageSettings
 
@@ -59,7 +59,7 @@ def open_adls(storage: Mapping[str, str]) -> ObjectStore:
         container, _, host = authority.partition("@")
         account, _, domain = host.partition(".")
         account = account or settings.find("adls.account-name", "adls.auth.shared-key.account.name") or ""
-        if not container or not account or has_dot_segments(path):
+        if not container or not account or not is_key(path):
             raise InvalidLocation(f"Cannot use {location!r}; expected abfss://container@account.host/path")
         return Place(filesystem_of(account, domain), f"{container}/{path}" if path else container)
 

@@ -21,8 +21,7 @@ from app.errors import (
 _NOT_A_LOCATION = frozenset({errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP})
 _NO_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR})
 
-# pyarrow has one exception for most of what a store answers, so its text must tell. 503 is how S3 says "slow
-# down".
+# pyarrow has one exception for most of what a store answers, so its text must tell. 503 is S3's "slow down".
 _SLOW_DOWN = re.compile(
     r"slow_?down|throttl|too_?many_?requests|(?:request|rate)_?limit|server_?busy|service_?unavailable"
     r"|HTTP status (?:429|503)|\b(?:429|503) ",
@@ -57,15 +56,15 @@ def object_store_failure(
 ) -> IcetowerError:
     """Return the error to raise when pyarrow failed to read, write, delete or list."""
     reason = _reason(error, secrets)
-    # Invalid is what pyarrow says of a path before it asks the store; a UnicodeError is half of a surrogate
-    # pair.
+    # What pyarrow says of a path before it asks the store; a UnicodeError is half of a surrogate pair.
     if isinstance(error, pa.ArrowInvalid | UnicodeError):
         return InvalidLocation(f"Cannot {verb} {location!r}: {reason}")
-    if _SLOW_DOWN.search(reason):
+    clue = reason.replace(location.partition("://")[2].partition("/")[2], "")  # a path may contain any word
+    if _SLOW_DOWN.search(clue):
         return Throttled(f"Cannot {verb} {location}: the store asks to slow down: {reason}")
-    if _ELSEWHERE.search(reason):
+    if _ELSEWHERE.search(clue):
         return FilesUnavailable(f"Cannot {verb} {location}: the bucket is in another region: {reason}")
-    if isinstance(error, PermissionError) or _REFUSED.search(reason):
+    if isinstance(error, PermissionError) or _REFUSED.search(clue):
         return FilesUnavailable(
             f"Cannot {verb} {location}: the store refuses access with these credentials: {reason}"
         )

@@ -11,7 +11,7 @@ from pyarrow import fs
 
 from app.engine.model.ids import Location
 from app.errors import InvalidLocation, InvalidSetting
-from app.fileio.locations import bucket_and_key, has_dot_segments
+from app.fileio.locations import bucket_and_key, is_key
 from app.fileio.object_store import ObjectStore, Place
 from app.fileio.storage_settings import StorageSettings
 
@@ -25,8 +25,9 @@ SETTINGS = frozenset(
     }
 )
 
-# How long transient failures are retried. What a silent server costs (two minutes) pyarrow does not let us
-# choose.
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+# How long transient failures are retried. What a silent server costs (two minutes) pyarrow does not let us choose.
 _RETRY_TIME = timedelta(seconds=5)
 
 
@@ -41,8 +42,8 @@ def open_gcs(storage: Mapping[str, str]) -> ObjectStore:
 
     def locate(location: Location) -> Place:
         bucket, key = bucket_and_key(location)
-        if not bucket or has_dot_segments(key):
-            raise InvalidLocation(f"Cannot use {location!r}: no bucket, or a '.' or '..' segment")
+        if not bucket or not is_key(key):
+            raise InvalidLocation(f"Not a bucket and a key: {location!r}")
         return Place(filesystem, f"{bucket}/{key}" if key else bucket)
 
     return ObjectStore(locate, secrets=tuple(filter(None, [settings.find("gcs.oauth2.token")])))
@@ -59,7 +60,7 @@ def _arguments(settings: StorageSettings) -> dict[str, Any]:
         if expires_ms < 0:
             raise InvalidSetting("Storage setting gcs.oauth2.token needs gcs.oauth2.token-expires-at")
         arguments["access_token"] = token
-        arguments["credential_token_expiration"] = datetime.fromtimestamp(expires_ms / 1000, UTC)
+        arguments["credential_token_expiration"] = _EPOCH + timedelta(milliseconds=expires_ms)
     host = settings.find("gcs.service.host")
     if host is not None:
         parts = urlsplit(host if "://" in host else f"https://{host}")

@@ -48,8 +48,8 @@ def scheme_of(location: str) -> str:
 def flaw_of(location: str) -> str | None:
     """Return why a location must not be given to clients, or None when all of them take it for one place.
 
-    Clients differ: some decode percent signs, some fold `..`, some cut at `?`. A location that only some of
-    them take for a place inside a warehouse is not inside it.
+    Clients differ: some decode percent signs, some fold `..` or `//`, some cut at `?`. A location that only some
+    of them take for a place inside a warehouse is not inside it.
     """
     if _CONTROL.search(location):
         return "it contains a control character"
@@ -72,9 +72,8 @@ def flaw_of(location: str) -> str | None:
 def is_inside(location: str, root: str) -> bool:
     """Tell whether a location is the root or lies below it, whichever client reads it.
 
-    Compares whole segments. `s3`, `s3a` and `s3n` are one scheme; `file:/x`, `file:///x` and `/x` are one
-    place. What has a flaw (see `flaw_of`) is inside nothing. Symbolic links are not followed: nothing here
-    touches a file.
+    Compares whole segments. `s3`, `s3a` and `s3n` are one scheme; `file:/x`, `file:///x` and `/x` are one place.
+    What has a flaw (see `flaw_of`) is inside nothing. Symbolic links are not followed: nothing here touches a file.
     """
     if flaw_of(location) is not None or flaw_of(root) is not None:
         return False
@@ -90,8 +89,7 @@ def join(location: str, *parts: str) -> Location:
     """Return the location extended by parts, each of one or more segments, taken literally.
 
     Raises:
-        InvalidLocation: a part is empty, starts or ends with a slash, or has a segment that is empty, `.` or
-        `..`.
+        InvalidLocation: a part has a segment that is empty, `.` or `..`, or a control character.
     """
     start = location
     while start.endswith("/") and not start.endswith("://"):
@@ -138,9 +136,9 @@ def bucket_and_key(location: str) -> tuple[str, str]:
     return bucket, key
 
 
-def has_dot_segments(path: str) -> bool:
-    """Tell whether a path has a `.` or `..` segment, written plainly, or a control character."""
-    return any(part in {".", ".."} for part in path.split("/")) or _CONTROL.search(path) is not None
+def is_key(path: str) -> bool:
+    """Tell whether an object can have this name: no segment is `.` or `..`, no character is a control character."""
+    return not any(part in {".", ".."} for part in path.split("/")) and _CONTROL.search(path) is None
 
 
 def _place_of(location: str) -> _Place:

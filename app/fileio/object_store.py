@@ -31,11 +31,10 @@ class Place:
 class ObjectStore:
     """A FileIO over pyarrow.
 
-    Writing needs names that are unique by themselves, for two reasons. pyarrow cannot ask a store to write
-    only if nothing is there (no `If-None-Match` for S3, no generation match for GCS; apache/arrow#44281), and
-    a look before the write leaves a gap. So a look could only catch mistakes, and costs one more round trip
-    on the way of every commit. A name that carries a UUID is written without one: nobody else has it. Any
-    other name is looked up first.
+    New files need names that are unique by themselves: pyarrow cannot ask a store to write only if nothing is there
+    (no `If-None-Match` for S3, no generation match for GCS; apache/arrow#44281), and a look before the write leaves
+    a gap. So a look can only catch mistakes, and costs one more round trip on the way of every commit. A name that
+    carries a UUID is written without one: nobody else has it. Any other name is looked up first.
 
     Args:
         locate: finds the place of a location; raises InvalidLocation, InvalidSetting or what pyarrow raises.

@@ -11,7 +11,7 @@ from pyarrow import fs
 
 from app.engine.model.ids import Location
 from app.errors import InvalidLocation, InvalidSetting
-from app.fileio.locations import bucket_and_key, has_dot_segments
+from app.fileio.locations import bucket_and_key, is_key
 from app.fileio.object_store import ObjectStore, Place
 from app.fileio.storage_settings import StorageSettings
 
@@ -33,8 +33,7 @@ SETTINGS = frozenset(
     }
 )
 
-# Seconds without an answer. Three tries at 2 and 3 seconds: a dead endpoint is noticed before a client gives
-# up.
+# Seconds without an answer, and tries: a dead endpoint is noticed before a client gives up.
 _CONNECT_SECONDS = 2.0
 _REQUEST_SECONDS = 3.0
 _RETRIES = 2
@@ -57,10 +56,8 @@ def open_s3(storage: Mapping[str, str]) -> ObjectStore:
         bucket, key = bucket_and_key(location)
         if not _BUCKET.fullmatch(bucket):
             raise InvalidLocation(f"Not a bucket name: {bucket!r} in {location!r}")
-        if has_dot_segments(key):  # the AWS library folds them: another object than the location names
-            raise InvalidLocation(
-                f"Cannot use {location!r}: it contains a '.' or '..' segment, or a control character"
-            )
+        if not is_key(key):  # the AWS library folds dots: another object than the location names
+            raise InvalidLocation(f"Not a key: {key!r} in {location!r}")
         return Place(filesystem, f"{bucket}/{key}" if key else bucket)
 
     secrets = (settings.find("s3.secret-access-key"), settings.find("s3.session-token"))

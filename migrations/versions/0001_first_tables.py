@@ -47,8 +47,13 @@ def upgrade() -> None:
         sa.UniqueConstraint("warehouse_id", "key", name="uq_namespaces_warehouse_id_key"),
         sqlite_autoincrement=True,
     )
+    op.create_index("ix_namespaces_parent_id_name", "namespaces", ["parent_id", "name"])
     op.create_index(
-        "ix_namespaces_parent_id_warehouse_id_name", "namespaces", ["parent_id", "warehouse_id", "name"]
+        "ix_namespaces_outermost",
+        "namespaces",
+        ["warehouse_id", "name"],
+        postgresql_where=sa.text("parent_id IS NULL"),
+        sqlite_where=sa.text("parent_id IS NULL"),
     )
     op.create_table(
         "pointers",

@@ -72,7 +72,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
             server: S3Server = request.getfixturevalue("s3_server")
             server.create_bucket(_BUCKET)
             root = Location(f"s3://{_BUCKET}/{uuid.uuid4()}")
-            # A session token of one's own would be refused; another timeout makes other files of the same settings.
+            # Other settings that mean the same: files that share nothing with those under test.
             other = {**server.storage, "s3.request-timeout": "9"}
             return Store(files_for(server.storage), root, lambda: files_for(other))
 

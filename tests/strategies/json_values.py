@@ -35,7 +35,7 @@ UNKNOWN_NAMES = (
 
 
 TELLING_TEXTS = ("", "a", "A b", "ключ", "😀", "\x00", "line\nbreak", '"quoted\\"', "\u2028", "true")
-TELLING_VALUES = (
+TELLING_VALUES: tuple[Json, ...] = (
     *(0, -1, 10**30, 1.5, -0.0, 1e300, True, False, "", "ü😀", [], {}),
     *([None, 1, [2.5]], {"a": None, "b": [1, {"c": "x"}]}, {"format-version": 9}),
 )

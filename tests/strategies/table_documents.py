@@ -9,7 +9,8 @@ from functools import cache
 from hypothesis import strategies as st
 
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
-from tests.strategies.json_values import MAX_LONG, Json, texts, unknown_fields
+from app.errors import InvalidMetadata
+from tests.strategies.json_values import MAX_LONG, Json, mutations, texts, unknown_fields
 from tests.strategies.partitions_and_orders import order_documents, spec_documents
 from tests.strategies.table_schemas import evolutions, highest_id, schema_documents
 
@@ -23,6 +24,16 @@ REF_NAMES = st.sampled_from(["audit", "v1.0", "Main", "feature/x", "ветка"]
 def tables(versions: st.SearchStrategy[int] = VERSIONS) -> st.SearchStrategy[TableMetadata]:
     """Return tables with history, read from their JSON."""
     return table_documents(versions).map(lambda document: read_table_metadata(json.dumps(document).encode()))
+
+
+@st.composite
+def odd_tables(draw: st.DrawFn) -> TableMetadata:
+    """Return tables that other writers might have left: damaged, where what is left can be read."""
+    document = draw(table_documents() | early_v1_documents())
+    try:
+        return read_table_metadata(draw(mutations(document)))
+    except InvalidMetadata:
+        return read_table_metadata(json.dumps(document).encode())
 
 
 @st.composite

@@ -14,7 +14,7 @@ from tests.strategies.json_values import MAX_INT, MAX_LONG, Json, texts, unknown
 
 PLAIN_TYPES = ("boolean int long float double date time timestamp timestamptz string uuid binary").split()
 V3_TYPES = ("unknown variant timestamp_ns timestamptz_ns geometry geography").split()
-NEVER_IDENTIFIES = ("float", "double")
+NEVER_IDENTIFIES = ("float", "double", "variant")
 NAMES = st.text(string.ascii_lowercase, min_size=1, max_size=3) | st.sampled_from(
     ["ID", "order date", "straße", "列", "😀", "a-b", "select"]
 )

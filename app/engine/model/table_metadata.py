@@ -153,6 +153,9 @@ def complete(parsed: TableMetadata) -> TableMetadata:
         _need(parsed, "table_uuid", "last_sequence_number", "last_partition_id")
         _need(parsed, "schemas", "partition_specs", "sort_orders")
         changes.update(schema_=None, partition_spec=None)
+    else:
+        changes["last_sequence_number"] = None
+    _need_choices(parsed)
     if not parsed.schemas:
         if parsed.schema_ is None:
             raise InvalidMetadata("Cannot read metadata: schemas is missing")
@@ -194,6 +197,17 @@ def _need(parsed: TableMetadata, *names: str) -> None:
             raise InvalidMetadata(
                 f"Cannot read metadata: {field} is missing, which v{parsed.format_version} needs"
             )
+
+
+def _need_choices(parsed: TableMetadata) -> None:
+    """Check that a list comes with the id of the one that is current; 0 would be a guess."""
+    for choices, name in (
+        (parsed.schemas, "current_schema_id"),
+        (parsed.partition_specs, "default_spec_id"),
+        (parsed.sort_orders, "default_sort_order_id"),
+    ):
+        if choices and name not in parsed.model_fields_set:
+            raise InvalidMetadata(f"Cannot read metadata: {name.replace('_', '-')} is missing")
 
 
 def _legacy_spec(parsed: TableMetadata) -> PartitionSpec:

@@ -97,9 +97,13 @@ def read_view_metadata(content: bytes) -> ViewMetadata:
         InvalidMetadata: names the field that is missing or wrong.
     """
     metadata = ViewMetadata.from_json(content)
+    if len(metadata.versions_by_id) != len(metadata.versions):
+        raise InvalidMetadata("Two view versions have the same version-id")
     if metadata.current_version_id not in metadata.versions_by_id:
         raise InvalidMetadata(f"Cannot find current version {metadata.current_version_id} in view versions")
     known = {schema.schema_id for schema in metadata.schemas}
+    if len(known) != len(metadata.schemas):
+        raise InvalidMetadata("Two schemas of the view have the same schema-id")
     for version in metadata.versions:
         if version.schema_id not in known:
             raise InvalidMetadata(

@@ -13,6 +13,7 @@ from tests.conformance.oracle.columns import Json
 from tests.conformance.oracle.table_documents import START_MS, table_documents
 from tests.conformance.oracle.view_documents import view_documents
 
+UNKNOWN_FIELD = "x-from-the-future"
 ODD_VALUES = (None, "text", "7", 7, 7.5, -1, True, [], {}, [None], 2**40, 2**70)
 
 
@@ -97,7 +98,7 @@ def _break_numbers(draw: Draw, document: Json) -> None:
 
 def _add_unknown(draw: Draw, document: Json) -> None:
     place = draw(st.sampled_from([document, *_objects_below(document)]))
-    place["x-from-the-future"] = draw(st.sampled_from((1, "a", {"b": [None]})))
+    place[UNKNOWN_FIELD] = draw(st.sampled_from((1, "a", {"b": [None]})))
 
 
 _CHANGES: tuple[Callable[[Draw, Json], None], ...] = (

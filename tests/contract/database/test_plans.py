@@ -7,33 +7,32 @@ import re
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Select, text
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Dialect, Select, text
+from sqlalchemy.dialects.postgresql.base import PGDialect
+from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 
 from app.database import idempotency_keys, namespaces, pointer_history, pointers
 from app.database.pointer_lookups import PointerLookups
 from tests.contract.database.stores import Stores
 
 ROWS = 2000
-FILL = (
-    "INSERT INTO namespaces (warehouse_id, parent_id, key, name, properties, created_ms)"
-    " SELECT 1, NULL, 'n' || n, 'n' || n, '{{}}', 0 FROM {numbers}",
-    "INSERT INTO namespaces (warehouse_id, parent_id, key, name, properties, created_ms)"
-    " SELECT 1, 1, 'n1\x1f' || n, 'c' || n, '{{}}', 0 FROM {numbers}",
-    "INSERT INTO pointers (namespace_id, kind, name, uuid, metadata_location, created_ms, updated_ms)"
-    " SELECT 1 + n % 2, 'table', 't' || n, 'u' || n, 'l', 0, 0 FROM {numbers}",
-    "INSERT INTO pointer_history (pointer_id, warehouse_id, namespace_key, name, kind, event, uuid, at_ms,"
-    " author, request_id) SELECT n % 2, 1, 'n1', 't', 'table', 'committed', 'u', 0, 'a', 'r' FROM {numbers}",
-    "INSERT INTO idempotency_keys (principal, key, request_hash, status, result, created_ms, expires_ms)"
-    " SELECT 'a', 'k' || n, 'h', 200, '', 0, n FROM {numbers}",
-)
-NUMBERS = {
-    "sqlite": (
-        f"(WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < {ROWS})"
-        " SELECT n FROM counted)"
-    ),
-    "postgresql": f"generate_series(1, {ROWS}) AS numbers (n)",
-}
+FILL = """
+    INSERT INTO namespaces (warehouse_id, parent_id, key, name, properties, created_ms)
+        SELECT 1, NULL, 'n' || n, 'n' || n, '{}', 0 FROM numbers;
+    INSERT INTO namespaces (warehouse_id, parent_id, key, name, properties, created_ms)
+        SELECT 1, 1, 'n1' || n, 'c' || n, '{}', 0 FROM numbers;
+    INSERT INTO pointers (namespace_id, kind, name, uuid, metadata_location, created_ms, updated_ms)
+        SELECT n, 'table', 't' || n, 'u' || n, 'l', 0, 0 FROM numbers;
+    INSERT INTO pointers (namespace_id, kind, name, uuid, metadata_location, created_ms, updated_ms)
+        SELECT 1, 'table', 't0' || n, 'u0' || n, 'l', 0, 0 FROM numbers;
+    INSERT INTO pointer_history
+        (pointer_id, warehouse_id, namespace_key, name, kind, event, uuid, at_ms, author, request_id)
+        SELECT n % 2, 1, 'n1', 't', 'table', 'committed', 'u', 0, 'a', 'r' FROM numbers;
+    INSERT INTO idempotency_keys (principal, key, request_hash, status, result, created_ms, expires_ms)
+        SELECT 'a', 'k' || n, 'h', 200, '', 0, n FROM numbers;
+    DROP TABLE numbers;
+    ANALYZE
+"""
 STATEMENTS: dict[str, Select[Any]] = {
     "names": pointers._NAMES,
     "children": namespaces._CHILDREN,
@@ -48,9 +47,10 @@ STATEMENTS: dict[str, Select[Any]] = {
 @pytest.fixture
 def filled(stores: Stores) -> Stores:
     def fill(connection: Connection) -> None:
-        for statement in FILL:
-            connection.execute(text(statement.format(numbers=NUMBERS[connection.dialect.name])))
-        connection.execute(text("ANALYZE"))
+        connection.execute(text("CREATE TABLE numbers (n INTEGER)"))
+        connection.execute(text("INSERT INTO numbers VALUES (:n)"), [{"n": n + 1} for n in range(ROWS)])
+        for statement in FILL.split(";"):
+            connection.execute(text(statement))
 
     stores.database.write(fill)
     return stores
@@ -69,9 +69,9 @@ def test_every_statement_is_carried_out_through_an_index(filled: Stores) -> None
 
 
 def compiled(statement: Select[Any], stores: Stores) -> str:
-    if stores.database.dialect_name == "sqlite":
-        return str(statement.compile(dialect=sqlite.dialect()))
-    return str(statement.compile(dialect=postgresql.dialect(paramstyle="numeric_dollar")))
+    numbered = PGDialect(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]  # SQLAlchemy's is not
+    dialects: dict[str, Dialect] = {"sqlite": SQLiteDialect(), "postgresql": numbered}
+    return str(statement.compile(dialect=dialects[stores.database.dialect_name]))
 
 
 def plan(sql: str, stores: Stores) -> str:

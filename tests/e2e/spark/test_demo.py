@@ -26,7 +26,7 @@ def run_demo(folder: Path, **environment: str) -> subprocess.CompletedProcess[st
     )
 
 
-def test_the_demo_runs_to_its_end_twice_in_one_folder(tmp_path: Path) -> None:
+def test_the_demo_empties_its_folder_and_runs_to_its_end(tmp_path: Path) -> None:
     folder = tmp_path / "demo"
     leftover = folder / "leftover"
     folder.mkdir()

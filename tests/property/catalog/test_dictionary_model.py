@@ -25,7 +25,9 @@ SCHEMA = {
 # Few names, so that calls meet each other; odd ones, so that each survives the road through the path.
 NAMESPACES = st.sampled_from([("a",), ("a", "b"), ("a", "sl/ash"), ("dot.ted",), ("pl+us", "per%cent", "🧊")])
 NAMES = st.sampled_from(["t", "ta.ble/ä", "100% 🧊+"])
-PROPERTIES = st.dictionaries(st.sampled_from(["x", "y", "ключ"]), st.sampled_from(["1", "2", "värde", ""]), max_size=3)
+PROPERTIES = st.dictionaries(
+    st.sampled_from(["x", "y", "ключ"]), st.sampled_from(["1", "2", "värde", ""]), max_size=3
+)
 _warehouse_numbers = itertools.count()
 
 Namespace = tuple[str, ...]
@@ -66,7 +68,11 @@ class CatalogModel(RuleBasedStateMachine):
 
     def path(self, namespace: Namespace, kind: str = "", name: str = "") -> str:
         joined = "%1F".join(_quoted(level) for level in namespace)
-        return f"{self.prefix}/namespaces/{joined}" + (f"/{kind}" if kind else "") + (f"/{_quoted(name)}" if name else "")
+        return (
+            f"{self.prefix}/namespaces/{joined}"
+            + (f"/{kind}" if kind else "")
+            + (f"/{_quoted(name)}" if name else "")
+        )
 
     # ------------------------------------------------------------------------------------------ namespaces
 
@@ -95,7 +101,11 @@ class CatalogModel(RuleBasedStateMachine):
             assert answer.status_code == 204
             del self.namespaces[namespace]
 
-    @rule(namespace=NAMESPACES, updates=PROPERTIES, removals=st.lists(st.sampled_from(["x", "y", "z"]), unique=True))
+    @rule(
+        namespace=NAMESPACES,
+        updates=PROPERTIES,
+        removals=st.lists(st.sampled_from(["x", "y", "z"]), unique=True),
+    )
     def update_namespace(self, namespace: Namespace, updates: dict[str, str], removals: list[str]) -> None:
         body = {"updates": updates, "removals": removals}
         answer = self.http.post(f"{self.path(namespace)}/properties", json=body)
@@ -276,12 +286,16 @@ class CatalogModel(RuleBasedStateMachine):
         assert outermost == self.children(())
         for namespace, properties in self.namespaces.items():
             assert self.http.get(self.path(namespace)).json()["properties"] == properties
-            children = self.http.get(f"{self.prefix}/namespaces", params={"parent": "\x1f".join(namespace)}).json()
+            children = self.http.get(
+                f"{self.prefix}/namespaces", params={"parent": "\x1f".join(namespace)}
+            ).json()
             assert {tuple(item) for item in children["namespaces"]} == self.children(namespace)
             for kind in ("tables", "views"):
                 listed = self.http.get(self.path(namespace, kind)).json()["identifiers"]
                 found = {(tuple(item["namespace"]), item["name"]) for item in listed}
-                assert found == {key for key, thing in self.things.items() if key[0] == namespace and thing.kind == kind}
+                assert found == {
+                    key for key, thing in self.things.items() if key[0] == namespace and thing.kind == kind
+                }
 
     @invariant()
     def things_agree(self) -> None:
@@ -351,4 +365,6 @@ def test_any_sequence_of_calls_agrees_with_dictionaries(url: str) -> None:
     profile = settings.get_current_profile_name()
     examples = 500 if profile == "nightly" else 12
 
-    run_state_machine_as_test(machine, settings=settings(max_examples=examples, stateful_step_count=30, deadline=None))
+    run_state_machine_as_test(
+        machine, settings=settings(max_examples=examples, stateful_step_count=30, deadline=None)
+    )

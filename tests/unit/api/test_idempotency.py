@@ -4,14 +4,29 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+from starlette.responses import Response
 
-from app.errors import FilesUnavailable
+from app.api.answers import no_content
+from app.api.dependencies import Parts, Visit
+from app.api.front_door import HEADERS, REQUEST_ID
+from app.api.idempotency import claim_of, run_once
+from app.catalog.context import Call
+from app.database.revisions import downgrade
+from app.errors import (
+    FilesUnavailable,
+    IdempotencyKeyTaken,
+    RequirementFailed,
+    Unavailable,
+)
+from app.main import build_catalog, create_app, open_database, prepare
 from tests.builders.http_catalog import (
     SCHEMA,
     VIEW_VERSION,
@@ -21,6 +36,7 @@ from tests.builders.http_catalog import (
     make_table,
     make_view,
     set_properties,
+    settings_in,
 )
 
 _NUMBERS = itertools.count(1)
@@ -244,33 +260,57 @@ def test_equal_requests_at_the_same_time_are_done_once(tmp_path: Path, key: dict
     assert len(metadata["metadata-log"]) == 1
 
 
-def test_refusal_caused_by_an_equal_request_is_answered_like_that_one(
-    tmp_path: Path, key: dict[str, str]
-) -> None:
-    body = {**set_properties(a="b"), "requirements": [{"type": "assert-ref-snapshot-id", "ref": "main"}]}
-    snapshot = {
-        "snapshot-id": 1,
-        "sequence-number": 1,
-        "timestamp-ms": 1,
-        "manifest-list": "snap-1.avro",
-        "summary": {"operation": "append"},
-    }
-    body["updates"] = [
-        {"action": "add-snapshot", "snapshot": {**snapshot, "timestamp-ms": 4_000_000_000_000}},
-        {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": 1},
-    ]
-    nested: list[httpx.Response] = []
+@pytest.fixture
+def visit(tmp_path: Path, key: dict[str, str]) -> Iterator[Visit]:
+    """A request under a key, as a route sees it."""
+    settings = settings_in(tmp_path)
+    app = create_app(settings)
+    parts: Parts = app.state.parts
+    with closing(open_database(settings)) as database:
+        catalog = build_catalog(settings, database)
+        prepare(settings, database, catalog)
+        app.state.parts = replace(parts, catalog=catalog)
+        yield Visit(
+            {
+                "app": app,
+                "method": "POST",
+                "raw_path": b"/v1/namespaces",
+                "query_string": b"",
+                HEADERS: {name.encode(): value.encode() for name, value in key.items()},
+                REQUEST_ID: "test",
+            },
+            b"{}",
+        )
 
-    with http_catalog(tmp_path) as api:
-        make_namespace(api, "a")
-        make_table(api, "a", "t")
 
-        def send_the_same_in_between(step: str) -> None:
-            if step == "before_write" and not nested:
-                nested.append(api.post("/v1/namespaces/a/tables/t", json=body, headers=key))
+def done(_result: str = "") -> Response:
+    return no_content()
 
-        with http_catalog(tmp_path, step=send_the_same_in_between) as second:
-            outer = second.post("/v1/namespaces/a/tables/t", json=body, headers=key)
 
-    assert nested[0].status_code == outer.status_code == 200, (nested[0].text, outer.text)
-    assert nested[0].json() == outer.json()
+def test_refusal_that_an_equal_request_caused_is_answered_like_that_request(visit: Visit) -> None:
+    claim = claim_of(visit)
+    assert claim is not None
+
+    def lose(_call: Call) -> Response:
+        visit.catalog.idempotency_keys.record(claim, 200, "")
+        raise RequirementFailed("table already exists")
+
+    assert run_once(visit, lose, done).status_code == 204
+
+
+def test_refusal_stands_although_it_could_not_be_remembered(visit: Visit, tmp_path: Path) -> None:
+    def refuse_without_tables(_call: Call) -> Response:
+        with closing(open_database(settings_in(tmp_path))) as database:
+            downgrade(database, "base")
+        raise RequirementFailed("table already exists")
+
+    with pytest.raises(RequirementFailed):
+        run_once(visit, refuse_without_tables, done)
+
+
+def test_winner_whose_time_ran_out_is_nobody_to_answer_like(visit: Visit) -> None:
+    def lose(_call: Call) -> Response:
+        raise IdempotencyKeyTaken("taken")
+
+    with pytest.raises(Unavailable):
+        run_once(visit, lose, done)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -97,9 +98,8 @@ def catalog(server_url: str) -> Iterator[RemoteCatalog]:
 @pytest.fixture
 def namespace(catalog: RemoteCatalog, request: pytest.FixtureRequest) -> str:
     """A namespace of the test's own."""
-    name = str(request.node.name).partition("[")[0]
-    if not catalog.namespaces.exists(Namespace((name,))):
-        catalog.namespaces.create(Namespace((name,)), {"owner": "anna"})
+    name = re.sub(r"\W+", "_", str(request.node.name))
+    catalog.namespaces.create(Namespace((name,)), {"owner": "anna"})
     return name
 
 

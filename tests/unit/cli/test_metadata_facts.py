@@ -68,7 +68,8 @@ def test_partition_and_sort_fields_name_their_columns() -> None:
             {
                 "spec-id": 1,
                 "fields": [
-                    {"source-id": 2, "transform": "identity", "name": "day"},
+                    {"source-id": 2, "transform": "identity", "name": "on"},
+                    {"source-id": 2, "transform": "identity", "name": "at.day"},
                     {"source-ids": [2, 9], "transform": "bucket[8]", "name": "both"},
                 ],
             },
@@ -77,7 +78,7 @@ def test_partition_and_sort_fields_name_their_columns() -> None:
 
     facts = dict(table_facts("a.b", None, metadata))
 
-    assert facts["partitioned by"] == ["at.day as day", "bucket[8](at.day, field 9) as both"]
+    assert facts["partitioned by"] == ["at.day as on", "at.day", "bucket[8](at.day, field 9) as both"]
 
 
 def test_snapshots_come_oldest_first_with_what_names_them() -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+
+import pytest
 
 from tests.unit.cli.conftest import Icetower
 
@@ -28,6 +32,38 @@ def test_a_database_is_migrated_up_and_down(bare: Icetower, folder: Path) -> Non
     down = bare("migrate", "--down", "--to", "base")
     assert down.out == f"sqlite:///{database} went from revision {up['after']} to none.\n"
     assert "pointers" not in tables(database)
+
+
+def test_a_revision_that_there_is_not_is_told_in_one_line(bare: Icetower) -> None:
+    failed = bare("migrate", "--to", "nonsense")
+
+    assert (failed.status, failed.out) == (1, "")
+    assert failed.err.startswith("Error: ")
+    assert "nonsense" in failed.err
+    assert failed.err.count("\n") == 1
+
+
+@pytest.fixture
+def logging_as_it_was() -> Iterator[None]:
+    root = logging.getLogger()
+    handlers, level = root.handlers, root.level
+    yield
+    root.handlers = handlers
+    root.setLevel(level)
+
+
+@pytest.mark.usefixtures("logging_as_it_was")
+def test_a_database_of_a_newer_build_is_told_in_one_line(bare: Icetower, folder: Path) -> None:
+    assert bare("migrate").status == 0
+    with closing(sqlite3.connect(folder / ".icetower" / "icetower.db")) as connection, connection:
+        connection.execute("UPDATE alembic_version SET version_num = '9999'")
+
+    for command in (["migrate"], ["serve", "--port", "0"]):
+        failed = bare(*command)
+
+        assert (failed.status, failed.out) == (1, "")
+        assert "9999" in failed.err
+        assert failed.err.count("\n") == 1
 
 
 def test_another_database_may_be_named(bare: Icetower, folder: Path) -> None:

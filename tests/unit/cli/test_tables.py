@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def test_a_table_is_shown_at_a_glance(icetower: Icetower, table: str) -> None:
         "bucket[4](id) as shard",
         "place.city asc nulls-first",
         "77 (append at ",
-        "5 records)",
+        "records: 5)",
         "main (branch) → 77",
         "team = lake",
     ):
@@ -109,6 +110,24 @@ def test_a_purge_needs_a_yes(icetower: Icetower, table: str, monkeypatch: pytest
     assert "add --yes if it is meant" in refused.err
     dropped = icetower("table", "drop", table, "--purge", "--yes")
     assert (dropped.status, dropped.out) == (0, f"Dropped table {table}; its files will be deleted.\n")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("said", "status"), [("n\n", 1), ("y\n", 0)])
+def test_at_a_terminal_a_purge_is_asked_about(
+    icetower: Icetower, namespace: str, table: str, monkeypatch: pytest.MonkeyPatch, said: str, status: int
+) -> None:
+    monkeypatch.setattr(sys, "stdin", Terminal(said))
+
+    answered = icetower("table", "drop", table, "--purge")
+
+    assert answered.status == status
+    assert f"Drop table {table} and delete all its files?" in answered.err
+    assert len(icetower("table", "list", namespace, "--json").json) == status
 
 
 @pytest.mark.parametrize("name", ["orders", ".orders", "a..b", "a.", ""])

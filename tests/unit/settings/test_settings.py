@@ -114,6 +114,13 @@ def test_an_unknown_variable_in_dotenv_is_refused_and_those_of_others_are_not(fo
     assert load_settings().settings.port == 8181
 
 
+def test_a_dotenv_that_is_not_text_is_refused(folder: Path) -> None:
+    (folder / ".env").write_bytes(b"ICETOWER_HOST=\xff\xfe")
+
+    with pytest.raises(InvalidSetting, match=r"Cannot read \.env"):
+        load_settings()
+
+
 def test_variables_that_kubernetes_makes_for_a_service_called_icetower_are_passed_over(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.change.initial import new_table_metadata
-from app.engine.model.ids import Location, TableUuid
+from app.engine.model.ids import FieldId, Location, TableUuid
 from app.engine.model.partition_spec import UnboundPartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.sort_order import SortOrder
@@ -16,6 +16,8 @@ from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from tests.strategies.json_values import Json
 from tests.strategies.partitions_and_orders import order_documents, spec_documents
 from tests.strategies.table_schemas import schema_documents
+
+UUID = TableUuid("7e59e3ff-91c5-4a8a-a2f3-cb4a6b9d3b0f")
 
 
 @st.composite
@@ -60,7 +62,7 @@ def test_new_table_has_dense_ids_and_the_request_by_name(
         order=order,
         location=Location("s3://bucket/t/"),
         properties={"format-version": str(version)},
-        uuid=TableUuid("7e59e3ff"),
+        uuid=TableUuid("7e59e3ff-5a0e-4b50-9c8c-2ff3a1f6f3a1"),
         now_ms=1_700_000_000_000,
     )
 
@@ -77,7 +79,7 @@ def test_new_table_has_dense_ids_and_the_request_by_name(
     assert [fresh.columns[field.source_id].name for field in metadata.default_sort_order.fields] == [
         schema.columns[field.source_id].name for field in order.fields
     ]
-    assert {fresh.columns[item].name for item in fresh.identifier_field_ids or ()} == {
-        schema.columns[item].name for item in schema.identifier_field_ids or ()
+    assert {fresh.columns[FieldId(item)].name for item in fresh.identifier_field_ids or ()} == {
+        schema.columns[FieldId(item)].name for item in schema.identifier_field_ids or ()
     }
     assert read_table_metadata(metadata.to_json()) == metadata

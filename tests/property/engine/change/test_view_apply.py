@@ -12,6 +12,7 @@ from app.engine.model.view_metadata import ViewMetadata, read_view_metadata
 from app.errors import BadRequest
 from tests.strategies.view_documents import START_MS, sensible_view_updates, views, wild_view_updates
 
+UUID = TableUuid("7e59e3ff-91c5-4a8a-a2f3-cb4a6b9d3b0f")
 COMMITS = views().flatmap(
     lambda base: st.tuples(st.just(base), sensible_view_updates(base) | wild_view_updates(base))
 )
@@ -78,7 +79,7 @@ def test_view_can_be_made_anew_from_its_own_parts(base: ViewMetadata) -> None:
         version=version,
         location=Location(base.location),
         properties=base.properties,
-        uuid=TableUuid("b6b1f3ac"),
+        uuid=TableUuid("b6b1f3ac-2e1c-4a55-8a0b-6c1d2f3e4a5b"),
         now_ms=START_MS,
     )
 

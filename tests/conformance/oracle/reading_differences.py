@@ -1,0 +1,137 @@
+"""Where reading a metadata document may differ from the reference, each time with the reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.conformance.oracle.agreed_differences import NORMALISATIONS as APPLYING_NORMALISATIONS
+from tests.conformance.oracle.differences import Agreement, Case, Json, Normalisation, RefusalDifference
+from tests.conformance.oracle.reading_cases import UNKNOWN_FIELD
+
+
+def _drop_unknown(document: Json, _case: Case) -> None:
+    _drop_below(document)
+
+
+def _drop_below(value: Any) -> None:
+    if isinstance(value, dict):
+        value.pop(UNKNOWN_FIELD, None)
+        for item in value.values():
+            _drop_below(item)
+    elif isinstance(value, list):
+        for item in value:
+            _drop_below(item)
+
+
+def _drop_single_schema_and_spec(document: Json, _case: Case) -> None:
+    document.pop("schema", None)
+    document.pop("partition-spec", None)
+
+
+def _drop_plain_main(document: Json, case: Case) -> None:
+    if "main" not in (case.base.get("refs") or {}) and document.get("refs"):
+        document["refs"].pop("main", None)
+
+
+def _drop_empty_summaries(document: Json, case: Case) -> None:
+    known = {item["snapshot-id"]: item.get("summary") for item in case.base.get("snapshots", ())}
+    for item in document.get("snapshots", ()):
+        if not (known[item["snapshot-id"]] or {}).get("operation"):
+            item.pop("summary", None)
+
+
+def _drop_empty_maps(document: Json, _case: Case) -> None:
+    for item in (*document.get("encryption-keys", ()), *_blobs(document)):
+        if not item.get("properties"):
+            item.pop("properties", None)
+
+
+def _blobs(document: Json) -> list[Json]:
+    return [blob for item in document.get("statistics", ()) for blob in item["blob-metadata"]]
+
+
+NORMALISATIONS = (
+    *APPLYING_NORMALISATIONS,
+    Normalisation(
+        "fields from the future", "the reference drops what it does not know, Icetower keeps it", _drop_unknown
+    ),
+    Normalisation(
+        "the single schema and spec of version 1",
+        "they repeat the current ones for readers of long ago; Icetower makes them anew at the next commit",
+        _drop_single_schema_and_spec,
+    ),
+    Normalisation(
+        "a main branch that was not written down",
+        "the current snapshot is main's; the reference makes the branch only when there are no refs at all",
+        _drop_plain_main,
+    ),
+    Normalisation(
+        "a summary without its operation",
+        "the reference guesses or drops it, Icetower keeps what is there",
+        _drop_empty_summaries,
+    ),
+    Normalisation("empty properties", "an empty object may be left out", _drop_empty_maps),
+)
+
+REFUSALS = (
+    RefusalDifference(
+        "a default spec or order that is not there",
+        "the reference notices when somebody writes to the table",
+        "icetower",
+        r"Cannot find (partition spec|sort order) with default-",
+    ),
+    RefusalDifference(
+        "a log that is no list",
+        "the reference passes over it",
+        "icetower",
+        r"(snapshot|metadata)-log: Input should be a valid array",
+    ),
+    RefusalDifference(
+        "a broken single schema or spec of version 1",
+        "the reference does not look at them where lists stand beside them",
+        "icetower",
+        r"(schema|partition-spec)[.:\[]",
+    ),
+    RefusalDifference(
+        "a uuid that is none", "the reference takes any text", "icetower", r"(table|view)-uuid: not a UUID"
+    ),
+    RefusalDifference(
+        "another format version",
+        "Icetower knows versions 1 to 3 only; the reference begins with version 4 and takes 0 for 1",
+        "icetower",
+        r"Cannot read unsupported version [04]:",
+    ),
+    RefusalDifference(
+        "kinds of refs in capitals",
+        "the table format writes them in small letters; the reference takes both",
+        "icetower",
+        r"refs\..*\.type: ",
+    ),
+    RefusalDifference(
+        "a view whose parts do not fit together",
+        "the reference notices when somebody uses the view",
+        "icetower",
+        r"Cannot find (schema|current version) -?\d+",
+    ),
+    RefusalDifference(
+        "a schema of a view without a proper id",
+        "the reference takes it for 0",
+        "icetower",
+        r"schemas\[\d+\]\.schema-id: ",
+    ),
+    RefusalDifference(
+        "contents that were checked when they came in",
+        "a file is read as it is, so that a table with an old mistake in it can be loaded, listed and repaired",
+        "reference",
+        r"Multiple entries with same key|Cannot add field|Cannot find source column|Cannot create |Invalid source "
+        r"type|Unsupported type|Cannot parse missing string: (sql|dialect)|Invalid partition|Cannot (bucket|truncate)",
+    ),
+    RefusalDifference(
+        "representations of views that are not SQL",
+        "they are kept for those who know them",
+        "reference",
+        r"Cannot serialize unsupported view representation",
+    ),
+)
+
+READING = Agreement(NORMALISATIONS, REFUSALS)

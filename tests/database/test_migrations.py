@@ -1,0 +1,181 @@
+"""Migrations: up from nothing, down and up again on data, and at their end what `rows.py` says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, inspect, text
+
+from app.database.connection import Database
+from app.database.revisions import (
+    MIGRATIONS,
+    check_revision,
+    downgrade,
+    found_revision,
+    known_revision,
+    migrate,
+)
+from app.database.rows import metadata
+from app.errors import DatabaseBehind, DatabaseUnavailable
+from tests.contract.database.every_call import fill
+from tests.contract.database.races import run_together
+from tests.contract.database.stores import Stores
+from tests.servers.postgres import PostgresServer
+
+STRUCTURE = {
+    "sqlite": ["SELECT type, name, tbl_name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'"],
+    "postgresql": [
+        """
+        SELECT table_name, column_name, data_type, is_nullable, column_default, collation_name
+        FROM information_schema.columns WHERE table_schema = 'public'
+        """,
+        "SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'",
+        """
+        SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid)
+        FROM pg_constraint WHERE connamespace = 'public'::regnamespace
+        """,
+    ],
+}
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def urls(request: pytest.FixtureRequest, tmp_path: Path) -> list[str]:
+    """The URLs of two empty databases."""
+    if request.param == "sqlite":
+        return [f"sqlite:///{tmp_path / name}.db" for name in ("one", "two")]
+    server: PostgresServer = request.getfixturevalue("postgres_server")
+    return [server.url(server.create_database()) for _ in range(2)]
+
+
+@pytest.fixture
+def database(urls: list[str]) -> Iterator[Database]:
+    opened = Database.open(urls[0])
+    yield opened
+    opened.close()
+
+
+def revisions() -> list[str]:
+    """Return all revisions, oldest first."""
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS))
+    config.set_main_option("path_separator", "os")
+    return [script.revision for script in ScriptDirectory.from_config(config).walk_revisions()][::-1]
+
+
+def structure(database: Database) -> set[tuple[Any, ...]]:
+    """Return all tables, columns, indexes and constraints, in the database's own words."""
+    found = {row for question in STRUCTURE[database.dialect_name] for row in database.fetch(question, ())}
+    return {
+        tuple(sorted_words(each) if isinstance(each, str) else each for each in row)
+        for row in found
+        if "alembic_version" not in row
+    }
+
+
+def sorted_words(sql: str) -> str:
+    """Return the same for clauses in any order: SQLite keeps the CREATE TABLE as it was written."""
+    return " ".join(sorted(sql.replace(",", " ").split()))
+
+
+def test_head_is_what_the_rows_say(database: Database, urls: list[str]) -> None:
+    migrate(database)
+    made_from_rows = Database.open(urls[1])
+    made_from_rows.write(metadata.create_all)
+
+    differences = database.read(
+        lambda connection: compare_metadata(MigrationContext.configure(connection), metadata)
+    )
+    assert differences == []
+    assert structure(database) == structure(made_from_rows)
+    made_from_rows.close()
+
+
+def test_each_revision_goes_down_and_up_again_with_rows_in_place(database: Database) -> None:
+    migrate(database)
+    check_revision(database)
+    fill(Stores.on(database))
+
+    for revision in revisions()[::-1]:
+        before = structure(database)
+        downgrade(database, f"{revision}-1" if revision != revisions()[0] else "base")
+        migrate(database, revision)
+        assert structure(database) == before
+        assert found_revision(database) == revision
+        downgrade(database, f"{revision}-1" if revision != revisions()[0] else "base")
+
+    assert database.read(lambda connection: inspect(connection).get_table_names()) == ["alembic_version"]
+    migrate(database)
+    fill(Stores.on(database))
+
+
+def test_migrating_again_changes_nothing(database: Database) -> None:
+    migrate(database)
+    fill(Stores.on(database))
+    before = Stores.on(database).there("a.t")
+
+    migrate(database)
+
+    assert Stores.on(database).there("a.t") == before
+    assert found_revision(database) == known_revision()
+
+
+def test_servers_that_start_together_migrate_once(urls: list[str]) -> None:
+    servers = [Database.open(urls[0]) for _ in range(4)]
+
+    outcomes = run_together([partial(migrate, each) for each in servers])
+
+    assert outcomes == [None] * 4
+    check_revision(servers[0])
+    for each in servers:
+        each.close()
+
+
+def test_a_migration_that_fails_changes_nothing(database: Database) -> None:
+    """The third table is in the way: the two before it are not left behind."""
+    database.write(lambda connection: connection.execute(text("CREATE TABLE pointers (x INTEGER)")))
+
+    with pytest.raises(DatabaseUnavailable):
+        migrate(database)
+
+    assert database.read(lambda connection: inspect(connection).get_table_names()) == ["pointers"]
+    assert found_revision(database) is None
+
+
+def test_an_empty_database_is_behind(database: Database) -> None:
+    with pytest.raises(
+        DatabaseBehind, match=f"at revision none, expected {known_revision()}; run `icetower migrate`"
+    ):
+        check_revision(database)
+
+
+def test_a_newer_database_is_left_alone(database: Database) -> None:
+    migrate(database)
+    newer = text("UPDATE alembic_version SET version_num = 'newer'")
+    database.write(lambda connection: connection.execute(newer))
+
+    with pytest.raises(DatabaseBehind, match="at revision newer, which this build does not know"):
+        check_revision(database)
+    with pytest.raises(DatabaseBehind, match="Cannot migrate"):
+        migrate(database)
+    with pytest.raises(DatabaseBehind, match="Cannot migrate"):
+        downgrade(database, "base")
+
+    assert found_revision(database) == "newer"
+
+
+def test_an_unknown_revision_is_refused(database: Database) -> None:
+    with pytest.raises(DatabaseBehind, match="Cannot migrate to revision nonsense"):
+        migrate(database, "nonsense")
+
+    def tables(connection: Connection) -> list[str]:
+        return inspect(connection).get_table_names()
+
+    assert database.read(tables) == []
