@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
 import orjson
 
 from app.errors import (
@@ -137,11 +135,3 @@ def is_retry_safe(error: BaseException) -> bool:
 def error_body(status: int, kind: str, message: str) -> bytes:
     """Return the JSON that every Iceberg client expects in an answer that is not a success."""
     return orjson.dumps({"error": {"message": message, "type": kind, "code": status}})
-
-
-def status_phrase(status: int) -> str:
-    """Return the standard words for a status, for errors that come from below the routes."""
-    try:
-        return HTTPStatus(status).phrase
-    except ValueError:
-        return "Error"

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 
 from app.api.answers import json_answer
-from app.api.error_responses import error_body, status_and_type, status_phrase
+from app.api.error_responses import error_body, status_and_type
 from app.api.routes import (
     commits,
     config,
@@ -92,10 +92,8 @@ async def _refuse(request: Request, error: Exception) -> Response:
         response = _refusal(request, refused)
         response.raw_headers.append((b"allow", allowed.encode("ascii")))
         return response
-    body = error_body(
-        error.status_code, "BadRequestException", str(error.detail or status_phrase(error.status_code))
-    )
-    return json_answer(body, error.status_code)
+    # Nothing else refuses a request this way; if something does, the front door says that the server failed.
+    raise error
 
 
 def _refusal(request: Request, error: IcetowerError) -> Response:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from app.catalog.context import Catalog
 from app.database.warehouses import Warehouse
 from app.errors import InvalidLocation, InvalidName, NoSuchWarehouse
-from app.fileio.locations import flaw_of
+from app.fileio.locations import flaw_of, scheme_of
+from app.fileio.schemes import KNOWN_SCHEMES, files_for
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
 RESERVED_NAMES = frozenset({"config", "oauth", "namespaces", "tables", "views", "transactions"})
@@ -48,6 +49,7 @@ def create_warehouse(
     """
     check_warehouse_name(name)
     root = check_root(root_location)
+    files_for(storage)  # refuses settings that make no sense
     return catalog.warehouses.create(
         name,
         root,
@@ -63,15 +65,38 @@ def check_root(root_location: str) -> str:
 
     Raises:
         InvalidLocation: it is no location, or no store is known for its scheme.
-        InvalidSetting: a storage setting makes no sense.
     """
     flaw = flaw_of(root_location)
     if flaw is not None:
         raise InvalidLocation(f"Invalid root location {root_location[:500]!r}: {flaw}")
+    if scheme_of(root_location) not in KNOWN_SCHEMES:
+        raise InvalidLocation(
+            f"Invalid root location {root_location[:500]!r}: known schemes are {', '.join(sorted(KNOWN_SCHEMES))}"
+        )
     root = root_location
     while root.endswith("/") and not root.endswith("//"):
         root = root[:-1]
     return root
+
+
+def update_warehouse(
+    catalog: Catalog,
+    name: str,
+    default_properties: Mapping[str, str] | None,
+    override_properties: Mapping[str, str] | None,
+    storage: Mapping[str, str] | None,
+) -> Warehouse:
+    """Replace those settings that are given.
+
+    Raises:
+        InvalidSetting: a storage setting makes no sense.
+        NoSuchWarehouse: no warehouse has this name.
+    """
+    if storage is not None:
+        files_for(storage)
+    return catalog.warehouses.update(
+        name, default_properties=default_properties, override_properties=override_properties, storage=storage
+    )
 
 
 def list_warehouses(catalog: Catalog) -> list[Warehouse]:

@@ -53,12 +53,13 @@ def engine_for_reads(url: str) -> Engine:
 def _parse(text: str) -> URL:
     try:
         url = make_url(text)
-    except ArgumentError as error:
+    except (ArgumentError, ValueError) as error:
         raise InvalidSetting("The database URL is not a URL") from error
     if url.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
         return url.set(drivername="postgresql+psycopg")
     if url.drivername in ("sqlite", "sqlite+pysqlite"):
-        if url.database in (None, "", ":memory:") or "mode=memory" in (url.database or ""):
+        is_forgetful = ":memory:" in (url.database or ":memory:") or url.query.get("mode") == "memory"
+        if is_forgetful:
             raise InvalidSetting("An in-memory SQLite database would lose every table: name a file")
         return url.set(drivername="sqlite+pysqlite")
     raise InvalidSetting(

@@ -43,6 +43,8 @@ _OPENERS: dict[str, _Opener] = {
     "hdfs": hdfs.open_hdfs,
 }
 
+KNOWN_SCHEMES = frozenset(_OPENERS)
+
 _SETTINGS = s3.SETTINGS | gcs.SETTINGS | adls.SETTINGS | hdfs.SETTINGS
 
 

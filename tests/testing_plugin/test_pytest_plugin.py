@@ -80,14 +80,14 @@ def test_another_project_tests_against_a_catalog(tmp_path: Path) -> None:
     (tmp_path / "test_orders.py").write_text(PROJECT)
 
     # By module and not by entry point, so that it is this source tree's plugin in any environment.
-    run = outside(tmp_path, "-m", "pytest", "-p", "no:icetower", "-p", "app.testing.pytest_plugin", "-q")
+    run = outside(tmp_path, "-m", "pytest", "-p", "no:icetower", "-p", "icetower_pytest", "-q")
 
     assert run.returncode == 0, run.stdout + run.stderr
     assert "5 passed" in run.stdout
 
 
 def test_loading_the_plugin_imports_nothing_of_the_server(tmp_path: Path) -> None:
-    script = f"import sys, app.testing.pytest_plugin; print([m for m in {HEAVY!r} if m in sys.modules])"
+    script = f"import sys, icetower_pytest; print([m for m in {HEAVY!r} if m in sys.modules])"
 
     run = outside(tmp_path, "-c", script)
 
@@ -103,4 +103,4 @@ def test_what_the_package_does_not_have_is_an_attribute_error(tmp_path: Path) ->
 def test_the_package_declares_the_plugin() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
-    assert project["entry-points"]["pytest11"] == {"icetower": "app.testing.pytest_plugin"}
+    assert project["entry-points"]["pytest11"] == {"icetower": "icetower_pytest"}

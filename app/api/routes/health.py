@@ -8,7 +8,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.answers import Answer, json_answer
-from app.api.dependencies import Visited
+from app.api.dependencies import Visit, Visited
 from app.catalog.health import check_database, check_warehouse
 from app.errors import IcetowerError
 from app.telemetry import render_metrics
@@ -47,7 +47,7 @@ def metrics(_visit: Visited) -> Response:
     return Answer(200, headers, body)
 
 
-def _migrations_problem(visit: Visited) -> str | None:
+def _migrations_problem(visit: Visit) -> str | None:
     try:
         visit.parts.check_migrations()
     except IcetowerError as error:
@@ -55,7 +55,7 @@ def _migrations_problem(visit: Visited) -> str | None:
     return None
 
 
-def _warehouse_problem(visit: Visited) -> str | None:
+def _warehouse_problem(visit: Visit) -> str | None:
     try:
         warehouse = visit.parts.warehouses.find(visit.parts.default_warehouse)
     except IcetowerError as error:

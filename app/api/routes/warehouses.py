@@ -51,11 +51,12 @@ def update_warehouse(visit: Visited) -> Response:
     """Replace those settings of a warehouse that are given."""
     body = parse_body(UpdateWarehouseBody, visit.body)
     present = _find(visit)
-    updated = visit.catalog.warehouses.update(
+    updated = warehouses.update_warehouse(
+        visit.catalog,
         present.name,
-        default_properties=unmasked(body.default_properties, present.default_properties),
-        override_properties=unmasked(body.override_properties, present.override_properties),
-        storage=unmasked(body.storage, present.storage),
+        unmasked(body.default_properties, present.default_properties),
+        unmasked(body.override_properties, present.override_properties),
+        unmasked(body.storage, present.storage),
     )
     visit.parts.warehouses.forget()
     return _shown(updated)

@@ -195,8 +195,6 @@ def check_view_requirements(base: ViewMetadata, requirements: Sequence[Requireme
             case AssertViewUuid(uuid=uuid):
                 if uuid.lower() != base.uuid.lower():
                     raise RequirementFailed(f"view UUID does not match: expected {base.uuid} != {uuid}")
-            case AssertCreate():
-                raise RequirementFailed("view already exists")
             case _:
                 raise InvalidUpdate(f"Cannot validate a view: {requirement.type} is for tables")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
@@ -71,12 +72,11 @@ class PartitionSpec(Document):
 
     def same_fields(self, other: Self) -> bool:
         """Tell whether two specs partition alike; field ids and the spec's id do not count."""
-        return len(self.fields) == len(other.fields) and all(
-            mine.source_id == theirs.source_id
-            and mine.name == theirs.name
-            and mine.transform.lower() == theirs.transform.lower()
-            for mine, theirs in zip(self.fields, other.fields, strict=True)
-        )
+        return self._partitioning == other._partitioning
+
+    @cached_property
+    def _partitioning(self) -> tuple[tuple[int, str, str], ...]:
+        return tuple((field.source_id, field.name, field.transform.lower()) for field in self.fields)
 
 
 class UnboundPartitionSpec(Document):

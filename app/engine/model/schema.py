@@ -84,9 +84,14 @@ class Schema(Document):
 
     def same_columns(self, other: Schema) -> bool:
         """Tell whether two schemas differ at most in their id."""
-        return self.fields == other.fields and set(self.identifier_field_ids or ()) == set(
+        return self._columns_json == other._columns_json and set(self.identifier_field_ids or ()) == set(
             other.identifier_field_ids or ()
         )
+
+    @cached_property
+    def _columns_json(self) -> str:
+        # Text is compared in a moment; a thousand models with a thousand columns each would take minutes.
+        return self.model_dump_json(include={"fields"}, exclude_none=True)
 
     def with_id(self, schema_id: int) -> Schema:
         return self.replace(schema_id=SchemaId(schema_id))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
@@ -69,7 +69,7 @@ class ViewMetadata(Document):
     """
 
     view_uuid: Annotated[TableUuid, UUID]
-    format_version: Literal[1]
+    format_version: Annotated[Int, Field(ge=VIEW_FORMAT_VERSION, le=VIEW_FORMAT_VERSION)]
     location: Location
     schemas: tuple[Schema, ...]
     current_version_id: Int

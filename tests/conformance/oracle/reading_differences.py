@@ -120,6 +120,24 @@ REFUSALS = (
         r"schemas\[\d+\]\.schema-id: ",
     ),
     RefusalDifference(
+        "numbers below zero",
+        "ids of columns, sequence numbers, row ids and times are none; the reference does not look",
+        "icetower",
+        r"(schemas|snapshots|versions)\[\d+\].*: Input should be greater than or equal to 0",
+    ),
+    RefusalDifference(
+        "a level of a namespace that is null",
+        "there is no such namespace",
+        "icetower",
+        r"versions\[\d+\]\.default-namespace\[\d+\]: ",
+    ),
+    RefusalDifference(
+        "null in place of nothing",
+        "it means nothing else; the reference looks whether a field is there, and then stumbles over the null",
+        "reference",
+        r"Cannot parse .*: null$|Invalid .*: null$",
+    ),
+    RefusalDifference(
         "contents that were checked when they came in",
         "a file is read as it is, so that a table with an old mistake in it can be loaded, listed and repaired",
         "reference",

@@ -129,17 +129,22 @@ class Reference:
             return _refused(error, step)
         return Accepted(base)
 
-    def requirements_for(self, base: Json | None, updates: Sequence[Json]) -> list[Json]:
-        """Derive what a writer of these updates must demand; a missing base is a table to create."""
-        parsed = [self._iceberg.MetadataUpdateParser.fromJson(json.dumps(update)) for update in updates]
-        derive = self._iceberg.UpdateRequirements
+    def requirements_for(self, base: Json | None, updates: Sequence[Json]) -> list[Json] | None:
+        """Derive what a writer of these updates must demand; a missing base is a table to create.
+
+        None: the updates cannot be parsed.
+        """
+        iceberg = self._iceberg
+        try:
+            parsed = [iceberg.MetadataUpdateParser.fromJson(json.dumps(update)) for update in updates]
+        except Py4JJavaError:
+            return None
         if base is None:
-            derived = derive.forCreateTable(parsed)
+            derived = iceberg.UpdateRequirements.forCreateTable(parsed)
         else:
-            derived = derive.forUpdateTable(
-                self._iceberg.TableMetadataParser.fromJson(json.dumps(base)), parsed
-            )
-        return [json.loads(self._iceberg.UpdateRequirementParser.toJson(item)) for item in derived]
+            metadata = iceberg.TableMetadataParser.fromJson(json.dumps(base))
+            derived = iceberg.UpdateRequirements.forUpdateTable(metadata, parsed)
+        return [json.loads(iceberg.UpdateRequirementParser.toJson(item)) for item in derived]
 
     def read_view(self, document: Json) -> Outcome:
         """Parse view metadata and write it again."""

@@ -86,13 +86,13 @@ def view_documents(draw: Draw) -> Json:
 def view_update_lists(draw: Draw, base: Json) -> list[Json]:
     """Return updates for this view: mostly a new query, as CREATE OR REPLACE VIEW sends it."""
     updates: list[Json] = []
+    version_ids = [item["version-id"] for item in base["versions"]]
     for number in range(draw(st.integers(1, 4))):
-        updates += _move(draw, base, START_MS + 20_000 + 1_000 * number)
+        updates += _move(draw, base, version_ids, START_MS + 20_000 + 1_000 * number)
     return updates
 
 
-def _move(draw: Draw, base: Json, time_ms: int) -> list[Json]:
-    version_ids = [item["version-id"] for item in base["versions"]]
+def _move(draw: Draw, base: Json, version_ids: list[int], time_ms: int) -> list[Json]:
     schema_ids = [item["schema-id"] for item in base["schemas"]]
     match draw(st.integers(0, 9)):
         case 0 | 1 | 2:
@@ -139,4 +139,6 @@ def _move(draw: Draw, base: Json, time_ms: int) -> list[Json]:
 
 def _id(draw: Draw, taken: list[int]) -> int:
     """Return the id that a client would choose, or any."""
-    return draw(st.integers(1, 9)) if rarely(draw, 10) else max(taken) + 1
+    version_id = int(draw(st.integers(1, 9))) if rarely(draw, 10) else max(taken) + 1
+    taken.append(version_id)
+    return version_id

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import httpx
 import pytest
 
+from app.database.revisions import downgrade
 from app.errors import FilesUnavailable
 from app.fileio.memory import MemoryFiles
-from tests.builders.http_catalog import http_catalog
+from app.main import open_database
+from tests.builders.http_catalog import http_catalog, settings_in
 
 
 def test_living_process_says_so(api: httpx.Client) -> None:
@@ -39,6 +42,27 @@ def test_server_whose_warehouse_cannot_be_written_is_not_ready(tmp_path: Path) -
     assert response.json()["status"] == "unavailable"
     assert response.json()["parts"]["warehouse"] == {"ok": False, "why": "the disk is full"}
     assert response.json()["parts"]["database"] == {"ok": True}
+
+
+def test_server_whose_database_was_changed_under_it_is_not_ready(tmp_path: Path) -> None:
+    with http_catalog(tmp_path) as api:
+        with closing(open_database(settings_in(tmp_path))) as database:
+            downgrade(database, "base")
+        response = api.get("/ready")
+
+    parts = response.json()["parts"]
+    assert response.status_code == 503
+    assert not parts["database"]["ok"]
+    assert "icetower migrate" in parts["migrations"]["why"]
+
+
+def test_server_without_its_default_warehouse_is_not_ready(tmp_path: Path) -> None:
+    with http_catalog(tmp_path) as api:
+        api.delete("/management/v1/warehouses/default")
+        response = api.get("/ready")
+
+    assert response.status_code == 503
+    assert response.json()["parts"]["warehouse"] == {"ok": False, "why": "Warehouse does not exist: default"}
 
 
 @pytest.mark.parametrize("series", ["icetower_requests_total", "icetower_request_duration_seconds_bucket"])

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from app.api.front_door import MIN_GZIP_BYTES, SLOW_GZIP_BYTES
 from tests.builders.http_catalog import (
     error_of,
     http_catalog,
@@ -108,10 +109,11 @@ def test_unknown_mode_is_refused(api: httpx.Client, ns: str, mode: str) -> None:
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_large_answer_is_compressed_when_asked_for(api: httpx.Client, ns: str, times: int) -> None:
+@pytest.mark.parametrize("size", [MIN_GZIP_BYTES, SLOW_GZIP_BYTES])
+def test_large_answer_is_compressed_when_asked_for(api: httpx.Client, ns: str, times: int, size: int) -> None:
     make_table(api, ns, "t")
     url = f"/v1/namespaces/{ns}/tables/t"
-    api.post(url, json=set_properties(large="x" * 5000))
+    api.post(url, json=set_properties(large="x" * size))
     plain = api.get(url)
 
     for _ in range(times - 1):

@@ -25,7 +25,7 @@ def warehouse(api: httpx.Client, tmp_path: Path) -> dict[str, Any]:
         "storage": {
             "s3.access-key-id": "me",
             "s3.secret-access-key": "hunter2",
-            "s3.session-token": "env:TOKEN",
+            "s3.session-token": "env:HOME",
         },
     }
     created = api.post(URL, json=body)
@@ -44,7 +44,7 @@ def test_created_warehouse_is_shown_with_secrets_masked(
     assert warehouse["storage"] == {
         "s3.access-key-id": "me",
         "s3.secret-access-key": "********",
-        "s3.session-token": "env:TOKEN",
+        "s3.session-token": "env:HOME",
     }
     assert warehouse in api.get(URL).json()["warehouses"]
     assert "hunter2" not in api.get(URL).text + shown.text

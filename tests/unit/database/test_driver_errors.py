@@ -1,0 +1,131 @@
+"""What exceptions of the drivers are taken to mean."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import psycopg
+import pytest
+from sqlalchemy.exc import DBAPIError, OperationalError, StatementError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from app.database.driver_errors import (
+    ConstraintBroken,
+    commit_was_refused,
+    lost_connection,
+    our_error,
+    undid_transaction,
+)
+from app.errors import DatabaseBehind, DatabaseUnavailable
+
+
+def wrapped(error: BaseException, *, invalidated: bool = False) -> DBAPIError:
+    return OperationalError("SELECT secret", {"name": "secret"}, error, connection_invalidated=invalidated)
+
+
+def postgres_error(code: str) -> psycopg.Error:
+    return psycopg.errors.lookup(code)("at secret-host: secret words")
+
+
+def sqlite_error(sql: str, *preparations: str) -> sqlite3.Error:
+    """Return the exception that a statement raises, as only SQLite itself can make one with a code."""
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    try:
+        for each in preparations:
+            connection.execute(each)
+        connection.execute(sql)
+    except sqlite3.Error as error:
+        return error
+    finally:
+        connection.close()
+    raise AssertionError("no error")
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("53100", "its disk is full (53100)"),
+        ("53300", "it has no connection left (53300)"),
+        ("55P03", "another transaction held the row for too long (55P03)"),
+        ("57P01", "it is shutting down (57P01)"),
+        ("22P05", "it failed (22P05)"),
+    ],
+)
+def test_postgres_says_why_in_our_words(code: str, words: str) -> None:
+    error = our_error(wrapped(postgres_error(code)))
+
+    assert type(error) is DatabaseUnavailable
+    assert str(error).endswith(words)
+
+
+def test_no_word_of_the_driver_is_passed_on() -> None:
+    errors = [postgres_error("53100"), psycopg.OperationalError("secret"), sqlite3.OperationalError("secret")]
+
+    for error in (*errors, *map(wrapped, errors)):
+        assert "secret" not in str(our_error(error))
+
+
+def test_a_connection_without_a_code_failed_or_was_lost() -> None:
+    assert "failed or was lost" in str(our_error(psycopg.OperationalError("server closed the connection")))
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        postgres_error("42P01"),
+        postgres_error("42703"),
+        sqlite_error("SELECT * FROM missing"),
+        sqlite_error("SELECT missing FROM t", "CREATE TABLE t (x)"),
+        sqlite_error("INSERT INTO t (missing) VALUES (1)", "CREATE TABLE t (x)"),
+    ],
+)
+def test_missing_tables_and_columns_mean_that_the_database_is_behind(error: Exception) -> None:
+    assert type(our_error(error)) is DatabaseBehind
+    assert type(our_error(wrapped(error))) is DatabaseBehind
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        postgres_error("23505"),
+        postgres_error("23503"),
+        sqlite_error("INSERT INTO t VALUES (1)", "CREATE TABLE t (x UNIQUE)", "INSERT INTO t VALUES (1)"),
+    ],
+)
+def test_broken_constraints_are_told_apart(error: Exception) -> None:
+    assert type(our_error(wrapped(error))) is ConstraintBroken
+
+
+def test_what_is_not_the_drivers_is_named_only() -> None:
+    assert str(our_error(StatementError("secret", "SELECT", {}, ValueError("secret")))).endswith(
+        "StatementError"
+    )
+    assert "does not keep up" in str(our_error(PoolTimeout("secret")))
+
+
+def test_only_deadlocks_and_serialization_failures_undo_a_transaction_by_chance() -> None:
+    assert [undid_transaction(wrapped(postgres_error(code))) for code in ("40P01", "40001", "23505")] == [
+        True,
+        True,
+        False,
+    ]
+    assert not undid_transaction(sqlite_error("SELECT"))
+
+
+def test_a_connection_is_lost_when_it_is_closed_or_only_reads() -> None:
+    assert lost_connection(wrapped(psycopg.OperationalError("closed"), invalidated=True))
+    assert lost_connection(wrapped(postgres_error("25006")))
+    assert not lost_connection(wrapped(postgres_error("55P03")))
+    assert not lost_connection(sqlite_error("SELECT"))
+
+
+def test_a_commit_refused_by_sqlite_is_known_unless_the_disk_fails() -> None:
+    connection = sqlite3.connect(":memory:")
+    with_code = sqlite_error(
+        "INSERT INTO t VALUES (1)", "CREATE TABLE t (x UNIQUE)", "INSERT INTO t VALUES (1)"
+    )
+
+    assert commit_was_refused(with_code, connection)
+    assert not commit_was_refused(sqlite3.OperationalError("without a code, nothing is known"), connection)
+    assert not commit_was_refused(RuntimeError("not SQLite's"), connection)
+    connection.close()
