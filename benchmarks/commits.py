@@ -37,9 +37,8 @@ def measure(folder: Path, postgres_url: str) -> list[Row]:
         settings = {} if url is None else {"database_url": url}
         with icetower(folder / f"commits-{name}", **settings) as server:
             http = client(server.url)
-            for number in range(TABLES):
-                path = make_table(http, f"t{number}")
-            content = http.get(path, headers={"accept-encoding": "identity"}).content
+            paths = [make_table(http, f"t{number}") for number in range(TABLES)]
+            content = http.get(paths[-1], headers={"accept-encoding": "identity"}).content
             alone = plain_script(folder / f"plain-1-{name}", content, 1)
             threads = plain_script(folder / f"plain-16-{name}", content, CLIENTS)
             commits = wrk(server.url, connections=CLIENTS, seconds=SECONDS, script=str(script))

@@ -74,6 +74,7 @@ def _fill(url: str) -> None:
 
 
 def _pages(http: httpx.Client, path: str, pages: int) -> list[float]:
+    times: list[float] = []
     for _ in range(2):  # the first round warms the database's cache
         times, token, count = [], "", 0
         while True:

@@ -31,8 +31,12 @@ def measure(folder: Path, postgres_url: str) -> list[Row]:
                 script.write_text('wrk.method = "HEAD"\n')
                 exists = wrk(target, script=str(script))
                 beside = (before + wrk(bare.url + path)) / 2
-        what = f"load a table with {SNAPSHOTS} snapshots, {len(answer.content):,} bytes, 16 connections, {name}"
-        rows.append(Row(what, rate(loads), f"bare route {rate(beside)}", f"{loads / beside:.2f}", f"≥ {aim:.2f}"))
+        what = (
+            f"load a table with {SNAPSHOTS} snapshots, {len(answer.content):,} bytes, 16 connections, {name}"
+        )
+        rows.append(
+            Row(what, rate(loads), f"bare route {rate(beside)}", f"{loads / beside:.2f}", f"≥ {aim:.2f}")
+        )
         for what, found in (("If-None-Match, answered 304", unchanged), ("exists", exists)):
             rows.append(
                 Row(f"{what}, {name}", rate(found), f"load {rate(loads)}", f"{found / loads:.2f}", "≥ 1")

@@ -44,7 +44,9 @@ def measure(folder: Path) -> list[Row]:
             beside = _median_ms(lambda content=content: _parse_and_write(folder / "beside.json", content))  # type: ignore[misc]  # bound now
             commits = _median_ms(_committer(http, path))
             megabytes = len(content) / 1e6
-            rows.append(Row(f"load, {size:,} snapshots, {megabytes:.2f} MB", f"{loads:.1f} ms", "–", "–", "–"))
+            rows.append(
+                Row(f"load, {size:,} snapshots, {megabytes:.2f} MB", f"{loads:.1f} ms", "–", "–", "–")
+            )
             rows.append(
                 Row(
                     f"commit an append, {size:,} snapshots",

@@ -30,8 +30,20 @@ def measure(folder: Path) -> list[Row]:
     beside, seconds = statistics.median(bare), statistics.median(warm)
     beside_mb, mb = statistics.median(bare_memory), statistics.median(memory)
     return [
-        Row("first start, database made", f"{first:.2f} s", f"bare route {beside:.2f} s", f"{first / beside:.2f}", "–"),
+        Row(
+            "first start, database made",
+            f"{first:.2f} s",
+            f"bare route {beside:.2f} s",
+            f"{first / beside:.2f}",
+            "–",
+        ),
         Row("later starts", f"{seconds:.2f} s", f"bare route {beside:.2f} s", f"{seconds / beside:.2f}", "–"),
         Row("importing the application alone", f"{importing:.2f} s", "–", "–", "–"),
-        Row("memory after start", f"{mb:.0f} MiB", f"bare route {beside_mb:.0f} MiB", f"{mb / beside_mb:.2f}", "–"),
+        Row(
+            "memory after start",
+            f"{mb:.0f} MiB",
+            f"bare route {beside_mb:.0f} MiB",
+            f"{mb / beside_mb:.2f}",
+            "–",
+        ),
     ]

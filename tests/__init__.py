@@ -1,0 +1,1 @@
+"""The proof: one folder for each kind of test."""

@@ -41,6 +41,8 @@ SLOW_GZIP_BYTES = 256 * 1024
 _SANE_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _BODILESS = frozenset({"GET", "HEAD", "OPTIONS"})
+_BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
+"""Whoever sends one of these may send a body with any method."""
 _CLIENT_GONE = 499
 _JSON = (b"content-type", b"application/json")
 
@@ -84,7 +86,7 @@ class FrontDoor:
         try:
             path, scope[PREFIX] = split_prefix(scope["raw_path"])
             scope["path"] = path
-            if scope["method"] not in _BODILESS:
+            if scope["method"] not in _BODILESS or not _BODY_HEADERS.isdisjoint(headers):
                 receive = self._limited(headers, receive)
             await self.app(scope, receive, answer.send)
         except ClientDisconnect:
@@ -100,7 +102,17 @@ class FrontDoor:
             self._close(scope, answer, perf_counter() - started, failure)
 
     def _limited(self, headers: Mapping[bytes, bytes], receive: Receive) -> Receive:
-        """Return `receive`, or one that counts if the body's length was not announced."""
+        """Return `receive`, or one that counts if the body's length was not announced.
+
+        Raises:
+            InvalidRequest: the body's length or encoding makes no sense here.
+            RequestTooLarge: the announced length is over the limit.
+        """
+        coding = headers.get(b"content-encoding", b"identity").strip().lower()
+        if coding != b"identity":
+            raise InvalidRequest(
+                f"Invalid Content-Encoding {coding[:50].decode('latin-1')!r}: send the body as it is, not compressed"
+            )
         limit = self.max_body_bytes
         announced = headers.get(b"content-length")
         if announced is not None:

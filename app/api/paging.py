@@ -8,7 +8,8 @@ import zlib
 from collections.abc import Mapping
 
 from app.catalog.context import Page
-from app.errors import InvalidPageToken, InvalidRequest
+from app.engine.model.identifiers import check_name
+from app.errors import InvalidName, InvalidPageToken, InvalidRequest
 
 MAX_PAGE_SIZE = 10_000
 DEFAULT_PAGE_SIZE = 1_000
@@ -59,8 +60,8 @@ def _after(token: str, listing: str) -> str:
         name = packed[len(_VERSION) + _CHECKSUM_BYTES :]
         if packed[: len(_VERSION) + _CHECKSUM_BYTES] != _VERSION + _checksum(name, listing):
             raise InvalidPageToken(token)
-        return name.decode("utf-8")
-    except (binascii.Error, UnicodeError) as error:
+        return check_name(name.decode("utf-8"), "name")
+    except (binascii.Error, UnicodeError, InvalidName) as error:
         raise InvalidPageToken(token) from error
 
 

@@ -16,6 +16,8 @@ from app.fileio.locations import flaw_of, is_inside
 ALLOWED_LOCATIONS = "allowed-locations"
 """Storage setting of a warehouse: further roots, separated by commas."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_FOLDER_NAME = 200
+"""File systems hold names of 255 bytes; clients may append to one."""
 
 
 def roots_of(catalog: Catalog, warehouse: Warehouse) -> tuple[str, ...]:
@@ -88,4 +90,4 @@ def default_location(
 
 
 def _safe(name: str) -> str:
-    return _UNSAFE.sub("_", name)
+    return _UNSAFE.sub("_", name)[:_LONGEST_FOLDER_NAME]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from app.catalog.context import Catalog
 from app.database.warehouses import Warehouse
 from app.errors import InvalidLocation, InvalidName, NoSuchWarehouse
-from app.fileio.locations import flaw_of, scheme_of
+from app.fileio.locations import flaw_of, local_path, scheme_of
 from app.fileio.schemes import KNOWN_SCHEMES, files_for
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
@@ -72,6 +72,10 @@ def check_root(root_location: str) -> str:
     if scheme_of(root_location) not in KNOWN_SCHEMES:
         raise InvalidLocation(
             f"Invalid root location {root_location[:500]!r}: known schemes are {', '.join(sorted(KNOWN_SCHEMES))}"
+        )
+    if scheme_of(root_location) == "file" and not local_path(root_location).strip("/"):
+        raise InvalidLocation(
+            f"Invalid root location {root_location[:500]!r}: a warehouse is a folder of its own"
         )
     root = root_location
     while root.endswith("/") and not root.endswith("//"):
@@ -149,8 +153,9 @@ class WarehouseMemo:
         if kept is not None:
             return kept
         found = find_warehouse(self._catalog, name)
-        with self._lock:
-            self._found[name] = (time.monotonic(), found)
+        if found.name == name:  # other spellings have no end, and a memory of them would have none either
+            with self._lock:
+                self._found[name] = (time.monotonic(), found)
         return found
 
     def forget(self) -> None:

@@ -24,6 +24,7 @@ import uvicorn
 from uvicorn.supervisors import Multiprocess
 
 from app.cli.database_folder import make_database_folder
+from app.cli.http_protocol import CatalogProtocol
 from app.cli.printing import remark, tell_failure, warn
 from app.main import build_catalog, create_app, open_database, prepare
 from app.settings import Settings, load_settings, mask_url_password
@@ -53,6 +54,7 @@ def serve(flags: Mapping[str, object], config_file: Path | None) -> None:
             host=settings.host,
             port=port,
             workers=settings.workers,
+            http=CatalogProtocol,
             log_config=None,
             access_log=False,
             server_header=False,

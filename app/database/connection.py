@@ -12,9 +12,12 @@ from sqlalchemy import Connection, Engine
 from app.database.dialects import engine_for_reads, engine_for_writes
 from app.database.driver_errors import (
     LIBRARY_ERRORS,
+    MAX_ATTEMPTS_AFTER_COLLISION,
+    MAX_ATTEMPTS_AFTER_LOST_CONNECTION,
     Undone,
     commit_was_refused,
     lost_connection,
+    only_reads,
     our_error,
     reason,
     undid_transaction,
@@ -23,9 +26,6 @@ from app.database.readers import Readers
 from app.errors import CommitStateUnknown, DatabaseUnavailable
 
 _Result = TypeVar("_Result")
-
-MAX_ATTEMPTS_AFTER_DEADLOCK = 8
-MAX_ATTEMPTS_AFTER_LOST_CONNECTION = 2
 
 
 class Database:
@@ -36,6 +36,7 @@ class Database:
         self._read_engine = reads
         self._readers = Readers(reads, pool_size, pool_timeout_s)
         self._write_engine = writes
+        self._pool_size = pool_size
         self._is_sqlite = self.dialect_name == "sqlite"
         # SQLite has one writer at a time and lets the others poll; threads of this process queue here instead.
         self._sqlite_turn = Lock()
@@ -143,23 +144,35 @@ class Database:
         self, work: Callable[[Connection], _Result], finish: Callable[[Connection], None]
     ) -> _Result:
         try:
-            with self._write_engine.connect() as connection:
-                try:
-                    connection.exec_driver_sql(self._begin)
-                    result = work(connection)
-                except BaseException:
-                    self._roll_back(connection)
-                    raise
-                finish(connection)
-                return result
+            connection = self._write_engine.connect()
         except LIBRARY_ERRORS as error:
-            if undid_transaction(error):
-                raise Undone(error, MAX_ATTEMPTS_AFTER_DEADLOCK) from error
-            if lost_connection(error):
-                # The other idle connections are most likely lost as well: the server restarted, or was replaced.
-                self._write_engine.dispose()
-                raise Undone(error, MAX_ATTEMPTS_AFTER_LOST_CONNECTION) from error
             raise our_error(error) from error
+        try:
+            connection.exec_driver_sql(self._begin)
+            result = work(connection)
+        except LIBRARY_ERRORS as error:
+            self._roll_back(connection)
+            raise self._consequence(error, connection) from error
+        except BaseException:
+            self._roll_back(connection)
+            raise
+        else:
+            finish(connection)
+            return result
+        finally:
+            _give_back(connection)
+
+    def _consequence(self, error: Exception, connection: Connection) -> Exception:
+        """Return what to raise for an error that undid the transaction before it was committed."""
+        if undid_transaction(error):
+            return Undone(error, MAX_ATTEMPTS_AFTER_COLLISION)
+        if lost_connection(error):
+            return Undone(error, MAX_ATTEMPTS_AFTER_LOST_CONNECTION)
+        if only_reads(error):
+            # The former primary, or a standby: it answers, so that the pool does not know how useless it is.
+            connection.invalidate(error)
+            return Undone(error, self._pool_size + 1)
+        return our_error(error)
 
     def _commit(self, connection: Connection) -> None:
         """Commit, and know afterwards which of three things happened."""
@@ -175,7 +188,7 @@ class Database:
                     f"The database did not confirm the change: {reason(error)}. It may or may not be made"
                 ) from error
             self._roll_back(connection)
-            raise
+            raise self._consequence(error, connection) from error
         except BaseException:
             connection.invalidate()
             raise
@@ -204,3 +217,12 @@ class Database:
                 dbapi_connection.cursor().execute("ROLLBACK")
         except LIBRARY_ERRORS as error:
             connection.invalidate(error)
+
+
+def _give_back(connection: Connection) -> None:
+    """Return a connection to its pool; what became of the transaction is known, whatever happens here."""
+    try:
+        connection.close()
+    except LIBRARY_ERRORS as error:
+        connection.invalidate(error)
+        connection.close()

@@ -12,6 +12,7 @@ from app.errors import DatabaseBehind, DatabaseUnavailable
 
 _DEADLOCK, _SERIALIZATION_FAILURE = "40P01", "40001"
 _READ_ONLY = "25006"
+_CONNECTION_ERRORS = ("08", "57P")
 _MISSING_SCHEMA_OBJECT = {"42P01", "42703", "3F000"}
 _MISSING_SQLITE_OBJECT = ("no such table", "no such column", "has no column named")
 
@@ -44,6 +45,12 @@ class ConstraintBroken(DatabaseUnavailable):
 
     Where no store expects it, it reaches the caller as what it then is: a refusal that changed nothing.
     """
+
+
+MAX_ATTEMPTS_AFTER_COLLISION = 8
+"""Of a transaction that lost a deadlock or a race: each time, another one has won."""
+MAX_ATTEMPTS_AFTER_LOST_CONNECTION = 2
+"""The first of them also tells the pool that its older connections are lost."""
 
 
 class Undone(Exception):
@@ -103,18 +110,21 @@ def undid_transaction(error: Exception) -> bool:
 
 
 def lost_connection(error: Exception) -> bool:
-    """Say whether the connection is of no more use, so that another one may fare better."""
-    if isinstance(error, DBAPIError) and error.connection_invalidated:
-        return True
+    """Say whether the connection is gone, so that another one may fare better."""
+    return isinstance(error, DBAPIError) and error.connection_invalidated
+
+
+def only_reads(error: Exception) -> bool:
+    """Say whether the server of this connection takes no writes, as after a failover."""
     origin = origin_of(error)
-    # A demoted primary answers, but will never take a write again.
     return isinstance(origin, psycopg.Error) and origin.sqlstate == _READ_ONLY
 
 
 def commit_was_refused(error: Exception, connection: object) -> bool:
     """Say whether a failed COMMIT certainly changed nothing.
 
-    Postgres: it answered with an ERROR and the session goes on; a FATAL answer, or none, proves nothing.
+    Postgres: it answered with an ERROR and the session goes on; a FATAL answer, or none, or one from a proxy that
+    lost the server, proves nothing.
     SQLite: the transaction is still open, or a lock, a full disk or a constraint stopped it. An error of the disk
     itself proves nothing: after a crash, the log may turn out to hold the whole transaction.
     """
@@ -122,6 +132,7 @@ def commit_was_refused(error: Exception, connection: object) -> bool:
         return (
             isinstance(error, psycopg.Error)
             and error.sqlstate is not None
+            and not error.sqlstate.startswith(_CONNECTION_ERRORS)
             and error.diag.severity_nonlocalized == "ERROR"
             and not connection.closed
             and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import BigInteger, Connection, Row, bindparam, delete, select, tuple_, update
+from sqlalchemy.exc import IntegrityError
 
+from app.database.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
 from app.database.inserts import on_each_database
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, parameters_of
 from app.database.pointer_history import Author, insert_event, insert_last_event
@@ -199,10 +201,7 @@ def rename(
     destination: TableIdentifier,
     author: Author,
 ) -> Pointer:
-    """Give a pointer another name, or raise `PointerAbsent`, `NoSuchNamespace` or `NameTaken`.
-
-    A name taken by a transaction that ends only now is refused by its constraint, as `ConstraintBroken`.
-    """
+    """Give a pointer another name, or raise `PointerAbsent`, `NoSuchNamespace` or `NameTaken`."""
     namespace_ids = _keep_namespaces(connection, warehouse_id, {source.namespace, destination.namespace})
     ids = [namespace_ids.get(key_of(identifier.namespace)) for identifier in (source, destination)]
     old_name, new_name = (ids[0], source.name), (ids[1], destination.name)
@@ -222,15 +221,17 @@ def rename(
         return renamed
     if new_name in found:
         raise NameTaken(PointerKind(found[new_name].kind), destination)
-    connection.execute(
-        _RENAME,
-        {
-            "renamed_id": row.id,
-            "new_namespace": new_name[0],
-            "new_name": new_name[1],
-            "at_ms": author.at_ms,
-        },
-    )
+    values = {
+        "renamed_id": row.id,
+        "new_namespace": new_name[0],
+        "new_name": new_name[1],
+        "at_ms": author.at_ms,
+    }
+    try:
+        connection.execute(_RENAME, values)
+    except IntegrityError as error:
+        # The name was taken in a transaction that ended only now: the next attempt sees it.
+        raise Undone(error, MAX_ATTEMPTS_AFTER_COLLISION) from error
     insert_event(connection, row.id, "renamed", author, row.metadata_location)
     return renamed
 

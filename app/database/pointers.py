@@ -8,7 +8,6 @@ from enum import Enum
 from sqlalchemy import Connection, bindparam, exists, select
 
 from app.database.connection import Database
-from app.database.driver_errors import ConstraintBroken
 from app.database.file_deletions import insert_deletion
 from app.database.idempotency_keys import IdempotencyClaim, insert_claim
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, namespace_of, parameters_of
@@ -249,16 +248,10 @@ class Pointers:
             insert_claim(connection, claim)
             return rename(connection, warehouse_id, kind, source, destination, author)
 
-        while True:
-            try:
-                return self._database.write(rename_in_transaction)
-            except PointerAbsent:
-                return None
-            except ConstraintBroken as error:
-                owner = self.find(warehouse_id, destination)
-                if owner is not None:
-                    raise NameTaken(owner.kind, destination) from error
-                # The owner is gone again: the name is free.
+        try:
+            return self._database.write(rename_in_transaction)
+        except PointerAbsent:
+            return None
 
     def list_names(
         self,

@@ -21,6 +21,9 @@ from app.formats.metadata_names import is_gzipped
 
 MAX_METADATA_BYTES = 1 << 30
 """A metadata file that is larger, also once unpacked, is refused: it would take the server down."""
+UNSUSPICIOUS_BYTES = 64 << 20
+MAX_GZIP_RATIO = 100
+"""Metadata shrinks to a tenth or a twentieth; what unpacks to more than this and is large was made to harm."""
 PARSED_WEIGHT = 12
 """Parsed metadata takes about this many times the memory of its JSON (measured: 10 to 14)."""
 _HITS = telemetry.METADATA_READS.labels(cache="hit")
@@ -203,12 +206,17 @@ class MetadataFiles:
 
 
 def _unpacked(content: bytes) -> bytes:
-    """Unpack gzip, but no more than `MAX_METADATA_BYTES`: a small file can unpack to any size."""
+    """Unpack gzip, but not without end: a small file can unpack to any size."""
+    limit = min(MAX_METADATA_BYTES, max(UNSUSPICIOUS_BYTES, MAX_GZIP_RATIO * len(content)))
     unpacker = zlib.decompressobj(wbits=31)
     try:
-        unpacked = unpacker.decompress(content, MAX_METADATA_BYTES + 1)
+        unpacked = unpacker.decompress(content, limit + 1)
     except zlib.error as error:
         raise InvalidMetadata(f"The file is named as gzip but cannot be unpacked: {error}") from error
-    if not unpacker.eof and len(unpacked) <= MAX_METADATA_BYTES:
+    if len(unpacked) > limit:
+        raise InvalidMetadata(f"The file is gzip and unpacks to more than {limit} bytes")
+    if not unpacker.eof:
         raise InvalidMetadata("The file is gzip but ends too early")
+    if unpacker.unused_data:
+        raise InvalidMetadata("The file is gzip with something else behind it")
     return unpacked

@@ -13,6 +13,7 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
+from app.cli.http_protocol import CatalogProtocol
 from app.database.warehouses import Warehouse
 from app.fileio.files import FileIO
 from app.main import create_app
@@ -67,7 +68,9 @@ def served(app: FastAPI) -> Iterator[httpx.Client]:
     """Serve an application on a free port until the block ends, and hand out a client for it."""
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         port = listener.getsockname()[1]
-        server = _AnnouncingServer(uvicorn.Config(app, log_config=None, access_log=False))
+        server = _AnnouncingServer(
+            uvicorn.Config(app, http=CatalogProtocol, log_config=None, access_log=False)
+        )
         thread = threading.Thread(target=server.run, args=([listener],), name="catalog under test")
         thread.start()
         try:

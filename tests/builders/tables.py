@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 
 from app.catalog.commits import LoadedTable, commit_table
@@ -31,10 +32,8 @@ _snapshot_ids = itertools.count(1_000)
 
 def namespace_in(catalog: Catalog, warehouse: Warehouse, namespace: Namespace = FLIGHTS) -> Namespace:
     """Return a namespace, made if it is not there."""
-    try:
+    with contextlib.suppress(NamespaceExists):
         create_namespace(catalog, CALL, warehouse, namespace, {})
-    except NamespaceExists:
-        pass
     return namespace
 
 

@@ -26,5 +26,5 @@ def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CrashingS
     if request.param == "postgres":
         postgres = request.getfixturevalue("postgres_server")
         settings["database_url"] = migrated(postgres.url(postgres.create_database()))
-    with CrashingServer(tmp_path, **settings) as started:
+    with CrashingServer(tmp_path, settings) as started:
         yield started

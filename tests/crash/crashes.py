@@ -33,7 +33,9 @@ def free_port() -> int:
 class CrashingServer:
     """A server process on one port, one database and one warehouse, to be killed and started again."""
 
-    def __init__(self, folder: Path, *, max_file_bytes: int | None = None, **settings: str) -> None:
+    def __init__(
+        self, folder: Path, settings: dict[str, str] | None = None, max_file_bytes: int | None = None
+    ) -> None:
         self.folder = folder
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
@@ -44,7 +46,7 @@ class CrashingServer:
             "default_warehouse_location": str(folder / "warehouse"),
             "log_level": "warning",
             "file_deletion_interval_seconds": "0.1",
-        } | settings
+        } | (settings or {})
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:

@@ -29,7 +29,8 @@ def proxied_server(
     migrated(postgres_server.url(database))
     url = f"postgresql://postgres@127.0.0.1:{proxy.port}/{database}"
     # Housekeeping would commit too, and meet the cut instead.
-    with CrashingServer(tmp_path, database_url=url, file_deletion_interval_seconds="3600") as server:
+    settings = {"database_url": url, "file_deletion_interval_seconds": "3600"}
+    with CrashingServer(tmp_path, settings) as server:
         yield server
 
 

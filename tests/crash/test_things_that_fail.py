@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 @pytest.mark.postgres
 def test_database_that_is_gone_and_comes_back(tmp_path: Path, own_postgres_server: PostgresServer) -> None:
     url = migrated(own_postgres_server.url(own_postgres_server.create_database()))
-    with CrashingServer(tmp_path, database_url=url) as server:
+    with CrashingServer(tmp_path, {"database_url": url}) as server:
         client = Client(server.url)
         client.make_table("t")
         assert client.commit("t", "mark-1").status_code == 200

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import threading
 from collections.abc import Iterator
@@ -87,10 +88,8 @@ def _sent(connection: socket.socket, content: bytes) -> bool:
 
 def _closed(*connections: socket.socket) -> None:
     for connection in connections:
-        try:
+        with contextlib.suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
         connection.close()
 
 

@@ -88,7 +88,7 @@ class MetadataDraft:
         schema, spec, order = self.current_schema, self._default_spec(), self._default_sort_order()
         check_spec(spec, schema)
         check_order(order, schema)
-        if self.base is not None and schema.schema_id != self.base.current_schema_id:
+        if self.base is None or schema.schema_id != self.base.current_schema_id:
             for older in self.specs:
                 check_readable(older, schema)
         self._check_refs()

@@ -68,12 +68,15 @@ def check_name(name: str, what: str) -> str:
     """Return the name if it can be stored and sent back unchanged.
 
     Raises:
-        InvalidName: it is empty, too long, or has a control character or a lone surrogate.
+        InvalidName: it is empty, too long, `.` or `..`, or has a control character or a lone surrogate.
     """
     if not name:
         raise InvalidName(f"Invalid {what}: it is empty")
     if len(name) > MAX_NAME_LENGTH:
         raise InvalidName(f"Invalid {what}: {len(name)} characters are more than {MAX_NAME_LENGTH}")
+    if name in (".", ".."):
+        # URL libraries and proxies take these for steps in the path, percent-encoded or not.
+        raise InvalidName(f"Invalid {what} {name!r}: no path can hold it")
     for character in name:
         if character < " " or character == "\x7f" or "\ud800" <= character <= "\udfff":
             raise InvalidName(f"Invalid {what} {name!r}: it contains {character!r}")

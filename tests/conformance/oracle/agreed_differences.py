@@ -83,12 +83,16 @@ def _sort_versions(document: Json, _case: Case) -> None:
 def _drop_reactivation_times(document: Json, case: Case) -> None:
     log = document.get("version-log", [])
     known = [(entry["timestamp-ms"], entry["version-id"]) for entry in case.base.get("version-log", ())]
-    added = [item["view-version"]["timestamp-ms"] for item in case.updates if item["action"] == "add-view-version"]
+    added = [
+        item["view-version"]["timestamp-ms"] for item in case.updates if item["action"] == "add-view-version"
+    ]
     for entry in log:
         is_new = (entry["timestamp-ms"], entry["version-id"]) not in known
         if is_new and entry["timestamp-ms"] not in added:
             entry["timestamp-ms"] = "the time of the commit"
-    repeated = [pair for pair in zip(log, log[1:], strict=False) if pair[0]["version-id"] == pair[1]["version-id"]]
+    repeated = [
+        pair for pair in zip(log, log[1:], strict=False) if pair[0]["version-id"] == pair[1]["version-id"]
+    ]
     for _first, second in repeated:
         log.remove(second)
 
@@ -207,7 +211,8 @@ REFUSALS = (
         "reference",
         r"Cannot set current version to unknown version: |Multiple entries with same key: \d+=ImmutableViewVersion",
         lambda case: any(
-            item["action"] == "add-view-version" and item["view-version"]["schema-id"] == -1 for item in case.updates
+            item["action"] == "add-view-version" and item["view-version"]["schema-id"] == -1
+            for item in case.updates
         ),
     ),
     RefusalDifference(
@@ -215,7 +220,9 @@ REFUSALS = (
         "uuids are compared without case everywhere else",
         "reference",
         r"Cannot reassign uuid",
-        lambda case: case.base["view-uuid"] in [item["uuid"].lower() for item in case.updates if "uuid" in item],
+        lambda case: (
+            case.base["view-uuid"] in [item["uuid"].lower() for item in case.updates if "uuid" in item]
+        ),
     ),
     RefusalDifference(
         "partition spec without id",

@@ -92,7 +92,9 @@ def _break_times(draw: Draw, document: Json) -> None:
 
 
 def _break_numbers(draw: Draw, document: Json) -> None:
-    name = draw(st.sampled_from(("last-sequence-number", "next-row-id", "format-version", "last-partition-id")))
+    name = draw(
+        st.sampled_from(("last-sequence-number", "next-row-id", "format-version", "last-partition-id"))
+    )
     document[name] = draw(st.integers(0, 5))
 
 

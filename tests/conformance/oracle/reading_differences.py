@@ -53,7 +53,9 @@ def _blobs(document: Json) -> list[Json]:
 NORMALISATIONS = (
     *APPLYING_NORMALISATIONS,
     Normalisation(
-        "fields from the future", "the reference drops what it does not know, Icetower keeps it", _drop_unknown
+        "fields from the future",
+        "the reference drops what it does not know, Icetower keeps it",
+        _drop_unknown,
     ),
     Normalisation(
         "the single schema and spec of version 1",
@@ -136,6 +138,13 @@ REFUSALS = (
         "it means nothing else; the reference looks whether a field is there, and then stumbles over the null",
         "reference",
         r"Cannot parse .*: null$|Invalid .*: null$",
+    ),
+    RefusalDifference(
+        "an empty list of specs or orders",
+        "in version 1 the single spec, and no order at all, then stand for it",
+        "reference",
+        r"(Partition specs|Sort orders) cannot be null or empty",
+        lambda case: case.base.get("format-version") == 1,
     ),
     RefusalDifference(
         "contents that were checked when they came in",

@@ -43,7 +43,9 @@ def _one(draw: Draw, base: Json) -> Json:
             return {"type": "assert-table-uuid", "uuid": _uuid(draw, base["table-uuid"])}
         case 5:
             return draw(
-                st.sampled_from(({"type": "assert-create"}, {"type": "assert-view-uuid", "uuid": base["table-uuid"]}))
+                st.sampled_from(
+                    ({"type": "assert-create"}, {"type": "assert-view-uuid", "uuid": base["table-uuid"]})
+                )
             )
         case _:
             kind = draw(st.sampled_from(sorted(NUMBERS)))

@@ -26,7 +26,9 @@ PROPERTIES = (
 @st.composite
 def versions(draw: Draw, version_id: int, schema_id: int, timestamp_ms: int, *, sloppy: bool = True) -> Json:
     """Return a version of a view; few enough different ones that some are equal."""
-    dialects = draw(st.sampled_from((("spark",), ("spark",), ("spark",), ("Spark",), ("trino", "spark"), ("trino",))))
+    dialects = draw(
+        st.sampled_from((("spark",), ("spark",), ("spark",), ("Spark",), ("trino", "spark"), ("trino",)))
+    )
     if sloppy and rarely(draw, 20):
         dialects = (*dialects, "SPARK", "spark")
     version: Json = {
@@ -99,14 +101,21 @@ def _move(draw: Draw, base: Json, version_ids: list[int], time_ms: int) -> list[
             schema = draw(evolved(draw(st.sampled_from(base["schemas"])), 30, 2))
             return [
                 act("add-schema", schema=schema),
-                act("add-view-version", view_version=draw(versions(_id(draw, version_ids), LAST_ADDED, time_ms))),
+                act(
+                    "add-view-version",
+                    view_version=draw(versions(_id(draw, version_ids), LAST_ADDED, time_ms)),
+                ),
                 act("set-current-view-version", view_version_id=LAST_ADDED),
             ]
         case 3 | 4:
             schema_id = draw(st.sampled_from((*schema_ids, *schema_ids, LAST_ADDED, 7)))
             version = draw(versions(_id(draw, version_ids), schema_id, time_ms))
             if rarely(draw, 3):
-                version = {**draw(st.sampled_from(base["versions"])), "version-id": 40, "timestamp-ms": time_ms}
+                version = {
+                    **draw(st.sampled_from(base["versions"])),
+                    "version-id": 40,
+                    "timestamp-ms": time_ms,
+                }
             return [
                 act("add-view-version", view_version=version),
                 act("set-current-view-version", view_version_id=LAST_ADDED),

@@ -187,6 +187,22 @@ def test_connection_lost_in_a_read_is_taken_up_again(wired: Stores, postgres_wir
     assert wired.pointers.list_names(wired.id, levels("a"), TABLE) == ["t"]
 
 
+@pytest.mark.parametrize("statement", ["SET default_transaction_read_only", "SELECT set_config"])
+def test_a_connection_lost_while_it_is_set_up_is_given_up(
+    direct: Stores, wired: Stores, postgres_wire: PostgresProxy, database_name: str, statement: str
+) -> None:
+    database = Database.open(postgres_wire.url(database_name))
+    fresh = Stores.of(database, direct.warehouse)
+    seen = direct.there("a.t")
+    postgres_wire.break_at(statement, Break.LOSE_REQUEST)
+
+    with pytest.raises(DatabaseUnavailable, match="failed or was lost"):
+        assert fresh.there("a.t") == fresh.pointers.find_locked(seen.id)
+
+    assert fresh.there("a.t") == fresh.pointers.find_locked(seen.id)
+    database.close()
+
+
 def test_connections_closed_by_the_server_are_replaced_without_a_word(
     direct: Stores, postgres_server: PostgresServer, database_name: str
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -87,6 +88,35 @@ def test_a_commit_that_a_constraint_refuses_changes_nothing(stores: Stores) -> N
         )
 
     assert stores.there("a.t").metadata_location == "a.t/0.json"
+
+
+def test_a_commit_that_is_interrupted_leaves_no_transaction_open(stores: Stores) -> None:
+    """A constraint that takes its time at COMMIT, and a person who does not."""
+    slow_constraint = """
+        CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql
+            AS $$ BEGIN PERFORM pg_sleep(60); RETURN NULL; END $$;
+        CREATE CONSTRAINT TRIGGER slow AFTER UPDATE ON warehouses
+            DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION slow()
+    """
+    stores.database.write(lambda connection: connection.exec_driver_sql(slow_constraint))
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def interrupt_when_it_sleeps() -> None:
+        sleeping = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+        while stores.database.fetch(sleeping, ()) == [(0,)]:
+            pass
+        signal.pthread_kill(main, signal.SIGINT)
+
+    with ThreadPoolExecutor(1) as thread:
+        thread.submit(interrupt_when_it_sleeps)
+        with pytest.raises(KeyboardInterrupt):
+            stores.warehouses.update("main", storage={"changed": "yes"})
+
+    found = stores.warehouses.find("main")
+    assert found is not None
+    assert found.storage == {}
+    stores.add("a.after")
 
 
 def test_connections_keep_what_was_committed_and_do_not_wait_for_ever(stores: Stores) -> None:

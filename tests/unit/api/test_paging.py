@@ -23,11 +23,17 @@ def test_size_alone_asks_for_a_first_page() -> None:
     assert page_in_query({"pageSize": "7"}, LISTING) == Page(None, 7)
 
 
-@pytest.mark.parametrize("name", ["a", "søster", "🧊", "", "x" * 255, "a\x1fb"])
+@pytest.mark.parametrize("name", ["a", "søster", "🧊", "x" * 255, "a.b/c d"])
 def test_token_goes_on_after_the_name_it_was_made_for(name: str) -> None:
     token = page_token(name, LISTING)
 
     assert page_in_query({"pageToken": token, "pageSize": "2"}, LISTING) == Page(name, 2)
+
+
+@pytest.mark.parametrize("name", ["", "a\x00b", "a\x1fb", "x" * 256])
+def test_token_of_what_cannot_be_a_name_is_refused(name: str) -> None:
+    with pytest.raises(InvalidPageToken):
+        page_in_query({"pageToken": page_token(name, LISTING)}, LISTING)
 
 
 def test_token_is_fit_for_a_query_and_never_empty() -> None:

@@ -13,6 +13,7 @@ from app.database.driver_errors import (
     ConstraintBroken,
     commit_was_refused,
     lost_connection,
+    only_reads,
     our_error,
     undid_transaction,
 )
@@ -112,11 +113,16 @@ def test_only_deadlocks_and_serialization_failures_undo_a_transaction_by_chance(
     assert not undid_transaction(sqlite_error("SELECT"))
 
 
-def test_a_connection_is_lost_when_it_is_closed_or_only_reads() -> None:
+def test_a_connection_is_lost_when_the_driver_says_so() -> None:
     assert lost_connection(wrapped(psycopg.OperationalError("closed"), invalidated=True))
-    assert lost_connection(wrapped(postgres_error("25006")))
     assert not lost_connection(wrapped(postgres_error("55P03")))
     assert not lost_connection(sqlite_error("SELECT"))
+
+
+def test_a_server_that_only_reads_is_recognised() -> None:
+    assert only_reads(wrapped(postgres_error("25006")))
+    assert not only_reads(wrapped(postgres_error("55P03")))
+    assert not only_reads(sqlite_error("SELECT"))
 
 
 def test_a_commit_refused_by_sqlite_is_known_unless_the_disk_fails() -> None:

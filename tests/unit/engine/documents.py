@@ -210,9 +210,7 @@ def add_snapshot(snapshot: Json) -> Json:
     return {"action": "add-snapshot", "snapshot": snapshot}
 
 
-def view_version_json(
-    version_id: int, *dialects: str, schema_id: int = 0, sql: str = "select 1", **more: Any
-) -> Json:
+def view_version_json(version_id: int, *dialects: str, schema_id: int = 0, sql: str = "select 1") -> Json:
     """Return a view version's JSON with one query for each dialect."""
     return {
         "version-id": version_id,
@@ -223,7 +221,7 @@ def view_version_json(
         "representations": [
             {"type": "sql", "sql": sql, "dialect": dialect} for dialect in dialects or ("spark",)
         ],
-    } | more
+    }
 
 
 def view_json(*versions: Json, current: int | None = None, **changes: Any) -> Json:

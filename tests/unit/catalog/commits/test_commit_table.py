@@ -1,38 +1,26 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
-from app.catalog.commits import TableChange, commit_table, commit_transaction
+from app.catalog.commits import commit_table
 from app.catalog.context import Call, Catalog, Rules
 from app.catalog.tables import load_table, register_table, rename_table
 from app.database.idempotency_keys import IdempotencyClaim
-from app.database.pointers import Advance, Author, Creation, Pointers, PutOutcome
+from app.database.pointers import Advance, PutOutcome
 from app.database.warehouses import Warehouse
 from app.engine.change.requirements import (
     AssertCreate,
     AssertRefSnapshotId,
-    AssertTableUuid,
     requirements_for,
 )
 from app.engine.change.updates import (
-    AddSchema,
-    AddSortOrder,
-    AddSpec,
-    AssignUuid,
-    SetCurrentSchema,
-    SetDefaultSortOrder,
-    SetDefaultSpec,
     SetLocation,
     SetProperties,
     Update,
 )
-from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import Location, SchemaId, SortOrderId, SpecId, TableUuid
-from app.engine.model.partition_spec import UnboundPartitionSpec
-from app.engine.model.sort_order import UNSORTED
+from app.engine.model.ids import Location
 from app.errors import (
     CommitStateUnknown,
     CorruptMetadata,
@@ -49,8 +37,6 @@ from app.errors import (
 from tests.builders.catalogs import CALL
 from tests.builders.tables import (
     DEPARTURES,
-    FLIGHTS,
-    SCHEMA,
     append,
     append_to,
     namespace_in,
@@ -58,58 +44,7 @@ from tests.builders.tables import (
     table_in,
     view_in,
 )
-
-ARRIVALS = TableIdentifier(FLIGHTS, "arrivals")
-
-
-class InterferingPointers(Pointers):
-    """Pointers that let somebody else act just before a check-and-put, or lose its reply."""
-
-    def __init__(self, pointers: Pointers) -> None:
-        super().__init__(pointers._database)
-        self.rivals: list[Sequence[Advance]] = []
-        self.lose_reply = False
-        self.lose_request = False
-        self.blind = False
-
-    def check_and_put(
-        self, changes: Sequence[Advance | Creation], author: Author, claim: IdempotencyClaim | None = None
-    ) -> PutOutcome:
-        if self.rivals:
-            super().check_and_put(self.rivals.pop(0), author)
-        if self.lose_request:
-            return PutOutcome.UNKNOWN
-        outcome = super().check_and_put(changes, author, claim)
-        return PutOutcome.UNKNOWN if self.lose_reply else outcome
-
-    def has_landed(self, change: Advance | Creation) -> bool:
-        if self.blind:
-            raise DatabaseUnavailable("the database is gone")
-        return super().has_landed(change)
-
-
-def interfering(catalog: Catalog) -> tuple[Catalog, InterferingPointers]:
-    pointers = InterferingPointers(catalog.pointers)
-    return replace(catalog, pointers=pointers), pointers
-
-
-def files_in(catalog: Catalog, warehouse: Warehouse) -> set[str]:
-    return {
-        item.location for item in catalog.files_of(warehouse).list_files(Location(warehouse.root_location))
-    }
-
-
-def creation_updates(uuid: str = "11111111-1111-1111-1111-111111111111") -> list[Update]:
-    return [
-        AssignUuid(uuid=TableUuid(uuid)),
-        AddSchema(schema_=SCHEMA),
-        SetCurrentSchema(schema_id=SchemaId(-1)),
-        AddSpec(spec=UnboundPartitionSpec(fields=())),
-        SetDefaultSpec(spec_id=SpecId(-1)),
-        AddSortOrder(sort_order=UNSORTED),
-        SetDefaultSortOrder(sort_order_id=SortOrderId(-1)),
-        SetLocation(location=Location("memory://wh/flights/staged")),
-    ]
+from tests.unit.catalog.commits.interference import ARRIVALS, creation_updates, files_in, interfering
 
 
 def test_commit_moves_the_pointer_to_a_new_file_and_logs_the_old_one(
@@ -434,74 +369,6 @@ def test_vanished_and_broken_metadata_files_are_told_apart(catalog: Catalog, war
     cold = replace(catalog, metadata_files=type(catalog.metadata_files)(1, 0))
     with pytest.raises(CorruptMetadata):
         load_table(cold, warehouse, DEPARTURES)
-
-
-def test_transaction_lands_all_its_tables(catalog: Catalog, warehouse: Warehouse) -> None:
-    one, two = table_in(catalog, warehouse), table_in(catalog, warehouse, ARRIVALS)
-    changes = [
-        TableChange(
-            table.identifier, [AssertTableUuid(uuid=table.metadata.uuid)], append(snapshot_on(table.metadata))
-        )
-        for table in (one, two)
-    ]
-
-    commit_transaction(catalog, CALL, warehouse, changes)
-
-    assert all(
-        load_table(catalog, warehouse, name).metadata.current_snapshot is not None
-        for name in (DEPARTURES, ARRIVALS)
-    )
-
-
-def test_transaction_with_one_failing_table_changes_none_and_leaves_no_file(
-    catalog: Catalog, warehouse: Warehouse
-) -> None:
-    one, two = table_in(catalog, warehouse), table_in(catalog, warehouse, ARRIVALS)
-    before = files_in(catalog, warehouse)
-    changes = [
-        TableChange(DEPARTURES, [], append(snapshot_on(one.metadata))),
-        TableChange(
-            ARRIVALS, [AssertRefSnapshotId(ref="main", snapshot_id=5)], append(snapshot_on(two.metadata))
-        ),  # type: ignore[arg-type]  # any id will do
-    ]
-
-    with pytest.raises(RequirementFailed, match="branch or tag main is missing, expected 5"):
-        commit_transaction(catalog, CALL, warehouse, changes)
-
-    assert load_table(catalog, warehouse, DEPARTURES).location == one.location
-    assert files_in(catalog, warehouse) == before
-
-
-def test_transaction_may_create_a_table_and_go_on_with_it(catalog: Catalog, warehouse: Warehouse) -> None:
-    namespace_in(catalog, warehouse)
-    changes = [
-        TableChange(DEPARTURES, [AssertCreate()], creation_updates()),
-        TableChange(DEPARTURES, [], [SetProperties(updates={"second": "change"})]),
-    ]
-
-    (made,) = commit_transaction(catalog, CALL, warehouse, changes)
-
-    assert made.metadata.properties["second"] == "change"
-    assert made.location is not None
-    assert made.location.rsplit("/", 1)[1].startswith("00000-")
-
-
-def test_two_changes_of_one_table_make_one_metadata_file(catalog: Catalog, warehouse: Warehouse) -> None:
-    created = table_in(catalog, warehouse)
-    first = snapshot_on(created.metadata)
-    changes = [
-        TableChange(DEPARTURES, [AssertRefSnapshotId(ref="main")], append(first)),
-        TableChange(
-            DEPARTURES,
-            [AssertRefSnapshotId(ref="main", snapshot_id=first.snapshot_id)],
-            [SetProperties(updates={"second": "change"})],
-        ),
-    ]
-
-    (landed,) = commit_transaction(catalog, CALL, warehouse, changes)
-
-    assert [entry.metadata_file for entry in landed.metadata.metadata_log] == [created.location]
-    assert landed.metadata.properties["second"] == "change"
 
 
 def test_commit_remembers_its_idempotency_key_with_where_it_landed(
