@@ -5,17 +5,20 @@ IcetowerError
 │   ├── InvalidRequest         a body, parameter or header that cannot be understood
 │   ├── InvalidName            a namespace, table, view or warehouse name that cannot be used
 │   ├── InvalidPageToken
+│   ├── InvalidFilter          a filter that cannot be understood, or does not fit the table's columns
 │   ├── InvalidUpdate          an update that cannot be applied to any, or to this, metadata
 │   ├── InvalidViewVersion     a view version with two queries for one dialect
 │   ├── InvalidMetadata        a metadata document that breaks the table format
 │   ├── InvalidLocation        a location outside the warehouse, or not a location
 │   ├── InvalidSetting         a warehouse or server setting that makes no sense
+│   ├── InvalidRefMove         a branch or tag that cannot be moved there
 │   └── PurgeRefused           gc.enabled=false
 ├── RequestTooLarge
 ├── NotAuthenticated
 ├── NotAllowed
 ├── NotFound
 │   ├── NoSuchWarehouse, NoSuchNamespace, NoSuchTable, NoSuchView
+│   ├── NoSuchSnapshot, NoSuchRef
 │   ├── MetadataFileMissing    the pointer names a file that is gone
 │   ├── NoSuchRoute
 │   └── FileMissing            bytes asked for at a location that has none
@@ -68,6 +71,10 @@ class InvalidPageToken(BadRequest):
         super().__init__(f"Invalid page token: {token[:100]!r}")
 
 
+class InvalidFilter(BadRequest):
+    """A filter that cannot be understood, or does not fit the columns it is used on."""
+
+
 class InvalidUpdate(BadRequest):
     """An update that cannot be applied."""
 
@@ -86,6 +93,10 @@ class InvalidLocation(BadRequest):
 
 class InvalidSetting(BadRequest):
     """A setting that makes no sense."""
+
+
+class InvalidRefMove(BadRequest):
+    """A branch or tag that cannot be moved there: the snapshots do not stand to each other as they must."""
 
 
 class PurgeRefused(BadRequest):
@@ -143,6 +154,20 @@ class NoSuchView(NotFound):
 
     def __init__(self, identifier: object) -> None:
         super().__init__(f"View does not exist: {identifier}")
+
+
+class NoSuchSnapshot(NotFound):
+    """The table has no such snapshot, or none any more."""
+
+    def __init__(self, wanted: object) -> None:
+        super().__init__(f"Snapshot does not exist: {wanted}")
+
+
+class NoSuchRef(NotFound):
+    """The table has no branch or tag of this name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Branch or tag does not exist: {name}")
 
 
 class MetadataFileMissing(NotFound):

@@ -218,6 +218,9 @@ def _keep_house(catalog: Catalog, stop: threading.Event, interval_s: float) -> N
                 clean_keys_at = time.monotonic() + KEY_CLEANING_SECONDS
         except IcetowerError as error:
             log.warning("housekeeping has to wait: %s", error)
+        except Exception:
+            # The thread must outlive a mistake of ours, or purges would stop until the next start.
+            log.exception("housekeeping met something unexpected")
 
 
 def _warn_if_open(host: str) -> None:

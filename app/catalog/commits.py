@@ -12,7 +12,15 @@ from app import telemetry
 from app.catalog.context import Call, Catalog
 from app.catalog.locations import check_locations, is_allowed
 from app.catalog.staged_files import StagedFile, discard, stage
-from app.database.pointers import Advance, Creation, NameTaken, Pointer, PointerKind, PutOutcome
+from app.database.pointers import (
+    Advance,
+    Creation,
+    NameTaken,
+    Pointer,
+    PointerKind,
+    PutOutcome,
+    Unmoved,
+)
 from app.database.warehouses import Warehouse
 from app.engine.change.apply import apply_to_new, apply_updates
 from app.engine.change.requirements import Requirement, check_requirements, is_create
@@ -151,7 +159,8 @@ def put(
         if not wanted:
             return _nothing_to_do(catalog, call, planned)
         staged = _stage_all(catalog, warehouse, wanted)
-        match _check_and_put(catalog, call, warehouse, wanted, staged):
+        unmoved = [Unmoved(item.seen) for item in planned if item.metadata is None and item.seen is not None]
+        match _check_and_put(catalog, call, warehouse, wanted, staged, unmoved):
             case PutOutcome.ADVANCED:
                 return _landed(catalog, warehouse, planned, dict(zip(map(id, wanted), staged, strict=True)))
             case PutOutcome.MOVED:
@@ -187,13 +196,18 @@ def _change_of(warehouse: Warehouse, item: PlannedPut, file: StagedFile) -> Adva
 
 
 def _check_and_put(
-    catalog: Catalog, call: Call, warehouse: Warehouse, wanted: list[PlannedPut], staged: list[StagedFile]
+    catalog: Catalog,
+    call: Call,
+    warehouse: Warehouse,
+    wanted: list[PlannedPut],
+    staged: list[StagedFile],
+    unmoved: list[Unmoved],
 ) -> PutOutcome:
     changes = [_change_of(warehouse, item, file) for item, file in zip(wanted, staged, strict=True)]
     claim = replace(call.claim, result=staged[0].location) if call.claim else None
     catalog.step("before_put")
     try:
-        outcome = catalog.pointers.check_and_put(changes, call.author(catalog.now_ms()), claim)
+        outcome = catalog.pointers.check_and_put([*changes, *unmoved], call.author(catalog.now_ms()), claim)
     except NameTaken:
         return PutOutcome.MOVED
     except IcetowerError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Lock
 from typing import Any, TypeVar
 
@@ -160,7 +160,9 @@ class Database:
             finish(connection)
             return result
         finally:
-            _give_back(connection)
+            # What became of the transaction is known by now, whatever happens here.
+            with suppress(*LIBRARY_ERRORS):
+                connection.close()
 
     def _consequence(self, error: Exception, connection: Connection) -> Exception:
         """Return what to raise for an error that undid the transaction before it was committed."""
@@ -217,12 +219,3 @@ class Database:
                 dbapi_connection.cursor().execute("ROLLBACK")
         except LIBRARY_ERRORS as error:
             connection.invalidate(error)
-
-
-def _give_back(connection: Connection) -> None:
-    """Return a connection to its pool; what became of the transaction is known, whatever happens here."""
-    try:
-        connection.close()
-    except LIBRARY_ERRORS as error:
-        connection.invalidate(error)
-        connection.close()

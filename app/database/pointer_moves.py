@@ -37,6 +37,13 @@ class Advance:
 
 
 @dataclass(frozen=True, slots=True)
+class Unmoved:
+    """A pointer that must be where it was seen, though it is not to move: what was checked there must still hold."""
+
+    seen: Pointer
+
+
+@dataclass(frozen=True, slots=True)
 class Creation:
     """A new pointer under a name that nothing has."""
 
@@ -101,6 +108,11 @@ _POINTER_TO_DROP = _POINTER.where(
     rows.c.name == bindparam("of_name"),
     rows.c.kind == bindparam("of_kind"),
 ).with_for_update()
+_KEPT = (
+    select(rows.c.id)
+    .where(rows.c.id == bindparam("seen_id"), rows.c.metadata_location == bindparam("seen_location"))
+    .with_for_update()
+)
 _DELETE = delete(rows).where(rows.c.id == bindparam("dropped_id"))
 _NAMESPACES_KEPT = (
     select(namespaces.c.key, namespaces.c.id)
@@ -142,6 +154,14 @@ def advance(connection: Connection, move: Advance, author: Author) -> None:
     if moved.rowcount != 1:
         raise PointerMovedOn
     insert_event(connection, move.seen.id, move.event, author, move.seen.metadata_location)
+
+
+def keep(connection: Connection, unmoved: Unmoved) -> None:
+    """Keep a pointer where it was seen until the transaction ends, else raise `PointerMovedOn`."""
+    seen = unmoved.seen
+    names = {"seen_id": seen.id, "seen_location": seen.metadata_location}
+    if connection.execute(_KEPT, names).one_or_none() is None:
+        raise PointerMovedOn
 
 
 def create(connection: Connection, creation: Creation, author: Author) -> None:

@@ -21,9 +21,11 @@ from app.database.pointer_moves import (
     NameTaken,
     PointerAbsent,
     PointerMovedOn,
+    Unmoved,
     advance,
     create,
     drop,
+    keep,
     lock_to_drop,
     rename,
 )
@@ -45,6 +47,7 @@ __all__ = [
     "PointerKind",
     "Pointers",
     "PutOutcome",
+    "Unmoved",
 ]
 
 
@@ -151,7 +154,7 @@ class Pointers:
 
     def check_and_put(
         self,
-        changes: Sequence[Advance | Creation],
+        changes: Sequence[Advance | Unmoved | Creation],
         author: Author,
         claim: IdempotencyClaim | None = None,
     ) -> PutOutcome:
@@ -167,14 +170,18 @@ class Pointers:
             (change for change in changes if isinstance(change, Creation)),
             key=lambda change: (change.warehouse_id, change.identifier),
         )
-        advances = sorted(
-            (change for change in changes if isinstance(change, Advance)), key=lambda change: change.seen.id
+        present = sorted(
+            (change for change in changes if not isinstance(change, Creation)),
+            key=lambda change: change.seen.id,
         )
 
         def put(connection: Connection) -> None:
             insert_claim(connection, claim)
-            for move in advances:
-                advance(connection, move, author)
+            for change in present:
+                if isinstance(change, Unmoved):
+                    keep(connection, change)
+                else:
+                    advance(connection, change, author)
             for creation in creations:
                 create(connection, creation, author)
 

@@ -52,5 +52,5 @@ def _spark_jars() -> Path:
     """Find the folder of jars that PySpark brings along."""
     package = find_spec("pyspark")
     assert package is not None
-    (place,) = package.submodule_search_locations or ()
-    return Path(place, "jars")
+    assert package.submodule_search_locations
+    return Path(package.submodule_search_locations[0], "jars")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tests.conformance.oracle.differences import Agreement, Case, Json, Normalisation, RefusalDifference
+import itertools
+
+from tests.conformance.oracle.differences import Agreement, Case, Normalisation, RefusalDifference
+from tests.conformance.oracle.outcomes import Json
 
 ONE_MINUTE_MS = 60_000
 """By so much the entries of a log may be out of order."""
@@ -90,9 +93,7 @@ def _drop_reactivation_times(document: Json, case: Case) -> None:
         is_new = (entry["timestamp-ms"], entry["version-id"]) not in known
         if is_new and entry["timestamp-ms"] not in added:
             entry["timestamp-ms"] = "the time of the commit"
-    repeated = [
-        pair for pair in zip(log, log[1:], strict=False) if pair[0]["version-id"] == pair[1]["version-id"]
-    ]
+    repeated = [pair for pair in itertools.pairwise(log) if pair[0]["version-id"] == pair[1]["version-id"]]
     for _first, second in repeated:
         log.remove(second)
 
@@ -170,7 +171,7 @@ NORMALISATIONS = (
     Normalisation("no properties", "an empty object may be left out", _drop_empty_properties),
     Normalisation(
         "spelling of the uuid",
-        "null is none, and letters are compared without case; the reference replaces a table's by the same one in other letters",
+        "null is none, and letters are compared without case; the reference replaces a uuid by the same one in others",
         _lower_uuid,
     ),
     Normalisation(
@@ -353,8 +354,7 @@ EXACT_MESSAGES = (
     r"Cannot remove the (default partition spec|current schema)",
     r"Attempting to add a snapshot before a (schema|partition spec|sort order) is added",
     r"Snapshot already exists for id: -?\d+",
-    r"Validation failed, please retry: Cannot add snapshot with sequence number \d+ older than last sequence "
-    r"number \d+",
+    r"Validation failed, please retry: Cannot add snapshot with sequence number \d+ older than last sequence number ",
     r"Validation failed, please retry: Cannot add a snapshot, first-row-id is behind table next-row-id: \d+ < \d+",
     r"Cannot add a snapshot: first-row-id is null",
     r"Cannot set .* to unknown snapshot: -?\d+",

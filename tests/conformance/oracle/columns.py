@@ -10,8 +10,7 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn as Draw
 
-Json = dict[str, Any]
-
+from tests.conformance.oracle.outcomes import Json
 
 NAMES = ("id", "name", "ts", "day", "amount", "point", "tags", "key", "ID", "größe", "with space", "dot.ted")
 PLAIN_TYPES = (

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from tests.conformance.oracle.agreed_differences import NORMALISATIONS as APPLYING_NORMALISATIONS
 from tests.conformance.oracle.agreed_differences import REFUSALS as APPLYING_REFUSALS
-from tests.conformance.oracle.differences import Agreement, Case, Json, Normalisation, RefusalDifference
+from tests.conformance.oracle.differences import Agreement, Case, Normalisation, RefusalDifference
+from tests.conformance.oracle.outcomes import Json
 
 
 def _drop_uuid(document: Json, _case: Case) -> None:

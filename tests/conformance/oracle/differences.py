@@ -8,9 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from tests.conformance.oracle.outcomes import Accepted, Outcome, Refused
+from tests.conformance.oracle.outcomes import Accepted, Json, Outcome, Refused
 
-Json = dict[str, Any]
 Side = Literal["icetower", "reference"]
 
 

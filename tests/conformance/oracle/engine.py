@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
-
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -22,9 +20,7 @@ from app.engine.model.sort_order import SortOrder
 from app.engine.model.table_metadata import read_table_metadata
 from app.engine.model.view_metadata import ViewVersion, read_view_metadata
 from app.errors import CommitFailed, IcetowerError
-from tests.conformance.oracle.outcomes import Accepted, Outcome, Refused
-
-Json = dict[str, Any]
+from tests.conformance.oracle.outcomes import Accepted, Json, Outcome, Refused
 
 _UPDATE: TypeAdapter[Update] = TypeAdapter(Update)
 _REQUIREMENT: TypeAdapter[needs.Requirement] = TypeAdapter(needs.Requirement)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+Json = dict[str, Any]
+"""A JSON object."""
+
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
     """The document that came out; `has_changes` is False when there was nothing to write."""
 
-    document: dict[str, Any]
+    document: Json
     has_changes: bool = True
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 
-from tests.conformance.oracle.columns import Json
+from tests.conformance.oracle.outcomes import Json
 from tests.conformance.oracle.table_documents import START_MS, TABLE_LOCATION, UUID
 from tests.conformance.oracle.view_documents import VIEW_LOCATION
 

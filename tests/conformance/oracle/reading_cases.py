@@ -9,12 +9,12 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn as Draw
 
-from tests.conformance.oracle.columns import Json
+from tests.conformance.oracle.outcomes import Json
 from tests.conformance.oracle.table_documents import START_MS, table_documents
 from tests.conformance.oracle.view_documents import view_documents
 
 UNKNOWN_FIELD = "x-from-the-future"
-ODD_VALUES = (None, "text", "7", 7, 7.5, -1, True, [], {}, [None], 2**40, 2**70)
+ODD_VALUES: tuple[Any, ...] = (None, "text", "7", 7, 7.5, -1, True, [], {}, [None], 2**40, 2**70)
 
 
 def _as_early_writers_did(draw: Draw, document: Json) -> None:

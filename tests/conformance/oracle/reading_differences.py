@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from tests.conformance.oracle.agreed_differences import NORMALISATIONS as APPLYING_NORMALISATIONS
-from tests.conformance.oracle.differences import Agreement, Case, Json, Normalisation, RefusalDifference
+from tests.conformance.oracle.differences import Agreement, Case, Normalisation, RefusalDifference
+from tests.conformance.oracle.outcomes import Json
 from tests.conformance.oracle.reading_cases import UNKNOWN_FIELD
 
 

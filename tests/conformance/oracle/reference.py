@@ -9,9 +9,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from tests.conformance.oracle.outcomes import Accepted, Outcome, Refused
-
-Json = dict[str, Any]
+from tests.conformance.oracle.outcomes import Accepted, Json, Outcome, Refused
 
 _CONFLICTS = frozenset({"CommitFailedException", "RetryableValidationException"})
 _STALE = re.compile("Cannot add (a )?snapshot.* (older than|behind) ")
@@ -85,25 +83,45 @@ class Reference:
         properties: Mapping[str, str],
     ) -> Outcome:
         """Make a table as one create request does."""
-        iceberg = self._iceberg
         try:
-            columns = iceberg.SchemaParser.fromJson(json.dumps(schema))
-            partitions = (
-                iceberg.PartitionSpec.unpartitioned()
-                if spec is None
-                else iceberg.PartitionSpecParser.fromJson(columns, json.dumps({"spec-id": 0, **spec}))
-            )
-            sorting = (
-                iceberg.SortOrder.unsorted()
-                if order is None
-                else iceberg.SortOrderParser.fromJson(columns, json.dumps(order))
-            )
-            metadata = iceberg.TableMetadata.newTableMetadata(
+            columns, partitions, sorting = self._layout(schema, spec, order)
+            metadata = self._iceberg.TableMetadata.newTableMetadata(
                 columns, partitions, sorting, location, dict(properties)
             )
-            return Accepted(json.loads(iceberg.TableMetadataParser.toJson(metadata)))
+            return Accepted(json.loads(self._iceberg.TableMetadataParser.toJson(metadata)))
         except Py4JJavaError as error:
             return _refused(error, "build")
+
+    def replacement(
+        self, base: Json, schema: Json, spec: Json | None, order: Json | None, properties: Mapping[str, str]
+    ) -> list[Json] | None:
+        """Return the updates with which the reference's client replaces a table; None if it refuses to."""
+        try:
+            columns, partitions, sorting = self._layout(schema, spec, order)
+            parsed = self._iceberg.TableMetadataParser.fromJson(json.dumps(base))
+            replaced = parsed.buildReplacement(
+                columns, partitions, sorting, base["location"], dict(properties)
+            )
+            return [
+                json.loads(self._iceberg.MetadataUpdateParser.toJson(item)) for item in replaced.changes()
+            ]
+        except Py4JJavaError:
+            return None
+
+    def _layout(self, schema: Json, spec: Json | None, order: Json | None) -> tuple[Any, Any, Any]:
+        iceberg = self._iceberg
+        columns = iceberg.SchemaParser.fromJson(json.dumps(schema))
+        partitions = (
+            iceberg.PartitionSpec.unpartitioned()
+            if spec is None
+            else iceberg.PartitionSpecParser.fromJson(columns, json.dumps({"spec-id": 0, **spec}))
+        )
+        sorting = (
+            iceberg.SortOrder.unsorted()
+            if order is None
+            else iceberg.SortOrderParser.fromJson(columns, json.dumps(order))
+        )
+        return columns, partitions, sorting
 
     def check_requirements(self, base: Json, requirements: Sequence[Json]) -> Outcome:
         """Check requirements against a table; what they find is the table itself."""

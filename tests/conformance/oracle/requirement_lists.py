@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn as Draw
 
-from tests.conformance.oracle.columns import Json, rarely
+from tests.conformance.oracle.columns import rarely
+from tests.conformance.oracle.outcomes import Json
 from tests.conformance.oracle.table_documents import REF_NAMES, SNAPSHOT_IDS
 
 NUMBERS = {

@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn as Draw
 
-from tests.conformance.oracle.columns import Json, all_ids, evolved, orders, rarely, schemas, specs, walk
+from tests.conformance.oracle.columns import all_ids, evolved, orders, rarely, schemas, specs, walk
+from tests.conformance.oracle.outcomes import Json
 
 START_MS = 1_700_000_000_000
 """All times of a document are near this one, so that the real clock is easily told from them."""
@@ -215,8 +216,10 @@ def _add_logs(draw: Draw, document: Json) -> None:
     log: list[dict[str, Any]] = []
     current = document.get("current-snapshot-id", -1)
     if current != -1:
-        for item in document["snapshots"]:
-            log.append({"timestamp-ms": item["timestamp-ms"], "snapshot-id": item["snapshot-id"]})
+        log = [
+            {"timestamp-ms": item["timestamp-ms"], "snapshot-id": item["snapshot-id"]}
+            for item in document["snapshots"]
+        ]
         if log[-1]["snapshot-id"] != current:
             log.append({"timestamp-ms": START_MS + 9_000, "snapshot-id": current})
         log = log[draw(st.integers(0, len(log) - 1)) :]

@@ -9,10 +9,9 @@ import pytest
 
 from tests.conformance.oracle import engine
 from tests.conformance.oracle.agreed_differences import APPLYING
-from tests.conformance.oracle.columns import Json
 from tests.conformance.oracle.creation_differences import CREATING
 from tests.conformance.oracle.differences import Agreement, Case
-from tests.conformance.oracle.outcomes import Outcome, Refused
+from tests.conformance.oracle.outcomes import Json, Outcome, Refused
 from tests.conformance.oracle.plain_documents import (
     COLUMNS,
     OTHER_UUID,

@@ -18,7 +18,7 @@ from tests.conformance.oracle.table_documents import UUID
 
 pytestmark = pytest.mark.spark
 
-PROPERTIES = (
+PROPERTIES: tuple[dict[str, str], ...] = (
     {},
     {"format-version": "1"},
     {"format-version": "2", "owner": "me"},

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from tests.conformance.oracle import engine
-from tests.conformance.oracle.columns import Json
-from tests.conformance.oracle.outcomes import Refused
+from tests.conformance.oracle.outcomes import Json, Refused
 from tests.conformance.oracle.plain_documents import (
     COLUMNS,
     OTHER_UUID,

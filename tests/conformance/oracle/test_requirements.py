@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.conformance.oracle import engine
 from tests.conformance.oracle.agreed_differences import APPLYING
 from tests.conformance.oracle.differences import Case
-from tests.conformance.oracle.outcomes import Accepted, Refused
+from tests.conformance.oracle.outcomes import Accepted, Json, Refused
 from tests.conformance.oracle.reference import Reference
 from tests.conformance.oracle.requirement_lists import requirement_lists, view_requirement_lists
 from tests.conformance.oracle.table_documents import table_documents
@@ -65,11 +65,11 @@ def test_the_same_requirements_follow_from_updates(reference: Reference, data: s
 
 
 @given(updates=creations())
-def test_a_table_to_create_must_not_exist(reference: Reference, updates: list[engine.Json]) -> None:
+def test_a_table_to_create_must_not_exist(reference: Reference, updates: list[Json]) -> None:
     assert engine.requirements_for(None, updates) == reference.requirements_for(None, updates)
 
 
-def as_set(requirements: list[engine.Json] | None) -> set[str]:
+def as_set(requirements: list[Json] | None) -> set[str]:
     """All of them must hold, so their order and number say nothing; null and absent mean the same in them."""
     return {
         json.dumps({key: value for key, value in item.items() if value is not None}, sort_keys=True)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.conformance.oracle import engine
 from tests.conformance.oracle.agreed_differences import APPLYING
+from tests.conformance.oracle.columns import orders, schemas, specs
 from tests.conformance.oracle.differences import Case
-from tests.conformance.oracle.outcomes import Accepted, Outcome
+from tests.conformance.oracle.outcomes import Accepted, Json, Outcome
 from tests.conformance.oracle.reference import Reference
 from tests.conformance.oracle.table_documents import TABLE_LOCATION, table_documents
 from tests.conformance.oracle.update_lists import creations, update_lists
@@ -38,8 +39,28 @@ def test_a_commit_makes_the_same_table(reference: Reference, data: st.DataObject
     check_read_back(reference, Case(base, updates), ours)
 
 
+@given(data=st.data())
+def test_a_replacement_by_the_reference_makes_the_same_table(
+    reference: Reference, data: st.DataObject
+) -> None:
+    base = data.draw(table_documents(), "base")
+    version = base["format-version"]
+    schema = data.draw(schemas(version=version, sloppy=False), "schema")
+    spec = data.draw(st.none() | specs(schema, sloppy=False), "spec")
+    order = data.draw(st.none() | orders(schema, sloppy=False), "order")
+    updates = reference.replacement(base, schema, spec, order, {"owner": "me"})
+    assume(updates)
+    assert updates is not None
+
+    theirs = reference.commit(base, METADATA_LOCATION, updates)
+    ours = engine.commit(base, METADATA_LOCATION, updates, now_ms())
+
+    APPLYING.check(Case(base, updates), theirs, ours)
+    check_read_back(reference, Case(base, updates), ours)
+
+
 @given(updates=creations())
-def test_updates_alone_make_the_same_new_table(reference: Reference, updates: list[engine.Json]) -> None:
+def test_updates_alone_make_the_same_new_table(reference: Reference, updates: list[Json]) -> None:
     theirs = reference.create(updates)
     ours = engine.create(updates, now_ms())
 

@@ -7,8 +7,8 @@ import itertools
 import pytest
 
 from tests.conformance.oracle import engine
-from tests.conformance.oracle.columns import PLAIN_TYPES, TRANSFORMS, V3_TYPES, Json
-from tests.conformance.oracle.outcomes import Accepted, Outcome
+from tests.conformance.oracle.columns import PLAIN_TYPES, TRANSFORMS, V3_TYPES
+from tests.conformance.oracle.outcomes import Accepted, Json, Outcome
 from tests.conformance.oracle.plain_documents import schema_of, table
 from tests.conformance.oracle.reference import Reference
 from tests.conformance.oracle.table_documents import START_MS, TABLE_LOCATION

@@ -9,7 +9,8 @@ from typing import Any
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn as Draw
 
-from tests.conformance.oracle.columns import Json, all_ids, evolved, orders, rarely, schemas, specs
+from tests.conformance.oracle.columns import all_ids, evolved, orders, rarely, schemas, specs
+from tests.conformance.oracle.outcomes import Json
 from tests.conformance.oracle.table_documents import (
     REF_NAMES,
     SNAPSHOT_IDS,
@@ -26,7 +27,7 @@ from tests.conformance.oracle.table_documents import (
 MOST_MOVES = 5
 LAST_ADDED = -1
 UNKNOWN_ID = 5
-PROPERTIES = (
+PROPERTIES: tuple[dict[str, str], ...] = (
     {"owner": "me"},
     {"owner": "me", "empty": "", "größe": "ü"},
     {"write.metadata.previous-versions-max": "1"},

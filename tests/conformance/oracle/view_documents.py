@@ -5,13 +5,14 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn as Draw
 
-from tests.conformance.oracle.columns import Json, all_ids, evolved, rarely, schemas
+from tests.conformance.oracle.columns import all_ids, evolved, rarely, schemas
+from tests.conformance.oracle.outcomes import Json
 from tests.conformance.oracle.table_documents import START_MS, UUID
 from tests.conformance.oracle.update_lists import LAST_ADDED, act
 
 VIEW_LOCATION = "s3://bucket/warehouse/db/view"
 QUERIES = ("SELECT 1", "SELECT id FROM t", "SELECT * FROM größe")
-PROPERTIES = (
+PROPERTIES: tuple[dict[str, str], ...] = (
     {"owner": "me"},
     {"version.history.num-entries": "1"},
     {"version.history.num-entries": "2"},

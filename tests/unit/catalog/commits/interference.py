@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from app.catalog.context import Catalog
 from app.database.idempotency_keys import IdempotencyClaim
-from app.database.pointers import Advance, Author, Creation, Pointers, PutOutcome
+from app.database.pointers import Advance, Author, Creation, Pointers, PutOutcome, Unmoved
 from app.database.warehouses import Warehouse
 from app.engine.change.updates import (
     AddSchema,
@@ -46,7 +46,10 @@ class InterferingPointers(Pointers):
         self.blind = False
 
     def check_and_put(
-        self, changes: Sequence[Advance | Creation], author: Author, claim: IdempotencyClaim | None = None
+        self,
+        changes: Sequence[Advance | Unmoved | Creation],
+        author: Author,
+        claim: IdempotencyClaim | None = None,
     ) -> PutOutcome:
         if self.rivals:
             super().check_and_put(self.rivals.pop(0), author)

@@ -1,10 +1,13 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.catalog.commits import TableChange, commit_transaction
 from app.catalog.context import Catalog
 from app.catalog.tables import load_table
+from app.database.pointers import Advance
 from app.database.warehouses import Warehouse
 from app.engine.change.requirements import (
     AssertCreate,
@@ -14,7 +17,7 @@ from app.engine.change.requirements import (
 from app.engine.change.updates import (
     SetProperties,
 )
-from app.engine.model.ids import SnapshotId
+from app.engine.model.ids import Location, SnapshotId
 from app.errors import (
     RequirementFailed,
 )
@@ -26,7 +29,7 @@ from tests.builders.tables import (
     snapshot_on,
     table_in,
 )
-from tests.unit.catalog.commits.interference import ARRIVALS, creation_updates, files_in
+from tests.unit.catalog.commits.interference import ARRIVALS, creation_updates, files_in, interfering
 
 
 def test_transaction_lands_all_its_tables(catalog: Catalog, warehouse: Warehouse) -> None:
@@ -97,3 +100,34 @@ def test_two_changes_of_one_table_make_one_metadata_file(catalog: Catalog, wareh
 
     assert [entry.metadata_file for entry in landed.metadata.metadata_log] == [created.location]
     assert landed.metadata.properties["second"] == "change"
+
+
+def test_table_that_a_transaction_only_asserts_about_must_stay_as_it_was(
+    catalog: Catalog, warehouse: Warehouse
+) -> None:
+    table_in(catalog, warehouse)
+    watched = table_in(catalog, warehouse, ARRIVALS)
+    meddled, pointers = interfering(catalog)
+    seen = pointers.find(warehouse.id, ARRIVALS)
+    assert seen is not None
+    rival = Location(f"{watched.metadata.location}/metadata/00001-rival.metadata.json")
+    moved = watched.metadata.replace(current_schema_id=0, properties={"rival": "first"})
+    catalog.files_of(warehouse).write_new(rival, moved.to_json())
+    pointers.rivals = [[Advance(seen, rival, seen.uuid)]]
+    planned: list[str] = []
+    meddled = replace(meddled, step=planned.append)
+
+    commit_transaction(
+        meddled,
+        CALL,
+        warehouse,
+        [
+            TableChange(DEPARTURES, [], [SetProperties(updates={"a": "b"})]),
+            TableChange(ARRIVALS, [AssertTableUuid(uuid=watched.metadata.uuid)], []),
+        ],
+    )
+
+    assert planned.count("before_put") == 2, (
+        "the other table moved in between, so everything was checked again"
+    )
+    assert load_table(catalog, warehouse, ARRIVALS).metadata.properties == {"rival": "first"}

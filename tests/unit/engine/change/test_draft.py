@@ -158,7 +158,7 @@ def test_v1_table_may_go_on_without_a_uuid_but_not_into_v2() -> None:
 
 def test_default_spec_and_order_need_their_columns() -> None:
     base = table()
-    without_category = [
+    without_category: list[Json] = [
         {"action": "add-schema", "schema": schema_json(column(1, "id", "long", required=True))},
         {"action": "set-current-schema", "schema-id": -1},
     ]

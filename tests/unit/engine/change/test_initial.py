@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -44,14 +45,14 @@ def created(
     spec: Json | None = None,
     order: Json | None = None,
     location: str = "s3://bucket/t",
-    **properties: str,
+    properties: Mapping[str, str] | None = None,
 ) -> TableMetadata:
     metadata = new_table_metadata(
         schema=columns,
         spec=UnboundPartitionSpec.from_json(encoded(spec)) if spec else None,
         order=SortOrder.from_json(encoded(order)) if order else None,
         location=Location(location),
-        properties={name.replace("_", "-").replace("--", "."): value for name, value in properties.items()},
+        properties=properties or {},
         uuid=TableUuid(UUID),
         now_ms=NOW_MS,
     )
@@ -133,7 +134,7 @@ def test_table_without_spec_is_unpartitioned(spec: Json | None) -> None:
 
 @pytest.mark.parametrize("version", [1, 2, 3])
 def test_property_chooses_the_format_version(version: int) -> None:
-    metadata = created(format_version=str(version))
+    metadata = created(properties={"format-version": str(version)})
 
     assert metadata.format_version == version
     assert metadata.next_row_id == (0 if version == 3 else None)
@@ -147,19 +148,19 @@ def test_format_version_is_2_unless_told() -> None:
 def test_reserved_properties_are_not_stored_and_a_codec_is() -> None:
     reserved = dict.fromkeys(
         (
-            "uuid snapshot_count current_snapshot_id current_snapshot_summary current_snapshot_timestamp_ms "
-            "current_schema default_partition_spec default_sort_order"
+            "uuid snapshot-count current-snapshot-id current-snapshot-summary current-snapshot-timestamp-ms "
+            "current-schema default-partition-spec default-sort-order"
         ).split(),
         "x",
     )
 
-    metadata = created(**reserved, format_version="2", owner="me")
+    metadata = created(properties=reserved | {"format-version": "2", "owner": "me"})
 
     assert metadata.properties == {"owner": "me", "write.parquet.compression-codec": "zstd"}
 
 
 def test_codec_that_was_chosen_stays() -> None:
-    metadata = created(write__parquet__compression_codec="gzip")
+    metadata = created(properties={"write.parquet.compression-codec": "gzip"})
 
     assert metadata.properties == {"write.parquet.compression-codec": "gzip"}
 
@@ -187,14 +188,14 @@ def test_only_slashes_at_the_end_of_the_location_are_dropped(given: str, stored:
     ],
 )
 def test_format_version_that_does_not_exist_is_refused(version: str, message: str) -> None:
-    assert refusal(format_version=version) == message
+    assert refusal(properties={"format-version": version}) == message
 
 
 def test_type_of_a_later_version_is_refused() -> None:
     columns = schema(column(1, "v", "variant"))
 
     assert "variant is not supported until v3" in refusal(columns)
-    assert created(columns, format_version="3").current_schema.columns
+    assert created(columns, properties={"format-version": "3"}).current_schema.columns
 
 
 @pytest.mark.parametrize(
@@ -210,14 +211,20 @@ def test_type_of_a_later_version_is_refused() -> None:
             "Invalid source type long for transform day",
         ),
         ({"order": order_json(sort_json(10, "day"))}, "Invalid source type long for transform day"),
-        ({"commit__retry__num_retries": "-1"}, "Table property commit.retry.num-retries must be at least 0"),
+        (
+            {"properties": {"commit.retry.num-retries": "-1"}},
+            "Table property commit.retry.num-retries must be at least 0",
+        ),
         (
             {"commit__retry__min_wait_ms": "x"},
             "Table property commit.retry.min-wait-ms must be a whole number",
         ),
-        ({"write__metadata__metrics__column__nope": "full"}, "could not find column nope from table prop"),
         (
-            {"encryption__key_id": "k"},
+            {"properties": {"write.metadata.metrics.column.nope": "full"}},
+            "could not find column nope from table prop",
+        ),
+        (
+            {"properties": {"encryption.key-id": "k"}},
             "Invalid properties for v2: encryption.key-id needs format version 3",
         ),
     ],
@@ -227,7 +234,7 @@ def test_request_that_makes_no_table_is_refused(more: Json, message: str) -> Non
 
 
 def test_encrypted_table_can_be_made_in_v3() -> None:
-    metadata = created(format_version="3", encryption__key_id="k")
+    metadata = created(properties={"format-version": "3", "encryption.key-id": "k"})
 
     assert metadata.properties["encryption.key-id"] == "k"
 

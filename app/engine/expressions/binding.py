@@ -1,0 +1,173 @@
+"""Binding: a filter's names become columns of a schema, its literals values of their types."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.engine.expressions.expressions import (
+    ALWAYS_FALSE,
+    ALWAYS_TRUE,
+    BoundExpression,
+    BoundPredicate,
+    BoundReference,
+    BoundTerm,
+    BoundTransform,
+    Expression,
+    IdReference,
+    Literal,
+    NamedReference,
+    Operation,
+    Predicate,
+    Reference,
+    Term,
+    TransformTerm,
+    replace_predicates,
+    rewrite_not,
+)
+from app.engine.expressions.literals import OutOfRange, value_of
+from app.engine.model.schema import Column, Schema
+from app.engine.model.types import PrimitiveType, StructType
+from app.engine.model.values import order_key
+from app.errors import InvalidFilter
+
+_TRUE_ABOVE = frozenset({Operation.LT, Operation.LT_EQ, Operation.NOT_EQ})
+_TRUE_BELOW = frozenset({Operation.GT, Operation.GT_EQ, Operation.NOT_EQ})
+_FLOATING = frozenset({"float", "double"})
+
+
+def bind(expression: Expression, schema: Schema, *, case_sensitive: bool = True) -> BoundExpression:
+    """Return the filter on a schema's columns, without `Not`, and simplified where the columns' types allow it.
+
+    Raises:
+        InvalidFilter: a column is missing or cannot be filtered by, or a literal is no value of its type.
+    """
+    return replace_predicates(
+        rewrite_not(expression),
+        lambda predicate: bind_predicate(predicate, schema, case_sensitive=case_sensitive),
+    )
+
+
+def bind_predicate(
+    predicate: Predicate, schema: Schema, *, case_sensitive: bool = True
+) -> BoundExpression:
+    """Return one predicate on a schema's columns.
+
+    Raises:
+        InvalidFilter: a column is missing or cannot be filtered by, or a literal is no value of its type.
+    """
+    term = bind_term(predicate.term, schema, case_sensitive=case_sensitive)
+    operation = predicate.operation
+    if operation.is_unary:
+        return _bind_unary(operation, term)
+    if not isinstance(term.type, PrimitiveType) or term.type.kind in ("variant", "geometry", "geography"):
+        raise InvalidFilter(
+            f"Invalid filter: {_shown(term)} cannot be compared, its type only allows is-null and not-null"
+        )
+    values = [_value(literal, term, term.type) for literal in predicate.literals]
+    if operation.is_set:
+        return _bind_set(operation, term, values)
+    (value,) = values
+    if value is OutOfRange.ABOVE:
+        return ALWAYS_TRUE if operation in _TRUE_ABOVE else ALWAYS_FALSE
+    if value is OutOfRange.BELOW:
+        return ALWAYS_TRUE if operation in _TRUE_BELOW else ALWAYS_FALSE
+    if operation in (Operation.STARTS_WITH, Operation.NOT_STARTS_WITH) and term.type.kind != "string":
+        raise InvalidFilter(f"Invalid filter: {operation} needs a string, {_shown(term)} is a {term.type}")
+    return BoundPredicate(operation, term, (value,))
+
+
+def _bind_unary(operation: Operation, term: BoundTerm) -> BoundExpression:
+    if operation in (Operation.IS_NAN, Operation.NOT_NAN):
+        if not isinstance(term.type, PrimitiveType) or term.type.kind not in _FLOATING:
+            raise InvalidFilter(f"Invalid filter: {operation} needs a float or double, not {_shown(term)}")
+    elif not may_be_null(term):
+        return ALWAYS_FALSE if operation is Operation.IS_NULL else ALWAYS_TRUE
+    return BoundPredicate(operation, term)
+
+
+def may_be_null(term: BoundTerm) -> bool:
+    """Tell whether a term can be null in a row."""
+    if isinstance(term, BoundReference):
+        return term.is_nullable
+    return term.transform.name == "void" or term.reference.is_nullable
+
+
+def _bind_set(operation: Operation, term: BoundTerm, values: list[Any]) -> BoundExpression:
+    distinct = {order_key(value): value for value in values if not isinstance(value, OutOfRange)}
+    ordered = tuple(distinct[key] for key in sorted(distinct))
+    if not ordered:
+        return ALWAYS_FALSE if operation is Operation.IN else ALWAYS_TRUE
+    if len(ordered) == 1:
+        operation = Operation.EQ if operation is Operation.IN else Operation.NOT_EQ
+    return BoundPredicate(operation, term, ordered)
+
+
+def _value(literal: Literal, term: BoundTerm, kind: PrimitiveType) -> Any:
+    try:
+        return value_of(literal, kind)
+    except ValueError as error:
+        raise InvalidFilter(
+            f"Invalid filter: {str(literal.value)[:100]!r} cannot be compared with {_shown(term)}: {error}"
+        ) from error
+
+
+def bind_term(term: Term, schema: Schema, *, case_sensitive: bool = True) -> BoundTerm:
+    """Return what a term stands for in a schema.
+
+    Raises:
+        InvalidFilter: the column is missing or inside a list or map, or the transform does not apply to it.
+    """
+    if not isinstance(term, TransformTerm):
+        return bind_reference(_find(term, schema, case_sensitive=case_sensitive), schema)
+    reference = bind_reference(_find(term.reference, schema, case_sensitive=case_sensitive), schema)
+    if not term.transform.applies_to(reference.type):
+        raise InvalidFilter(f"Invalid filter: {term.transform} does not apply to {_shown(reference)}")
+    return reference if term.transform.name == "identity" else BoundTransform(term.transform, reference)
+
+
+def _find(reference: Reference, schema: Schema, *, case_sensitive: bool) -> Column:
+    if isinstance(reference, IdReference):
+        column = schema.columns.get(reference.field_id)
+        if column is None:
+            raise InvalidFilter(f"Invalid filter: there is no column with the field id {reference.field_id}")
+        return column
+    field_id = schema.ids_by_name.get(reference.name)
+    if field_id is not None and case_sensitive:
+        return schema.columns[field_id]
+    lowered = reference.name.lower()
+    alike = {name: found for name, found in schema.ids_by_name.items() if name.lower() == lowered}
+    if case_sensitive or not alike:
+        hint = f", but there is {next(iter(alike))!r}: names are case-sensitive" if alike else ""
+        raise InvalidFilter(f"Invalid filter: there is no column named {reference.name[:100]!r}{hint}")
+    if len(set(alike.values())) > 1:
+        raise InvalidFilter(
+            f"Invalid filter: {reference.name[:100]!r} could be any of {', '.join(sorted(alike))}"
+        )
+    return schema.columns[next(iter(alike.values()))]
+
+
+def bind_reference(column: Column, schema: Schema) -> BoundReference:
+    """Return a column with the way to its value in a row.
+
+    Raises:
+        InvalidFilter: it is inside a list or map, where a row has no single value of it.
+    """
+    positions: list[int] = []
+    is_nullable = False
+    place: Column | None = column
+    while place is not None:
+        is_nullable = is_nullable or not place.field.required
+        above = place.parent.field.type if place.parent is not None else schema
+        if not isinstance(above, (StructType, Schema)):
+            raise InvalidFilter(f"Invalid filter: {column.name} is inside a list or map")
+        positions.append([field.id for field in above.fields].index(place.field.id))
+        place = place.parent
+    return BoundReference(
+        column.field.id, column.name, column.field.type, tuple(reversed(positions)), is_nullable
+    )
+
+
+def _shown(term: BoundTerm) -> str:
+    if isinstance(term, BoundTransform):
+        return f"{term.transform}({term.reference.name}), a {term.type}"
+    return f"{term.name}, a {'nested type' if isinstance(term.type, StructType) else term.type}"

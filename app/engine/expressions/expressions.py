@@ -1,0 +1,305 @@
+"""Expressions: the filter of a scan or of a conflict check, before and after its columns are looked up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, Final, Generic, TypeAlias, TypeVar, assert_never
+from uuid import UUID
+
+from app.engine.model.ids import FieldId
+from app.engine.model.transforms import Transform
+from app.engine.model.types import PrimitiveType, Type
+
+Value: TypeAlias = bool | int | float | str | bytes | Decimal | UUID
+"""What a literal can be. In Python, a date or time is a string as in JSON, or the number that stands for it."""
+
+
+class Operation(StrEnum):
+    """What a predicate asks of a value."""
+
+    IS_NULL = "is-null"
+    NOT_NULL = "not-null"
+    IS_NAN = "is-nan"
+    NOT_NAN = "not-nan"
+    LT = "lt"
+    LT_EQ = "lt-eq"
+    GT = "gt"
+    GT_EQ = "gt-eq"
+    EQ = "eq"
+    NOT_EQ = "not-eq"
+    STARTS_WITH = "starts-with"
+    NOT_STARTS_WITH = "not-starts-with"
+    IN = "in"
+    NOT_IN = "not-in"
+
+    @property
+    def negated(self) -> Operation:
+        return _NEGATED[self]
+
+    @property
+    def is_unary(self) -> bool:
+        return self in _UNARY
+
+    @property
+    def is_set(self) -> bool:
+        return self in (Operation.IN, Operation.NOT_IN)
+
+
+_UNARY: Final = frozenset({Operation.IS_NULL, Operation.NOT_NULL, Operation.IS_NAN, Operation.NOT_NAN})
+_OPPOSITES: Final = (
+    (Operation.IS_NULL, Operation.NOT_NULL),
+    (Operation.IS_NAN, Operation.NOT_NAN),
+    (Operation.LT, Operation.GT_EQ),
+    (Operation.GT, Operation.LT_EQ),
+    (Operation.EQ, Operation.NOT_EQ),
+    (Operation.STARTS_WITH, Operation.NOT_STARTS_WITH),
+    (Operation.IN, Operation.NOT_IN),
+)
+_NEGATED: Final = dict(_OPPOSITES) | {right: left for left, right in _OPPOSITES}
+
+
+@dataclass(frozen=True, slots=True)
+class NamedReference:
+    """A column by its name; nested ones have dots."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class IdReference:
+    """A column by its field id."""
+
+    field_id: FieldId
+
+
+Reference: TypeAlias = NamedReference | IdReference
+
+
+@dataclass(frozen=True, slots=True)
+class TransformTerm:
+    """A transform of a column's value."""
+
+    transform: Transform
+    reference: Reference
+
+
+Term: TypeAlias = NamedReference | IdReference | TransformTerm
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value to compare with; without a type of its own it takes the column's."""
+
+    value: Value
+    data_type: PrimitiveType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Predicate:
+    """A question about one column, by name: unary without literals, `in` and `not-in` with any number, others with one."""
+
+    operation: Operation
+    term: Term
+    literals: tuple[Literal, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BoundReference:
+    """A column of a schema, or a field of a partition tuple; `positions` lead to its value in nested tuples."""
+
+    field_id: FieldId
+    name: str
+    type: Type
+    positions: tuple[int, ...]
+    is_nullable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class BoundTransform:
+    """A transform of a bound column's value."""
+
+    transform: Transform
+    reference: BoundReference
+
+    @property
+    def type(self) -> Type:
+        return self.transform.result_type(self.reference.type)
+
+
+BoundTerm: TypeAlias = BoundReference | BoundTransform
+
+
+@dataclass(frozen=True, slots=True)
+class BoundPredicate:
+    """A question about a bound column; values are of the term's type, those of a set in their order."""
+
+    operation: Operation
+    term: BoundTerm
+    values: tuple[Any, ...] = ()
+
+    @property
+    def reference(self) -> BoundReference:
+        return self.term if isinstance(self.term, BoundReference) else self.term.reference
+
+
+@dataclass(frozen=True, slots=True)
+class AlwaysTrue:
+    """Every row matches."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlwaysFalse:
+    """No row matches."""
+
+
+P = TypeVar("P", Predicate, BoundPredicate)
+Q = TypeVar("Q", Predicate, BoundPredicate)
+
+
+@dataclass(frozen=True, slots=True)
+class And(Generic[P]):
+    """Every part holds. Parts are not themselves of this kind: chains are kept flat, however long."""
+
+    parts: tuple[Tree[P], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Or(Generic[P]):
+    """At least one part holds."""
+
+    parts: tuple[Tree[P], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not(Generic[P]):
+    """The part does not hold. What this means for null is said by `rewrite_not`."""
+
+    part: Tree[P]
+
+
+Tree: TypeAlias = "AlwaysTrue | AlwaysFalse | And[P] | Or[P] | Not[P] | P"
+Expression: TypeAlias = "Tree[Predicate]"
+"""A filter whose columns are names."""
+BoundExpression: TypeAlias = "Tree[BoundPredicate]"
+"""A filter whose columns are fields of one schema, or of one spec's partition tuples."""
+
+ALWAYS_TRUE: Final = AlwaysTrue()
+ALWAYS_FALSE: Final = AlwaysFalse()
+
+
+def predicate(operation: Operation, column: str, *values: Value) -> Predicate:
+    """Return a question about a column, as a program writes it."""
+    return Predicate(operation, NamedReference(column), tuple(Literal(value) for value in values))
+
+
+def conjunction(parts: Iterable[Tree[P]]) -> Tree[P]:
+    """Return the simplest expression that holds when every part does."""
+    kept: list[Tree[P]] = []
+    for part in parts:
+        match part:
+            case AlwaysFalse():
+                return ALWAYS_FALSE
+            case AlwaysTrue():
+                continue
+            case And():
+                kept.extend(part.parts)
+            case _:
+                kept.append(part)
+    return _joined(kept, And(tuple(kept)), ALWAYS_TRUE)
+
+
+def disjunction(parts: Iterable[Tree[P]]) -> Tree[P]:
+    """Return the simplest expression that holds when at least one part does."""
+    kept: list[Tree[P]] = []
+    for part in parts:
+        match part:
+            case AlwaysTrue():
+                return ALWAYS_TRUE
+            case AlwaysFalse():
+                continue
+            case Or():
+                kept.extend(part.parts)
+            case _:
+                kept.append(part)
+    return _joined(kept, Or(tuple(kept)), ALWAYS_FALSE)
+
+
+def _joined(parts: list[Tree[P]], several: Tree[P], none: Tree[P]) -> Tree[P]:
+    if not parts:
+        return none
+    return parts[0] if len(parts) == 1 else several
+
+
+def negation(part: Tree[P]) -> Tree[P]:
+    """Return the simplest expression that holds when the part does not."""
+    match part:
+        case AlwaysTrue():
+            return ALWAYS_FALSE
+        case AlwaysFalse():
+            return ALWAYS_TRUE
+        case Not():
+            return part.part
+        case _:
+            return Not(part)
+
+
+def rewrite_not(expression: Tree[P]) -> Tree[P]:
+    """Return the same expression without `Not`: each predicate below one is replaced by its opposite.
+
+    This is what a negation means: `not a < 5` is `a >= 5`, so neither holds for null, while null is not equal to
+    anything.
+    """
+    return _without_not(expression, is_negated=False)
+
+
+def _without_not(expression: Tree[P], *, is_negated: bool) -> Tree[P]:
+    match expression:
+        case AlwaysTrue() | AlwaysFalse():
+            return negation(expression) if is_negated else expression
+        case Not():
+            return _without_not(expression.part, is_negated=not is_negated)
+        case And() | Or():
+            parts = (_without_not(part, is_negated=is_negated) for part in expression.parts)
+            return conjunction(parts) if isinstance(expression, And) is not is_negated else disjunction(parts)
+        case Predicate():
+            if not is_negated:
+                return expression
+            return Predicate(expression.operation.negated, expression.term, expression.literals)
+        case BoundPredicate():
+            if not is_negated:
+                return expression
+            return BoundPredicate(expression.operation.negated, expression.term, expression.values)
+        case never:
+            assert_never(never)
+
+
+def replace_predicates(expression: Tree[P], replaced: Callable[[P], Tree[Q]]) -> Tree[Q]:
+    """Return the expression with each predicate replaced, and simplified where that allows it."""
+    match expression:
+        case AlwaysTrue() | AlwaysFalse():
+            return expression
+        case And():
+            return conjunction(replace_predicates(part, replaced) for part in expression.parts)
+        case Or():
+            return disjunction(replace_predicates(part, replaced) for part in expression.parts)
+        case Not():
+            return negation(replace_predicates(expression.part, replaced))
+        case _:
+            return replaced(expression)
+
+
+def predicates_of(expression: Tree[P]) -> Iterator[P]:
+    """Yield every predicate of an expression, from left to right."""
+    match expression:
+        case AlwaysTrue() | AlwaysFalse():
+            return
+        case And() | Or():
+            for part in expression.parts:
+                yield from predicates_of(part)
+        case Not():
+            yield from predicates_of(expression.part)
+        case _:
+            yield expression

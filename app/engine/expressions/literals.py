@@ -1,0 +1,124 @@
+"""Literals: a constant of a filter as a value of the column's type."""
+
+from __future__ import annotations
+
+import math
+import struct
+from decimal import ROUND_HALF_UP, Context, Decimal
+from enum import Enum
+from typing import Any, Final
+from uuid import UUID
+
+from app.engine.expressions.expressions import Literal, Value
+from app.engine.model.document import MAX_INT, MAX_LONG
+from app.engine.model.types import PrimitiveType
+from app.engine.model.values import from_json_value
+
+_DAY_IN_UNITS: Final = {
+    "date": 1,
+    "timestamp": 86_400 * 10**6,
+    "timestamptz": 86_400 * 10**6,
+    "timestamp_ns": 86_400 * 10**9,
+    "timestamptz_ns": 86_400 * 10**9,
+}
+"""What a day is in the numbers that stand for values of a type."""
+_LARGEST: Final = {"int": MAX_INT, "date": MAX_INT}
+_WHOLE: Final = frozenset({"int", "long", "time", *_DAY_IN_UNITS})
+_FLOAT: Final = struct.Struct("<f")
+_LARGEST_FLOAT: Final = 3.4028234663852886e38
+_EXACT: Final = Context(prec=400)
+
+
+class OutOfRange(Enum):
+    """Where a literal is that no value of the column's type can be."""
+
+    ABOVE = "above"
+    BELOW = "below"
+
+
+def value_of(literal: Literal, kind: PrimitiveType) -> Any:
+    """Return the value of a type that a literal stands for, or on which side of all its values it is.
+
+    Raises:
+        ValueError: it stands for none.
+    """
+    value, source = literal.value, literal.data_type
+    if source is None:
+        return _converted(value, kind)
+    typed = _typed(value, source)
+    if source.kind in _DAY_IN_UNITS:
+        if kind.kind not in _DAY_IN_UNITS:
+            raise ValueError(f"a {source} is no {kind}")
+        units, rest = divmod(typed * _DAY_IN_UNITS[kind.kind], _DAY_IN_UNITS[source.kind])
+        if rest:
+            raise ValueError(f"the {source} {value!r} has a finer time than a {kind}")
+        return _in_range(units, kind)
+    if source.kind == "time" and kind.kind != "time":
+        raise ValueError(f"a {source} is no {kind}")
+    return _converted(typed, kind)
+
+
+def _typed(value: Value, source: PrimitiveType) -> Any:
+    if source.kind == "decimal" and type(value) is int:
+        value = str(value)
+    return from_json_value(source, value)
+
+
+def _converted(value: Any, kind: PrimitiveType) -> Any:
+    match value:
+        case bool() if kind.kind == "boolean":
+            return value
+        case bool():
+            pass
+        case int() if kind.kind in _WHOLE:
+            # As the reference reads it: a number without a type counts microseconds, for nanosecond columns too.
+            return _in_range(value * 1000 if kind.kind.endswith("_ns") else value, kind)
+        case int() | float() | Decimal() if kind.kind in ("float", "double"):
+            return _floating(value, kind)
+        case int() | float() | Decimal() if kind.kind == "decimal":
+            return _decimal(value, kind)
+        case str() if kind.kind == "decimal":
+            return _decimal(from_json_value(PrimitiveType("decimal", "decimal", 38, 38), value), kind)
+        case str() if kind.kind in _FROM_TEXT:
+            return from_json_value(kind, value)
+        case bytes() if kind.kind == "binary" or (kind.kind == "fixed" and len(value) == kind.length):
+            return value
+        case UUID() if kind.kind == "uuid":
+            return value
+    raise ValueError(f"{str(value)[:100]!r} cannot be read as a {kind}")
+
+
+_FROM_TEXT: Final = frozenset({"string", "uuid", "fixed", "binary", "time", *_DAY_IN_UNITS})
+
+
+def _in_range(number: int, kind: PrimitiveType) -> int | OutOfRange:
+    largest = _LARGEST.get(kind.kind, MAX_LONG)
+    if number > largest:
+        return OutOfRange.ABOVE
+    return OutOfRange.BELOW if number < -largest - 1 else number
+
+
+def _floating(value: float | Decimal, kind: PrimitiveType) -> float | OutOfRange:
+    try:
+        number = float(value)
+    except OverflowError:
+        return OutOfRange.ABOVE if value > 0 else OutOfRange.BELOW
+    if math.isnan(number):
+        raise ValueError("NaN compares with nothing: use is-nan or not-nan")
+    if kind.kind == "double" or math.isinf(number):
+        return number
+    if abs(number) > _LARGEST_FLOAT:
+        return OutOfRange.ABOVE if number > 0 else OutOfRange.BELOW
+    # The nearest float of 32 bits, which is what the column's values are.
+    return float(_FLOAT.unpack(_FLOAT.pack(number))[0])
+
+
+def _decimal(value: float | Decimal, kind: PrimitiveType) -> Decimal:
+    # Through its text: 1.1 means 11 tenths here, not the binary fraction closest to it.
+    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
+    if not exact.is_finite():
+        raise ValueError(f"{value} cannot be read as a {kind}")
+    scaled = exact.quantize(Decimal(1).scaleb(-(kind.scale or 0)), ROUND_HALF_UP, _EXACT)
+    if scaled != exact and not isinstance(value, float):
+        raise ValueError(f"{value} has more decimal places than a {kind}")
+    return scaled

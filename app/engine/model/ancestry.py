@@ -1,0 +1,52 @@
+"""How snapshots descend from each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from app.engine.model.ids import SnapshotId
+from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import TableMetadata
+
+
+def ancestors(metadata: TableMetadata, snapshot_id: SnapshotId | None) -> Iterator[Snapshot]:
+    """Yield a snapshot, its parent and so on, as far back as the table still knows them."""
+    by_id = metadata.snapshots_by_id
+    seen: set[SnapshotId] = set()
+    while snapshot_id is not None and snapshot_id not in seen:
+        snapshot = by_id.get(snapshot_id)
+        if snapshot is None:
+            return
+        yield snapshot
+        # No honest writer makes a circle, but a dishonest one must not make us run for ever.
+        seen.add(snapshot_id)
+        snapshot_id = snapshot.parent_snapshot_id
+
+
+def is_ancestor(metadata: TableMetadata, ancestor_id: SnapshotId, snapshot_id: SnapshotId | None) -> bool:
+    """Tell whether a snapshot is another one, or one that it descends from."""
+    return any(snapshot.snapshot_id == ancestor_id for snapshot in ancestors(metadata, snapshot_id))
+
+
+def common_ancestor(metadata: TableMetadata, one: SnapshotId, other: SnapshotId) -> Snapshot | None:
+    """Return the newest snapshot that both are or descend from."""
+    of_one = {snapshot.snapshot_id for snapshot in ancestors(metadata, one)}
+    return next((item for item in ancestors(metadata, other) if item.snapshot_id in of_one), None)
+
+
+def branches_by_snapshot(metadata: TableMetadata) -> dict[SnapshotId, list[str]]:
+    """Return, for each snapshot that is on a branch, the names of those branches."""
+    found: dict[SnapshotId, list[str]] = {}
+    for name, ref in metadata.snapshot_refs.items():
+        if ref.is_branch:
+            for snapshot in ancestors(metadata, ref.snapshot_id):
+                found.setdefault(snapshot.snapshot_id, []).append(name)
+    return found
+
+
+def refs_by_snapshot(metadata: TableMetadata) -> dict[SnapshotId, list[str]]:
+    """Return, for each snapshot that has any, the branches and tags that name it."""
+    found: dict[SnapshotId, list[str]] = {}
+    for name, ref in metadata.snapshot_refs.items():
+        found.setdefault(ref.snapshot_id, []).append(name)
+    return found

@@ -1,0 +1,179 @@
+"""What is hardly HTTP, bodies too large in every way of sending them, and headers that make no sense."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from typing import Any
+
+import pytest
+
+from tests.bad_input.attacks import GET, HEAD, POST, Attack, check_error_shape, check_refused
+from tests.bad_input.victim import MAX_BODY_BYTES, Victim
+from tests.bad_input.wire import chunked, request, send
+
+NS = "/v1/namespaces"
+NOT_HTTP = "Invalid HTTP request received."
+HEAD_TOO_LONG = "Request line and headers are longer than the limit of 65536 bytes"
+BODY_TOO_LARGE = f"Request body is larger than the limit of {MAX_BODY_BYTES} bytes"
+FIRST_LINE = b"GET /v1/config HTTP/1.1\r\nHost: catalog\r\n"
+POSTED = b"POST /v1/namespaces HTTP/1.1\r\nHost: catalog\r\nConnection: close\r\n"
+
+BROKEN: list[tuple[str, bytes]] = [
+    ("nothing but noise", b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n"),
+    ("http/2", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"),
+    ("no such version", b"GET /v1/config HTTP/9.9\r\n\r\n"),
+    ("no such method", b"FOO /v1/config HTTP/1.1\r\nHost: catalog\r\n\r\n"),
+    ("a proxy's connect", b"CONNECT evil.example:80 HTTP/1.1\r\nHost: catalog\r\n\r\n"),
+    ("no slash", b"GET v1/config HTTP/1.1\r\nHost: catalog\r\n\r\n"),
+    ("letters beyond ascii in the path", "GET /v1/namespaces/ä HTTP/1.1\r\nHost: catalog\r\n\r\n".encode()),
+    ("nul in the path", b"GET /v1/namespaces/a\x00b HTTP/1.1\r\nHost: catalog\r\n\r\n"),
+    ("unit separator in the path", b"GET /v1/namespaces/a\x1fb HTTP/1.1\r\nHost: catalog\r\n\r\n"),
+    ("space in the path", b"GET /v1/namespaces/a b HTTP/1.1\r\nHost: catalog\r\n\r\n"),
+    ("lines without returns", b"GET /v1/config HTTP/1.1\nHost: catalog\n\n"),
+    ("folded header", FIRST_LINE + b"X: a\r\n b\r\n\r\n"),
+    ("space before the colon", FIRST_LINE + b"X : a\r\n\r\n"),
+    ("header without a name", FIRST_LINE + b": a\r\n\r\n"),
+    ("nul in a header", FIRST_LINE + b"X: a\x00b\r\n\r\n"),
+    ("length in words", POSTED + b"Content-Length: two\r\n\r\n{}"),
+    ("negative length", POSTED + b"Content-Length: -1\r\n\r\n{}"),
+    ("length with a sign", POSTED + b"Content-Length: +2\r\n\r\n{}"),
+    ("length in hexadecimal", POSTED + b"Content-Length: 0x2\r\n\r\n{}"),
+    ("length beyond 64 bits", POSTED + b"Content-Length: 99999999999999999999999999\r\n\r\n{}"),
+    ("two lengths", POSTED + b"Content-Length: 2\r\nContent-Length: 3\r\n\r\n{} "),
+    ("a length and chunks", POSTED + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+    ("chunk size that is no number", POSTED + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n"),
+]
+
+
+@pytest.mark.parametrize("raw", [raw for _, raw in BROKEN], ids=[name for name, _ in BROKEN])
+def test_what_is_no_http_is_refused_in_the_protocols_shape(victim: Victim, raw: bytes) -> None:
+    answer = send(victim.port, raw)
+
+    assert answer.status == 400
+    check_error_shape(answer, GET)
+    assert answer.json()["error"] == {"message": NOT_HTTP, "type": "BadRequestException", "code": 400}
+    victim.check_unchanged()
+
+
+ENDLESS: list[tuple[str, bytes]] = [
+    ("one header of a megabyte", FIRST_LINE + b"X: " + b"x" * 1_000_000 + b"\r\n\r\n"),
+    ("a hundred thousand headers", FIRST_LINE + b"".join(b"X%d: x\r\n" % n for n in range(100_000)) + b"\r\n"),
+    ("a path of a megabyte", b"GET /v1/namespaces/" + b"x" * 1_000_000 + b" HTTP/1.1\r\nHost: catalog\r\n\r\n"),
+    ("a header without end", FIRST_LINE + b"X: " + b"x" * 30_000_000),
+]
+
+
+@pytest.mark.parametrize("raw", [raw for _, raw in ENDLESS], ids=[name for name, _ in ENDLESS])
+def test_head_without_end_is_refused_before_it_is_collected(victim: Victim, raw: bytes) -> None:
+    answer = send(victim.port, raw)
+
+    assert answer.status == 431
+    check_error_shape(answer, GET)
+    assert answer.json()["error"]["message"] == HEAD_TOO_LONG
+    assert victim.client.get("/health").is_success
+
+
+def body_of(size: int) -> bytes:
+    """Return a request to create a namespace, of a size."""
+    return b'{"namespace": ["big"], "properties": {"x": "' + b"x" * (size - 48) + b'"}}'
+
+
+OVERSIZED = [
+    Attack("announced", POST, NS, 413, BODY_TOO_LARGE, body=body_of(MAX_BODY_BYTES + 100)),
+    Attack("announced only", POST, NS, 413, BODY_TOO_LARGE, body=b"{}", headers={"Content-Length": "99999999999"}),
+    Attack("in chunks", POST, NS, 413, BODY_TOO_LARGE, body=chunked(body_of(MAX_BODY_BYTES + 100)), headers={"Transfer-Encoding": "chunked"}),
+    Attack("with expectations", POST, NS, 413, BODY_TOO_LARGE, body=b"", headers={"Content-Length": "99999999", "Expect": "100-continue"}),
+    Attack("with a get", GET, NS, 413, BODY_TOO_LARGE, body=b"{}", headers={"Content-Length": "99999999999"}),
+    Attack("with a get in chunks", GET, NS, 413, BODY_TOO_LARGE, body=chunked(bytes(MAX_BODY_BYTES + 100)), headers={"Transfer-Encoding": "chunked"}),
+    Attack("with a delete", "DELETE", f"{NS}/empty", 413, BODY_TOO_LARGE, body=b"", headers={"Content-Length": "99999999999"}),
+    Attack("to the management api", POST, "/management/v1/warehouses", 413, BODY_TOO_LARGE, body=bytes(MAX_BODY_BYTES + 1)),
+    Attack("to no route", POST, "/v1/nothing", 413, BODY_TOO_LARGE, body=b"", headers={"Content-Length": "99999999999"}),
+]
+
+PACKED = gzip.compress(json.dumps({"namespace": ["packed"]}).encode())
+NOT_PACKED = "Invalid Content-Encoding …: send the body as it is, not compressed"
+
+HEADERS = [
+    Attack("gzip body", POST, NS, 400, NOT_PACKED, body=PACKED, headers={"Content-Encoding": "gzip"}),
+    Attack("gzip bomb as a body", POST, NS, 400, NOT_PACKED, body=gzip.compress(bytes(50_000_000)), headers={"Content-Encoding": "gzip"}),
+    Attack("gzip body without saying so", POST, NS, 400, "Invalid body: Invalid JSON: …", body=PACKED),
+    Attack("another coding", POST, NS, 400, "Invalid Content-Encoding 'br': …", body=b"\x0b\x01", headers={"Content-Encoding": "br"}),
+    Attack("two codings", POST, NS, 400, NOT_PACKED, body=PACKED, headers={"Content-Encoding": "gzip, gzip"}),
+    Attack("coding that is noise", POST, NS, 400, NOT_PACKED, body=b"{}", headers={"Content-Encoding": "\udcff\udcfe"}),
+    Attack("empty key", POST, NS, 400, "Invalid Idempotency-Key: it must be 1 to 255 printable ASCII characters", body={"namespace": ["k"]}, headers={"Idempotency-Key": ""}),
+    Attack("key too long", POST, NS, 400, "Invalid Idempotency-Key: …", body={"namespace": ["k"]}, headers={"Idempotency-Key": "k" * 256}),
+    Attack("key beyond ascii", POST, NS, 400, "Invalid Idempotency-Key: …", body={"namespace": ["k"]}, headers={"Idempotency-Key": "schlüssel"}),
+    Attack("key with a tab", POST, NS, 400, "Invalid Idempotency-Key: …", body={"namespace": ["k"]}, headers={"Idempotency-Key": "a\tb"}),
+]
+
+
+@pytest.mark.parametrize("attack", [*OVERSIZED, *HEADERS], ids=str)
+def test_attack_is_refused_and_changes_nothing(victim: Victim, attack: Attack) -> None:
+    check_refused(attack, victim)
+
+
+def test_oversized_body_ends_the_connection(victim: Victim) -> None:
+    answer = check_refused(OVERSIZED[0], victim)
+
+    assert answer.headers["connection"] == "close"
+
+
+def test_refusal_under_a_key_is_repeated_and_the_key_is_for_that_request_alone(victim: Victim) -> None:
+    key = {"Idempotency-Key": "0190-refused"}
+    refusal = Attack("", POST, NS, 409, "Namespace already exists: a", "AlreadyExistsException", {"namespace": ["a"]}, key)
+    other = Attack("", POST, NS, 422, "Idempotency-Key '0190-refused' was already used for a different request", body={"namespace": ["a", "x"]}, headers=key)
+
+    first = check_refused(refusal, victim)
+    again = check_refused(refusal, victim)
+    check_refused(other, victim)
+
+    assert again.body == first.body
+    assert again.headers["idempotent-replayed"] == "true"
+
+
+TOLERATED: list[tuple[str, dict[str, str]]] = [
+    ("no content type", {}),
+    ("plain text", {"Content-Type": "text/plain"}),
+    ("a form", {"Content-Type": "application/x-www-form-urlencoded"}),
+    ("senseless content type", {"Content-Type": ";;=;"}),
+    ("latin-1 by name", {"Content-Type": "application/json; charset=latin-1"}),
+    ("identity", {"Content-Encoding": "identity"}),
+    ("accepts only xml", {"Accept": "application/xml"}),
+    ("accepts nothing", {"Accept-Encoding": "*;q=0"}),
+    ("senseless accept-encoding", {"Accept-Encoding": ",;q=,\udcff"}),
+    ("senseless if-none-match", {"If-None-Match": '"' * 1_000}),
+    ("request id with a line end's letters", {"X-Request-Id": "a%0d%0ab"}),
+    ("unknown delegation", {"X-Iceberg-Access-Delegation": "everything, and more"}),
+    ("somebody's token", {"Authorization": "Bearer \udcff\udcfe"}),
+    ("many small headers", {f"X-{number}": "x" for number in range(500)}),
+]
+
+
+@pytest.mark.parametrize("headers", [headers for _, headers in TOLERATED], ids=[name for name, _ in TOLERATED])
+def test_headers_that_real_clients_get_wrong_do_no_harm(victim: Victim, headers: dict[str, str]) -> None:
+    unchanged: Any = json.dumps({"removals": ["never-there"]}).encode()
+
+    read = send(victim.port, request(GET, f"{NS}/a/tables/t", headers, None))
+    changed = send(victim.port, request(POST, f"{NS}/a/properties", headers, unchanged))
+    probed = send(victim.port, request(HEAD, f"{NS}/a/tables/t", headers, None), HEAD)
+
+    assert (read.status, changed.status, probed.status) == (200, 200, 204)
+    assert read.json()["metadata"]["format-version"] == 2
+    assert changed.json() == {"updated": [], "removed": [], "missing": ["never-there"]}
+    victim.check_unchanged()
+
+
+@pytest.mark.parametrize("upgrade", ["TLS/1.2", "h2c", "websocket"])
+def test_wish_for_another_protocol_is_passed_over(victim: Victim, upgrade: str) -> None:
+    headers = {"Upgrade": upgrade, "Connection": "Upgrade, close", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+
+    answer = send(victim.port, request(GET, f"{NS}/a/tables/t", headers, None))
+
+    assert answer.status == 200
+
+
+def test_request_id_that_cannot_be_a_header_is_not_sent_back(victim: Victim) -> None:
+    answer = send(victim.port, request(GET, "/health", {"X-Request-Id": "a b<script>"}, None))
+
+    assert "<" not in answer.headers["x-request-id"]
