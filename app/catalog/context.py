@@ -12,6 +12,7 @@ from app.database.namespaces import Namespaces
 from app.database.pointers import Author, Pointer, Pointers
 from app.database.warehouses import Warehouse, Warehouses
 from app.fileio.files import FileIO
+from app.formats.manifest_source import ManifestCache
 from app.formats.metadata_files import MetadataFiles
 
 # Rows that use cases hand out are named here, for rooms that may not see the database.
@@ -29,6 +30,8 @@ __all__ = [
 ]
 
 Item = TypeVar("Item")
+
+DEFAULT_MANIFEST_CACHE_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class Catalog:
     pause: Callable[[float], None]
     """Wait a number of seconds (between attempts at a contended pointer)."""
     rules: Rules = field(default_factory=Rules)
+    manifest_cache: ManifestCache = field(default_factory=lambda: ManifestCache(DEFAULT_MANIFEST_CACHE_BYTES))
+    """Parsed manifests, shared by all warehouses; see `app.catalog.table_manifests`."""
     step: Callable[[str], None] = _ignore
     """Told the name of each step of a commit as it is reached; crash tests stop the process there."""
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from decimal import Decimal
+from decimal import Context, Decimal
 from typing import Any, Final
 
 from app.engine.expressions.bucket_hash import hash_bytes, hash_long
-from app.engine.model.moments import year_and_month
 from app.engine.model.transforms import Transform
 from app.engine.model.types import PrimitiveType, Type
-from app.engine.model.values import decimal_of, to_bytes, unscaled_value
+from app.engine.model.values import decimal_of
 
 Function = Callable[[Any], Any]
 
@@ -22,7 +21,12 @@ _UNITS_A_DAY: Final = {
     "timestamptz_ns": 86_400 * 10**9,
 }
 _BITS: Final = {"int": 32, "long": 64}
-_WIDE: Final = PrimitiveType("decimal", "decimal(200, 0)", 200, 0)
+_EXACT: Final = Context(prec=400)
+_ERA_DAYS: Final = 146_097
+"""Days in 400 years, after which the calendar repeats."""
+_DAYS_TO_1970: Final = 719_468
+"""From 1 March of the year 0 to 1 January 1970."""
+_MONTHS_TO_1970: Final = 1969 * 12 + 10
 
 
 def transform_value(transform: Transform, source: Type, value: Any) -> Any:
@@ -77,9 +81,24 @@ def _hash_function(source: PrimitiveType) -> Callable[[Any], int]:
         case "int" | "long" | "date" | "time" | "timestamp" | "timestamptz":
             return hash_long
         case "decimal":
-            return lambda value: hash_bytes(to_bytes(source, value))
+            scale = source.scale or 0
+            return lambda value: hash_bytes(_fewest_bytes(unscaled(value, scale)))
+        case "string":
+            return lambda value: hash_bytes(value.encode())
+        case "uuid":
+            return lambda value: hash_bytes(value.bytes)
         case _:
-            return lambda value: hash_bytes(to_bytes(source, value))
+            return hash_bytes
+
+
+def _fewest_bytes(number: int) -> bytes:
+    bits = (number + 1 if number < 0 else number).bit_length() + 1
+    return number.to_bytes((bits + 7) // 8, "big", signed=True)
+
+
+def unscaled(value: Decimal, scale: int) -> int:
+    """Return a decimal's digits as a whole number, however many there are."""
+    return int(value.scaleb(scale, _EXACT))
 
 
 def _truncate_function(width: int, source: PrimitiveType) -> Function:
@@ -102,8 +121,8 @@ def wrapped(number: int, bits: int) -> int:
 
 def truncated_decimal(value: Decimal, width: int, scale: int) -> Decimal:
     """Return a decimal with its unscaled value truncated to a multiple of the width."""
-    unscaled = int(value.scaleb(scale, _EXACT))
-    return decimal_of(unscaled - unscaled % width, scale)
+    digits = unscaled(value, scale)
+    return decimal_of(digits - digits % width, scale)
 
 
 def _moment_function(unit: str, units_a_day: int) -> Function:
@@ -117,3 +136,12 @@ def _moment_function(unit: str, units_a_day: int) -> Function:
             return lambda value: months_since_1970(value // units_a_day)
         case _:
             return lambda value: months_since_1970(value // units_a_day) // 12
+
+
+def months_since_1970(days: int) -> int:
+    """Return the number of the month that a day is in; January 1970 is 0, the month before is -1."""
+    # Years start in March here, so that the day a leap year adds is the last.
+    era, day = divmod(days + _DAYS_TO_1970, _ERA_DAYS)
+    year = (day - day // 1460 + day // 36_524 - day // 146_096) // 365
+    day_of_year = day - (365 * year + year // 4 - year // 100)
+    return (year + 400 * era) * 12 + (5 * day_of_year + 2) // 153 - _MONTHS_TO_1970

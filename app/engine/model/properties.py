@@ -1,4 +1,4 @@
-"""Table properties that the server itself reads: names, defaults, and which values make no sense."""
+"""Table properties that the server itself reads: names, defaults, and which values are refused."""
 
 from __future__ import annotations
 

@@ -216,7 +216,7 @@ def test_type_of_a_later_version_is_refused() -> None:
             "Table property commit.retry.num-retries must be at least 0",
         ),
         (
-            {"commit__retry__min_wait_ms": "x"},
+            {"properties": {"commit.retry.min-wait-ms": "x"}},
             "Table property commit.retry.min-wait-ms must be a whole number",
         ),
         (

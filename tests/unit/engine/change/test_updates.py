@@ -100,7 +100,7 @@ def test_fields_that_the_protocol_gave_up_say_nothing() -> None:
 
 def test_fields_nobody_knows_are_passed_over_but_kept_inside_documents() -> None:
     (update,) = updates_of(
-        {"action": "add-snapshot", "novel": 1, "snapshot": snapshot_json(1, 1, novel=[None], snapshot_id=5)}
+        {"action": "add-snapshot", "novel": 1, "snapshot": snapshot_json(1, 1, novel=[None])}
     )
 
     assert isinstance(update, AddSnapshot)

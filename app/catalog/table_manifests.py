@@ -1,0 +1,45 @@
+"""The manifests of a warehouse's tables, out of the shared cache, with unreadable ones told as what they are: corrupt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from app.catalog.context import Catalog
+from app.database.warehouses import Warehouse
+from app.engine.model.manifests import ManifestEntry, ManifestFile
+from app.engine.model.snapshot import Snapshot
+from app.errors import CorruptMetadata, InvalidMetadata
+from app.formats.manifest_source import FileManifestSource
+
+
+class TableManifests:
+    """A `ManifestSource` for use cases: a file that cannot be read is our trouble, not a mistake in the request."""
+
+    def __init__(self, catalog: Catalog, warehouse: Warehouse) -> None:
+        self._source = FileManifestSource(catalog.files_of(warehouse), catalog.manifest_cache)
+
+    def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile]:
+        """Return a snapshot's manifests in the order of its list.
+
+        Raises:
+            CorruptMetadata: the manifest list is not one.
+            FileMissing: the manifest list is gone.
+            FilesUnavailable: the store does not answer.
+        """
+        try:
+            return self._source.manifests(snapshot)
+        except InvalidMetadata as error:
+            raise CorruptMetadata(snapshot.manifest_list or "", str(error)) from error
+
+    def entries(self, manifest: ManifestFile) -> Iterator[ManifestEntry]:
+        """Yield a manifest's entries of every status, with inherited values filled in.
+
+        Raises:
+            CorruptMetadata: the manifest is not one, or contradicts the list.
+            FileMissing: the manifest is gone.
+            FilesUnavailable: the store does not answer.
+        """
+        try:
+            yield from self._source.entries(manifest)
+        except InvalidMetadata as error:
+            raise CorruptMetadata(manifest.manifest_path, str(error)) from error

@@ -1,0 +1,108 @@
+"""One value against one predicate: matches, does not match, or depends on whom you ask.
+
+Comparisons with null are false, and so is its likeness to a prefix; what is not equal, not in a set or not like a prefix
+may be null. Engines disagree about NaN (unordered, or above all numbers) and about -0.0 (equal to 0.0, or before it): where
+that matters, the answer is left open.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, Final, assert_never
+
+from app.engine.expressions.expressions import BoundPredicate, BoundTransform, Operation
+from app.engine.expressions.transform_values import transform_function
+from app.engine.model.types import PrimitiveType
+from app.engine.model.values import order_key
+
+Verdict = bool | None
+"""Whether a value matches; None where engines disagree."""
+Judge = Callable[[Any], Verdict]
+Test = Callable[[Any], bool]
+
+_COMPARED: Final[dict[Operation, Callable[[Any, Any], bool]]] = {
+    Operation.LT: operator.lt,
+    Operation.LT_EQ: operator.le,
+    Operation.GT: operator.gt,
+    Operation.GT_EQ: operator.ge,
+    Operation.EQ: operator.eq,
+}
+_OF_NULL: Final = frozenset(
+    {Operation.IS_NULL, Operation.NOT_NAN, Operation.NOT_EQ, Operation.NOT_IN, Operation.NOT_STARTS_WITH}
+)
+"""What null matches."""
+
+
+def value_test(predicate: BoundPredicate) -> Test:
+    """Return whether a value of a predicate's column matches; NaN is unordered, and -0.0 equals 0.0."""
+    test = _with_null(predicate.operation, _test(predicate.operation, predicate.values))
+    return _of_term(predicate, test)
+
+
+def value_judge(predicate: BoundPredicate) -> Judge:
+    """Return whether a value of a predicate's column matches whatever an engine thinks of NaN and -0.0."""
+    test = value_test(predicate)
+    kind = predicate.term.type
+    if not (isinstance(kind, PrimitiveType) and kind.kind in ("float", "double")):
+        return test
+    if predicate.operation.is_unary:
+        return test
+    keys = tuple(order_key(value) for value in predicate.values)
+    total = _of_term(predicate, _with_null(predicate.operation, _total(_test(predicate.operation, keys))))
+
+    def judge(value: Any) -> Verdict:
+        verdict = test(value)
+        return verdict if verdict is total(value) else None
+
+    return judge
+
+
+def _total(test: Test) -> Test:
+    return lambda value: test(order_key(value))
+
+
+def _with_null(operation: Operation, test: Test) -> Test:
+    of_null = operation in _OF_NULL
+    return lambda value: of_null if value is None else test(value)
+
+
+def _of_term(predicate: BoundPredicate, test: Test) -> Test:
+    term = predicate.term
+    if not isinstance(term, BoundTransform):
+        return test
+    transformed = transform_function(term.transform, term.reference.type)
+    return lambda value: test(None if value is None else transformed(value))
+
+
+def _test(operation: Operation, values: tuple[Any, ...]) -> Test:
+    match operation:
+        case Operation.IS_NULL:
+            return lambda value: False  # noqa: ARG005
+        case Operation.NOT_NULL:
+            return lambda value: True  # noqa: ARG005
+        case Operation.IS_NAN:
+            return math.isnan
+        case Operation.NOT_NAN:
+            return lambda value: not math.isnan(value)
+        case Operation.LT | Operation.LT_EQ | Operation.GT | Operation.GT_EQ | Operation.EQ:
+            compared, (literal,) = _COMPARED[operation], values
+            return lambda value: compared(value, literal)
+        case Operation.NOT_EQ:
+            (literal,) = values
+            return lambda value: bool(value != literal)
+        case Operation.STARTS_WITH:
+            (prefix,) = values
+            return lambda value: bool(value.startswith(prefix))
+        case Operation.NOT_STARTS_WITH:
+            (prefix,) = values
+            return lambda value: not value.startswith(prefix)
+        case Operation.IN:
+            among = frozenset(values)
+            return lambda value: value in among
+        case Operation.NOT_IN:
+            apart = frozenset(values)
+            return lambda value: value not in apart
+        case never:
+            assert_never(never)

@@ -1,0 +1,114 @@
+"""Projection: a filter on rows becomes a filter on the partition tuples of one spec.
+
+An inclusive projection holds for every partition that may have a matching row; a strict one only for partitions all of
+whose rows match.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from app.engine.expressions.binding import bind
+from app.engine.expressions.expressions import (
+    ALWAYS_FALSE,
+    ALWAYS_TRUE,
+    BoundExpression,
+    BoundPredicate,
+    BoundReference,
+    BoundTransform,
+    Expression,
+    conjunction,
+    disjunction,
+    replace_predicates,
+    rewrite_not,
+)
+from app.engine.expressions.transform_projection import project_inclusive, project_strict
+from app.engine.model.ids import FieldId
+from app.engine.model.partition_spec import PartitionField, PartitionSpec
+from app.engine.model.schema import Schema
+from app.engine.model.transforms import Transform, find_transform
+
+
+def project(
+    expression: Expression,
+    schema: Schema,
+    spec: PartitionSpec,
+    *,
+    strict: bool = False,
+    case_sensitive: bool = True,
+) -> BoundExpression:
+    """Return the filter that a spec's partition tuples must match.
+
+    Raises:
+        InvalidFilter: the filter does not fit the schema.
+    """
+    return project_bound(bind(expression, schema, case_sensitive=case_sensitive), spec, strict=strict)
+
+
+def project_bound(bound: BoundExpression, spec: PartitionSpec, *, strict: bool = False) -> BoundExpression:
+    """Return the filter that a spec's partition tuples must match, of a filter that is bound to a schema."""
+    sources = partition_sources(spec)
+    projected = strictly_projected if strict else inclusively_projected
+    return replace_predicates(
+        rewrite_not(bound),
+        lambda predicate: projected(predicate, sources.get(predicate.reference.field_id, ())),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionSource:
+    """A field of a spec that is made of a column: where it is in a tuple, and how it is made."""
+
+    field: PartitionField
+    position: int
+    transform: Transform
+
+
+def partition_sources(spec: PartitionSpec) -> dict[FieldId, tuple[PartitionSource, ...]]:
+    """Return the fields of a spec by the column they are made of; unknown transforms say nothing and are left out."""
+    found: dict[FieldId, tuple[PartitionSource, ...]] = defaultdict(tuple)
+    for position, field in enumerate(spec.fields):
+        transform = find_transform(field.transform)
+        if transform is not None and transform.name != "void":
+            found[field.source_id] += (PartitionSource(field, position, transform),)
+    return dict(found)
+
+
+def inclusively_projected(
+    predicate: BoundPredicate, sources: tuple[PartitionSource, ...]
+) -> BoundExpression:
+    """Return what holds for every partition that may have a matching row."""
+    return conjunction(_projected(predicate, source, strict=False) for source in sources)
+
+
+def strictly_projected(predicate: BoundPredicate, sources: tuple[PartitionSource, ...]) -> BoundExpression:
+    """Return what holds only for partitions all of whose rows match."""
+    return disjunction(_projected(predicate, source, strict=True) for source in sources)
+
+
+def _projected(predicate: BoundPredicate, source: PartitionSource, *, strict: bool) -> BoundExpression:
+    column, transform = predicate.reference, source.transform
+    nothing_said = ALWAYS_FALSE if strict else ALWAYS_TRUE
+    if not transform.applies_to(column.type):
+        return nothing_said
+    target = BoundReference(
+        source.field.field_id,
+        source.field.name,
+        transform.result_type(column.type),
+        (source.position,),
+        column.is_nullable,
+    )
+    operation = predicate.operation
+    if isinstance(predicate.term, BoundTransform):
+        if transform == predicate.term.transform:
+            return BoundPredicate(operation, target, predicate.values)
+        if transform.name == "identity":
+            return BoundPredicate(
+                operation, BoundTransform(predicate.term.transform, target), predicate.values
+            )
+        return nothing_said
+    projected = (project_strict if strict else project_inclusive)(predicate, transform)
+    if projected is None:
+        return nothing_said
+    return conjunction(BoundPredicate(part, target, values) for part, values in projected)
