@@ -12,7 +12,8 @@ IcetowerError
 │   ├── InvalidLocation        a location outside the warehouse, or not a location
 │   ├── InvalidSetting         a warehouse or server setting that makes no sense
 │   ├── InvalidRefMove         a branch or tag that cannot be moved there
-│   └── PurgeRefused           gc.enabled=false
+│   ├── PurgeRefused           gc.enabled=false
+│   └── ExpiryRefused          the same, or a ref names a snapshot that was to go
 ├── RequestTooLarge
 ├── NotAuthenticated
 ├── NotAllowed
@@ -107,6 +108,10 @@ class PurgeRefused(BadRequest):
             f"Cannot purge {identifier}: gc.enabled is false, so its files may belong to others. "
             "Drop it without purge, or set gc.enabled to true first"
         )
+
+
+class ExpiryRefused(BadRequest):
+    """Snapshots that were to expire must not; the message says which and why."""
 
 
 class RequestTooLarge(IcetowerError):

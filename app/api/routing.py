@@ -20,6 +20,7 @@ from app.api.routes import (
     loads,
     metrics,
     namespaces,
+    refs,
     tables,
     views,
     warehouses,
@@ -44,7 +45,7 @@ def routes() -> list[BaseRoute]:
         Route("/v1/namespaces/{namespace}/tables/{table}", busiest, methods=list(_QUICK)),
         _without_head(Route("/health", health.health, methods=["GET"])),
     ]
-    modules = (tables, namespaces, commits, views, config, metrics, warehouses, health, docs)
+    modules = (tables, namespaces, commits, refs, views, config, metrics, warehouses, health, docs)
     return [*quick, *(route for module in modules for route in module.router.routes)]
 
 

@@ -12,6 +12,7 @@ from app import telemetry
 from app.catalog.context import Call, Catalog
 from app.catalog.locations import check_locations, is_allowed
 from app.catalog.staged_files import StagedFile, discard, stage
+from app.database.file_deletions import QueuedExpiry
 from app.database.pointers import (
     Advance,
     Creation,
@@ -76,6 +77,8 @@ class PlannedPut:
     seen: Pointer | None
     base: TableMetadata | ViewMetadata | None
     metadata: TableMetadata | ViewMetadata | None
+    expiry: QueuedExpiry | None = None
+    """Files that go out of reach, to be queued for deletion with the commit."""
 
 
 def commit_table(
@@ -191,7 +194,7 @@ def _stage_all(catalog: Catalog, warehouse: Warehouse, wanted: list[PlannedPut])
 
 def _change_of(warehouse: Warehouse, item: PlannedPut, file: StagedFile) -> Advance | Creation:
     if item.seen is not None:
-        return Advance(item.seen, file.location, file.metadata.uuid)
+        return Advance(item.seen, file.location, file.metadata.uuid, expiry=item.expiry)
     return Creation(warehouse.id, item.kind, item.identifier, file.metadata.uuid, file.location)
 
 

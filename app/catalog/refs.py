@@ -74,7 +74,7 @@ class Receipt:
     request_id: str | None = None
 
 
-class _NothingToDo(Exception):  # noqa: N818 - no failure: the way out of a plan that finds its wish fulfilled
+class _NothingToDo(Exception):
     pass
 
 
@@ -280,7 +280,7 @@ def _unchanged(
 ) -> Receipt:
     ref = metadata.snapshot_refs.get(name)
     snapshot_id = ref.snapshot_id if ref else None
-    return Receipt(identifier, name, False, ref, snapshot_id, snapshot_id, location, location)  # noqa: FBT003 - a field
+    return Receipt(identifier, name, False, ref, snapshot_id, snapshot_id, location, location)
 
 
 def _receipt(

@@ -1,4 +1,4 @@
-"""The manifests of a warehouse's tables, out of the shared cache, with unreadable ones told as what they are: corrupt."""
+"""The manifests of a warehouse's tables, out of the shared cache; unreadable ones are told as corrupt."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""The queue of dropped tables whose files are to be deleted; each entry has one worker at a time."""
+"""The queue of files to be deleted, of dropped tables and of expired snapshots; each entry has one worker at a time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Literal
 
-from sqlalchemy import Connection, func, insert, select, update
+from sqlalchemy import Connection, exists, func, insert, select, update
 
 from app.database.connection import Database
 from app.database.pointer_lookups import Pointer
@@ -13,34 +13,54 @@ from app.database.rows import file_deletions as rows
 from app.engine.model.ids import Location, TableUuid
 
 FinalState = Literal["done", "failed", "kept"]
+Kind = Literal["purge", "expire"]
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """One table, dropped with purge, whose files are still there."""
+    """One table, dropped with purge, or one expiry of snapshots, whose files are still there."""
 
     id: int
+    kind: Kind
     warehouse_id: int
     uuid: TableUuid
     metadata_location: Location
+    """Of a purged table the last file, of an expiry the one that it wrote."""
     identifier: str
     attempts: int
     created_ms: int
+    pointer_id: int | None
+    """Of an expiry: whose table."""
+    expired: str | None
+    """Of an expiry: what it took out, as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedExpiry:
+    """Files that a commit puts out of reach, to be queued by the transaction that moves the pointer."""
+
+    expired: str
+    """What the commit takes out of the table, as JSON."""
+    not_before_ms: int | None
+    """When deletion may begin; None when there is nothing to delete, and only what was done is to be remembered."""
 
 
 _COLUMNS = (
     rows.c.id,
+    rows.c.kind,
     rows.c.warehouse_id,
     rows.c.uuid,
     rows.c.metadata_location,
     rows.c.identifier,
     rows.c.attempts,
     rows.c.created_ms,
+    rows.c.pointer_id,
+    rows.c.expired,
 )
 
 
 class FileDeletions:
-    """The queue, filled by `Pointers.drop`."""
+    """The queue, filled by `Pointers.drop` and `Pointers.check_and_put`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -83,6 +103,29 @@ class FileDeletions:
         )
         self._database.write(lambda connection: connection.execute(statement))
 
+    def renew(self, deletion_id: int, leased_until_ms: int) -> None:
+        """Hold a leased entry for longer: there is more to delete than a lease lasts."""
+        statement = (
+            update(rows)
+            .where(rows.c.id == deletion_id, rows.c.state == "queued")
+            .values(leased_until_ms=leased_until_ms)
+        )
+        self._database.write(lambda connection: connection.execute(statement))
+
+    def find_expired(self, uuid: TableUuid, metadata_location: Location) -> str | None:
+        """Return what the expiry that wrote this metadata file took out of its table, if one wrote it."""
+        query = select(rows.c.expired).where(
+            rows.c.uuid == uuid, rows.c.kind == "expire", rows.c.metadata_location == metadata_location
+        )
+        return self._database.read(lambda connection: connection.scalars(query).first())
+
+    def is_purged(self, uuid: TableUuid) -> bool:
+        """Say whether the table was dropped with purge: what it reached is deleted, or about to be."""
+        query = select(
+            exists().where(rows.c.uuid == uuid, rows.c.kind == "purge", rows.c.state.in_(("queued", "done")))
+        )
+        return self._database.read(lambda connection: bool(connection.execute(query).scalar_one()))
+
     def counts(self) -> dict[str, int]:
         """Return how many entries are in each state."""
         query = select(rows.c.state, func.count().label("number")).group_by(rows.c.state)
@@ -104,5 +147,29 @@ def insert_deletion(connection: Connection, dropped: Pointer, now_ms: int) -> No
             not_before_ms=now_ms,
             leased_until_ms=0,
             created_ms=now_ms,
+        )
+    )
+
+
+def insert_expiry(
+    connection: Connection, expiry: QueuedExpiry, seen: Pointer, location: Location, now_ms: int
+) -> None:
+    """Queue files that went out of reach for deletion, in the transaction that moves the pointer to a location."""
+    has_work = expiry.not_before_ms is not None
+    connection.execute(
+        insert(rows).values(
+            warehouse_id=seen.warehouse_id,
+            kind="expire",
+            uuid=seen.uuid,
+            metadata_location=location,
+            identifier=str(seen.identifier),
+            state="queued" if has_work else "done",
+            attempts=0,
+            not_before_ms=expiry.not_before_ms if has_work else now_ms,
+            leased_until_ms=0,
+            created_ms=now_ms,
+            finished_ms=None if has_work else now_ms,
+            pointer_id=seen.id,
+            expired=expiry.expired,
         )
     )

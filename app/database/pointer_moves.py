@@ -13,6 +13,7 @@ from sqlalchemy import BigInteger, Connection, Row, bindparam, delete, select, t
 from sqlalchemy.exc import IntegrityError
 
 from app.database.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
+from app.database.file_deletions import QueuedExpiry, insert_expiry
 from app.database.inserts import on_each_database
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, parameters_of
 from app.database.pointer_history import Author, insert_event, insert_last_event
@@ -34,6 +35,8 @@ class Advance:
     uuid: TableUuid
     event: str = "committed"
     """Or "replaced", if another table's metadata takes the place of this one's."""
+    expiry: QueuedExpiry | None = None
+    """Files that go out of reach by this move, to be deleted later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +114,7 @@ _POINTER_TO_DROP = _POINTER.where(
 _KEPT = (
     select(rows.c.id)
     .where(rows.c.id == bindparam("seen_id"), rows.c.metadata_location == bindparam("seen_location"))
-    .with_for_update()
+    .with_for_update(read=True)
 )
 _DELETE = delete(rows).where(rows.c.id == bindparam("dropped_id"))
 _NAMESPACES_KEPT = (
@@ -154,6 +157,8 @@ def advance(connection: Connection, move: Advance, author: Author) -> None:
     if moved.rowcount != 1:
         raise PointerMovedOn
     insert_event(connection, move.seen.id, move.event, author, move.seen.metadata_location)
+    if move.expiry is not None:
+        insert_expiry(connection, move.expiry, move.seen, move.location, author.at_ms)
 
 
 def keep(connection: Connection, unmoved: Unmoved) -> None:

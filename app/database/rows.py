@@ -139,9 +139,13 @@ file_deletions = Table(
     Column("last_error", Text, nullable=True),
     Column("created_ms", BigInteger, nullable=False),
     Column("finished_ms", BigInteger, nullable=True),
-    CheckConstraint("kind IN ('purge')", name="ck_file_deletions_kind"),
+    # What only an expiry has: whose table, what went out of it, what it asked for.
+    Column("pointer_id", _Id, nullable=True),
+    Column("expired", Text, nullable=True),
+    CheckConstraint("kind IN ('purge', 'expire')", name="ck_file_deletions_kind"),
     CheckConstraint("state IN ('queued', 'done', 'failed', 'kept')", name="ck_file_deletions_state"),
     Index(None, "state", "not_before_ms"),
     Index(None, "warehouse_id"),
+    Index(None, "uuid"),
     sqlite_autoincrement=True,
 )

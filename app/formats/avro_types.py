@@ -246,6 +246,8 @@ class Array(AvroType):
     items: AvroType
     numbers_an_item: int = 0
     """How many whole numbers an item consists of, if of nothing else: those are skipped many at a time."""
+    is_map_of_texts: bool = False
+    """Whether an item is a whole number and a text: bounds, of which a manifest has most."""
 
     def skip(self, content: bytes, pos: int) -> int:
         while True:
@@ -262,6 +264,8 @@ class Array(AvroType):
 
     def _skip_items(self, content: bytes, pos: int, count: int) -> int:
         _check_count(content, pos, count)
+        if self.is_map_of_texts:
+            return _skip_pairs(content, pos, count)
         if self.numbers_an_item and count <= 1000:
             match = _varints(count * self.numbers_an_item)(content, pos)
             if match is None:
@@ -308,6 +312,21 @@ class Array(AvroType):
             tokens.append(re.escape(content[pos:end]))
             return value.kind.trace(content, end, tokens)
         return self.items.trace(content, pos, tokens)
+
+
+def _skip_pairs(content: bytes, pos: int, count: int) -> int:
+    for _ in range(count):
+        pos = pos + 1 if content[pos] < 128 else read_long(content, pos)[1]
+        size = content[pos]
+        if size < 128:
+            pos += 1
+        else:
+            size, pos = read_long(content, pos)
+            size <<= 1
+        if size & 1 or size < 0:
+            raise ValueError("a length is negative")
+        pos += size >> 1
+    return pos
 
 
 class NotTraceable(Exception):
@@ -390,8 +409,12 @@ def _array(items: AvroType) -> Array:
     if _may_be_empty(items):
         raise ValueError("its schema has an array of nothing")
     fields = items.fields if isinstance(items, Record) else (Field("", None, items),)
-    only_numbers = bool(fields) and all(isinstance(field.kind, Number) for field in fields)
-    return Array(items, len(fields) if only_numbers else 0)
+    match tuple(type(field.kind) for field in fields):
+        case kinds if set(kinds) == {Number}:
+            return Array(items, numbers_an_item=len(kinds))
+        case (kind, other) if kind is Number and other is Text:
+            return Array(items, is_map_of_texts=True)
+    return Array(items)
 
 
 def _may_be_empty(kind: AvroType) -> bool:

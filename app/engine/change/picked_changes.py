@@ -145,7 +145,7 @@ def _totals(head: Snapshot | None, changes: FileChanges) -> dict[str, str]:
         "total-position-deletes": 0,
         "total-equality-deletes": 0,
     }
-    before = {key: "0" for key in moves} if head is None else head.summary or {}
+    before = dict.fromkeys(moves, "0") if head is None else head.summary or {}
     totals = {}
     for key, change in moves.items():
         known = before.get(key, "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import assert_never
 
 from app.engine.model.ids import FieldId
 from app.engine.model.schema import Column, Schema
@@ -216,3 +217,5 @@ def shown_type(kind: Type) -> str:
             return f"list<{shown_type(kind.element)}>"
         case MapType():
             return f"map<{shown_type(kind.key)}, {shown_type(kind.value)}>"
+        case never:
+            assert_never(never)

@@ -29,7 +29,7 @@ _COMPARED: Final[dict[Operation, Callable[[Any, Any], bool]]] = {
     Operation.GT_EQ: operator.ge,
     Operation.EQ: operator.eq,
 }
-_OF_NULL: Final = frozenset(
+MATCHED_BY_NULL: Final = frozenset(
     {Operation.IS_NULL, Operation.NOT_NAN, Operation.NOT_EQ, Operation.NOT_IN, Operation.NOT_STARTS_WITH}
 )
 """What null matches."""
@@ -64,7 +64,7 @@ def _total(test: Test) -> Test:
 
 
 def _with_null(operation: Operation, test: Test) -> Test:
-    of_null = operation in _OF_NULL
+    of_null = operation in MATCHED_BY_NULL
     return lambda value: of_null if value is None else test(value)
 
 

@@ -108,7 +108,5 @@ def _projected(predicate: BoundPredicate, source: PartitionSource, *, strict: bo
                 operation, BoundTransform(predicate.term.transform, target), predicate.values
             )
         return nothing_said
-    projected = (project_strict if strict else project_inclusive)(predicate, transform)
-    if projected is None:
-        return nothing_said
-    return conjunction(BoundPredicate(part, target, values) for part, values in projected)
+    projected = (project_strict if strict else project_inclusive)(predicate, transform, target)
+    return nothing_said if projected is None else projected

@@ -1,7 +1,4 @@
-"""What a predicate on a column says about the column's transformed values, transform by transform.
-
-A projection is a list of operations with values that hold together; None says nothing is known.
-"""
+"""What a predicate on a column says about the column's transformed values, transform by transform."""
 
 from __future__ import annotations
 
@@ -9,14 +6,23 @@ from collections.abc import Callable
 from decimal import Context, Decimal
 from typing import Any, Final
 
-from app.engine.expressions.expressions import BoundPredicate, Operation
-from app.engine.expressions.transform_values import Function, transform_function, wrapped
+from app.engine.expressions.expressions import (
+    BoundExpression,
+    BoundPredicate,
+    BoundReference,
+    Operation,
+    conjunction,
+    disjunction,
+)
+from app.engine.expressions.transform_values import (
+    Function,
+    lowest_unwrapped,
+    transform_function,
+    truncate_without_wrapping,
+)
 from app.engine.model.transforms import Transform
 from app.engine.model.types import PrimitiveType, Type
-from app.engine.model.values import decimal_of
-
-Question = tuple[Operation, tuple[Any, ...]]
-Projection = tuple[Question, ...] | None
+from app.engine.model.values import order_key
 
 LT, LT_EQ, GT, GT_EQ = Operation.LT, Operation.LT_EQ, Operation.GT, Operation.GT_EQ
 EQ, NOT_EQ, IN, NOT_IN = Operation.EQ, Operation.NOT_EQ, Operation.IN, Operation.NOT_IN
@@ -26,26 +32,111 @@ _EXACT: Final = Context(prec=400)
 _TIMES: Final = frozenset({"year", "month", "day", "hour"})
 
 
-def project_inclusive(predicate: BoundPredicate, transform: Transform) -> Projection:
-    """Return what is true of the transformed value of every row that matches."""
+def project_inclusive(
+    predicate: BoundPredicate, transform: Transform, target: BoundReference
+) -> BoundExpression | None:
+    """Return what holds for the transformed value of every row that matches; None: nothing is known of it."""
     operation, values, source = predicate.operation, predicate.values, predicate.reference.type
     if operation.is_unary or transform.name == "identity":
-        return ((operation, values),)
+        return BoundPredicate(operation, target, values)
     apply = transform_function(transform, source)
     if operation in (EQ, IN):
-        return _inclusive_set({apply(value) for value in values}, transform, source)
-    if transform.name == "bucket":
-        return None
+        return _among(target, _with_late_twins((apply(value) for value in values), transform))
     if operation in (STARTS_WITH, NOT_STARTS_WITH):
-        return _prefix(operation, values[0], transform.parameter or 1, strict=False)
-    if operation not in (LT, LT_EQ, GT, GT_EQ):
+        return _project_prefix(operation, values[0], transform, target, strict=False)
+    if transform.name == "bucket" or operation not in (LT, LT_EQ, GT, GT_EQ):
         return None
     (value,) = values
-    step = _step(source)
-    if operation is LT:
-        bound = apply(step(value, -1)) if step else apply(value)
-    elif operation is GT:
-        bound = apply(step(value, 1)) if step else apply(value)
-    else:
-        bound = apply(value)
-    ...
+    before, after = _neighbours(source)
+    apply = _monotone(transform, source)
+    if operation in (GT, GT_EQ):
+        return BoundPredicate(GT_EQ, target, (apply(after(value) if operation is GT else value),))
+    bound = apply(before(value) if operation is LT else value)
+    if transform.name in _TIMES and bound < 0:
+        bound += 1
+    projected = BoundPredicate(LT_EQ, target, (bound,))
+    strays = _wrapped_values(transform, source)
+    return disjunction([projected, *(BoundPredicate(EQ, target, (stray,)) for stray in strays)])
+
+
+def project_strict(
+    predicate: BoundPredicate, transform: Transform, target: BoundReference
+) -> BoundExpression | None:
+    """Return what holds for a transformed value only if every row that has it matches; None: nothing does."""
+    operation, values, source = predicate.operation, predicate.values, predicate.reference.type
+    if operation.is_unary or transform.name == "identity":
+        return BoundPredicate(operation, target, values)
+    apply = transform_function(transform, source)
+    if operation in (NOT_EQ, NOT_IN):
+        return _among(target, _with_late_twins((apply(value) for value in values), transform), negated=True)
+    if operation in (STARTS_WITH, NOT_STARTS_WITH):
+        return _project_prefix(operation, values[0], transform, target, strict=True)
+    if transform.name == "bucket" or operation not in (LT, LT_EQ, GT, GT_EQ):
+        return None
+    (value,) = values
+    before, after = _neighbours(source)
+    apply = _monotone(transform, source)
+    if operation in (LT, LT_EQ):
+        return BoundPredicate(LT, target, (apply(after(value) if operation is LT_EQ else value),))
+    bound = apply(before(value) if operation is GT_EQ else value)
+    if transform.name in _TIMES and bound < 0:
+        bound += 1
+    projected = BoundPredicate(GT, target, (bound,))
+    strays = _wrapped_values(transform, source)
+    return conjunction([projected, *(BoundPredicate(NOT_EQ, target, (stray,)) for stray in strays)])
+
+
+def _with_late_twins(values: Any, transform: Transform) -> set[Any]:
+    """Add what early writers made of times before 1970, which they rounded up: one more than is right."""
+    distinct = set(values)
+    if transform.name in _TIMES:
+        distinct |= {value + 1 for value in distinct if value < 0}
+    return distinct
+
+
+def _among(target: BoundReference, distinct: set[Any], *, negated: bool = False) -> BoundExpression:
+    several, one = (NOT_IN, NOT_EQ) if negated else (IN, EQ)
+    ordered = tuple(sorted(distinct, key=order_key))
+    return BoundPredicate(one if len(ordered) == 1 else several, target, ordered)
+
+
+def _project_prefix(
+    operation: Operation, prefix: str, transform: Transform, target: BoundReference, *, strict: bool
+) -> BoundExpression | None:
+    width = transform.parameter or 1
+    if transform.name != "truncate":
+        return None
+    if len(prefix) < width:
+        return BoundPredicate(operation, target, (prefix,))
+    if len(prefix) == width:
+        return BoundPredicate(EQ if operation is STARTS_WITH else NOT_EQ, target, (prefix,))
+    # A truncated value says that a row has the first part of the prefix, not that it has all of it.
+    if (operation is STARTS_WITH) is strict:
+        return None
+    return BoundPredicate(EQ if operation is STARTS_WITH else NOT_EQ, target, (prefix[:width],))
+
+
+def _neighbours(source: Type) -> tuple[Function, Function]:
+    """Return functions to the next lower and higher value of a type, or to the same one where there is no next."""
+    if not isinstance(source, PrimitiveType) or source.kind in ("string", "binary"):
+        return _same, _same
+    if source.kind == "decimal":
+        step = Decimal(1).scaleb(-(source.scale or 0))
+        return lambda value: _EXACT.subtract(value, step), lambda value: _EXACT.add(value, step)
+    return lambda value: value - 1, lambda value: value + 1
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _monotone(transform: Transform, source: Type) -> Callable[[Any], Any]:
+    if transform.name == "truncate":
+        return truncate_without_wrapping(transform, source)
+    return transform_function(transform, source)
+
+
+def _wrapped_values(transform: Transform, source: Type) -> list[int]:
+    """Return what the lowest numbers truncate to where that is too low for the type: a number among the highest."""
+    lowest = lowest_unwrapped(transform, source)
+    return [] if lowest is None else [transform_function(transform, source)(lowest - 1)]

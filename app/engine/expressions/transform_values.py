@@ -20,7 +20,7 @@ _UNITS_A_DAY: Final = {
     "timestamp_ns": 86_400 * 10**9,
     "timestamptz_ns": 86_400 * 10**9,
 }
-_BITS: Final = {"int": 32, "long": 64}
+_HALVES: Final = {"int": 1 << 31, "long": 1 << 63}
 _EXACT: Final = Context(prec=400)
 _ERA_DAYS: Final = 146_097
 """Days in 400 years, after which the calendar repeats."""
@@ -102,25 +102,41 @@ def unscaled(value: Decimal, scale: int) -> int:
 
 
 def _truncate_function(width: int, source: PrimitiveType) -> Function:
+    truncate = _truncation(width, source)
+    half = _HALVES.get(source.kind)
+    if half is None:
+        return truncate
+    # As in the reference, what is too low for the type wraps around to the highest numbers.
+    return lambda value: (truncate(value) + half) % (half << 1) - half
+
+
+def truncate_without_wrapping(transform: Transform, source: Type) -> Function:
+    """Return the truncation that keeps the order of values, though the lowest may become too low for their type."""
+    assert isinstance(source, PrimitiveType)
+    return _truncation(transform.parameter or 1, source)
+
+
+def lowest_unwrapped(transform: Transform, source: Type) -> int | None:
+    """Return the lowest number that does not wrap around when it is truncated; None: none does."""
+    if transform.name != "truncate" or not isinstance(source, PrimitiveType) or source.kind not in _HALVES:
+        return None
+    width, lowest = transform.parameter or 1, -_HALVES[source.kind]
+    return lowest - lowest % -width if lowest % width else None
+
+
+def _truncation(width: int, source: PrimitiveType) -> Function:
     match source.kind:
         case "int" | "long":
-            bits = _BITS[source.kind]
-            return lambda value: wrapped(value - value % width, bits)
+            return lambda value: value - value % width
         case "decimal":
-            return lambda value: truncated_decimal(value, width, source.scale or 0)
+            scale = source.scale or 0
+            return lambda value: _truncated_decimal(value, width, scale)
         case _:
             # Code points of a string, bytes of a binary.
             return lambda value: value[:width]
 
 
-def wrapped(number: int, bits: int) -> int:
-    """Return what an overflowing number becomes, as in the reference: the lowest numbers truncate to high ones."""
-    half = 1 << (bits - 1)
-    return (number + half) % (half << 1) - half
-
-
-def truncated_decimal(value: Decimal, width: int, scale: int) -> Decimal:
-    """Return a decimal with its unscaled value truncated to a multiple of the width."""
+def _truncated_decimal(value: Decimal, width: int, scale: int) -> Decimal:
     digits = unscaled(value, scale)
     return decimal_of(digits - digits % width, scale)
 

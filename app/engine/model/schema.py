@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Literal
+from typing import Annotated, Literal, assert_never
 
 from app.engine.model.document import INT, Document, Int
 from app.engine.model.ids import FieldId, SchemaId
@@ -213,6 +213,8 @@ def renumber(schema: Schema, next_id: Callable[[], int]) -> tuple[Schema, dict[i
                 key_id, value_id = fresh(kind.key_id), fresh(kind.value_id)
                 key, value = visit(kind.key), visit(kind.value)
                 return kind.replace(key_id=key_id, value_id=value_id, key=key, value=value)
+            case never:
+                assert_never(never)
 
     fields = visit_fields(schema.fields)
     identifiers = schema.identifier_field_ids

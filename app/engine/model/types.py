@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
@@ -182,6 +182,8 @@ def child_fields(field_type: Type) -> tuple[NestedField, ...]:
             )
         case PrimitiveType():
             return ()
+        case never:
+            assert_never(never)
 
 
 def walk_fields(field_type: Type) -> Iterator[NestedField]:

@@ -8,7 +8,7 @@ import pytest
 
 from app.database.idempotency_keys import RecordedOutcome
 from app.database.pointer_lookups import MAX_KEYS
-from app.database.pointers import Advance, Creation, NameTaken, PointerKind, PutOutcome
+from app.database.pointers import Advance, Creation, NameTaken, PointerKind, PutOutcome, Unmoved
 from app.engine.model.ids import Location, TableUuid
 from app.errors import IdempotencyKeyTaken, NoSuchNamespace
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, claim, levels, name
@@ -184,6 +184,34 @@ def test_of_many_changes_one_that_moved_undoes_all(stores: Stores) -> None:
     assert locations == ["a.t0/0.json", "moved.json", "a.t2/0.json"]
     assert stores.pointers.find(stores.id, name("a.new")) is None
     assert [len(stores.pointers.history(pointer.id)) for pointer in pointers] == [1, 2, 1]
+    assert stores.idempotency_keys.find("alice", "key-1", NOW_MS) is None
+
+
+def test_a_pointer_that_must_not_move_is_seen_to_be_there(stores: Stores) -> None:
+    stores.add_namespace("a")
+    kept, seen = stores.add("a.kept"), stores.add("a.t")
+    changes: list[Advance | Unmoved] = [Advance(seen, Location("1.json"), seen.uuid), Unmoved(kept)]
+
+    assert stores.pointers.check_and_put(changes, AUTHOR) is PutOutcome.ADVANCED
+
+    assert stores.there("a.kept") == kept
+    assert stores.there("a.t").metadata_location == "1.json"
+    assert len(stores.pointers.history(kept.id)) == 1
+
+
+@pytest.mark.parametrize("fate", ["moved", "dropped"])
+def test_a_pointer_that_moved_though_it_must_not_undoes_all(stores: Stores, fate: str) -> None:
+    stores.add_namespace("a")
+    kept, seen = stores.add("a.kept"), stores.add("a.t")
+    if fate == "moved":
+        stores.advance(kept, "1.json")
+    else:
+        stores.pointers.drop(stores.id, name("a.kept"), PointerKind.TABLE, AUTHOR)
+    changes: list[Advance | Unmoved] = [Unmoved(kept), Advance(seen, Location("1.json"), seen.uuid)]
+
+    assert stores.pointers.check_and_put(changes, AUTHOR, claim()) is PutOutcome.MOVED
+
+    assert stores.there("a.t") == seen
     assert stores.idempotency_keys.find("alice", "key-1", NOW_MS) is None
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from app.database.connection import Database
-from app.database.pointers import Advance, Pointer, PointerKind, PutOutcome
+from app.database.pointers import Advance, Pointer, PointerKind, PutOutcome, Unmoved
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.errors import IcetowerError, IdempotencyKeyTaken
@@ -124,6 +124,21 @@ def test_many_pointers_advanced_in_any_order_do_not_deadlock(servers: list[Store
     assert {
         each.identifier: servers[0].there(str(each.identifier)).metadata_location for each in seen
     } == expected
+
+
+def test_of_changes_that_rely_on_each_others_absence_one_is_made(servers: list[Stores]) -> None:
+    """Each moves one table because the other has not moved: together they would contradict each other."""
+    servers[0].add_namespace("a")
+    pair = [servers[0].add("a.one"), servers[0].add("a.two")]
+
+    def advance_one(stores: Stores, n: int) -> PutOutcome:
+        moving, kept = pair[n % 2], pair[1 - n % 2]
+        move = Advance(moving, Location(f"{n}.json"), moving.uuid)
+        return stores.pointers.check_and_put([move, Unmoved(kept)], AUTHOR)
+
+    outcomes = each_thread(servers, advance_one)
+
+    assert kinds(outcomes) == {"ADVANCED": 1, "MOVED": THREADS - 1}
 
 
 def test_a_namespace_is_created_once_and_its_parents_too(servers: list[Stores]) -> None:

@@ -123,6 +123,7 @@ def test_spec_without_fields_is_unpartitioned() -> None:
             part("name", 1, transform="bucket[4]"),
             "Cannot create partition from name that exists in schema: name",
         ),
+        (part("p", 1, 999), "Cannot add partition field p: field id 999 is below 1000"),
         (part("p", 1, 2**31 - 1), "Cannot add partition field p: field id 2147483647 is reserved"),
     ],
 )

@@ -1,0 +1,80 @@
+"""Branches and tags of a table: an extension, for curl and people."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from app.api.answers import json_answer
+from app.api.bodies.json_body import parse_body
+from app.api.bodies.refs import ChangeRefBody, receipt_json, ref_json, refs_json
+from app.api.dependencies import Visit, Visited
+from app.api.idempotency import run_once
+from app.api.names_in_paths import decode_piece
+from app.catalog import refs
+from app.catalog.context import Call
+from app.engine.change.ref_changes import Unchecked
+from app.engine.model.document import MAX_LONG
+from app.engine.model.ids import SnapshotId
+from app.errors import InvalidRequest
+
+router = APIRouter()
+
+_REFS = "/v1/namespaces/{namespace}/tables/{table}/refs"
+
+
+@router.get(_REFS)
+def list_refs(visit: Visited) -> Response:
+    """List the branches and tags of a table."""
+    return json_answer(refs_json(refs.list_refs(visit.catalog, visit.warehouse, visit.table)))
+
+
+@router.get(_REFS + "/{ref}")
+def load_ref(visit: Visited) -> Response:
+    """Return one branch or tag."""
+    return json_answer(ref_json(refs.load_ref(visit.catalog, visit.warehouse, visit.table, _name(visit))))
+
+
+@router.put(_REFS + "/{ref}")
+def change_ref(visit: Visited) -> Response:
+    """Make or move a branch or tag, or change its retention."""
+    identifier, name = visit.table, _name(visit)
+    change = parse_body(ChangeRefBody, visit.body).change_of(name)
+
+    def mutate(call: Call) -> Response:
+        receipt = refs.change_ref(visit.catalog, call, visit.warehouse, identifier, change)
+        return json_answer(receipt_json(receipt))
+
+    return run_once(visit, mutate, lambda result: _receipt_again(visit, name, result))
+
+
+@router.delete(_REFS + "/{ref}")
+def remove_ref(visit: Visited) -> Response:
+    """Remove a branch or tag."""
+    identifier, name = visit.table, _name(visit)
+    expected = _expected(visit)
+
+    def mutate(call: Call) -> Response:
+        receipt = refs.remove_ref(visit.catalog, call, visit.warehouse, identifier, name, expected)
+        return json_answer(receipt_json(receipt))
+
+    return run_once(visit, mutate, lambda result: _receipt_again(visit, name, result))
+
+
+def _receipt_again(visit: Visit, name: str, recorded: str) -> Response:
+    receipt = refs.load_receipt(visit.catalog, visit.warehouse, visit.table, name, recorded)
+    return json_answer(receipt_json(receipt))
+
+
+def _name(visit: Visit) -> str:
+    return decode_piece(visit.piece("ref"))
+
+
+def _expected(visit: Visit) -> SnapshotId | Unchecked:
+    text = visit.query.get("expected-snapshot-id")
+    if text is None:
+        return Unchecked.UNCHECKED
+    digits = text.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit()) or len(digits) > 19 or int(digits) > MAX_LONG:
+        raise InvalidRequest(f"Invalid expected-snapshot-id {text[:100]!r}: it must be a snapshot id")
+    return SnapshotId(int(text))

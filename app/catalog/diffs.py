@@ -1,0 +1,230 @@
+"""What changed between two states of a table: two snapshots, or two versions of its metadata."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from app.catalog.commits import read_base
+from app.catalog.context import Catalog, Listing, Page
+from app.catalog.history import snapshot_named
+from app.catalog.partition_values import PartitionValues
+from app.catalog.table_manifests import TableManifests
+from app.catalog.tables import find_table
+from app.database.pointers import Pointer
+from app.database.warehouses import Warehouse
+from app.engine.change.file_diff import FileDiff, PartitionKey, PartitionTotals, file_diff
+from app.engine.change.metadata_diff import MetadataDiff, metadata_diff
+from app.engine.change.schema_changes import SchemaChange, schema_changes
+from app.engine.model.ancestry import ancestors, common_ancestor, is_ancestor
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.manifests import ManifestEntry
+from app.engine.model.schema import Schema
+from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import TableMetadata
+from app.errors import NotFound
+
+VERSION_PREFIX = "metadata:"
+_METADATA_NAME = re.compile(r"\.metadata\.json(\.gz)?$")
+_VERSION = re.compile(r"(\d{1,9})-[^/]*$", re.ASCII)
+
+Relation = Literal["same", "descendant", "ancestor", "diverged"]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One end of a diff. `metadata` and `location` are there only if a version of the metadata was asked for."""
+
+    snapshot: Snapshot | None
+    schema: Schema
+    metadata: TableMetadata | None = None
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A file that was added or removed."""
+
+    kind: Literal["added", "removed"]
+    entry: ManifestEntry
+
+
+@dataclass(frozen=True, slots=True)
+class TableDiff:
+    """The difference of two states; a page of its files, and on the first page everything else."""
+
+    before: State
+    after: State
+    relation: Relation
+    """How the later state's snapshot stands to the earlier one's."""
+    common_ancestor: SnapshotId | None
+    between: Sequence[SnapshotId]
+    """The snapshots that lead from a snapshot to its descendant, oldest first."""
+    totals: PartitionTotals
+    partitions: Sequence[tuple[PartitionKey, PartitionTotals]]
+    schema: Sequence[SchemaChange]
+    metadata: MetadataDiff | None
+    files: Listing[Change]
+    values: PartitionValues
+
+
+def load_diff(
+    catalog: Catalog,
+    warehouse: Warehouse,
+    identifier: TableIdentifier,
+    before: str | None,
+    after: str | None,
+    page: Page,
+) -> TableDiff:
+    """Return what distinguishes two states of a table.
+
+    A state is a snapshot's id, the name of a branch or tag, `metadata:<number>`, or the location of a metadata file that
+    this table has or had. Without `after` it is the table as it is; without `before` it is what came before `after`.
+
+    Raises:
+        NoSuchTable: no table has this name.
+        NoSuchSnapshot: a snapshot, branch or tag does not exist.
+        NotFound: no such version of the metadata is known.
+        MetadataFileMissing: a metadata file is gone.
+        CorruptMetadata: a file cannot be read.
+        FileMissing: a manifest is gone.
+        FilesUnavailable: the store does not answer.
+    """
+    pointer = find_table(catalog, warehouse, identifier)
+    current = read_base(catalog, warehouse, pointer)
+    versions = _Versions(catalog, warehouse, pointer, current)
+    later = (
+        State(current.current_snapshot, current.current_schema) if after is None else versions.state(after)
+    )
+    earlier = versions.before(later) if before is None else versions.state(before)
+    diff = file_diff(TableManifests(catalog, warehouse), earlier.snapshot, later.snapshot)
+    both = (
+        metadata_diff(earlier.metadata, later.metadata)
+        if earlier.metadata is not None and later.metadata is not None
+        else None
+    )
+    standing = _standing(later.metadata or current, earlier.snapshot, later.snapshot)
+    is_first = page.after is None
+    return TableDiff(
+        before=earlier,
+        after=later,
+        relation=standing.relation,
+        common_ancestor=standing.common_ancestor,
+        between=standing.between,
+        totals=diff.totals(),
+        partitions=list(diff.by_partition().items()) if is_first else (),
+        schema=schema_changes(earlier.schema, later.schema),
+        metadata=both,
+        files=_page_of(diff, page),
+        values=PartitionValues(current),
+    )
+
+
+def _page_of(diff: FileDiff, page: Page) -> Listing[Change]:
+    changes = [
+        *(Change("added", entry) for entry in diff.added),
+        *(Change("removed", entry) for entry in diff.removed),
+    ]
+    start = 0 if page.after is None else int(page.after)
+    end = len(changes) if page.limit is None else start + page.limit
+    return Listing(changes[start:end], str(end) if end < len(changes) else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    relation: Relation
+    common_ancestor: SnapshotId | None
+    between: Sequence[SnapshotId]
+
+
+def _standing(metadata: TableMetadata, before: Snapshot | None, after: Snapshot | None) -> _Standing:
+    if before is None or after is None:
+        if before is after:
+            return _Standing("same", None, ())
+        ids = [item.snapshot_id for item in ancestors(metadata, after.snapshot_id)] if after else []
+        return _Standing("ancestor" if after is None else "descendant", None, ids[::-1])
+    one, other = before.snapshot_id, after.snapshot_id
+    if one == other:
+        return _Standing("same", one, ())
+    if is_ancestor(metadata, one, other):
+        ids = []
+        for snapshot in ancestors(metadata, other):
+            if snapshot.snapshot_id == one:
+                break
+            ids.append(snapshot.snapshot_id)
+        return _Standing("descendant", one, ids[::-1])
+    if is_ancestor(metadata, other, one):
+        return _Standing("ancestor", other, ())
+    shared = common_ancestor(metadata, one, other)
+    return _Standing("diverged", shared.snapshot_id if shared else None, ())
+
+
+class _Versions:
+    """The states of one table, by the words that people use for them."""
+
+    def __init__(
+        self, catalog: Catalog, warehouse: Warehouse, pointer: Pointer, current: TableMetadata
+    ) -> None:
+        self._catalog = catalog
+        self._warehouse = warehouse
+        self._pointer = pointer
+        self._current = current
+
+    def state(self, text: str) -> State:
+        """Return the state that is meant."""
+        if text.startswith(VERSION_PREFIX):
+            return self._version(self._numbered(text.removeprefix(VERSION_PREFIX)))
+        if _METADATA_NAME.search(text):
+            # Only files of this table are read: a location is not a way to look into others.
+            if all(location != text for location in self._locations()):
+                raise NotFound(f"No version of {self._pointer.identifier} is known at {text}")
+            return self._version(Location(text))
+        snapshot = snapshot_named(self._current, text)
+        return State(snapshot, self._schema_of(snapshot))
+
+    def before(self, later: State) -> State:
+        """Return the state that came before: the metadata file before, or the snapshot's parent."""
+        if later.metadata is not None:
+            log = later.metadata.metadata_log
+            if not log:
+                raise NotFound(f"No version of {self._pointer.identifier} is known before {later.location}")
+            return self._version(log[-1].metadata_file)
+        parent_id = later.snapshot.parent_snapshot_id if later.snapshot else None
+        if parent_id is None:
+            return State(None, later.schema)
+        parent = snapshot_named(self._current, str(parent_id))
+        return State(parent, self._schema_of(parent))
+
+    def _schema_of(self, snapshot: Snapshot) -> Schema:
+        for schema in self._current.schemas:
+            if schema.schema_id == snapshot.schema_id:
+                return schema
+        return self._current.current_schema
+
+    def _version(self, location: Location) -> State:
+        if location == self._pointer.metadata_location:
+            metadata = self._current
+        else:
+            files = self._catalog.files_of(self._warehouse)
+            metadata = self._catalog.metadata_files.read_table(files, location)
+        return State(metadata.current_snapshot, metadata.current_schema, metadata, location)
+
+    def _numbered(self, text: str) -> Location:
+        number = int(text) if text.isascii() and text.isdigit() and len(text) <= 9 else None
+        for location in self._locations():
+            match = _VERSION.search(location)
+            if match and int(match[1]) == number:
+                return location
+        raise NotFound(f"No version {text[:100]} of {self._pointer.identifier} is known")
+
+    def _locations(self) -> Iterator[Location]:
+        """Yield where the table's metadata is and was, newest first; some may come twice."""
+        yield self._pointer.metadata_location
+        yield from (entry.metadata_file for entry in reversed(self._current.metadata_log))
+        before: int | None = None
+        while events := self._catalog.pointers.history(self._pointer.id, before, 200):
+            yield from (event.location for event in events if event.location is not None)
+            before = events[-1].sequence

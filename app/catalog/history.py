@@ -1,0 +1,244 @@
+"""What a table was and is: its snapshots, their files, what was current when, and who moved it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from app.catalog.commits import read_base
+from app.catalog.context import Catalog, Listing, Page, read_limit
+from app.catalog.partition_values import PartitionValues
+from app.catalog.table_manifests import TableManifests
+from app.catalog.tables import find_table
+from app.database.warehouses import Warehouse
+from app.engine.change.ref_changes import find_snapshot, snapshot_of
+from app.engine.model.ancestry import branches_by_snapshot, refs_by_snapshot
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.manifests import ManifestEntry, ManifestFile
+from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import TableMetadata
+from app.errors import NoSuchRef, NoSuchSnapshot
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotFacts:
+    """A snapshot, the refs that name it, and the branches that it is on."""
+
+    snapshot: Snapshot
+    refs: Sequence[str]
+    branches: Sequence[str]
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Reign:
+    """When a snapshot was current; `until_ms` None if it still is."""
+
+    snapshot_id: SnapshotId
+    since_ms: int
+    until_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that happened to a table's pointer."""
+
+    sequence: int
+    event: str
+    identifier: TableIdentifier
+    previous_location: Location | None
+    location: Location | None
+    at_ms: int
+    author: str
+    request_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A page of a table's events, newest first, and on the first page what was current when."""
+
+    reigns: Sequence[Reign]
+    events: Listing[Event]
+
+
+@dataclass(frozen=True, slots=True)
+class FilePage:
+    """A page of a snapshot's files, and how to show their partitions."""
+
+    snapshot: Snapshot
+    entries: Listing[ManifestEntry]
+    partitions: PartitionValues
+
+
+Choose = Callable[[TableMetadata, Snapshot], "FileChoice"]
+
+
+@dataclass(frozen=True, slots=True)
+class FileChoice:
+    """Which manifests and files are wanted: both must be true of one that may hold what is looked for."""
+
+    manifest: Callable[[ManifestFile], bool]
+    entry: Callable[[ManifestEntry], bool]
+
+
+EVERY_FILE = FileChoice(lambda _manifest: True, lambda _entry: True)
+
+
+def list_snapshots(
+    catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, page: Page
+) -> Listing[SnapshotFacts]:
+    """Return a page of a table's snapshots, newest first.
+
+    Raises:
+        NoSuchTable: no table has this name.
+    """
+    metadata = read_base(catalog, warehouse, find_table(catalog, warehouse, identifier))
+    newest_first = sorted(metadata.snapshots, key=_age, reverse=True)
+    if page.after is not None:
+        after = _age_in(page.after)
+        newest_first = [snapshot for snapshot in newest_first if _age(snapshot) < after]
+    facts = _facts_of(metadata)
+    if page.limit is None or len(newest_first) <= page.limit:
+        return Listing([facts(snapshot) for snapshot in newest_first], None)
+    shown = newest_first[: page.limit]
+    last = " ".join(map(str, _age(shown[-1])))
+    return Listing([facts(snapshot) for snapshot in shown], last)
+
+
+def load_snapshot(
+    catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, wanted: str
+) -> SnapshotFacts:
+    """Return one snapshot, by its id or by the name of a branch or tag.
+
+    Raises:
+        NoSuchTable: no table has this name.
+        NoSuchSnapshot: the table does not have it.
+    """
+    metadata = read_base(catalog, warehouse, find_table(catalog, warehouse, identifier))
+    return _facts_of(metadata)(snapshot_named(metadata, wanted))
+
+
+def snapshot_named(metadata: TableMetadata, wanted: str) -> Snapshot:
+    """Return the snapshot of an id or, if no snapshot has it, of a branch or tag of this name.
+
+    Raises:
+        NoSuchSnapshot: there is neither.
+    """
+    digits = wanted.removeprefix("-")
+    if digits.isascii() and digits.isdigit() and len(digits) <= 19:
+        snapshot_id = SnapshotId(int(wanted))
+        if snapshot_id in metadata.snapshots_by_id or wanted not in metadata.snapshot_refs:
+            return find_snapshot(metadata, snapshot_id)
+    try:
+        return snapshot_of(metadata, wanted)
+    except NoSuchRef as error:
+        raise NoSuchSnapshot(wanted) from error
+
+
+def _facts_of(metadata: TableMetadata) -> Callable[[Snapshot], SnapshotFacts]:
+    refs, branches = refs_by_snapshot(metadata), branches_by_snapshot(metadata)
+
+    def facts(snapshot: Snapshot) -> SnapshotFacts:
+        snapshot_id = snapshot.snapshot_id
+        is_current = snapshot_id == metadata.current_snapshot_id
+        return SnapshotFacts(snapshot, refs.get(snapshot_id, ()), branches.get(snapshot_id, ()), is_current)
+
+    return facts
+
+
+def _age(snapshot: Snapshot) -> tuple[int, int, int]:
+    return snapshot.sequence, snapshot.timestamp_ms, snapshot.snapshot_id
+
+
+def _age_in(token: str) -> tuple[int, int, int]:
+    sequence, timestamp_ms, snapshot_id = map(int, token.split(" "))
+    return sequence, timestamp_ms, snapshot_id
+
+
+def list_files(
+    catalog: Catalog,
+    warehouse: Warehouse,
+    identifier: TableIdentifier,
+    wanted: str,
+    page: Page,
+    choose: Choose | None = None,
+) -> FilePage:
+    """Return a page of the files that live in a snapshot, in the order of its manifests.
+
+    A place in the listing is `<manifest> <entry>`, both counted from zero: neither ever changes.
+
+    Raises:
+        NoSuchTable: no table has this name.
+        NoSuchSnapshot: the table does not have it.
+        InvalidRequest: the filter does not fit the snapshot's columns.
+        CorruptMetadata: a manifest cannot be read.
+        FileMissing: a manifest is gone.
+        FilesUnavailable: the store does not answer.
+    """
+    metadata = read_base(catalog, warehouse, find_table(catalog, warehouse, identifier))
+    snapshot = snapshot_named(metadata, wanted)
+    choice = choose(metadata, snapshot) if choose is not None else EVERY_FILE
+    source = TableManifests(catalog, warehouse)
+    found = list(islice(_places(source, snapshot, page.after, choice), read_limit(page)))
+    shown = found if page.limit is None else found[: page.limit]
+    next_after = shown[-1][0] if len(found) > len(shown) else None
+    return FilePage(snapshot, Listing([entry for _, entry in shown], next_after), PartitionValues(metadata))
+
+
+def _places(
+    source: TableManifests, snapshot: Snapshot, after: str | None, choice: FileChoice
+) -> Iterator[tuple[str, ManifestEntry]]:
+    first_manifest, first_entry = (0, 0) if after is None else map(int, after.split(" "))
+    for number, manifest in enumerate(source.manifests(snapshot)):
+        if number < first_manifest or not choice.manifest(manifest):
+            continue
+        entries: Iterable[tuple[int, ManifestEntry]] = enumerate(source.entries(manifest))
+        for position, entry in entries:
+            if after is not None and (number, position) <= (first_manifest, first_entry):
+                continue
+            if entry.is_live and choice.entry(entry):
+                yield f"{number} {position}", entry
+
+
+def load_history(catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, page: Page) -> History:
+    """Return what was current when, and a page of what happened to the table's pointer, newest first.
+
+    Raises:
+        NoSuchTable: no table has this name.
+    """
+    pointer = find_table(catalog, warehouse, identifier)
+    metadata = read_base(catalog, warehouse, pointer)
+    before = None if page.after is None else int(page.after)
+    rows = catalog.pointers.history(pointer.id, before, read_limit(page))
+    shown = rows if page.limit is None else rows[: page.limit]
+    events = [
+        Event(
+            sequence=row.sequence,
+            event=row.event,
+            identifier=row.identifier,
+            previous_location=row.previous_location,
+            location=row.location,
+            at_ms=row.at_ms,
+            author=row.author,
+            request_id=row.request_id,
+        )
+        for row in shown
+    ]
+    next_after = str(shown[-1].sequence) if len(rows) > len(shown) else None
+    reigns = _reigns(metadata) if page.after is None else []
+    return History(reigns, Listing(events, next_after))
+
+
+def _reigns(metadata: TableMetadata) -> list[Reign]:
+    """Return who was current when, newest first, out of the snapshot log."""
+    found: list[Reign] = []
+    until_ms: int | None = None
+    is_emptied = metadata.current_snapshot is None
+    for entry in reversed(metadata.snapshot_log):
+        # Without main nothing is current, though the log still ends with what was last.
+        ended_ms = metadata.last_updated_ms if is_emptied and not found else until_ms
+        found.append(Reign(entry.snapshot_id, entry.timestamp_ms, ended_ms))
+        until_ms = entry.timestamp_ms
+    return found

@@ -1,0 +1,300 @@
+"""Bounds in binary form against one predicate: what lies between a lower and an upper bound may match, or all does.
+
+Bounds may be truncated, may be missing on either side, and may be in the form of the type that a column had before it
+was widened. What cannot be read says nothing.
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from app.engine.expressions.expressions import BoundPredicate, BoundTransform, Operation
+from app.engine.expressions.transform_values import lowest_unwrapped, transform_function, unscaled
+from app.engine.model.types import PrimitiveType, Type
+from app.engine.model.values import from_bytes, order_key
+
+Bound = bytes | None
+RangeTest = Callable[[Bound, Bound], bool]
+
+_INT: Final = struct.Struct("<i").unpack
+_LONG: Final = struct.Struct("<q").unpack
+_FLOAT: Final = struct.Struct("<f").unpack
+_DOUBLE: Final = struct.Struct("<d").unpack
+_SIGNED_HALVES: Final = struct.Struct(">qq").unpack
+_ORDERED: Final = frozenset({"identity", "truncate", "year", "month", "day", "hour"})
+_UNITS_A_DAY: Final = {
+    "timestamp": 86_400 * 10**6,
+    "timestamptz": 86_400 * 10**6,
+    "timestamp_ns": 86_400 * 10**9,
+    "timestamptz_ns": 86_400 * 10**9,
+}
+"""Bounds of a column that was a date before count days."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Order:
+    """A way to compare: what is compared of a bound, None if it cannot be read, and of a value."""
+
+    of_bound: Callable[[bytes], Any]
+    of_value: Callable[[Any], Any]
+
+
+def range_may_match(predicate: BoundPredicate) -> RangeTest | None:
+    """Return whether a value between two bounds may match; None: bounds say nothing about this predicate.
+
+    Where there are several orders, as for -0.0 and for uuids, it may if it may in any of them.
+    """
+    tests = [_may_match(predicate.operation, keys, read) for keys, read in _compared(predicate)]
+    if not tests:
+        return None
+    test = tests[0]
+    if len(tests) > 1:
+        first, second = tests
+        test = lambda lower, upper: first(lower, upper) or second(lower, upper)  # noqa: E731
+    return _unless_wrapped(predicate, test, otherwise=True)
+
+
+def range_all_match(predicate: BoundPredicate) -> RangeTest | None:
+    """Return whether every value between two bounds matches, in every order; None: bounds cannot tell."""
+    tests = [_all_match(predicate.operation, keys, read) for keys, read in _compared(predicate)]
+    if not tests:
+        return None
+    test = tests[0]
+    if len(tests) > 1:
+        first, second = tests
+        test = lambda lower, upper: first(lower, upper) and second(lower, upper)  # noqa: E731
+    return _unless_wrapped(predicate, test, otherwise=False)
+
+
+def _compared(predicate: BoundPredicate) -> list[tuple[tuple[Any, ...], Callable[[bytes], Any]]]:
+    """Return what values and bounds are compared as, in each order that counts."""
+    term = predicate.term
+    if not isinstance(term, BoundTransform):
+        orders = _orders(term.type, predicate.values)
+    elif term.transform.name in _ORDERED:
+        orders = _orders_of_transformed(term)
+    else:
+        orders = []
+    return [
+        (tuple(sorted(order.of_value(value) for value in predicate.values)), order.of_bound)
+        for order in orders
+    ]
+
+
+def _orders(kind: Type, values: tuple[Any, ...]) -> list[_Order]:
+    if not isinstance(kind, PrimitiveType):
+        return []
+    match kind.kind:
+        case "int" | "long" | "date" | "time":
+            return [_Order(_number, _same)]
+        case "timestamp" | "timestamptz" | "timestamp_ns" | "timestamptz_ns":
+            return [_Order(_moment_reader(_UNITS_A_DAY[kind.kind]), _same)]
+        case "string":
+            # As bytes, whose order is that of code points, and which a careless writer may cut inside a character.
+            return [_Order(_same, str.encode)]
+        case "binary" | "fixed":
+            return [_Order(_same, _same)]
+        case "decimal":
+            scale = kind.scale or 0
+            return [_Order(_unscaled_number, lambda value: unscaled(value, scale))]
+        case "float" | "double":
+            native = _Order(_floating, _same)
+            # Where -0.0 belongs is asked both ways; only a comparison with zero depends on it.
+            return [native, _Order(_total_floating, order_key)] if 0.0 in values else [native]
+        case "uuid":
+            # Early Java writers compared the two halves as signed numbers.
+            return [_Order(_unsigned_uuid, lambda value: value.bytes), _Order(_signed_uuid, _signed_halves)]
+        case "boolean":
+            return [_Order(_boolean, _same)]
+    return []
+
+
+def _orders_of_transformed(term: BoundTransform) -> list[_Order]:
+    source = term.reference.type
+    if not isinstance(source, PrimitiveType):
+        return []
+    transformed = transform_function(term.transform, source)
+    (order,) = _orders(term.type, ())
+
+    def of_bound(content: bytes) -> Any:
+        try:
+            return order.of_value(transformed(from_bytes(source, content)))
+        except ValueError:
+            return None
+
+    return [_Order(of_bound, order.of_value)]
+
+
+def _unless_wrapped(predicate: BoundPredicate, test: RangeTest, *, otherwise: bool) -> RangeTest:
+    """Answer `otherwise` where the lowest values may have wrapped around to the highest when they were truncated."""
+    term = predicate.term
+    if not isinstance(term, BoundTransform):
+        return test
+    lowest = lowest_unwrapped(term.transform, term.reference.type)
+    if lowest is None:
+        return test
+
+    def guarded(lower: Bound, upper: Bound) -> bool:
+        number = None if lower is None else _number(lower)
+        return otherwise if number is None or number < lowest else test(lower, upper)
+
+    return guarded
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _number(content: bytes) -> int | None:
+    if len(content) == 8:
+        number: int = _LONG(content)[0]
+        return number
+    return _INT(content)[0] if len(content) == 4 else None
+
+
+def _moment_reader(units_a_day: int) -> Callable[[bytes], int | None]:
+    def read(content: bytes) -> int | None:
+        if len(content) == 8:
+            number: int = _LONG(content)[0]
+            return number
+        return _INT(content)[0] * units_a_day if len(content) == 4 else None
+
+    return read
+
+
+def _unscaled_number(content: bytes) -> int | None:
+    return int.from_bytes(content, "big", signed=True) if content else None
+
+
+def _floating(content: bytes) -> float | None:
+    number: float
+    if len(content) == 8:
+        number = _DOUBLE(content)[0]
+    elif len(content) == 4:
+        number = _FLOAT(content)[0]
+    else:
+        return None
+    # NaN is no bound: a writer that has it lost count of the others.
+    return None if math.isnan(number) else number
+
+
+def _total_floating(content: bytes) -> Any:
+    number = _floating(content)
+    return None if number is None else order_key(number)
+
+
+def _unsigned_uuid(content: bytes) -> bytes | None:
+    return bytes(content) if len(content) == 16 else None
+
+
+def _signed_uuid(content: bytes) -> Any:
+    return _SIGNED_HALVES(content) if len(content) == 16 else None
+
+
+def _signed_halves(value: Any) -> Any:
+    return _SIGNED_HALVES(value.bytes)
+
+
+def _boolean(content: bytes) -> bool | None:
+    return content != b"\x00" if len(content) == 1 else None
+
+
+def _may_match(  # noqa: C901 - one case for every operation
+    operation: Operation, keys: tuple[Any, ...], read: Callable[[bytes], Any]
+) -> RangeTest:
+    key, *_ = keys
+
+    def less(lower: Bound, _: Bound) -> bool:
+        return lower is None or (least := read(lower)) is None or least < key
+
+    def less_or_equal(lower: Bound, _: Bound) -> bool:
+        return lower is None or (least := read(lower)) is None or least <= key
+
+    def greater(_: Bound, upper: Bound) -> bool:
+        return upper is None or (most := read(upper)) is None or most > key
+
+    def greater_or_equal(_: Bound, upper: Bound) -> bool:
+        return upper is None or (most := read(upper)) is None or most >= key
+
+    def equal(lower: Bound, upper: Bound) -> bool:
+        return less_or_equal(lower, upper) and greater_or_equal(lower, upper)
+
+    def among(lower: Bound, upper: Bound) -> bool:
+        return _holds_any(keys, lower, upper, read)
+
+    def apart(lower: Bound, upper: Bound) -> bool:
+        return not _is_single(keys, lower, upper, read)
+
+    def prefixed(lower: Bound, upper: Bound) -> bool:
+        return not _is_beside_prefix(key, lower, upper)
+
+    def not_prefixed(lower: Bound, upper: Bound) -> bool:
+        return not _all_prefixed(key, lower, upper)
+
+    match operation:
+        case Operation.LT:
+            return less
+        case Operation.LT_EQ:
+            return less_or_equal
+        case Operation.GT:
+            return greater
+        case Operation.GT_EQ:
+            return greater_or_equal
+        case Operation.EQ:
+            return equal
+        case Operation.IN:
+            return among
+        case Operation.STARTS_WITH:
+            return prefixed
+        case Operation.NOT_STARTS_WITH:
+            return not_prefixed
+        case Operation.NOT_EQ | Operation.NOT_IN:
+            return apart
+    raise AssertionError("unary operations compare nothing")
+
+
+def _all_match(
+    operation: Operation, keys: tuple[Any, ...], read: Callable[[bytes], Any]
+) -> RangeTest:
+    # Every value matches when none may match the opposite, and there is a bound to know it from.
+    if operation in (Operation.EQ, Operation.IN):
+        return lambda lower, upper: _is_single(keys, lower, upper, read)
+    opposite = _may_match(operation.negated, keys, read)
+    return lambda lower, upper: not opposite(lower, upper)
+
+
+def _holds_any(
+    keys: tuple[Any, ...], lower: Bound, upper: Bound, read: Callable[[bytes], Any]
+) -> bool:
+    least = None if lower is None else read(lower)
+    first = 0 if least is None else bisect_left(keys, least)
+    if first == len(keys):
+        return False
+    most = None if upper is None else read(upper)
+    return most is None or bool(keys[first] <= most)
+
+
+def _is_single(
+    keys: tuple[Any, ...], lower: Bound, upper: Bound, read: Callable[[bytes], Any]
+) -> bool:
+    """Tell whether there is only one value between the bounds, and it is one of the keys."""
+    if lower is None or upper is None:
+        return False
+    least = read(lower)
+    return least is not None and least == read(upper) and least in keys
+
+
+def _is_beside_prefix(prefix: bytes, lower: Bound, upper: Bound) -> bool:
+    size = len(prefix)
+    return (lower is not None and lower[:size] > prefix) or (upper is not None and upper[:size] < prefix)
+
+
+def _all_prefixed(prefix: bytes, lower: Bound, upper: Bound) -> bool:
+    return (
+        lower is not None and upper is not None and lower.startswith(prefix) and upper.startswith(prefix)
+    )

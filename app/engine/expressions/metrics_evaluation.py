@@ -1,0 +1,150 @@
+"""Filters asked of a data file's metrics: may a row of it match, and do all of them?
+
+A filter is compiled once and then asked of many files: `metrics_test` and `strict_metrics_test` return functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from app.engine.expressions.bounds import range_all_match, range_may_match
+from app.engine.expressions.comparisons import MATCHED_BY_NULL
+from app.engine.expressions.evaluation import compiled
+from app.engine.expressions.expressions import BoundExpression, BoundPredicate, Operation, rewrite_not
+from app.engine.model.manifests import DataFile
+from app.engine.model.types import PrimitiveType
+
+FileTest = Callable[[DataFile], bool]
+
+
+def may_match_metrics(bound: BoundExpression, file: DataFile) -> bool:
+    """Tell whether a file may hold a row that matches, by its counts and bounds."""
+    return metrics_test(bound)(file)
+
+
+def all_match_metrics(bound: BoundExpression, file: DataFile) -> bool:
+    """Tell whether every row of a file certainly matches, by its counts and bounds."""
+    return strict_metrics_test(bound)(file)
+
+
+def metrics_test(bound: BoundExpression) -> FileTest:
+    """Return whether a file may hold a row that matches; unknown metrics say yes."""
+    test = compiled(rewrite_not(bound), _may_match)
+    # Early Avro writers recorded -1 rows.
+    return lambda file: file.record_count != 0 and test(file)
+
+
+def strict_metrics_test(bound: BoundExpression) -> FileTest:
+    """Return whether every row of a file certainly matches; unknown metrics say no."""
+    test = compiled(rewrite_not(bound), _all_match)
+    return lambda file: file.record_count == 0 or test(file)
+
+
+def _may_match(predicate: BoundPredicate) -> FileTest:
+    operation, counts = predicate.operation, _counts(predicate)
+    match operation:
+        case Operation.IS_NULL:
+            return lambda file: not counts.no_null(file)
+        case Operation.NOT_NULL:
+            return lambda file: not counts.only_null(file)
+        case Operation.IS_NAN:
+            return lambda file: not counts.no_nan(file) and not counts.only_null(file)
+        case Operation.NOT_NAN:
+            return lambda file: not counts.only_nan(file)
+    range_test, field_id = range_may_match(predicate), predicate.reference.field_id
+    if operation in MATCHED_BY_NULL:
+        if range_test is None:
+            return _yes
+        return lambda file: (
+            range_test(*_bounds(file, field_id)) or not counts.no_null(file) or not counts.no_nan(file)
+        )
+    if range_test is None:
+        return lambda file: not counts.only_null(file)
+    return lambda file: (
+        range_test(*_bounds(file, field_id)) and not counts.only_null(file) and not counts.only_nan(file)
+    )
+
+
+def _all_match(predicate: BoundPredicate) -> FileTest:
+    operation, counts = predicate.operation, _counts(predicate)
+    if len(predicate.reference.positions) > 1:
+        # Not every writer counts a value as null where the struct around it is.
+        return _no
+    match operation:
+        case Operation.IS_NULL:
+            return counts.only_null
+        case Operation.NOT_NULL:
+            return counts.no_null
+        case Operation.IS_NAN:
+            return counts.only_nan
+        case Operation.NOT_NAN:
+            return lambda file: counts.no_nan(file) or counts.only_null(file)
+    range_test, field_id = range_all_match(predicate), predicate.reference.field_id
+    if operation in MATCHED_BY_NULL:
+        return lambda file: (
+            counts.only_null(file)
+            or counts.only_nan(file)
+            or (range_test is not None and range_test(*_bounds(file, field_id)))
+        )
+    if range_test is None:
+        return _no
+    return lambda file: (
+        range_test(*_bounds(file, field_id)) and counts.no_null(file) and counts.no_nan(file)
+    )
+
+
+def _yes(_: DataFile) -> bool:
+    return True
+
+
+def _no(_: DataFile) -> bool:
+    return False
+
+
+def _bounds(file: DataFile, field_id: int) -> tuple[bytes | None, bytes | None]:
+    lower, upper = file.lower_bounds, file.upper_bounds
+    return (
+        None if lower is None else lower.get(field_id),
+        None if upper is None else upper.get(field_id),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """What a file's counts say for certain about one column."""
+
+    only_null: FileTest
+    no_null: FileTest
+    only_nan: FileTest
+    no_nan: FileTest
+
+
+def _counts(predicate: BoundPredicate) -> _Counts:
+    reference = predicate.reference
+    field_id = reference.field_id
+
+    def only_null(file: DataFile) -> bool:
+        return _is_all(file.null_value_counts, file.value_counts, field_id)
+
+    def no_null(file: DataFile) -> bool:
+        nulls = file.null_value_counts
+        return nulls is not None and nulls.get(field_id) == 0
+
+    def only_nan(file: DataFile) -> bool:
+        return _is_all(file.nan_value_counts, file.value_counts, field_id)
+
+    def no_nan(file: DataFile) -> bool:
+        nans = file.nan_value_counts
+        return nans is not None and nans.get(field_id) == 0
+
+    if isinstance(reference.type, PrimitiveType) and reference.type.kind in ("float", "double"):
+        return _Counts(only_null, no_null, only_nan, no_nan)
+    return _Counts(only_null, no_null, _no, _yes)
+
+
+def _is_all(counts: Mapping[int, int] | None, of_values: Mapping[int, int] | None, field_id: int) -> bool:
+    if counts is None or of_values is None:
+        return False
+    count = counts.get(field_id)
+    return count is not None and count == of_values.get(field_id)

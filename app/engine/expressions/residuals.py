@@ -1,0 +1,90 @@
+"""Residuals: what is left of a filter to be asked of the rows of one partition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from app.engine.expressions.binding import bind_predicate
+from app.engine.expressions.evaluation import partition_test
+from app.engine.expressions.expressions import (
+    ALWAYS_FALSE,
+    ALWAYS_TRUE,
+    AlwaysFalse,
+    AlwaysTrue,
+    And,
+    BoundPredicate,
+    Expression,
+    IdReference,
+    Literal,
+    NamedReference,
+    Or,
+    Predicate,
+    TransformTerm,
+    conjunction,
+    disjunction,
+    rewrite_not,
+)
+from app.engine.expressions.projection import (
+    PartitionSource,
+    inclusively_projected,
+    partition_sources,
+    strictly_projected,
+)
+from app.engine.model.ids import FieldId
+from app.engine.model.partition_spec import PartitionSpec
+from app.engine.model.schema import Schema
+from app.engine.model.types import PrimitiveType
+from app.engine.model.values import to_json_value
+
+ResidualFunction = Callable[[Sequence[Any]], Expression]
+_Sources = dict[FieldId, tuple[PartitionSource, ...]]
+
+
+def residual(
+    expression: Expression,
+    spec: PartitionSpec,
+    schema: Schema,
+    partition: Sequence[Any],
+    *,
+    case_sensitive: bool = True,
+) -> Expression:
+    """Return what rows of a partition must still be asked: a row of it matches the one as it matches the other.
+
+    Raises:
+        InvalidFilter: the filter does not fit the schema.
+    """
+    return residual_function(expression, spec, schema, case_sensitive=case_sensitive)(partition)
+
+
+def residual_function(
+    expression: Expression, spec: PartitionSpec, schema: Schema, *, case_sensitive: bool = True
+) -> ResidualFunction:
+    """Return the function from a spec's partition tuples to what their rows must still be asked.
+
+    Predicates keep the words they came in, so that a client reads them as it wrote them.
+
+    Raises:
+        InvalidFilter: the filter does not fit the schema.
+    """
+    sources = partition_sources(spec)
+
+    def compiled(part: Expression) -> ResidualFunction:
+        match part:
+            case And():
+                ands = [compiled(inner) for inner in part.parts]
+                return lambda partition: conjunction(left(partition) for left in ands)
+            case Or():
+                ors = [compiled(inner) for inner in part.parts]
+                return lambda partition: disjunction(left(partition) for left in ors)
+            case Predicate():
+                bound = bind_predicate(part, schema, case_sensitive=case_sensitive)
+                if isinstance(bound, BoundPredicate):
+                    return _predicate_function(part, bound, sources)
+                return compiled_constant(bound)
+            case AlwaysTrue() | AlwaysFalse():
+                return compiled_constant(part)
+            case _:
+                raise AssertionError("rewrite_not comes first")
+
+    return compiled(rewrite_not(expression))

@@ -1,0 +1,83 @@
+"""Filters asked of a manifest's partition summaries: may one of its files be in a partition that matches?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from app.engine.expressions.bounds import range_may_match
+from app.engine.expressions.comparisons import MATCHED_BY_NULL
+from app.engine.expressions.evaluation import compiled
+from app.engine.expressions.expressions import BoundExpression, BoundPredicate, Operation, rewrite_not
+from app.engine.model.manifests import ManifestFile, PartitionSummary
+from app.engine.model.types import PrimitiveType
+
+ManifestTest = Callable[[ManifestFile], bool]
+_SummaryTest = Callable[[PartitionSummary], bool]
+
+
+def may_match_summaries(projected: BoundExpression, manifest: ManifestFile) -> bool:
+    """Tell whether a manifest may name a file that matches, by the inclusive projection on its spec."""
+    return summaries_test(projected)(manifest)
+
+
+def summaries_test(projected: BoundExpression) -> ManifestTest:
+    """Return whether a manifest of the projection's spec may name a file that matches; no summaries say yes."""
+    return compiled(rewrite_not(projected), _may_match)
+
+
+def _may_match(predicate: BoundPredicate) -> ManifestTest:
+    test, (position,) = _summary_test(predicate), predicate.reference.positions
+
+    def match(manifest: ManifestFile) -> bool:
+        summaries = manifest.partitions
+        return summaries is None or position >= len(summaries) or test(summaries[position])
+
+    return match
+
+
+def _summary_test(predicate: BoundPredicate) -> _SummaryTest:
+    operation, kind = predicate.operation, predicate.reference.type
+    is_floating = isinstance(kind, PrimitiveType) and kind.kind in ("float", "double")
+    match operation:
+        case Operation.IS_NULL:
+            return lambda summary: summary.contains_null
+        case Operation.NOT_NULL:
+            return lambda summary: not _only_null(summary, is_floating=is_floating)
+        case Operation.IS_NAN:
+            return lambda summary: summary.contains_nan is not False
+        case Operation.NOT_NAN:
+            return lambda summary: not _only_nan(summary)
+    range_test = range_may_match(predicate)
+    if operation in MATCHED_BY_NULL:
+        return lambda summary: (
+            range_test is None
+            or summary.contains_null
+            or (is_floating and summary.contains_nan is not False)
+            or range_test(summary.lower_bound, summary.upper_bound)
+        )
+    return lambda summary: (
+        (range_test is None or range_test(summary.lower_bound, summary.upper_bound))
+        and not _holds_nothing(summary, is_floating=is_floating)
+    )
+
+
+def _has_bounds(summary: PartitionSummary) -> bool:
+    return summary.lower_bound is not None or summary.upper_bound is not None
+
+
+def _only_null(summary: PartitionSummary, *, is_floating: bool) -> bool:
+    if not summary.contains_null or _has_bounds(summary):
+        return False
+    # Bounds leave out NaN, so their absence alone does not tell that all is null.
+    return not is_floating or summary.contains_nan is False
+
+
+def _only_nan(summary: PartitionSummary) -> bool:
+    return summary.contains_nan is True and not summary.contains_null and not _has_bounds(summary)
+
+
+def _holds_nothing(summary: PartitionSummary, *, is_floating: bool) -> bool:
+    """Tell whether no partition has a value that can be compared."""
+    if _has_bounds(summary):
+        return False
+    return summary.contains_null or (is_floating and summary.contains_nan is not False)

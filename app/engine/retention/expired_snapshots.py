@@ -1,0 +1,214 @@
+"""Which snapshots and refs a table may let go of, by its own settings and by what is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from app.engine.model.document import MAX_LONG
+from app.engine.model.ids import SchemaId, SnapshotId, SpecId
+from app.engine.model.manifests import ManifestSource
+from app.engine.model.properties import GC_ENABLED, bool_property, int_property
+from app.engine.model.refs import MAIN_BRANCH, SnapshotRef
+from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import TableMetadata
+from app.errors import ExpiryRefused
+
+MAX_SNAPSHOT_AGE = "history.expire.max-snapshot-age-ms"
+MIN_SNAPSHOTS = "history.expire.min-snapshots-to-keep"
+MAX_REF_AGE = "history.expire.max-ref-age-ms"
+DEFAULT_MAX_SNAPSHOT_AGE_MS = 5 * 24 * 3_600_000
+DEFAULT_MIN_SNAPSHOTS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiryWish:
+    """What somebody asks for; what is left out follows the table's own settings."""
+
+    older_than_ms: int | None = None
+    """Epoch milliseconds: snapshots from before may go, whatever age the table's settings name."""
+    retain_last: int | None = None
+    """How many snapshots of each branch stay at least, unless the branch itself says."""
+    snapshot_ids: frozenset[SnapshotId] = frozenset()
+    """Snapshots that go whatever their age."""
+    clean_expired_metadata: bool = False
+    """Whether specs and schemas that only expired snapshots used go too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expiry:
+    """What goes: snapshots in the metadata's order, refs by name, and the specs and schemas that nothing uses."""
+
+    snapshots: tuple[Snapshot, ...]
+    ref_names: tuple[str, ...]
+    spec_ids: tuple[SpecId, ...] = ()
+    schema_ids: tuple[SchemaId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Walk:
+    """How much further a branch keeps its ancestors: a number of them for sure, and all from a moment on."""
+
+    left: int
+    since_ms: int
+
+    def covers(self, other: _Walk) -> bool:
+        return self.left >= other.left and self.since_ms <= other.since_ms
+
+
+def plan_expiry(
+    metadata: TableMetadata, wish: ExpiryWish, now_ms: int, source: ManifestSource | None = None
+) -> Expiry:
+    """Return what a table lets go of now.
+
+    Kept are: the head of each ref that is not too old; of each such branch its last snapshots by number or age,
+    up to the first that is neither; and what no ref reaches while it is young, for it may be staged.
+
+    Args:
+        source: needed to clean expired metadata; asked for the manifests of every snapshot that stays.
+
+    Raises:
+        ExpiryRefused: garbage collection is off, or a ref names a snapshot that was to go.
+        InvalidUpdate: a retention setting of the table is not a number.
+
+    Spec: #snapshot-retention-policy
+    """
+    check_collection_is_on(metadata)
+    if wish.retain_last is not None and wish.retain_last < 1:
+        raise ExpiryRefused(
+            f"Number of snapshots to retain must be at least 1, cannot be: {wish.retain_last}"
+        )
+    refs = _retained_refs(metadata, now_ms)
+    _check_unnamed(wish.snapshot_ids, refs)
+    kept = _kept_ids(metadata, wish, refs, now_ms) - wish.snapshot_ids
+    gone = tuple(snapshot for snapshot in metadata.snapshots if snapshot.snapshot_id not in kept)
+    ref_names = tuple(name for name in metadata.snapshot_refs if name not in refs)
+    if not wish.clean_expired_metadata or source is None:
+        return Expiry(gone, ref_names)
+    staying = [snapshot for snapshot in metadata.snapshots if snapshot.snapshot_id in kept]
+    return Expiry(
+        gone, ref_names, _unused_specs(metadata, staying, source), _unused_schemas(metadata, staying)
+    )
+
+
+def check_collection_is_on(metadata: TableMetadata) -> None:
+    """Check that a table's files belong to it alone, as far as its settings say.
+
+    Raises:
+        ExpiryRefused: gc.enabled is false.
+    """
+    if not bool_property(metadata.properties, GC_ENABLED, default=True):
+        raise ExpiryRefused(
+            "Cannot expire snapshots: GC is disabled (gc.enabled is false), so deleting files may corrupt other tables"
+        )
+
+
+def _retained_refs(metadata: TableMetadata, now_ms: int) -> dict[str, SnapshotRef]:
+    default_max_age_ms = int_property(metadata.properties, MAX_REF_AGE, MAX_LONG)
+    retained = {}
+    for name, ref in metadata.snapshot_refs.items():
+        head = metadata.snapshots_by_id.get(ref.snapshot_id)
+        max_age_ms = default_max_age_ms if ref.max_ref_age_ms is None else ref.max_ref_age_ms
+        if name == MAIN_BRANCH or (head is not None and now_ms - head.timestamp_ms <= max_age_ms):
+            retained[name] = ref
+    return retained
+
+
+def _check_unnamed(snapshot_ids: Iterable[SnapshotId], refs: Mapping[str, SnapshotRef]) -> None:
+    names: dict[SnapshotId, list[str]] = {}
+    for name, ref in refs.items():
+        names.setdefault(ref.snapshot_id, []).append(name)
+    for snapshot_id in sorted(snapshot_ids):
+        if snapshot_id in names:
+            raise ExpiryRefused(
+                f"Cannot expire {snapshot_id}. Still referenced by refs: [{', '.join(sorted(names[snapshot_id]))}]"
+            )
+
+
+def _kept_ids(
+    metadata: TableMetadata, wish: ExpiryWish, refs: Mapping[str, SnapshotRef], now_ms: int
+) -> set[SnapshotId]:
+    """Return what is kept in one pass from children to parents, however many branches share their history."""
+    properties = metadata.properties
+    since_ms = wish.older_than_ms
+    if since_ms is None:
+        since_ms = now_ms - int_property(properties, MAX_SNAPSHOT_AGE, DEFAULT_MAX_SNAPSHOT_AGE_MS)
+    least = wish.retain_last
+    if least is None:
+        least = int_property(properties, MIN_SNAPSHOTS, DEFAULT_MIN_SNAPSHOTS)
+
+    walks: dict[SnapshotId, list[_Walk]] = {}
+    reached: set[SnapshotId] = set()
+    kept = {ref.snapshot_id for ref in refs.values()}
+    named = set(kept)
+    for ref in refs.values():
+        if ref.is_branch:
+            reached.add(ref.snapshot_id)
+            _start(
+                walks,
+                ref.snapshot_id,
+                _Walk(
+                    least if ref.min_snapshots_to_keep is None else ref.min_snapshots_to_keep,
+                    since_ms if ref.max_snapshot_age_ms is None else now_ms - ref.max_snapshot_age_ms,
+                ),
+            )
+    ordered = _children_first(metadata)
+    for snapshot in ordered:
+        snapshot_id, parent_id = snapshot.snapshot_id, snapshot.parent_snapshot_id
+        if snapshot_id in reached and parent_id is not None:
+            reached.add(parent_id)
+        for walk in walks.pop(snapshot_id, ()):
+            if walk.left <= 0 and snapshot.timestamp_ms < walk.since_ms:
+                continue
+            kept.add(snapshot_id)
+            if parent_id is not None:
+                _start(walks, parent_id, _Walk(max(0, walk.left - 1), walk.since_ms))
+        if snapshot_id not in reached and snapshot_id not in named and snapshot.timestamp_ms >= since_ms:
+            kept.add(snapshot_id)
+    if len(ordered) < len(metadata.snapshots):
+        # Snapshots that descend from themselves: what is so broken is left alone.
+        kept |= metadata.snapshots_by_id.keys() - {snapshot.snapshot_id for snapshot in ordered}
+    return kept
+
+
+def _start(walks: dict[SnapshotId, list[_Walk]], snapshot_id: SnapshotId, walk: _Walk) -> None:
+    """Let a walk go on at a snapshot, unless another one there keeps all that it would keep."""
+    there = walks.setdefault(snapshot_id, [])
+    if not any(other.covers(walk) for other in there):
+        there[:] = [other for other in there if not walk.covers(other)]
+        there.append(walk)
+
+
+def _children_first(metadata: TableMetadata) -> list[Snapshot]:
+    """Return the snapshots, each before its parent; those that descend from themselves are left out."""
+    by_id = metadata.snapshots_by_id
+    children: dict[SnapshotId, int] = {}
+    for snapshot in metadata.snapshots:
+        if snapshot.parent_snapshot_id is not None:
+            children[snapshot.parent_snapshot_id] = children.get(snapshot.parent_snapshot_id, 0) + 1
+    ordered = [snapshot for snapshot in metadata.snapshots if snapshot.snapshot_id not in children]
+    # The list is also the queue of what is still to be looked at.
+    for snapshot in ordered:
+        parent = by_id.get(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id is not None else None
+        if parent is not None:
+            children[parent.snapshot_id] -= 1
+            if not children[parent.snapshot_id]:
+                ordered.append(parent)
+    return ordered
+
+
+def _unused_specs(
+    metadata: TableMetadata, staying: Iterable[Snapshot], source: ManifestSource
+) -> tuple[SpecId, ...]:
+    used = {metadata.default_spec_id}
+    candidates = {spec.spec_id for spec in metadata.partition_specs} - used
+    for snapshot in staying:
+        if candidates <= used:
+            break
+        used |= {manifest.partition_spec_id for manifest in source.manifests(snapshot)}
+    return tuple(spec.spec_id for spec in metadata.partition_specs if spec.spec_id not in used)
+
+
+def _unused_schemas(metadata: TableMetadata, staying: Iterable[Snapshot]) -> tuple[SchemaId, ...]:
+    used = {metadata.current_schema_id, *(snapshot.schema_id for snapshot in staying)}
+    return tuple(schema.schema_id for schema in metadata.schemas if schema.schema_id not in used)

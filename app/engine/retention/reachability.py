@@ -1,0 +1,310 @@
+"""Which files only expired snapshots reach: the ones that may be deleted, in an order that can be resumed."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from app.engine.model.ids import Location
+from app.engine.model.manifests import FileContent, ManifestEntry, ManifestFile, ManifestSource
+from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import TableMetadata
+from app.errors import CorruptMetadata, FileMissing, InvalidMetadata
+
+UNREADABLE = (FileMissing, InvalidMetadata, CorruptMetadata)
+
+
+class CleanupLevel(StrEnum):
+    """How much is deleted after snapshots have expired."""
+
+    NONE = "none"
+    METADATA_ONLY = "metadata-only"
+    """Manifests, manifest lists and statistics, no data or delete files."""
+    ALL = "all"
+
+
+class FileKind(StrEnum):
+    """What a file is to its table."""
+
+    DATA = "data-files"
+    POSITION_DELETES = "position-delete-files"
+    """Deletion vectors too: a file counts once, however many of them it holds."""
+    EQUALITY_DELETES = "equality-delete-files"
+    MANIFEST = "manifests"
+    MANIFEST_LIST = "manifest-lists"
+    STATISTICS = "statistics-files"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundFile:
+    """A file, and its size where the metadata tells it."""
+
+    location: Location
+    kind: FileKind
+    size_bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """What an expiry took out of a table: all that is needed to find the files that went out of reach."""
+
+    snapshots: tuple[Snapshot, ...]
+    statistics: tuple[FoundFile, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Unreachable:
+    """The files that may be deleted, each group only after the one before it: what names a file outlives it.
+
+    Deletion can stop anywhere and be planned again from what is left.
+    """
+
+    content: tuple[FoundFile, ...] = ()
+    manifests: tuple[FoundFile, ...] = ()
+    manifest_lists: tuple[FoundFile, ...] = ()
+    statistics: tuple[FoundFile, ...] = ()
+    unreadable: tuple[Location, ...] = ()
+    """Files of expired snapshots that say nothing; they and what they named stay where they are."""
+    obstacle: str | None = None
+    """Why nothing may be deleted: a file that a remaining snapshot needs cannot be read."""
+
+    @property
+    def groups(self) -> tuple[tuple[FoundFile, ...], ...]:
+        return (self.content, self.manifests, self.manifest_lists, self.statistics)
+
+    def __iter__(self) -> Iterator[FoundFile]:
+        for group in self.groups:
+            yield from group
+
+
+@dataclass(slots=True)
+class _Remaining:
+    """What is still reached: manifests by place, and every other place that must not be touched."""
+
+    manifests: dict[Hashable, ManifestFile] = field(default_factory=dict)
+    """Of snapshots that the table has: each must be readable."""
+    later: dict[Hashable, ManifestFile] = field(default_factory=dict)
+    """Of snapshots that expired since: what cannot be read of them is gone already."""
+    places: set[Hashable] = field(default_factory=set)
+
+
+class _Obstacle(Exception):
+    """A remaining file cannot be read."""
+
+
+def expired_between(before: TableMetadata, after: TableMetadata) -> Expired:
+    """Return what is in one state of a table and not in the later one."""
+    paths = {item.location for item in statistics_of(after)}
+    return Expired(
+        tuple(item for item in before.snapshots if item.snapshot_id not in after.snapshots_by_id),
+        tuple(item for item in statistics_of(before) if item.location not in paths),
+    )
+
+
+def statistics_of(metadata: TableMetadata) -> Iterator[FoundFile]:
+    """Yield the files with statistics of the table and of its partitions."""
+    for table in metadata.statistics:
+        yield FoundFile(table.statistics_path, FileKind.STATISTICS, table.file_size_in_bytes)
+    for partitions in metadata.partition_statistics:
+        yield FoundFile(partitions.statistics_path, FileKind.STATISTICS, partitions.file_size_in_bytes)
+
+
+def unreachable_files(
+    expired: Expired,
+    current: TableMetadata,
+    source: ManifestSource,
+    *,
+    level: CleanupLevel = CleanupLevel.ALL,
+    landed: TableMetadata | None = None,
+    place_of: Callable[[str], Hashable] = str,
+) -> Unreachable:
+    """Return the files that expired snapshots reach and the table does not.
+
+    Args:
+        current: the table as it stands, read after the expiry landed.
+        level: what may be deleted at all.
+        landed: the table as the expiry left it. What a later expiry took out since is still protected, for its
+            files have their own time to go, but it need no longer be readable.
+        place_of: what two spellings of one location have in common.
+
+    Raises:
+        FilesUnavailable: the store does not answer; safe to try again.
+
+    Spec: #snapshot-retention-policy
+    """
+    if level is CleanupLevel.NONE:
+        return Unreachable()
+    gone = [item for item in expired.snapshots if item.snapshot_id not in current.snapshots_by_id]
+    later = [
+        item
+        for item in (landed.snapshots if landed else ())
+        if item.snapshot_id not in current.snapshots_by_id
+    ]
+    unreadable: list[Location] = []
+    manifests, lists = _of_expired(gone, source, place_of, unreadable)
+    try:
+        remaining = _remaining(current, later, source, place_of, manifests)
+        content: dict[Hashable, FoundFile] = {}
+        if manifests and level is CleanupLevel.ALL:
+            content = _content_of(manifests, source, place_of, unreadable)
+            for places in (remaining.places, remaining.manifests, remaining.later, manifests):
+                for place in places:
+                    content.pop(place, None)
+            _take_out_live(content, remaining, source, place_of)
+    except _Obstacle as obstacle:
+        return Unreachable(unreadable=tuple(unreadable), obstacle=str(obstacle))
+    kept = remaining.places | {place_of(location) for location in unreadable}
+    statistics = {place_of(item.location): item for item in expired.statistics}
+    return Unreachable(
+        content=tuple(content.values()),
+        manifests=tuple(
+            FoundFile(manifest.manifest_path, FileKind.MANIFEST, manifest.manifest_length or None)
+            for place, manifest in manifests.items()
+            if place not in kept
+        ),
+        manifest_lists=tuple(
+            FoundFile(location, FileKind.MANIFEST_LIST)
+            for place, location in lists.items()
+            if place not in kept
+        ),
+        statistics=tuple(item for place, item in statistics.items() if place not in kept),
+        unreadable=tuple(unreadable),
+    )
+
+
+def _of_expired(
+    gone: Iterable[Snapshot],
+    source: ManifestSource,
+    place_of: Callable[[str], Hashable],
+    unreadable: list[Location],
+) -> tuple[dict[Hashable, ManifestFile], dict[Hashable, Location]]:
+    """Return the manifests and the lists of expired snapshots."""
+    manifests: dict[Hashable, ManifestFile] = {}
+    lists: dict[Hashable, Location] = {}
+    for snapshot in gone:
+        try:
+            for manifest in source.manifests(snapshot):
+                manifests.setdefault(place_of(manifest.manifest_path), manifest)
+        except FileMissing:
+            # Deleted by an attempt before this one, after everything that it named.
+            continue
+        except (InvalidMetadata, CorruptMetadata):
+            unreadable.append(snapshot.manifest_list or Location(""))
+            continue
+        if snapshot.manifest_list is not None:
+            lists[place_of(snapshot.manifest_list)] = snapshot.manifest_list
+    return manifests, lists
+
+
+def _remaining(
+    current: TableMetadata,
+    later: Iterable[Snapshot],
+    source: ManifestSource,
+    place_of: Callable[[str], Hashable],
+    candidates: dict[Hashable, ManifestFile],
+) -> _Remaining:
+    """Return what is still reached, and take its manifests out of the candidates."""
+    remaining = _Remaining()
+    remaining.places |= {place_of(item.location) for item in statistics_of(current)}
+    remaining.places |= {place_of(entry.metadata_file) for entry in current.metadata_log}
+    for snapshot in (*current.snapshots, *later):
+        if snapshot.manifest_list is not None:
+            remaining.places.add(place_of(snapshot.manifest_list))
+    if not candidates:
+        return remaining
+    for snapshot in current.snapshots:
+        try:
+            _keep(source.manifests(snapshot), remaining.manifests, place_of, candidates)
+        except UNREADABLE as error:
+            raise _Obstacle(
+                f"the manifest list of snapshot {snapshot.snapshot_id}, which stays, cannot be read: {error}"
+            ) from error
+        if not candidates:
+            return remaining
+    for snapshot in later:
+        try:
+            _keep(source.manifests(snapshot), remaining.later, place_of, candidates)
+        except UNREADABLE:
+            continue
+    return remaining
+
+
+def _keep(
+    manifests: Iterable[ManifestFile],
+    kept: dict[Hashable, ManifestFile],
+    place_of: Callable[[str], Hashable],
+    candidates: dict[Hashable, ManifestFile],
+) -> None:
+    for manifest in manifests:
+        place = place_of(manifest.manifest_path)
+        kept.setdefault(place, manifest)
+        candidates.pop(place, None)
+
+
+def _content_of(
+    manifests: dict[Hashable, ManifestFile],
+    source: ManifestSource,
+    place_of: Callable[[str], Hashable],
+    unreadable: list[Location],
+) -> dict[Hashable, FoundFile]:
+    """Return the live data and delete files of manifests that only expired snapshots have."""
+    content: dict[Hashable, FoundFile] = {}
+    for manifest in manifests.values():
+        try:
+            found = [_content_file(entry) for entry in source.entries(manifest) if entry.is_live]
+        except FileMissing:
+            # Deleted by an attempt before this one, after everything that it named.
+            continue
+        except (InvalidMetadata, CorruptMetadata):
+            unreadable.append(manifest.manifest_path)
+            continue
+        for item in found:
+            content.setdefault(place_of(item.location), item)
+    return content
+
+
+_KINDS = {
+    FileContent.DATA: FileKind.DATA,
+    FileContent.POSITION_DELETES: FileKind.POSITION_DELETES,
+    FileContent.EQUALITY_DELETES: FileKind.EQUALITY_DELETES,
+}
+
+
+def _content_file(entry: ManifestEntry) -> FoundFile:
+    file = entry.file
+    return FoundFile(file.file_path, _KINDS[file.content], file.file_size_in_bytes)
+
+
+def _take_out_live(
+    content: dict[Hashable, FoundFile],
+    remaining: _Remaining,
+    source: ManifestSource,
+    place_of: Callable[[str], Hashable],
+) -> None:
+    """Take out of the candidates what any remaining manifest still names as live."""
+    for manifest in remaining.manifests.values():
+        if not content:
+            return
+        try:
+            _take_out(content, manifest, source, place_of)
+        except UNREADABLE as error:
+            raise _Obstacle(
+                f"manifest {manifest.manifest_path}, which a remaining snapshot has, cannot be read: {error}"
+            ) from error
+    for manifest in remaining.later.values():
+        if content and place_of(manifest.manifest_path) not in remaining.manifests:
+            with contextlib.suppress(*UNREADABLE):
+                _take_out(content, manifest, source, place_of)
+
+
+def _take_out(
+    content: dict[Hashable, FoundFile],
+    manifest: ManifestFile,
+    source: ManifestSource,
+    place_of: Callable[[str], Hashable],
+) -> None:
+    for entry in source.entries(manifest):
+        if entry.is_live:
+            content.pop(place_of(entry.file.file_path), None)
