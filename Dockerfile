@@ -13,7 +13,7 @@ RUN python -m venv /opt/icetower \
 RUN python -m venv /opt/build \
     && /opt/build/bin/pip install --require-hashes --requirement requirements/build.lock
 
-COPY pyproject.toml README.md LICENSE openapi.yaml ./
+COPY pyproject.toml README.md LICENSE openapi.yaml icetower_pytest.py ./
 COPY migrations migrations
 COPY app app
 RUN /opt/build/bin/pip wheel --no-deps --no-build-isolation --wheel-dir /wheels . \
