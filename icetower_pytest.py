@@ -1,8 +1,8 @@
 """The pytest plugin: fixtures that hand a test the address of a running catalog.
 
-It stands beside the package `app`, not in it: pytest loads it in every run of an environment that Icetower is installed
-in, and importing `app` there would hide a package of that name in the project under test. The catalog itself is imported
-when a fixture is used.
+It stands beside the package `app`, not in it: pytest loads it in every run of an environment that Icetower is
+installed in, and importing `app` there would hide a package of that name in the project under test. The catalog
+itself is imported when a fixture is used.
 """
 
 from __future__ import annotations

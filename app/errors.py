@@ -231,7 +231,9 @@ class WarehouseNotEmpty(IcetowerError):
     """A warehouse that still holds namespaces cannot be dropped."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"Warehouse {name} is not empty: drop its namespaces first")
+        super().__init__(
+            f"Warehouse {name} is not empty: drop its namespaces first, and let the purges of their tables finish"
+        )
 
 
 class CommitFailed(IcetowerError):

@@ -131,6 +131,7 @@ def build_catalog(
             commit_attempts=settings.commit_attempts,
             allow_external_locations=settings.allow_external_locations,
             allowed_locations=settings.allowed_locations,
+            expired_file_grace_ms=round(settings.expired_file_grace_seconds * 1000),
         ),
         step=step or _no_step,
     )
@@ -207,7 +208,7 @@ async def _flush_logs() -> None:
 
 
 def _keep_house(catalog: Catalog, stop: threading.Event, interval_s: float) -> None:
-    """Delete the files of purged tables and the keys whose time is over, until told to stop."""
+    """Delete files of purged tables and expired snapshots, and keys whose time is over, until told to stop."""
     clean_keys_at = 0.0
     while not stop.wait(interval_s):
         try:

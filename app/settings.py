@@ -228,7 +228,15 @@ class Settings(BaseSettings):
         description="How long the outcome of a request with an Idempotency-Key is remembered.",
     )
     file_deletion_interval_seconds: float = Field(
-        5.0, gt=0, description="How often a process looks for files of purged tables to delete."
+        5.0,
+        gt=0,
+        description="How often a process looks for files of purged tables and expired snapshots to delete.",
+    )
+    expired_file_grace_seconds: float = Field(
+        3600.0,
+        ge=0,
+        le=366 * 24 * 3600,
+        description="How long files that only expired snapshots reached stay, for queries that still read them.",
     )
     shutdown_grace_seconds: int = Field(
         30, ge=0, description="How long running requests may take to finish when the server is told to stop."

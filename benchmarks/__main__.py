@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import commits, listings, loads, sizes, starts
+from benchmarks import commits, expiry, listings, loads, sizes, starts
 from benchmarks.report import RESULTS, Row, page, table
 from tests.servers.postgres import PostgresServer
 
@@ -25,6 +25,7 @@ def main(names: list[str]) -> None:
             "commits": ("Committing", lambda: commits.measure(folder, database())),
             "sizes": ("Cost against size", lambda: sizes.measure(folder)),
             "listings": ("Listing", lambda: listings.measure(folder, database())),
+            "expiry": ("Expiring snapshots", lambda: expiry.measure(folder)),
             "starts": ("Starting", lambda: starts.measure(folder)),
         }
         unknown = set(names) - known.keys()

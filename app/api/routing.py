@@ -16,7 +16,9 @@ from app.api.routes import (
     commits,
     config,
     docs,
+    expiry,
     health,
+    history,
     loads,
     metrics,
     namespaces,
@@ -45,7 +47,20 @@ def routes() -> list[BaseRoute]:
         Route("/v1/namespaces/{namespace}/tables/{table}", busiest, methods=list(_QUICK)),
         _without_head(Route("/health", health.health, methods=["GET"])),
     ]
-    modules = (tables, namespaces, commits, refs, views, config, metrics, warehouses, health, docs)
+    modules = (
+        tables,
+        namespaces,
+        commits,
+        refs,
+        history,
+        expiry,
+        views,
+        config,
+        metrics,
+        warehouses,
+        health,
+        docs,
+    )
     return [*quick, *(route for module in modules for route in module.router.routes)]
 
 

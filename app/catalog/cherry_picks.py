@@ -20,6 +20,7 @@ from app.engine.change.ref_changes import PickKind
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import DataFile, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.partition_spec import PartitionSpec
+from app.engine.model.partition_values import schema_with_sources
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptMetadata, IcetowerError, InvalidRefMove
@@ -125,10 +126,11 @@ class PickedFiles:
     def _write_manifest(
         self, base: TableMetadata, spec_id: int, snapshot_id: SnapshotId, entries: Sequence[ManifestEntry]
     ) -> ManifestFile:
+        spec = _spec_of(base, spec_id)
         written = write_manifest(
             entries,
-            schema=base.current_schema,
-            spec=_spec_of(base, spec_id),
+            schema=schema_with_sources(base, spec),
+            spec=spec,
             format_version=base.format_version,
             content=ManifestContent.DATA,
             snapshot_id=snapshot_id,

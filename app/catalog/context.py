@@ -44,6 +44,8 @@ class Rules:
     """Whether tables may lie outside their warehouse's root location."""
     allowed_locations: tuple[str, ...] = ()
     """Roots besides each warehouse's own below which tables may lie."""
+    expired_file_grace_ms: int = 0
+    """How long files stay that only expired snapshots reached: queries may be reading them."""
 
 
 def _ignore(_name: str) -> None:

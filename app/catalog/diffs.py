@@ -9,8 +9,7 @@ from typing import Literal
 
 from app.catalog.commits import read_base
 from app.catalog.context import Catalog, Listing, Page
-from app.catalog.history import snapshot_named
-from app.catalog.partition_values import PartitionValues
+from app.catalog.history import numbers_in, snapshot_named
 from app.catalog.table_manifests import TableManifests
 from app.catalog.tables import find_table
 from app.database.pointers import Pointer
@@ -22,10 +21,11 @@ from app.engine.model.ancestry import ancestors, common_ancestor, is_ancestor
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import ManifestEntry
+from app.engine.model.partition_values import PartitionValues
 from app.engine.model.schema import Schema
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import NotFound
+from app.errors import InvalidPageToken, NotFound
 
 VERSION_PREFIX = "metadata:"
 _METADATA_NAME = re.compile(r"\.metadata\.json(\.gz)?$")
@@ -81,13 +81,15 @@ def load_diff(
 ) -> TableDiff:
     """Return what distinguishes two states of a table.
 
-    A state is a snapshot's id, the name of a branch or tag, `metadata:<number>`, or the location of a metadata file that
-    this table has or had. Without `after` it is the table as it is; without `before` it is what came before `after`.
+    A state is a snapshot's id, the name of a branch or tag, `metadata:<number>`, or the location of a metadata
+    file that this table has or had. Without `after` it is the table as it is; without `before` it is what came
+    before `after`.
 
     Raises:
         NoSuchTable: no table has this name.
         NoSuchSnapshot: a snapshot, branch or tag does not exist.
         NotFound: no such version of the metadata is known.
+        InvalidPageToken: a branch has moved since the page before was read.
         MetadataFileMissing: a metadata file is gone.
         CorruptMetadata: a file cannot be read.
         FileMissing: a manifest is gone.
@@ -100,6 +102,8 @@ def load_diff(
         State(current.current_snapshot, current.current_schema) if after is None else versions.state(after)
     )
     earlier = versions.before(later) if before is None else versions.state(before)
+    ends = f"{_id_of(earlier)} {_id_of(later)}"
+    start = _start_of(page, ends)
     diff = file_diff(TableManifests(catalog, warehouse), earlier.snapshot, later.snapshot)
     both = (
         metadata_diff(earlier.metadata, later.metadata)
@@ -118,19 +122,32 @@ def load_diff(
         partitions=list(diff.by_partition().items()) if is_first else (),
         schema=schema_changes(earlier.schema, later.schema),
         metadata=both,
-        files=_page_of(diff, page),
+        files=_page_of(diff, page, start, ends),
         values=PartitionValues(current),
     )
 
 
-def _page_of(diff: FileDiff, page: Page) -> Listing[Change]:
+def _id_of(state: State) -> SnapshotId | None:
+    return state.snapshot.snapshot_id if state.snapshot else None
+
+
+def _start_of(page: Page, ends: str) -> int:
+    """Return the place of a page's first file; a branch may have moved since the page before it was read."""
+    if page.after is None:
+        return 0
+    start, _, of_ends = page.after.partition(" ")
+    if of_ends != ends:
+        raise InvalidPageToken(page.after)
+    return numbers_in(start, 1)[0]
+
+
+def _page_of(diff: FileDiff, page: Page, start: int, ends: str) -> Listing[Change]:
     changes = [
         *(Change("added", entry) for entry in diff.added),
         *(Change("removed", entry) for entry in diff.removed),
     ]
-    start = 0 if page.after is None else int(page.after)
     end = len(changes) if page.limit is None else start + page.limit
-    return Listing(changes[start:end], str(end) if end < len(changes) else None)
+    return Listing(changes[start:end], f"{end} {ends}" if end < len(changes) else None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
 from app.catalog.commits import read_base
 from app.catalog.context import Catalog, Listing, Page, read_limit
-from app.catalog.partition_values import PartitionValues
 from app.catalog.table_manifests import TableManifests
 from app.catalog.tables import find_table
 from app.database.warehouses import Warehouse
@@ -17,9 +17,12 @@ from app.engine.model.ancestry import branches_by_snapshot, refs_by_snapshot
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import ManifestEntry, ManifestFile
+from app.engine.model.partition_values import PartitionValues
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import NoSuchRef, NoSuchSnapshot
+from app.errors import InvalidPageToken, NoSuchRef, NoSuchSnapshot
+
+_NUMBER = re.compile(r"-?[0-9]{1,19}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +100,7 @@ def list_snapshots(
     metadata = read_base(catalog, warehouse, find_table(catalog, warehouse, identifier))
     newest_first = sorted(metadata.snapshots, key=_age, reverse=True)
     if page.after is not None:
-        after = _age_in(page.after)
+        after = numbers_in(page.after, 3)
         newest_first = [snapshot for snapshot in newest_first if _age(snapshot) < after]
     facts = _facts_of(metadata)
     if page.limit is None or len(newest_first) <= page.limit:
@@ -152,9 +155,16 @@ def _age(snapshot: Snapshot) -> tuple[int, int, int]:
     return snapshot.sequence, snapshot.timestamp_ms, snapshot.snapshot_id
 
 
-def _age_in(token: str) -> tuple[int, int, int]:
-    sequence, timestamp_ms, snapshot_id = map(int, token.split(" "))
-    return sequence, timestamp_ms, snapshot_id
+def numbers_in(place: str, count: int) -> tuple[int, ...]:
+    """Return the numbers that a place in a listing consists of.
+
+    Raises:
+        InvalidPageToken: somebody made the place up.
+    """
+    pieces = place.split(" ")
+    if len(pieces) != count or not all(_NUMBER.fullmatch(piece) for piece in pieces):
+        raise InvalidPageToken(place)
+    return tuple(map(int, pieces))
 
 
 def list_files(
@@ -172,7 +182,7 @@ def list_files(
     Raises:
         NoSuchTable: no table has this name.
         NoSuchSnapshot: the table does not have it.
-        InvalidRequest: the filter does not fit the snapshot's columns.
+        InvalidFilter: the filter does not fit the snapshot's columns.
         CorruptMetadata: a manifest cannot be read.
         FileMissing: a manifest is gone.
         FilesUnavailable: the store does not answer.
@@ -190,12 +200,11 @@ def list_files(
 def _places(
     source: TableManifests, snapshot: Snapshot, after: str | None, choice: FileChoice
 ) -> Iterator[tuple[str, ManifestEntry]]:
-    first_manifest, first_entry = (0, 0) if after is None else map(int, after.split(" "))
+    first_manifest, first_entry = (0, 0) if after is None else numbers_in(after, 2)
     for number, manifest in enumerate(source.manifests(snapshot)):
         if number < first_manifest or not choice.manifest(manifest):
             continue
-        entries: Iterable[tuple[int, ManifestEntry]] = enumerate(source.entries(manifest))
-        for position, entry in entries:
+        for position, entry in enumerate(source.entries(manifest)):
             if after is not None and (number, position) <= (first_manifest, first_entry):
                 continue
             if entry.is_live and choice.entry(entry):
@@ -210,7 +219,7 @@ def load_history(catalog: Catalog, warehouse: Warehouse, identifier: TableIdenti
     """
     pointer = find_table(catalog, warehouse, identifier)
     metadata = read_base(catalog, warehouse, pointer)
-    before = None if page.after is None else int(page.after)
+    before = None if page.after is None else numbers_in(page.after, 1)[0]
     rows = catalog.pointers.history(pointer.id, before, read_limit(page))
     shown = rows if page.limit is None else rows[: page.limit]
     events = [

@@ -1,4 +1,4 @@
-"""Working off the queue of purged tables: what only they reached is deleted, in an order that can be resumed."""
+"""Working off the queue of file deletions, and purging: what only a dropped table reached goes, in resumable order."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from app import telemetry
 from app.catalog.context import Catalog
+from app.catalog.expired_files import delete_expired_files
 from app.catalog.locations import is_allowed
 from app.database.file_deletions import Deletion, FinalState
 from app.database.warehouses import Warehouse
@@ -26,7 +27,7 @@ MAX_ATTEMPTS = 50
 
 
 def work_off_one(catalog: Catalog) -> bool:
-    """Purge the files of one dropped table; tell whether there was one to do.
+    """Delete the files of one dropped table, or of one expiry; tell whether there was one to do.
 
     What was deleted before a crash is simply absent the next time. Files outside the warehouse, and files
     that a table registered under a second name may still need, are never touched.
@@ -38,25 +39,31 @@ def work_off_one(catalog: Catalog) -> bool:
     if deletion is None:
         return False
     try:
-        state = _purge(catalog, deletion)
+        state = _work_off(catalog, deletion)
     except Unavailable as error:
         _try_later(catalog, deletion, str(error))
         return True
     except IcetowerError as error:
-        log.warning("purge of %s stopped: %s; what it had not deleted stays", deletion.identifier, error)
+        log.warning(
+            "%s of %s stopped: %s; what it had not deleted stays", deletion.kind, deletion.identifier, error
+        )
         catalog.file_deletions.finish(deletion.id, "failed", catalog.now_ms())
         telemetry.FILE_DELETIONS.labels(outcome="failed").inc()
         return True
     catalog.file_deletions.finish(deletion.id, state, catalog.now_ms())
     telemetry.FILE_DELETIONS.labels(outcome=state).inc()
-    log.info("purge of %s: %s", deletion.identifier, state)
+    log.info("%s of %s: %s", deletion.kind, deletion.identifier, state)
     return True
 
 
 def _try_later(catalog: Catalog, deletion: Deletion, reason: str) -> None:
     if deletion.attempts >= MAX_ATTEMPTS:
         log.error(
-            "purge of %s given up after %d attempts: %s", deletion.identifier, deletion.attempts, reason
+            "%s of %s given up after %d attempts: %s",
+            deletion.kind,
+            deletion.identifier,
+            deletion.attempts,
+            reason,
         )
         catalog.file_deletions.finish(deletion.id, "failed", catalog.now_ms())
         telemetry.FILE_DELETIONS.labels(outcome="failed").inc()
@@ -66,10 +73,16 @@ def _try_later(catalog: Catalog, deletion: Deletion, reason: str) -> None:
     telemetry.FILE_DELETIONS.labels(outcome="postponed").inc()
 
 
-def _purge(catalog: Catalog, deletion: Deletion) -> FinalState:
+def _work_off(catalog: Catalog, deletion: Deletion) -> FinalState:
     warehouse = next((item for item in catalog.warehouses.list() if item.id == deletion.warehouse_id), None)
     if warehouse is None:
         raise InvalidMetadata("its warehouse is gone, so nobody knows how to reach the files")
+    if deletion.kind == "expire":
+        return delete_expired_files(catalog, warehouse, deletion, LEASE_MS)
+    return _purge(catalog, warehouse, deletion)
+
+
+def _purge(catalog: Catalog, warehouse: Warehouse, deletion: Deletion) -> FinalState:
     if catalog.pointers.others_with_uuid(deletion.uuid):
         return "kept"
     files = catalog.files_of(warehouse)

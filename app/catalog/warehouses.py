@@ -114,7 +114,8 @@ def find_warehouse(catalog: Catalog, name: str) -> Warehouse:
     Raises:
         NoSuchWarehouse: there is none.
     """
-    found = catalog.warehouses.find(name)
+    # Text that no warehouse can be called, such as one with NUL, is none that every database can look up.
+    found = catalog.warehouses.find(name) if _NAME.fullmatch(name) else None
     if found is not None:
         return found
     wanted = name.rstrip("/")

@@ -57,41 +57,6 @@ def view_facts(name: str, metadata_location: str, metadata: Json) -> list[tuple[
     ]
 
 
-def snapshot_rows(metadata: Json) -> list[list[object]]:
-    """Return one row a snapshot, oldest first, for the columns of `SNAPSHOT_COLUMNS`."""
-    named: dict[object, list[str]] = {}
-    for ref, value in (metadata.get("refs") or {}).items():
-        named.setdefault(value.get("snapshot-id"), []).append(ref)
-    rows: list[list[object]] = []
-    for snapshot in sorted(metadata.get("snapshots") or [], key=_age):
-        summary = snapshot.get("summary") or {}
-        rows.append(
-            [
-                moment(snapshot.get("timestamp-ms")),
-                snapshot.get("snapshot-id"),
-                snapshot.get("parent-snapshot-id"),
-                summary.get("operation"),
-                summary.get("added-records"),
-                summary.get("deleted-records"),
-                summary.get("total-records"),
-                ", ".join(named.get(snapshot.get("snapshot-id"), [])),
-            ]
-        )
-    return rows
-
-
-SNAPSHOT_COLUMNS = (
-    "made at",
-    "snapshot",
-    "parent",
-    "operation",
-    "added",
-    "deleted",
-    "total",
-    "branches and tags",
-)
-
-
 def column_lines(schema: Json) -> list[str]:
     """Return one line a column: id, name, type, and whether it may be null."""
     keys = schema.get("identifier-field-ids") or []
@@ -127,10 +92,6 @@ def type_text(kind: object) -> str:
 def property_lines(metadata: Json) -> list[str]:
     """Return one line a property."""
     return [f"{key} = {value}" for key, value in sorted((metadata.get("properties") or {}).items())]
-
-
-def _age(snapshot: Json) -> tuple[int, int]:
-    return snapshot.get("sequence-number") or 0, snapshot.get("timestamp-ms") or 0
 
 
 def _of_id(candidates: list[Json] | None, key: str, wanted: object) -> Json | None:

@@ -83,4 +83,4 @@ def _console(stream: IO[str]) -> Console:
 
 
 def _cell(value: object) -> Text:
-    return Text("" if value is None else str(value))
+    return value if isinstance(value, Text) else Text("" if value is None else str(value))

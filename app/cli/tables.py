@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
+from app.cli import history, refs
 from app.cli.asking import confirm_or_stop
 from app.cli.connecting import connected
-from app.cli.metadata_facts import SNAPSHOT_COLUMNS, snapshot_rows, table_facts
+from app.cli.expiring import expire_snapshots
+from app.cli.metadata_facts import table_facts
 from app.cli.names import identifier_from, namespace_from
 from app.cli.options import AsJson, Separator, Uri, WarehouseName, Yes
 from app.cli.printing import print_facts, print_json, print_line, print_table, remark
@@ -76,29 +78,8 @@ def show_table(
         print_facts(table_facts(name, loaded.metadata_location, loaded.metadata))
 
 
-@commands.command("history")
-def show_history(
-    name: Name,
-    uri: Uri = None,
-    warehouse: WarehouseName = None,
-    separator: Separator = ".",
-    as_json: AsJson = False,
-) -> None:
-    """List the snapshots of a table, oldest first, with the branches and tags that name them.
-
-    For example:
-
-    - `icetower table history eu.sales.orders`
-    """
-    identifier = identifier_from(name, separator)
-    with connected(uri, warehouse) as catalog:
-        metadata = catalog.tables.load(identifier).metadata
-    if as_json:
-        print_json({key: metadata.get(key) for key in ("snapshots", "refs", "snapshot-log")})
-    elif rows := snapshot_rows(metadata):
-        print_table(SNAPSHOT_COLUMNS, rows)
-    else:
-        remark(f"Table {name} has no snapshots yet.")
+history.add_to(commands)
+refs.add_to(commands)
 
 
 @commands.command("rename")
@@ -191,3 +172,6 @@ def drop_table(
     with connected(uri, warehouse) as catalog:
         catalog.tables.drop(identifier, purge=purge)
     print_line(f"Dropped table {name}{'; its files will be deleted' if purge else '; its files stay'}.")
+
+
+commands.command("expire")(expire_snapshots)

@@ -87,3 +87,106 @@ class LoadedView(Answer):
     metadata_location: str = Field(alias="metadata-location")
     metadata: JsonObject
     config: dict[str, str] = Field(default_factory=dict)
+
+
+class FileCount(Answer):
+    """How many files of a kind, and their size where it is known."""
+
+    count: int
+    size_bytes: int | None = Field(None, alias="size-bytes")
+
+
+class ExpiredSnapshot(Answer):
+    """A snapshot that went, or would go."""
+
+    snapshot_id: int = Field(alias="snapshot-id")
+    timestamp_ms: int = Field(alias="timestamp-ms")
+
+
+class ExpiredSnapshots(Answer):
+    """What went, or would go, when snapshots expire."""
+
+    dry_run: bool = Field(alias="dry-run")
+    metadata_location: str = Field(alias="metadata-location")
+    snapshots: list[ExpiredSnapshot]
+    refs: list[str]
+    partition_spec_ids: list[int] = Field(alias="partition-spec-ids")
+    schema_ids: list[int] = Field(alias="schema-ids")
+    files_deleted_after_ms: int | None = Field(None, alias="files-deleted-after-ms")
+    files: dict[str, FileCount] | None = None
+    unreadable: list[str] = Field(default_factory=list)
+    obstacle: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to let go."""
+        return not (self.snapshots or self.refs or self.partition_spec_ids or self.schema_ids)
+
+
+class SnapshotPage(Answer):
+    """One page of a list of snapshots."""
+
+    snapshots: list[JsonObject]
+    next_page_token: str | None = Field(None, alias="next-page-token")
+
+
+class FilePage(Answer):
+    """One page of the files of a snapshot."""
+
+    snapshot_id: int = Field(alias="snapshot-id")
+    files: list[JsonObject]
+    next_page_token: str | None = Field(None, alias="next-page-token")
+
+
+class HistoryPage(Answer):
+    """One page of what happened to a table; what was current when is on the first."""
+
+    current: list[JsonObject] = Field(default_factory=list)
+    events: list[JsonObject]
+    next_page_token: str | None = Field(None, alias="next-page-token")
+
+
+class DiffPage(Answer):
+    """One page of a difference; all but the files is on the first."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    files: list[JsonObject]
+    next_page_token: str | None = Field(None, alias="next-page-token")
+
+
+class SnapshotAnswer(Answer):
+    """One snapshot, with everything the server says of it."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    snapshot_id: int = Field(alias="snapshot-id")
+
+
+class NamedRef(Answer):
+    """A branch or tag."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    name: str
+    type: str
+    snapshot_id: int = Field(alias="snapshot-id")
+
+
+class RefList(Answer):
+    """The branches and tags of a table."""
+
+    refs: list[NamedRef]
+
+
+class RefReceipt(Answer):
+    """What a change of a branch or tag did."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    ref: str
+    changed: bool
+    snapshot_before: int | None = Field(None, alias="snapshot-id-before")
+    snapshot_after: int | None = Field(None, alias="snapshot-id-after")
+    location_after: str = Field(alias="metadata-location-after")
+    sequence: int | None = None

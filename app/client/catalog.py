@@ -8,8 +8,10 @@ from typing import Self
 import httpx
 
 from app.client.answers import CatalogConfig
+from app.client.history import HistoryCalls
 from app.client.http_calls import HttpCalls, Retries
 from app.client.namespaces import NamespaceCalls
+from app.client.refs import RefCalls
 from app.client.tables import TableCalls
 from app.client.views import ViewCalls
 
@@ -44,6 +46,8 @@ class RemoteCatalog:
         self.namespaces = NamespaceCalls(self._calls, root)
         self.tables = TableCalls(self._calls, root)
         self.views = ViewCalls(self._calls, root)
+        self.history = HistoryCalls(self._calls, root)
+        self.refs = RefCalls(self._calls, root)
 
     def close(self) -> None:
         """Close the connections to the server."""

@@ -22,7 +22,16 @@ from uuid import UUID
 import httpx
 from pydantic import ValidationError
 
-from app.client.answers import Answer, IdentifierPage, JsonObject, NamespacePage
+from app.client.answers import (
+    Answer,
+    DiffPage,
+    FilePage,
+    HistoryPage,
+    IdentifierPage,
+    JsonObject,
+    NamespacePage,
+    SnapshotPage,
+)
 from app.client.failures import (
     AnswerLost,
     AnswerNotUnderstood,
@@ -32,7 +41,7 @@ from app.client.failures import (
 )
 
 A = TypeVar("A", bound=Answer)
-P = TypeVar("P", NamespacePage, IdentifierPage)
+P = TypeVar("P", NamespacePage, IdentifierPage, SnapshotPage, FilePage, HistoryPage, DiffPage)
 PAGE_SIZE = 1000
 SAFE_TO_REPEAT = frozenset({"GET", "HEAD", "DELETE"})
 MUTATIONS = frozenset({"POST", "DELETE", "PUT", "PATCH"})

@@ -17,6 +17,16 @@ def table_path(identifier: TableIdentifier) -> str:
     return f"{namespace_path(identifier.namespace)}/tables/{_piece(identifier.name)}"
 
 
+def snapshot_path(identifier: TableIdentifier, wanted: str) -> str:
+    """Return the path of a snapshot, by its id or by a branch or tag, below the catalog's prefix."""
+    return f"{table_path(identifier)}/snapshots/{_piece(wanted)}"
+
+
+def ref_path(identifier: TableIdentifier, name: str) -> str:
+    """Return the path of a branch or tag below the catalog's prefix."""
+    return f"{table_path(identifier)}/refs/{_piece(name)}"
+
+
 def view_path(identifier: TableIdentifier) -> str:
     """Return the path of a view below the catalog's prefix."""
     return f"{namespace_path(identifier.namespace)}/views/{_piece(identifier.name)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from app.client.answers import IdentifierPage, JsonObject, LoadedTable
+from app.client.answers import ExpiredSnapshots, IdentifierPage, JsonObject, LoadedTable
 from app.client.http_calls import HttpCalls
 from app.client.names_in_urls import namespace_path, table_path
 from app.engine.model.identifiers import Namespace, TableIdentifier
@@ -97,6 +97,44 @@ class TableCalls:
         """Drop a table; its files stay unless `purge` is asked for."""
         query = {"purgeRequested": "true" if purge else "false"}
         self._calls.send("DELETE", self._path(identifier), query=query)
+
+    def expire(
+        self,
+        identifier: TableIdentifier,
+        *,
+        dry_run: bool = False,
+        older_than_ms: int | None = None,
+        retain_last: int | None = None,
+        snapshot_ids: Sequence[int] = (),
+        clean_expired_metadata: bool = False,
+        cleanup: Literal["all", "metadata-only", "none"] = "all",
+        grace_period_ms: int | None = None,
+    ) -> ExpiredSnapshots:
+        """Let old snapshots go, with the files that only they reached, or only tell what would go.
+
+        Args:
+            identifier: the table.
+            dry_run: change nothing.
+            older_than_ms: epoch milliseconds, in place of the age in the table's properties.
+            retain_last: how many snapshots of each branch stay, in place of the number in the properties.
+            snapshot_ids: snapshots that go whatever their age.
+            clean_expired_metadata: let specs and schemas go too that nothing uses any more.
+            cleanup: which files are deleted.
+            grace_period_ms: how long they stay after the commit; the server's setting unless given.
+        """
+        optional = {
+            "older-than-ms": older_than_ms,
+            "retain-last": retain_last,
+            "grace-period-ms": grace_period_ms,
+        }
+        body: JsonObject = {
+            "dry-run": dry_run,
+            "snapshot-ids": [*snapshot_ids],
+            "clean-expired-metadata": clean_expired_metadata,
+            "cleanup": cleanup,
+            **{key: value for key, value in optional.items() if value is not None},
+        }
+        return self._calls.read(ExpiredSnapshots, "POST", f"{self._path(identifier)}/expire", body=body)
 
     def _path(self, identifier: TableIdentifier) -> str:
         return f"{self._root}/{table_path(identifier)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Hashable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -83,6 +84,14 @@ def is_inside(location: str, root: str) -> bool:
         and inner.authority == outer.authority
         and inner.segments[: len(outer.segments)] == outer.segments
     )
+
+
+def place_of(location: str) -> Hashable:
+    """Return what all spellings of one place have in common: `file:/x`, `file:///x` and `/x` give the same."""
+    try:
+        return _place_of(location)
+    except InvalidLocation:
+        return location
 
 
 def join(location: str, *parts: str) -> Location:

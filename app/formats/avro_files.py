@@ -8,7 +8,7 @@ import lzma
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import pyarrow as pa
 
@@ -37,13 +37,6 @@ class AvroFile:
     schema: Any
     schema_text: str
     blocks: tuple[Block, ...]
-
-
-class _Unpacker(Protocol):
-    @property
-    def eof(self) -> bool: ...
-
-    def decompress(self, content: bytes, max_length: int, /) -> bytes: ...
 
 
 def open_avro(content: bytes, max_unpacked_bytes: int = MAX_UNPACKED_BYTES) -> AvroFile:
@@ -129,13 +122,13 @@ def _within(unpacked: bytes, limit: int) -> bytes:
     return unpacked
 
 
-def _with(make: Callable[[], _Unpacker]) -> Callable[[bytes, int], bytes]:
+def _with(make: Callable[[], Any]) -> Callable[[bytes, int], bytes]:
     """Return a function that unpacks one byte more than allowed at most: a small block can unpack to any size."""
 
     def unpack(packed: bytes, limit: int) -> bytes:
         unpacker = make()
         try:
-            unpacked = unpacker.decompress(packed, limit + 1)
+            unpacked: bytes = unpacker.decompress(packed, limit + 1)
         except (zlib.error, lzma.LZMAError, OSError) as error:
             raise ValueError(f"a block cannot be unpacked: {error}") from error
         if not unpacker.eof and len(unpacked) <= limit:

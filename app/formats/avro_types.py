@@ -24,8 +24,6 @@ _DOUBLE: Final = struct.Struct("<d")
 
 VARINT: Final = rb"[\x80-\xff]{0,9}+[\x00-\x7f]"
 """Any whole number: seven bits a byte, the last one below 128."""
-SHORT: Final = 64
-"""Texts below this length have it in one byte."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +89,6 @@ class AvroType(ABC):
         """Add what matches values laid out like this one; return where it ends."""
 
 
-class Null(AvroType):
-    """Nothing, in no bytes."""
-
-    def skip(self, content: bytes, pos: int) -> int:
-        return pos
-
-    def read(self, content: bytes, pos: int) -> tuple[Any, int]:
-        return None, pos
-
-    def trace(self, content: bytes, pos: int, tokens: list[Token]) -> int:
-        return pos
-
-
 @dataclass(frozen=True, slots=True)
 class Number(AvroType):
     """An int, a long, or an enum's position. Times in milliseconds become microseconds."""
@@ -130,17 +115,22 @@ class Fixed(AvroType):
     value_of: Callable[[bytes], Any]
 
     def skip(self, content: bytes, pos: int) -> int:
-        return pos + self.size
-
-    def read(self, content: bytes, pos: int) -> tuple[Any, int]:
         end = pos + self.size
         if end > len(content):
             raise IndexError
+        return end
+
+    def read(self, content: bytes, pos: int) -> tuple[Any, int]:
+        end = self.skip(content, pos)
         return self.value_of(content[pos:end]), end
 
     def trace(self, content: bytes, pos: int, tokens: list[Token]) -> int:
         tokens.append(b".{%d}" % self.size)
-        return pos + self.size
+        return self.skip(content, pos)
+
+
+NULL: Final = Fixed(0, lambda _: None)
+"""Nothing, in no bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -419,7 +409,7 @@ def _array(items: AvroType) -> Array:
 
 def _may_be_empty(kind: AvroType) -> bool:
     match kind:
-        case Null() | Fixed(size=0):
+        case Fixed(size=0):
             return True
         case Record():
             return all(_may_be_empty(field.kind) for field in kind.fields)
@@ -439,7 +429,7 @@ def _bytes_reader(schema: Mapping[str, Any]) -> Callable[[bytes], Any]:
 
 
 _PLAIN: Final[Mapping[str, AvroType]] = {
-    "null": Null(),
+    "null": NULL,
     "boolean": Fixed(1, lambda content: content != b"\x00"),
     "int": Number(),
     "long": Number(),

@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 from app.engine.model.manifests import EntryStatus, FileContent
 from app.formats.avro_types import (
+    NULL,
     Array,
     AvroType,
     NotTraceable,
-    Null,
     Number,
     Record,
     Text,
     Token,
     Union,
     compile_type,
-    write_long,
+    read_long,
 )
 from app.formats.entry_shapes import EntryShapes
 from app.formats.metric_maps import MetricMap, read_bounds, read_counts
@@ -33,66 +33,83 @@ _MAX_SCHEMA_BYTES: Final = 4 << 20
 _REMEMBERED_VALUES: Final = 256
 
 Reader = Callable[[bytes], Any]
-"""Takes the bytes of one value; answers the value."""
+"""Takes the bytes of one value, all of them; answers the value."""
+ReaderMaker = Callable[[AvroType, int], Reader]
+"""Takes a type, and how many bytes stand before a value of it."""
 
 
-def _number(kind: AvroType) -> Reader:
-    return _reader_of(kind, Number)
+def _number(kind: AvroType, start: int) -> Reader:
+    _check_is(kind, Number)
+    return lambda content: read_long(content, start)[0]
 
 
-def _text(kind: AvroType) -> Reader:
-    return _reader_of(kind, Text)
+def _text(kind: AvroType, start: int) -> Reader:
+    _check_is(kind, Text)
+    return lambda content: _after_length(content, start).decode()
 
 
-def _status(kind: AvroType) -> Reader:
-    read = _number(kind)
-    return lambda content: EntryStatus(read(content))
+def _bytes(kind: AvroType, start: int) -> Reader:
+    _check_is(kind, Text)
+    return lambda content: _after_length(content, start)
 
 
-def _content(kind: AvroType) -> Reader:
-    read = _number(kind)
-    return lambda content: FileContent(read(content))
+def _after_length(content: bytes, start: int) -> bytes:
+    while content[start] > 127:
+        start += 1
+    return content[start + 1 :]
 
 
-def _format(kind: AvroType) -> Reader:
-    read = _text(kind)
+def _status(kind: AvroType, start: int) -> Reader:
+    _check_is(kind, Number)
+    return lambda content: EntryStatus(read_long(content, start)[0])
+
+
+def _content(kind: AvroType, start: int) -> Reader:
+    _check_is(kind, Number)
+    return lambda content: FileContent(read_long(content, start)[0])
+
+
+def _format(kind: AvroType, start: int) -> Reader:
+    read = _text(kind, start)
     return lambda content: read(content).lower()
 
 
-def _partition(kind: AvroType) -> Reader:
-    return _reader_of(kind, Record)
+def _partition(kind: AvroType, start: int) -> Reader:
+    _check_is(kind, Record)
+    return lambda content: kind.read(content, start)[0]
 
 
-def _numbers(kind: AvroType) -> Reader:
+def _numbers(kind: AvroType, start: int) -> Reader:
     if isinstance(kind, Array) and kind.numbers_an_item == 1:
-        return lambda content: tuple(kind.read(content, 0)[0])
+        return lambda content: tuple(kind.read(content, start)[0])
     raise ValueError("is no list of numbers")
 
 
-def _counts(kind: AvroType) -> Reader:
+def _counts(kind: AvroType, start: int) -> Reader:
     if isinstance(kind, Array) and kind.numbers_an_item == 2:
-        return lambda content: MetricMap(content, read_counts)
+        return lambda content: MetricMap(content, start, read_counts)
     raise ValueError("is no map of counts")
 
 
-def _bounds(kind: AvroType) -> Reader:
-    match kind:
-        case Array(items=Record(fields=(key, value))):
-            if isinstance(key.kind, Number) and isinstance(value.kind, Text):
-                return lambda content: MetricMap(content, read_bounds)
+def _bounds(kind: AvroType, start: int) -> Reader:
+    if isinstance(kind, Array) and kind.is_map_of_texts:
+        return lambda content: MetricMap(content, start, read_bounds)
     raise ValueError("is no map of bounds")
 
 
-def _reader_of(kind: AvroType, expected: type[AvroType]) -> Reader:
+def _nothing(content: bytes) -> None:
+    """Leave a value alone."""
+
+
+def _check_is(kind: AvroType, expected: type[AvroType]) -> None:
     if not isinstance(kind, expected):
-        raise ValueError(f"is no {expected.__name__.lower()}")
-    return lambda content: kind.read(content, 0)[0]
+        raise ValueError(f"is no {expected.__name__.lower()}")  # noqa: TRY004 - the file's fault, not the program's
 
 
 @dataclass(frozen=True, slots=True)
 class _EntryField:
     name: str
-    reader: Callable[[AvroType], Reader]
+    make_reader: ReaderMaker
     required: bool = False
     repeats: bool = False
     """Whether most records of a manifest have one of a few values there."""
@@ -115,7 +132,7 @@ ENTRY_FIELDS: Final[Mapping[int, _EntryField]] = {
     137: _EntryField("nan_value_counts", _counts),
     125: _EntryField("lower_bounds", _bounds),
     128: _EntryField("upper_bounds", _bounds),
-    131: _EntryField("key_metadata", _text, repeats=True),
+    131: _EntryField("key_metadata", _bytes, repeats=True),
     132: _EntryField("split_offsets", _numbers, repeats=True),
     135: _EntryField("equality_ids", _numbers, repeats=True),
     140: _EntryField("sort_order_id", _number, repeats=True),
@@ -163,14 +180,20 @@ class EntryLayout:
         for field_id, field in ENTRY_FIELDS.items():
             if field.required and field_id not in self.groups:
                 raise ValueError(f"its entries have no {field.name}")
-        self.readers = tuple(
-            _reader(kind, ENTRY_FIELDS[field_id]) for kind, field_id in self._steps if field_id is not None
-        )
+        readers = {
+            field_id: _reader(kind, ENTRY_FIELDS[field_id])
+            for kind, field_id in self._steps
+            if field_id is not None
+        }
+        self.read_partition = readers[PARTITION]
+        readers[PARTITION] = _nothing
+        self.readers = tuple(readers.values())
+        """What reads the groups; the partition, which many records share, is left out."""
         self._shapes = EntryShapes()
 
     def _flatten(self, kind: AvroType, *, below_file: bool = False) -> None:
         if not isinstance(kind, Record):
-            raise ValueError("its records are no manifest entries")
+            raise ValueError("its records are no manifest entries")  # noqa: TRY004 - the file's fault
         for field in kind.fields:
             # Where a writer gave no ids, the names that the spec has must do.
             field_id = _IDS_BY_NAME.get(field.name) if field.field_id is None else field.field_id
@@ -189,8 +212,17 @@ class EntryLayout:
             IndexError: the content ends before the record does.
         """
         match = self._shapes.match(content, pos)
+        return self._walk(content, pos) if match is None else (match.groups(), match.end())
+
+    def pick(self, content: bytes, pos: int, groups: Sequence[int]) -> tuple[Sequence[bytes], int]:
+        """Return the bytes of some fields only, two at least; everything else is as with `find`."""
+        match = self._shapes.match(content, pos)
         if match is not None:
-            return match.groups(), match.end()
+            return match.group(*groups), match.end()
+        parts, end = self._walk(content, pos)
+        return [parts[group - 1] for group in groups], end
+
+    def _walk(self, content: bytes, pos: int) -> tuple[tuple[bytes, ...], int]:
         if self._shapes.wants_lesson():
             self._learn(content, pos)
         parts = []
@@ -227,18 +259,13 @@ def _reader(kind: AvroType, field: _EntryField) -> Reader:
 
 def _optional(kind: AvroType, field: _EntryField) -> Reader:
     if not isinstance(kind, Union):
-        return field.reader(kind)
-    values = [branch for branch in kind.branches if not isinstance(branch, Null)]
-    if len(values) != 1:
+        return field.make_reader(kind, 0)
+    values = [branch for branch in kind.branches if branch is not NULL]
+    if len(values) != 1 or len(kind.branches) > 2:
         raise ValueError("has values of several types")
-    read = field.reader(values[0])
-    value_mark = write_long(kind.branches.index(values[0]))
-    is_value = value_mark[0]
-
-    def read_optional(content: bytes) -> Any:
-        return read(content[1:]) if content[0] == is_value else None
-
-    return read_optional
+    read = field.make_reader(values[0], 1)
+    mark = 2 * kind.branches.index(values[0])
+    return lambda content: read(content) if content[0] == mark else None
 
 
 def layout_of(schema_text: str) -> EntryLayout:

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from app.formats.avro_types import SHORT, Length, NotTraceable, Token, write_long
+from app.formats.avro_types import Length, NotTraceable, Token, write_long
 
 _MAX_SHAPES: Final = 8
 _MAX_TOKENS: Final = 3000
@@ -30,7 +30,7 @@ class _Shape:
 
 
 class EntryShapes:
-    """What has been learnt of the records of one schema. Safe to use from many threads: the shapes are replaced whole."""
+    """What has been learnt of the records of one schema; many threads may use it, as shapes are replaced whole."""
 
     def __init__(self) -> None:
         self._shapes: tuple[_Shape, ...] = ()
@@ -88,7 +88,7 @@ def _text_pattern(seen: frozenset[int]) -> bytes:
     smallest, largest = min(seen), max(seen)
     sizes = sorted(seen)
     if smallest != largest:
-        around = range(SHORT) if largest < SHORT else range(max(0, smallest - _SPREAD), largest + _SPREAD + 1)
+        around = range(max(0, smallest - _SPREAD), largest + _SPREAD + 1)
         sizes += [size for size in around if size not in seen]
     if len(sizes) > _MAX_SIZES:
         raise NotTraceable

@@ -1,42 +1,55 @@
-"""A parsed manifest as columns: little in memory, filtered without touching the entries that go."""
+"""A parsed manifest as columns: little in memory, and filtered without touching the entries that go."""
 
 from __future__ import annotations
 
-import json
 from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, overload
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from typing import Any, Final, overload
 
-from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import (
     DataFile,
     EntryStatus,
-    ManifestContent,
+    FileContent,
     ManifestEntry,
     ManifestFile,
 )
-from app.engine.model.partition_spec import number_fields
 from app.errors import InvalidMetadata
-from app.formats.avro_files import AvroFile, open_avro
+from app.formats.avro_files import open_avro
 from app.formats.entry_layout import (
     ENTRY_FIELDS,
+    FILE_SEQUENCE_NUMBER,
     FIRST_ROW_ID,
     PARTITION,
     RECORD_COUNT,
+    SEQUENCE_NUMBER,
+    SNAPSHOT_ID,
     STATUS,
-    EntryLayout,
     layout_of,
 )
+from app.formats.manifest_headers import ManifestHeader, read_header
 
 Partition = tuple[Any, ...]
 
+UNASSIGNED_SEQUENCE_NUMBER: Final = -1
+"""What a new manifest has until a commit gives it the snapshot's; until then nothing is inherited."""
+
+_ENTRY_FIELD_IDS: Final = (STATUS, SNAPSHOT_ID, SEQUENCE_NUMBER, FILE_SEQUENCE_NUMBER)
+_FILE_FIELD_IDS: Final = tuple(
+    field_id for field_id in ENTRY_FIELDS if field_id not in (*_ENTRY_FIELD_IDS, PARTITION)
+)
+"""In the order of `DataFile`, but for the partition, which is read once for many files."""
+_FIRST_ROW_ID: Final = _FILE_FIELD_IDS.index(FIRST_ROW_ID) - 5
+"""Where it stands behind content, path, format, record count and size."""
+_NO_ROW_ID: Final = -1
+_BYTES_A_PARTITION: Final = 200
+
 
 class ManifestColumns(Sequence[ManifestEntry]):
-    """The entries of one manifest, in their order; each is made when it is asked for.
+    """The entries of one manifest in their order; each is made when it is asked for.
 
-    Kept are the unpacked records, where each starts, and what nearly every question begins with: status and
-    partition. Partitions are numbered: thousands of entries mostly have a few of them between them.
+    Kept are the unpacked records, where each of them starts, and what nearly every question begins with: status and
+    partition. Partitions are numbered, as thousands of entries mostly share a few.
     """
 
     def __init__(self, manifest: ManifestFile, content: bytes) -> None:
@@ -46,13 +59,175 @@ class ManifestColumns(Sequence[ManifestEntry]):
             InvalidMetadata: the bytes are no manifest, or contradict the list; names the file.
         """
         self._manifest = manifest
+        self._starts = array("I")
+        self._statuses = bytearray()
+        self._partition_numbers = array("I")
+        self._row_ids = array("q")
         try:
-            file = open_avro(content)
-            self._layout = layout_of(file.schema_text)
-            self._read(file)
+            self._read(content)
         except IndexError as error:
             raise self._invalid("it is cut off") from error
         except ValueError as error:
             raise self._invalid(error) from error
 
-    def _read(self, file: AvroFile) -> None: ...
+    def _read(self, content: bytes) -> None:
+        if len(content) < self._manifest.manifest_length:
+            raise ValueError(
+                f"it has {len(content)} bytes, its manifest list says {self._manifest.manifest_length}"
+            )
+        file = open_avro(content)
+        header = read_header(file.metadata)
+        self._check_header(header)
+        self._layout = layout_of(file.schema_text)
+        self._entry_values, self._file_values = (
+            itemgetter(*(self._layout.groups.get(field_id, 0) - 1 for field_id in field_ids))
+            for field_ids in (_ENTRY_FIELD_IDS, _FILE_FIELD_IDS)
+        )
+        self._content = b"".join(block.content for block in file.blocks)
+        partitions = self._read_records([(block.record_count, len(block.content)) for block in file.blocks])
+        self.partitions: tuple[Partition, ...] = tuple(
+            _tuple_of(self._layout.read_partition(packed), header.partition_field_ids)
+            for packed in partitions
+        )
+        self._check_counts()
+
+    def _read_records(self, blocks: Iterable[tuple[int, int]]) -> Iterable[bytes]:
+        """Find every record; return the distinct partitions in the order of their numbers."""
+        groups = self._layout.groups
+        wanted = [groups[STATUS], groups[PARTITION]]
+        next_row_id = self._manifest.first_row_id
+        if next_row_id is not None:
+            wanted += [groups[RECORD_COUNT], groups.get(FIRST_ROW_ID, groups[STATUS])]
+        pick, content = self._layout.pick, self._content
+        read_status = self._layout.readers[groups[STATUS] - 1]
+        numbers: dict[bytes, int] = {}
+        pos = end = 0
+        for count, size in blocks:
+            end += size
+            for _ in range(count):
+                self._starts.append(pos)
+                parts, pos = pick(content, pos, wanted)
+                status = read_status(parts[0])
+                self._statuses.append(status)
+                self._partition_numbers.append(numbers.setdefault(parts[1], len(numbers)))
+                if next_row_id is not None:
+                    row_id, next_row_id = self._row_id(status, parts, next_row_id)
+                    self._row_ids.append(row_id)
+            if pos != end:
+                raise ValueError("a block does not have the records it says")
+        return numbers
+
+    def _row_id(self, status: EntryStatus, parts: Sequence[bytes], next_row_id: int) -> tuple[int, int]:
+        """Return a file's first row id and the next one after it; files that went take none."""
+        groups, readers = self._layout.groups, self._layout.readers
+        if FIRST_ROW_ID in groups:
+            own = readers[groups[FIRST_ROW_ID] - 1](parts[3])
+            if own is not None:
+                return own, next_row_id
+        if status is EntryStatus.DELETED:
+            return _NO_ROW_ID, next_row_id
+        return next_row_id, next_row_id + (readers[groups[RECORD_COUNT] - 1](parts[2]) or 0)
+
+    def _check_header(self, header: ManifestHeader) -> None:
+        manifest = self._manifest
+        if header.content is not None and header.content is not manifest.content:
+            raise ValueError(
+                f"it holds {header.content.name.lower()}, its manifest list says {manifest.content.name.lower()}"
+            )
+        if header.spec_id is not None and header.spec_id != manifest.partition_spec_id:
+            raise ValueError(
+                f"it has partition spec {header.spec_id}, its manifest list says {manifest.partition_spec_id}"
+            )
+
+    def _check_counts(self) -> None:
+        # Fewer files than listed are lost ones, which a file cut off between two blocks would not show otherwise.
+        for status, listed in (
+            (EntryStatus.ADDED, self._manifest.added_files_count),
+            (EntryStatus.EXISTING, self._manifest.existing_files_count),
+        ):
+            found = self._statuses.count(status)
+            if listed is not None and found < listed:
+                raise ValueError(
+                    f"it has {found} {status.name.lower()} files, its manifest list says {listed}"
+                )
+
+    def _invalid(self, reason: object) -> InvalidMetadata:
+        return InvalidMetadata(f"Cannot read manifest {self._manifest.manifest_path}: {reason}")
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much memory it takes."""
+        return (
+            len(self._content)
+            + 9 * len(self._starts)
+            + 8 * len(self._row_ids)
+            + _BYTES_A_PARTITION * len(self.partitions)
+        )
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    @overload
+    def __getitem__(self, position: int) -> ManifestEntry: ...
+    @overload
+    def __getitem__(self, position: slice) -> Sequence[ManifestEntry]: ...
+    def __getitem__(self, position: int | slice) -> ManifestEntry | Sequence[ManifestEntry]:
+        if isinstance(position, slice):
+            return [self._entry(at) for at in range(*position.indices(len(self)))]
+        return self._entry(range(len(self))[position])
+
+    def __iter__(self) -> Iterator[ManifestEntry]:
+        return map(self._entry, range(len(self)))
+
+    def live_in(self, is_wanted: Callable[[Partition], bool]) -> Iterator[ManifestEntry]:
+        """Yield the entries that are not deleted and whose partition is wanted; it is asked once for each."""
+        wanted = {number for number, values in enumerate(self.partitions) if is_wanted(values)}
+        statuses, deleted = self._statuses, EntryStatus.DELETED
+        for at, number in enumerate(self._partition_numbers):
+            if number in wanted and statuses[at] != deleted:
+                yield self._entry(at)
+
+    def _entry(self, at: int) -> ManifestEntry:
+        layout, manifest = self._layout, self._manifest
+        try:
+            parts, _ = layout.find(self._content, self._starts[at])
+            values = [read(part) for read, part in zip(layout.readers, parts, strict=True)]
+        except ValueError as error:
+            raise self._invalid(error) from error
+        values.append(None)  # what the writer does not have is looked up at -1
+        status, snapshot_id, sequence_number, file_sequence_number = self._entry_values(values)
+        content, file_path, file_format, record_count, size_bytes, *rest = self._file_values(values)
+        if file_path is None or file_format is None or record_count is None or size_bytes is None:
+            raise self._invalid("an entry lacks a path, a format or a size")
+        if manifest.sequence_number != UNASSIGNED_SEQUENCE_NUMBER:
+            rest[_FIRST_ROW_ID] = self._first_row_id(at)
+            # Early writers left the numbers of v1's files out, which are 0 whatever the status.
+            if status is EntryStatus.ADDED or manifest.sequence_number == 0:
+                if sequence_number is None:
+                    sequence_number = manifest.sequence_number
+                if file_sequence_number is None:
+                    file_sequence_number = manifest.sequence_number
+        file = DataFile(
+            content or FileContent.DATA,
+            file_path,
+            file_format,
+            manifest.partition_spec_id,
+            self.partitions[self._partition_numbers[at]],
+            record_count,
+            size_bytes,
+            *rest,
+        )
+        if snapshot_id is None:
+            snapshot_id = manifest.added_snapshot_id
+        return ManifestEntry(status, snapshot_id, sequence_number, file_sequence_number, file)
+
+    def _first_row_id(self, at: int) -> int | None:
+        if not self._row_ids or self._row_ids[at] == _NO_ROW_ID:
+            return None
+        return self._row_ids[at]
+
+
+def _tuple_of(values: Mapping[int | str, Any], field_ids: tuple[int, ...] | None) -> Partition:
+    if field_ids is None or any(isinstance(key, str) for key in values):
+        return tuple(values.values())
+    return tuple(values.get(field_id) for field_id in field_ids)

@@ -2,18 +2,47 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable
+import struct
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
-
-import fastavro
+from functools import lru_cache
+from typing import Any, Final
 
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import ManifestContent, ManifestFile, PartitionSummary
 from app.errors import InvalidMetadata
+from app.formats.avro_files import AvroFile, open_avro
+from app.formats.avro_packing import Packer, packer_of, write_avro
+from app.formats.avro_types import Record, compile_type
+from app.formats.manifest_columns import UNASSIGNED_SEQUENCE_NUMBER
 from app.formats.manifest_schemas import manifest_list_schema
-from app.formats.manifests import UNASSIGNED_SEQUENCE_NUMBER
+
+_IDS_BY_NAME: Final = {
+    "manifest_path": 500,
+    "manifest_length": 501,
+    "partition_spec_id": 502,
+    "content": 517,
+    "sequence_number": 515,
+    "min_sequence_number": 516,
+    "added_snapshot_id": 503,
+    "added_files_count": 504,
+    "existing_files_count": 505,
+    "deleted_files_count": 506,
+    "added_data_files_count": 504,
+    "existing_data_files_count": 505,
+    "deleted_data_files_count": 506,
+    "partitions": 507,
+    "added_rows_count": 512,
+    "existing_rows_count": 513,
+    "deleted_rows_count": 514,
+    "key_metadata": 519,
+    "first_row_id": 520,
+    "contains_null": 509,
+    "contains_nan": 518,
+    "lower_bound": 510,
+    "upper_bound": 511,
+}
+"""For writers that left the ids out; v1 once had other names for the counts."""
 
 
 def read_manifest_list(content: bytes, location: Location) -> tuple[ManifestFile, ...]:
@@ -25,52 +54,75 @@ def read_manifest_list(content: bytes, location: Location) -> tuple[ManifestFile
     Spec: #manifest-lists
     """
     try:
-        return tuple(_manifest(record) for record in fastavro.reader(io.BytesIO(content)))
-    except (ValueError, EOFError, KeyError, IndexError, TypeError, OverflowError, AttributeError) as error:
+        return tuple(_manifests(open_avro(content)))
+    except IndexError as error:
+        raise InvalidMetadata(f"Cannot read manifest list {location}: it is cut off") from error
+    except (ValueError, TypeError) as error:
         raise InvalidMetadata(f"Cannot read manifest list {location}: {error}") from error
 
 
-def _manifest(record: Any) -> ManifestFile:
-    summaries = record.get("partitions")
+def _manifests(file: AvroFile) -> Iterator[ManifestFile]:
+    kind = compile_type(file.schema)
+    if not isinstance(kind, Record):
+        raise ValueError("its records are no manifests")  # noqa: TRY004 - the file's fault, not the program's
+    for block in file.blocks:
+        pos = 0
+        for _ in range(block.record_count):
+            record, pos = kind.read(block.content, pos)
+            yield _manifest(_by_id(record))
+        if pos != len(block.content):
+            raise ValueError("a block does not have the records it says")
+
+
+def _by_id(record: Mapping[int | str, Any]) -> dict[int, Any]:
+    return {
+        _IDS_BY_NAME.get(key, -1) if isinstance(key, str) else key: value for key, value in record.items()
+    }
+
+
+def _manifest(values: Mapping[int, Any]) -> ManifestFile:
+    path, length, spec_id = values.get(500), values.get(501), values.get(502)
+    if not isinstance(path, str) or not isinstance(length, int) or not isinstance(spec_id, int):
+        raise ValueError("one of its manifests has no path, no length or no partition spec")  # noqa: TRY004 - as above
+    summaries = values.get(507)
     return ManifestFile(
-        manifest_path=Location(record["manifest_path"]),
-        manifest_length=record["manifest_length"],
-        partition_spec_id=SpecId(record["partition_spec_id"]),
-        content=ManifestContent(record.get("content") or 0),
-        sequence_number=record.get("sequence_number") or 0,
-        min_sequence_number=record.get("min_sequence_number") or 0,
-        added_snapshot_id=record.get("added_snapshot_id"),
-        added_files_count=record.get("added_files_count", record.get("added_data_files_count")),
-        existing_files_count=record.get("existing_files_count", record.get("existing_data_files_count")),
-        deleted_files_count=record.get("deleted_files_count", record.get("deleted_data_files_count")),
-        added_rows_count=record.get("added_rows_count"),
-        existing_rows_count=record.get("existing_rows_count"),
-        deleted_rows_count=record.get("deleted_rows_count"),
-        partitions=(
-            None
-            if summaries is None
-            else tuple(
-                PartitionSummary(
-                    item["contains_null"], item.get("contains_nan"), item["lower_bound"], item["upper_bound"]
-                )
-                for item in summaries
-            )
-        ),
-        key_metadata=record.get("key_metadata"),
-        first_row_id=record.get("first_row_id"),
+        manifest_path=Location(path),
+        manifest_length=length,
+        partition_spec_id=SpecId(spec_id),
+        content=ManifestContent(values.get(517) or 0),
+        sequence_number=values.get(515) or 0,
+        min_sequence_number=values.get(516) or 0,
+        added_snapshot_id=values.get(503),
+        added_files_count=values.get(504),
+        existing_files_count=values.get(505),
+        deleted_files_count=values.get(506),
+        added_rows_count=values.get(512),
+        existing_rows_count=values.get(513),
+        deleted_rows_count=values.get(514),
+        partitions=None if summaries is None else tuple(_summary(_by_id(item)) for item in summaries),
+        key_metadata=values.get(519),
+        first_row_id=values.get(520),
+    )
+
+
+def _summary(values: Mapping[int, Any]) -> PartitionSummary:
+    # A writer that did not say whether there are nulls may have had some.
+    contains_null = values.get(509)
+    return PartitionSummary(
+        contains_null=contains_null is not False,
+        contains_nan=values.get(518),
+        lower_bound=values.get(510),
+        upper_bound=values.get(511),
     )
 
 
 def assign_numbers(
-    manifests: Iterable[ManifestFile],
-    *,
-    sequence_number: int,
-    first_row_id: int | None = None,
+    manifests: Iterable[ManifestFile], *, sequence_number: int, first_row_id: int | None = None
 ) -> tuple[tuple[ManifestFile, ...], int | None]:
     """Return the manifests as a commit numbers them, and the row id that comes after all of them.
 
-    New manifests get the snapshot's sequence number; with `first_row_id` (v3), data manifests without row ids get
-    the next ones, as many as they have added and existing rows.
+    New manifests get the snapshot's sequence number. With `first_row_id` (from v3 on), data manifests without row
+    ids get the next ones, as many as they have added and existing rows.
 
     Spec: #sequence-number-inheritance, #first-row-id-assignment
     """
@@ -82,11 +134,8 @@ def assign_numbers(
             changes["sequence_number"] = sequence_number
         if manifest.min_sequence_number == UNASSIGNED_SEQUENCE_NUMBER:
             changes["min_sequence_number"] = sequence_number
-        if (
-            next_row_id is not None
-            and manifest.content is ManifestContent.DATA
-            and manifest.first_row_id is None
-        ):
+        is_data = manifest.content is ManifestContent.DATA
+        if next_row_id is not None and is_data and manifest.first_row_id is None:
             changes["first_row_id"] = next_row_id
             next_row_id += (manifest.existing_rows_count or 0) + (manifest.added_rows_count or 0)
         numbered.append(replace(manifest, **changes) if changes else manifest)
@@ -105,7 +154,7 @@ def write_manifest_list(
     """Return a manifest list of these manifests, numbered as `assign_numbers` does.
 
     Raises:
-        ValueError: a manifest does not fit the format version.
+        ValueError: a manifest does not fit the format version, or lacks what it asks for.
 
     Spec: #manifest-lists
     """
@@ -123,45 +172,54 @@ def write_manifest_list(
         metadata["sequence-number"] = str(sequence_number)
     if format_version >= 3:
         metadata["first-row-id"] = "null" if first_row_id is None else str(first_row_id)
-    stream = io.BytesIO()
-    fastavro.writer(
-        stream,
-        fastavro.parse_schema(manifest_list_schema(format_version)),
-        [_record(manifest) for manifest in numbered],
-        codec="deflate",
-        metadata=metadata,
-    )
-    return stream.getvalue()
+    schema, pack = _written(format_version)
+    return write_avro(schema, [_pack(pack, manifest, format_version) for manifest in numbered], metadata)
 
 
-def _record(manifest: ManifestFile) -> dict[str, Any]:
+@lru_cache(maxsize=8)
+def _written(format_version: int) -> tuple[Any, Packer]:
+    schema = manifest_list_schema(format_version)
+    return schema, packer_of(schema)
+
+
+def _pack(pack: Packer, manifest: ManifestFile, format_version: int) -> bytes:
+    if format_version == 1 and manifest.content is not ManifestContent.DATA:
+        raise ValueError(f"Cannot list {manifest.manifest_path}: format version 1 has no delete files")
+    try:
+        return pack(_values(manifest))
+    except (TypeError, ValueError, AttributeError, struct.error) as error:
+        raise ValueError(f"Cannot list manifest {manifest.manifest_path}: {error}") from error
+
+
+def _values(manifest: ManifestFile) -> Mapping[int, Any]:
+    summaries = manifest.partitions
     return {
-        "manifest_path": manifest.manifest_path,
-        "manifest_length": manifest.manifest_length,
-        "partition_spec_id": manifest.partition_spec_id,
-        "content": int(manifest.content),
-        "sequence_number": manifest.sequence_number,
-        "min_sequence_number": manifest.min_sequence_number,
-        "added_snapshot_id": manifest.added_snapshot_id,
-        "added_files_count": manifest.added_files_count,
-        "existing_files_count": manifest.existing_files_count,
-        "deleted_files_count": manifest.deleted_files_count,
-        "added_rows_count": manifest.added_rows_count,
-        "existing_rows_count": manifest.existing_rows_count,
-        "deleted_rows_count": manifest.deleted_rows_count,
-        "partitions": (
+        500: manifest.manifest_path,
+        501: manifest.manifest_length,
+        502: manifest.partition_spec_id,
+        517: manifest.content,
+        515: manifest.sequence_number,
+        516: manifest.min_sequence_number,
+        503: manifest.added_snapshot_id,
+        504: manifest.added_files_count,
+        505: manifest.existing_files_count,
+        506: manifest.deleted_files_count,
+        512: manifest.added_rows_count,
+        513: manifest.existing_rows_count,
+        514: manifest.deleted_rows_count,
+        507: (
             None
-            if manifest.partitions is None
+            if summaries is None
             else [
                 {
-                    "contains_null": item.contains_null,
-                    "contains_nan": item.contains_nan,
-                    "lower_bound": item.lower_bound,
-                    "upper_bound": item.upper_bound,
+                    509: item.contains_null,
+                    518: item.contains_nan,
+                    510: item.lower_bound,
+                    511: item.upper_bound,
                 }
-                for item in manifest.partitions
+                for item in summaries
             ]
         ),
-        "key_metadata": manifest.key_metadata,
-        "first_row_id": manifest.first_row_id,
+        519: manifest.key_metadata,
+        520: manifest.first_row_id,
     }

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Iterable, Iterator, Sequence
+import struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
-from typing import Any
-from uuid import UUID
-
-import fastavro
+from typing import Any, Final
 
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import (
-    DataFile,
     EntryStatus,
     FileContent,
     ManifestContent,
@@ -24,15 +19,13 @@ from app.engine.model.manifests import (
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.types import PrimitiveType
-from app.engine.model.values import unscaled_value
-from app.errors import InvalidMetadata
+from app.formats.avro_packing import packer_of, write_avro
+from app.formats.manifest_columns import UNASSIGNED_SEQUENCE_NUMBER, ManifestColumns
 from app.formats.manifest_schemas import manifest_schema
-from app.formats.partition_fields import avro_name, avro_type, partition_types, type_of_value
-from app.formats.partition_summaries import FieldSummary
+from app.formats.partition_fields import partition_schema, partition_types
+from app.formats.partition_summaries import summarize
 
-UNASSIGNED_SEQUENCE_NUMBER = -1
-"""What a new manifest has until a commit gives it the snapshot's."""
-_V1_BLOCK_SIZE = 64 << 20
+_V1_BLOCK_SIZE: Final = 64 << 20
 """Deprecated, but v1 requires a number there."""
 
 
@@ -56,76 +49,7 @@ def read_manifest(content: bytes, manifest: ManifestFile) -> tuple[ManifestEntry
 
     Spec: #manifests
     """
-    try:
-        reader = fastavro.reader(io.BytesIO(content))
-        return tuple(_entries(reader, manifest))
-    except (ValueError, EOFError, KeyError, IndexError, TypeError, OverflowError, AttributeError) as error:
-        raise InvalidMetadata(f"Cannot read manifest {manifest.manifest_path}: {error}") from error
-
-
-def _entries(reader: Any, manifest: ManifestFile) -> Iterator[ManifestEntry]:
-    next_row_id = manifest.first_row_id
-    for record in reader:
-        raw = record["data_file"]
-        status = EntryStatus(record["status"])
-        first_row_id = raw.get("first_row_id")
-        if manifest.first_row_id is None:
-            first_row_id = None
-        elif first_row_id is None and status is not EntryStatus.DELETED and next_row_id is not None:
-            first_row_id = next_row_id
-            next_row_id += raw["record_count"]
-        sequence_number = record.get("sequence_number")
-        file_sequence_number = record.get("file_sequence_number")
-        snapshot_id = record.get("snapshot_id")
-        inherits = status is EntryStatus.ADDED or manifest.sequence_number == 0
-        file = DataFile(
-            content=FileContent(raw.get("content") or 0),
-            file_path=raw["file_path"],
-            file_format=raw["file_format"].lower(),
-            spec_id=manifest.partition_spec_id,
-            partition=tuple(_plain(value) for value in raw["partition"].values()),
-            record_count=raw["record_count"],
-            file_size_in_bytes=raw["file_size_in_bytes"],
-            column_sizes=_mapping(raw.get("column_sizes")),
-            value_counts=_mapping(raw.get("value_counts")),
-            null_value_counts=_mapping(raw.get("null_value_counts")),
-            nan_value_counts=_mapping(raw.get("nan_value_counts")),
-            lower_bounds=_mapping(raw.get("lower_bounds")),
-            upper_bounds=_mapping(raw.get("upper_bounds")),
-            key_metadata=raw.get("key_metadata"),
-            split_offsets=_tuple(raw.get("split_offsets")),
-            equality_ids=_tuple(raw.get("equality_ids")),
-            sort_order_id=raw.get("sort_order_id"),
-            first_row_id=first_row_id,
-            referenced_data_file=raw.get("referenced_data_file"),
-            content_offset=raw.get("content_offset"),
-            content_size_in_bytes=raw.get("content_size_in_bytes"),
-        )
-        yield ManifestEntry(
-            status=status,
-            snapshot_id=manifest.added_snapshot_id if snapshot_id is None else snapshot_id,
-            data_sequence_number=(
-                manifest.sequence_number if sequence_number is None and inherits else sequence_number
-            ),
-            file_sequence_number=(
-                manifest.sequence_number
-                if file_sequence_number is None and inherits
-                else file_sequence_number
-            ),
-            file=file,
-        )
-
-
-def _plain(value: Any) -> Any:
-    return value
-
-
-def _mapping(pairs: Any) -> dict[int, Any] | None:
-    return None if pairs is None else {pair["key"]: pair["value"] for pair in pairs}
-
-
-def _tuple(items: Any) -> tuple[int, ...] | None:
-    return None if items is None else tuple(items)
+    return tuple(ManifestColumns(manifest, content))
 
 
 def write_manifest(
@@ -140,169 +64,130 @@ def write_manifest(
 ) -> WrittenManifest:
     """Return a manifest of these entries, and its line for a manifest list with counts and summaries.
 
+    Entries without a snapshot id get this one; without one either, they inherit the id of the commit. Where a source
+    column of the spec is gone, give a schema that still has it, or the values alone say of which type they are.
+
     Raises:
-        ValueError: an entry does not fit the spec or the format version.
+        ValueError: an entry does not fit the spec, the content or the format version.
 
     Spec: #manifests
     """
     kept = tuple(entries)
-    kinds = _partition_kinds(spec, schema, kept)
-    fields = [
-        {
-            "name": avro_name(field.name),
-            "type": ["null", avro_type(kind)] if kind.kind != "unknown" else ["null"],
-            "default": None,
-            "field-id": field.field_id,
-            **({"iceberg-field-name": field.name} if avro_name(field.name) != field.name else {}),
-        }
-        for field, kind in zip(spec.fields, kinds, strict=True)
-    ]
-    avro_schema = fastavro.parse_schema(manifest_schema(format_version, fields))
-    names = [field["name"] for field in fields]
+    kinds = partition_types(spec, schema, [entry.file.partition for entry in kept])
+    avro = manifest_schema(format_version, partition_schema(spec, kinds))
     metadata = {
         "schema": schema.to_json().decode(),
         "schema-id": str(schema.schema_id),
-        "partition-spec": json.dumps(spec.to_object()["fields"]),
+        "partition-spec": json.dumps(spec.to_object()["fields"], separators=(",", ":")),
         "partition-spec-id": str(spec.spec_id),
         "format-version": str(format_version),
     }
     if format_version >= 2:
         metadata["content"] = "data" if content is ManifestContent.DATA else "deletes"
-    stream = io.BytesIO()
-    fastavro.writer(
-        stream,
-        avro_schema,
-        (_record(entry, names, kinds, format_version, snapshot_id) for entry in kept),
-        codec="deflate",
-        metadata=metadata,
-    )
-    content_bytes = stream.getvalue()
-    return WrittenManifest(
-        content_bytes,
-        _manifest_file(kept, kinds, spec, content, snapshot_id, first_row_id, len(content_bytes)),
-    )
+    pack = packer_of(avro)
+    field_ids = [field.field_id for field in spec.fields]
 
+    def records() -> Iterator[bytes]:
+        for entry in kept:
+            _check(entry, spec, format_version, content, snapshot_id)
+            try:
+                yield pack(_values(entry, field_ids, snapshot_id))
+            except (TypeError, ValueError, AttributeError, struct.error, OverflowError) as error:
+                raise ValueError(f"Cannot write an entry for {entry.file.file_path}: {error}") from error
 
-def _partition_kinds(
-    spec: PartitionSpec, schema: Schema, entries: Sequence[ManifestEntry]
-) -> list[PrimitiveType]:
-    kinds = []
-    for position, kind in enumerate(partition_types(spec, schema)):
-        known = kind
-        if known is None:
-            present = (entry.file.partition[position] for entry in entries)
-            known = type_of_value(next((value for value in present if value is not None), None))
-        kinds.append(known)
-    return kinds
-
-
-def _record(
-    entry: ManifestEntry,
-    names: list[str],
-    kinds: list[PrimitiveType],
-    format_version: int,
-    snapshot_id: SnapshotId | None,
-) -> dict[str, Any]:
-    file = entry.file
-    if len(file.partition) != len(names):
-        raise ValueError(
-            f"{file.file_path} has {len(file.partition)} partition values, the spec {len(names)}"
-        )
-    record: dict[str, Any] = {
-        "status": int(entry.status),
-        "snapshot_id": entry.snapshot_id if entry.snapshot_id is not None else snapshot_id,
-        "sequence_number": entry.data_sequence_number,
-        "file_sequence_number": entry.file_sequence_number,
-    }
-    record["data_file"] = {
-        "content": int(file.content),
-        "file_path": file.file_path,
-        "file_format": file.file_format.upper(),
-        "partition": {
-            name: _avro_value(kind, value)
-            for name, kind, value in zip(names, kinds, file.partition, strict=True)
-        },
-        "record_count": file.record_count,
-        "file_size_in_bytes": file.file_size_in_bytes,
-        "block_size_in_bytes": _V1_BLOCK_SIZE,
-        "column_sizes": _pairs(file.column_sizes),
-        "value_counts": _pairs(file.value_counts),
-        "null_value_counts": _pairs(file.null_value_counts),
-        "nan_value_counts": _pairs(file.nan_value_counts),
-        "lower_bounds": _pairs(file.lower_bounds),
-        "upper_bounds": _pairs(file.upper_bounds),
-        "key_metadata": file.key_metadata,
-        "split_offsets": _list(file.split_offsets),
-        "equality_ids": _list(file.equality_ids),
-        "sort_order_id": file.sort_order_id,
-        "first_row_id": file.first_row_id,
-        "referenced_data_file": file.referenced_data_file,
-        "content_offset": file.content_offset,
-        "content_size_in_bytes": file.content_size_in_bytes,
-    }
-    return record
-
-
-def _pairs(mapping: Any) -> list[dict[str, Any]] | None:
-    return None if mapping is None else [{"key": key, "value": value} for key, value in mapping.items()]
-
-
-def _list(items: tuple[int, ...] | None) -> list[int] | None:
-    # fastavro takes a tuple for its own way of naming a branch of a union.
-    return None if items is None else list(items)
-
-
-def _avro_value(kind: PrimitiveType, value: Any) -> Any:
-    match value:
-        case UUID():
-            return value.bytes
-        case Decimal():
-            size = avro_type(kind)["size"]
-            return unscaled_value(kind, value).to_bytes(size, "big", signed=True)
-    return value
-
-
-def _manifest_file(
-    entries: Sequence[ManifestEntry],
-    kinds: list[PrimitiveType],
-    spec: PartitionSpec,
-    content: ManifestContent,
-    snapshot_id: SnapshotId | None,
-    first_row_id: int | None,
-    length: int,
-) -> ManifestFile:
-    files = dict.fromkeys(EntryStatus, 0)
-    rows = dict.fromkeys(EntryStatus, 0)
-    summaries = [FieldSummary(kind) for kind in kinds]
-    min_sequence_number: int | None = None
-    for entry in entries:
-        files[entry.status] += 1
-        rows[entry.status] += entry.file.record_count
-        for summary, value in zip(summaries, entry.file.partition, strict=True):
-            summary.add(value)
-        number = entry.data_sequence_number
-        if (
-            entry.is_live
-            and number is not None
-            and (min_sequence_number is None or number < min_sequence_number)
-        ):
-            min_sequence_number = number
-    return ManifestFile(
+    written = write_avro(avro, records(), metadata)
+    manifest = ManifestFile(
         manifest_path=Location(""),
-        manifest_length=length,
+        manifest_length=len(written),
         partition_spec_id=spec.spec_id,
         content=content,
         sequence_number=UNASSIGNED_SEQUENCE_NUMBER,
-        min_sequence_number=(
-            UNASSIGNED_SEQUENCE_NUMBER if min_sequence_number is None else min_sequence_number
-        ),
         added_snapshot_id=snapshot_id,
-        added_files_count=files[EntryStatus.ADDED],
-        existing_files_count=files[EntryStatus.EXISTING],
-        deleted_files_count=files[EntryStatus.DELETED],
-        added_rows_count=rows[EntryStatus.ADDED],
-        existing_rows_count=rows[EntryStatus.EXISTING],
-        deleted_rows_count=rows[EntryStatus.DELETED],
-        partitions=tuple(summary.summary() for summary in summaries),
         first_row_id=first_row_id,
     )
+    return WrittenManifest(written, replace(manifest, **_facts(kept, kinds)))
+
+
+def _check(
+    entry: ManifestEntry,
+    spec: PartitionSpec,
+    format_version: int,
+    content: ManifestContent,
+    snapshot_id: SnapshotId | None,
+) -> None:
+    file = entry.file
+    problem = None
+    if file.spec_id != spec.spec_id:
+        problem = f"it has partition spec {file.spec_id}, the manifest {spec.spec_id}"
+    elif (file.content is FileContent.DATA) != (content is ManifestContent.DATA):
+        problem = f"a manifest of {content.name.lower()} has no room for {file.content.name.lower()}"
+    elif format_version == 1 and content is not ManifestContent.DATA:
+        problem = "format version 1 has no delete files"
+    elif format_version == 1 and entry.snapshot_id is None and snapshot_id is None:
+        problem = "format version 1 needs a snapshot id"
+    elif format_version < 3 and (file.content_offset is not None or file.content_size_in_bytes is not None):
+        problem = f"format version {format_version} has no deletion vectors"
+    elif format_version >= 2 and entry.data_sequence_number is None and entry.status is not EntryStatus.ADDED:
+        problem = "only an added file can inherit its sequence number"
+    if problem is not None:
+        raise ValueError(f"Cannot write an entry for {file.file_path}: {problem}")
+
+
+def _values(
+    entry: ManifestEntry, partition_field_ids: Sequence[int], snapshot_id: SnapshotId | None
+) -> Mapping[int, Any]:
+    """Return an entry's values by the spec's field ids; a schema takes of them what it has."""
+    file = entry.file
+    is_data = file.content is FileContent.DATA
+    return {
+        0: entry.status,
+        1: snapshot_id if entry.snapshot_id is None else entry.snapshot_id,
+        3: entry.data_sequence_number,
+        4: entry.file_sequence_number,
+        2: {
+            134: file.content,
+            100: file.file_path,
+            101: file.file_format.upper(),
+            102: dict(zip(partition_field_ids, file.partition, strict=True)),
+            103: file.record_count,
+            104: file.file_size_in_bytes,
+            105: _V1_BLOCK_SIZE,
+            108: file.column_sizes,
+            109: file.value_counts,
+            110: file.null_value_counts,
+            137: file.nan_value_counts,
+            125: file.lower_bounds,
+            128: file.upper_bounds,
+            131: file.key_metadata,
+            132: file.split_offsets,
+            135: file.equality_ids,
+            140: file.sort_order_id,
+            142: file.first_row_id if is_data else None,
+            143: None if is_data else file.referenced_data_file,
+            144: file.content_offset,
+            145: file.content_size_in_bytes,
+        },
+    }
+
+
+def _facts(entries: Sequence[ManifestEntry], kinds: Sequence[PrimitiveType]) -> dict[str, Any]:
+    """Return what a manifest list says of the entries."""
+    files = dict.fromkeys(EntryStatus, 0)
+    rows = dict.fromkeys(EntryStatus, 0)
+    for entry in entries:
+        files[entry.status] += 1
+        rows[entry.status] += entry.file.record_count
+    numbers = [entry.data_sequence_number for entry in entries if entry.is_live]
+    return {
+        # Files that inherit get the highest number there is, so only the others can be the lowest.
+        "min_sequence_number": min(
+            (number for number in numbers if number is not None), default=UNASSIGNED_SEQUENCE_NUMBER
+        ),
+        "added_files_count": files[EntryStatus.ADDED],
+        "existing_files_count": files[EntryStatus.EXISTING],
+        "deleted_files_count": files[EntryStatus.DELETED],
+        "added_rows_count": rows[EntryStatus.ADDED],
+        "existing_rows_count": rows[EntryStatus.EXISTING],
+        "deleted_rows_count": rows[EntryStatus.DELETED],
+        "partitions": summarize(kinds, (entry.file.partition for entry in entries)),
+    }

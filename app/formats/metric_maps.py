@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
+from typing import Any, TypeVar
 
 from app.formats.avro_types import read_long
 
@@ -17,37 +17,51 @@ class MetricMap(Mapping[int, Value]):
     bytes they take a fraction of the memory of a dict.
     """
 
-    __slots__ = ("_content", "_read", "_values")
+    __slots__ = ("_content", "_read", "_start", "_values")
 
-    def __init__(self, content: bytes, read: Callable[[bytes], dict[int, Value]]) -> None:
+    def __init__(self, content: bytes, start: int, read: Callable[[bytes, int], dict[int, Value]]) -> None:
         self._content = content
-        self._read = read
+        self._start = start
+        self._read: Callable[[bytes, int], dict[int, Value]] = read
         self._values: dict[int, Value] | None = None
 
+    @property
+    def packed(self) -> bytes | None:
+        """The array's bytes; None where they are not as this build writes them."""
+        # A negative count, which is odd, has a size behind it that we do not write.
+        return None if self._content[self._start] & 1 else self._content[self._start :]
+
+    def _known(self) -> dict[int, Value]:
+        if self._values is None:
+            self._values = self._read(self._content, self._start)
+        return self._values
+
     def __getitem__(self, field_id: int) -> Value:
-        values = self._values
-        if values is None:
-            values = self._values = self._read(self._content)
-        return values[field_id]
+        return self._known()[field_id]
+
+    def get(self, field_id: int, default: Any = None) -> Any:
+        return self._known().get(field_id, default)
 
     def __iter__(self) -> Iterator[int]:
-        return iter(self.copy())
+        return iter(self._known())
 
     def __len__(self) -> int:
-        return len(self.copy())
+        return len(self._known())
 
     def __repr__(self) -> str:
-        return repr(self.copy())
+        return repr(self._known())
 
-    def copy(self) -> dict[int, Value]:
-        """Return the same as a dict."""
-        return self._read(self._content)
+    def items(self) -> ItemsView[int, Value]:
+        return self._known().items()
+
+    def values(self) -> ValuesView[Value]:
+        return self._known().values()
 
 
-def read_counts(content: bytes) -> dict[int, int]:
+def read_counts(content: bytes, pos: int) -> dict[int, int]:
     """Return pairs of two whole numbers."""
     counts: dict[int, int] = {}
-    left, pos = _block(content, 0)
+    left, pos = _block(content, pos)
     while left:
         for _ in range(left):
             byte = content[pos]
@@ -64,10 +78,10 @@ def read_counts(content: bytes) -> dict[int, int]:
     return counts
 
 
-def read_bounds(content: bytes) -> dict[int, bytes]:
+def read_bounds(content: bytes, pos: int) -> dict[int, bytes]:
     """Return pairs of a whole number and bytes."""
     bounds: dict[int, bytes] = {}
-    left, pos = _block(content, 0)
+    left, pos = _block(content, pos)
     while left:
         for _ in range(left):
             byte = content[pos]

@@ -1,42 +1,36 @@
-"""What a manifest's partitions have in common, field by field, while the manifest is being written."""
+"""What a manifest's partitions have in common, field by field."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from app.engine.model.manifests import PartitionSummary
 from app.engine.model.types import PrimitiveType
-from app.engine.model.values import is_nan, order_key, to_bytes
+from app.engine.model.values import FLOATING_KINDS, is_nan, order_key, to_bytes
 
 
-class FieldSummary:
-    """Takes in the values of one partition field. NaN is told apart and never a bound."""
+def summarize(
+    kinds: Iterable[PrimitiveType], partitions: Iterable[tuple[Any, ...]]
+) -> tuple[PartitionSummary, ...]:
+    """Return a summary for each partition field; NaN is told apart and never a bound.
 
-    def __init__(self, kind: PrimitiveType) -> None:
-        self._kind = kind
-        self._contains_null = False
-        self._contains_nan = False
-        self._lower: Any = None
-        self._upper: Any = None
-        self._lower_key: Any = None
-        self._upper_key: Any = None
+    Raises:
+        ValueError: a value is none of its field's type.
 
-    def add(self, value: Any) -> None:
-        if value is None:
-            self._contains_null = True
-        elif is_nan(value):
-            self._contains_nan = True
-        else:
-            key = order_key(value)
-            if self._lower is None or key < self._lower_key:
-                self._lower, self._lower_key = value, key
-            if self._upper is None or key > self._upper_key:
-                self._upper, self._upper_key = value, key
+    Spec: #manifest-lists
+    """
+    rows = list(partitions)
+    return tuple(_summary(kind, (row[at] for row in rows)) for at, kind in enumerate(kinds))
 
-    def summary(self) -> PartitionSummary:
-        return PartitionSummary(
-            contains_null=self._contains_null,
-            contains_nan=self._contains_nan,
-            lower_bound=None if self._lower is None else to_bytes(self._kind, self._lower),
-            upper_bound=None if self._upper is None else to_bytes(self._kind, self._upper),
-        )
+
+def _summary(kind: PrimitiveType, values: Iterable[Any]) -> PartitionSummary:
+    # 0.0 and -0.0 are one value to a set, but two in the order of bounds.
+    distinct = list(values) if kind.kind in FLOATING_KINDS else set(values)
+    present = [value for value in distinct if value is not None and not is_nan(value)]
+    return PartitionSummary(
+        contains_null=None in distinct,
+        contains_nan=any(is_nan(value) for value in distinct),
+        lower_bound=to_bytes(kind, min(present, key=order_key)) if present else None,
+        upper_bound=to_bytes(kind, max(present, key=order_key)) if present else None,
+    )

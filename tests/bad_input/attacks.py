@@ -30,7 +30,17 @@ _KIND_OF = {
     422: "UnprocessableEntityException",
     431: "RequestTooLargeException",
 }
-_LEAKS = ("Traceback", 'File "', "site-packages", ".py", "sqlite3", "psycopg", "sqlalchemy", "pydantic", " at 0x")
+_LEAKS = (
+    "Traceback",
+    'File "',
+    "site-packages",
+    ".py",
+    "sqlite3",
+    "psycopg",
+    "sqlalchemy",
+    "pydantic",
+    " at 0x",
+)
 
 
 @dataclass(frozen=True)

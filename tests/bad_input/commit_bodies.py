@@ -59,7 +59,12 @@ def act(name: str, **fields: Any) -> Json:
 
 def schema(*more: Json, schema_id: int = 0) -> Json:
     """Return a schema of the usual columns and more."""
-    return {"type": "struct", "schema-id": schema_id, "identifier-field-ids": [1], "fields": [*COLUMNS, *more]}
+    return {
+        "type": "struct",
+        "schema-id": schema_id,
+        "identifier-field-ids": [1],
+        "fields": [*COLUMNS, *more],
+    }
 
 
 def snapshot(version: int, snapshot_id: int, sequence: int, location: str, **fields: Any) -> Json:
@@ -148,7 +153,12 @@ def valid_commits(metadata: Mapping[str, Any]) -> list[Json]:
     uuid: Json = {"type": "assert-table-uuid", "uuid": metadata["table-uuid"]}
     main: Json = {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": SECOND}
     absent: Json = {"type": "assert-ref-snapshot-id", "ref": "new", "snapshot-id": None}
-    key = {"key-id": "k1", "encrypted-key-metadata": "a2V5", "encrypted-by-id": "k0", "properties": {"a": "b"}}
+    key = {
+        "key-id": "k1",
+        "encrypted-key-metadata": "a2V5",
+        "encrypted-by-id": "k0",
+        "properties": {"a": "b"},
+    }
     spec_fields = [
         {"name": "at_day", "transform": "day", "source-id": 3, "field-id": 1000},
         {"name": "note_start", "transform": "truncate[4]", "source-id": 2, "field-id": 1001},
@@ -157,7 +167,9 @@ def valid_commits(metadata: Mapping[str, Any]) -> list[Json]:
     next_schema = schema(*NEXT_COLUMNS, schema_id=2)
     if version > 2:
         dated = {"id": 12, "name": "born", "type": "date", "required": False}
-        next_schema["fields"].append({**dated, "initial-default": "2024-02-29", "write-default": "2024-03-01"})
+        next_schema["fields"].append(
+            {**dated, "initial-default": "2024-02-29", "write-default": "2024-03-01"}
+        )
     commits: list[list[Json]] = [
         [uuid, main],
         [act("add-snapshot", snapshot=third), main_at_third],

@@ -12,18 +12,113 @@ from hypothesis import strategies as st
 Steps = tuple[str | int, ...]
 
 MUTATIONS = (1, 1, 1, 2, 2, 3)
-NUMBERS = (0, 1, -1, 2, 3, 5, 7, 100, 999, 1000, 1001, 1002, 1003, 2**31 - 201, 2**31 - 1, 2**31, -(2**31), -(2**31) - 1)
+NUMBERS = (
+    0,
+    1,
+    -1,
+    2,
+    3,
+    5,
+    7,
+    100,
+    999,
+    1000,
+    1001,
+    1002,
+    1003,
+    2**31 - 201,
+    2**31 - 1,
+    2**31,
+    -(2**31),
+    -(2**31) - 1,
+)
 LONGS = (2**53 + 1, 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, 10**30, 1_700_000_000_000, 253_402_300_800_000)
 FRACTIONS = (0.0, -0.0, 1.5, 1e308, -1.0, 3.0)
 TEXTS = (
-    *("", " ", "main", "audit", "v1.0", "1", "-1", "true", "null", "append", "struct", "list", "identity", "void"),
-    *("int", "variant", "timestamp_ns", "decimal(39, 2)", "fixed[0]", "fixed[99999999999]", "bucket[0]", "truncate[-1]"),
-    *("geometry(" + " " * 50, "unknown", "branch", "tag", "asc", "overwrite", "set-properties", "assert-create"),
-    *("a.b", "a/b", "..", "../../x", "/", "file:///etc/passwd", "s3://bucket/x", "file:x", "http://127.0.0.1/"),
-    *("\x00", "a\x1fb", "\u202e", "\ufffe", "é" * 300, "x" * 5_000, "😀", "2024-02-30", "9" * 40, "1e5", "NaN"),
-    *("00000000-0000-0000-0000-000000000000", "a2V5", "!", "'; DROP TABLE pointers; --", "${jndi:ldap://x}", "%00"),
+    *(
+        "",
+        " ",
+        "main",
+        "audit",
+        "v1.0",
+        "1",
+        "-1",
+        "true",
+        "null",
+        "append",
+        "struct",
+        "list",
+        "identity",
+        "void",
+    ),
+    *(
+        "int",
+        "variant",
+        "timestamp_ns",
+        "decimal(39, 2)",
+        "fixed[0]",
+        "fixed[99999999999]",
+        "bucket[0]",
+        "truncate[-1]",
+    ),
+    *(
+        "geometry(" + " " * 50,
+        "unknown",
+        "branch",
+        "tag",
+        "asc",
+        "overwrite",
+        "set-properties",
+        "assert-create",
+    ),
+    *(
+        "a.b",
+        "a/b",
+        "..",
+        "../../x",
+        "/",
+        "file:///etc/passwd",
+        "s3://bucket/x",
+        "file:x",
+        "http://127.0.0.1/",
+    ),
+    *(
+        "\x00",
+        "a\x1fb",
+        "\u202e",
+        "\ufffe",
+        "é" * 300,
+        "x" * 5_000,
+        "😀",
+        "2024-02-30",
+        "9" * 40,
+        "1e5",
+        "NaN",
+    ),
+    *(
+        "00000000-0000-0000-0000-000000000000",
+        "a2V5",
+        "!",
+        "'; DROP TABLE pointers; --",
+        "${jndi:ldap://x}",
+        "%00",
+    ),
 )
-EXTREMES: tuple[Any, ...] = (*NUMBERS, *LONGS, *FRACTIONS, *TEXTS, None, True, False, [], {}, [[]], [None], {"": None}, {"a": {"b": 1}})
+EXTREMES: tuple[Any, ...] = (
+    *NUMBERS,
+    *LONGS,
+    *FRACTIONS,
+    *TEXTS,
+    None,
+    True,
+    False,
+    [],
+    {},
+    [[]],
+    [None],
+    {"": None},
+    {"a": {"b": 1}},
+)
 
 
 def paths_of(value: Any, above: Steps = ()) -> Iterator[Steps]:
@@ -39,7 +134,18 @@ def paths_of(value: Any, above: Steps = ()) -> Iterator[Steps]:
         yield from paths_of(item, (*above, key))
 
 
-_KINDS_OF_DAMAGE = (*["vary"] * 6, "replace", "replace", "delete", "delete", "repeat", "swap", "swap", "rename", "nest")
+_KINDS_OF_DAMAGE = (
+    *["vary"] * 6,
+    "replace",
+    "replace",
+    "delete",
+    "delete",
+    "repeat",
+    "swap",
+    "swap",
+    "rename",
+    "nest",
+)
 
 
 @st.composite
@@ -75,7 +181,9 @@ def _damage(draw: st.DrawFn, document: Any, path: Steps, documents: Sequence[Any
             if others:
                 container[last] = copy.deepcopy(_at(donor, draw(st.sampled_from(others))))
         case "rename" if isinstance(container, dict):
-            name = draw(st.sampled_from(("self", "schema_", "snapshot_id", "x" * 300, "", "__class__", *container)))
+            name = draw(
+                st.sampled_from(("self", "schema_", "snapshot_id", "x" * 300, "", "__class__", *container))
+            )
             container[name] = container.pop(str(last))
         case "nest":
             container[last] = [container[last]] if draw(st.booleans()) else {"type": container[last]}

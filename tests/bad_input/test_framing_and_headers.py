@@ -58,8 +58,14 @@ def test_what_is_no_http_is_refused_in_the_protocols_shape(victim: Victim, raw: 
 
 ENDLESS: list[tuple[str, bytes]] = [
     ("one header of a megabyte", FIRST_LINE + b"X: " + b"x" * 1_000_000 + b"\r\n\r\n"),
-    ("a hundred thousand headers", FIRST_LINE + b"".join(b"X%d: x\r\n" % n for n in range(100_000)) + b"\r\n"),
-    ("a path of a megabyte", b"GET /v1/namespaces/" + b"x" * 1_000_000 + b" HTTP/1.1\r\nHost: catalog\r\n\r\n"),
+    (
+        "a hundred thousand headers",
+        FIRST_LINE + b"".join(b"X%d: x\r\n" % n for n in range(100_000)) + b"\r\n",
+    ),
+    (
+        "a path of a megabyte",
+        b"GET /v1/namespaces/" + b"x" * 1_000_000 + b" HTTP/1.1\r\nHost: catalog\r\n\r\n",
+    ),
     ("a header without end", FIRST_LINE + b"X: " + b"x" * 30_000_000),
 ]
 
@@ -81,14 +87,63 @@ def body_of(size: int) -> bytes:
 
 OVERSIZED = [
     Attack("announced", POST, NS, 413, BODY_TOO_LARGE, body=body_of(MAX_BODY_BYTES + 100)),
-    Attack("announced only", POST, NS, 413, BODY_TOO_LARGE, body=b"{}", headers={"Content-Length": "99999999999"}),
-    Attack("in chunks", POST, NS, 413, BODY_TOO_LARGE, body=chunked(body_of(MAX_BODY_BYTES + 100)), headers={"Transfer-Encoding": "chunked"}),
-    Attack("with expectations", POST, NS, 413, BODY_TOO_LARGE, body=b"", headers={"Content-Length": "99999999", "Expect": "100-continue"}),
+    Attack(
+        "announced only", POST, NS, 413, BODY_TOO_LARGE, body=b"{}", headers={"Content-Length": "99999999999"}
+    ),
+    Attack(
+        "in chunks",
+        POST,
+        NS,
+        413,
+        BODY_TOO_LARGE,
+        body=chunked(body_of(MAX_BODY_BYTES + 100)),
+        headers={"Transfer-Encoding": "chunked"},
+    ),
+    Attack(
+        "with expectations",
+        POST,
+        NS,
+        413,
+        BODY_TOO_LARGE,
+        body=b"",
+        headers={"Content-Length": "99999999", "Expect": "100-continue"},
+    ),
     Attack("with a get", GET, NS, 413, BODY_TOO_LARGE, body=b"{}", headers={"Content-Length": "99999999999"}),
-    Attack("with a get in chunks", GET, NS, 413, BODY_TOO_LARGE, body=chunked(bytes(MAX_BODY_BYTES + 100)), headers={"Transfer-Encoding": "chunked"}),
-    Attack("with a delete", "DELETE", f"{NS}/empty", 413, BODY_TOO_LARGE, body=b"", headers={"Content-Length": "99999999999"}),
-    Attack("to the management api", POST, "/management/v1/warehouses", 413, BODY_TOO_LARGE, body=bytes(MAX_BODY_BYTES + 1)),
-    Attack("to no route", POST, "/v1/nothing", 413, BODY_TOO_LARGE, body=b"", headers={"Content-Length": "99999999999"}),
+    Attack(
+        "with a get in chunks",
+        GET,
+        NS,
+        413,
+        BODY_TOO_LARGE,
+        body=chunked(bytes(MAX_BODY_BYTES + 100)),
+        headers={"Transfer-Encoding": "chunked"},
+    ),
+    Attack(
+        "with a delete",
+        "DELETE",
+        f"{NS}/empty",
+        413,
+        BODY_TOO_LARGE,
+        body=b"",
+        headers={"Content-Length": "99999999999"},
+    ),
+    Attack(
+        "to the management api",
+        POST,
+        "/management/v1/warehouses",
+        413,
+        BODY_TOO_LARGE,
+        body=bytes(MAX_BODY_BYTES + 1),
+    ),
+    Attack(
+        "to no route",
+        POST,
+        "/v1/nothing",
+        413,
+        BODY_TOO_LARGE,
+        body=b"",
+        headers={"Content-Length": "99999999999"},
+    ),
 ]
 
 PACKED = gzip.compress(json.dumps({"namespace": ["packed"]}).encode())
@@ -96,15 +151,71 @@ NOT_PACKED = "Invalid Content-Encoding …: send the body as it is, not compress
 
 HEADERS = [
     Attack("gzip body", POST, NS, 400, NOT_PACKED, body=PACKED, headers={"Content-Encoding": "gzip"}),
-    Attack("gzip bomb as a body", POST, NS, 400, NOT_PACKED, body=gzip.compress(bytes(50_000_000)), headers={"Content-Encoding": "gzip"}),
+    Attack(
+        "gzip bomb as a body",
+        POST,
+        NS,
+        400,
+        NOT_PACKED,
+        body=gzip.compress(bytes(50_000_000)),
+        headers={"Content-Encoding": "gzip"},
+    ),
     Attack("gzip body without saying so", POST, NS, 400, "Invalid body: Invalid JSON: …", body=PACKED),
-    Attack("another coding", POST, NS, 400, "Invalid Content-Encoding 'br': …", body=b"\x0b\x01", headers={"Content-Encoding": "br"}),
+    Attack(
+        "another coding",
+        POST,
+        NS,
+        400,
+        "Invalid Content-Encoding 'br': …",
+        body=b"\x0b\x01",
+        headers={"Content-Encoding": "br"},
+    ),
     Attack("two codings", POST, NS, 400, NOT_PACKED, body=PACKED, headers={"Content-Encoding": "gzip, gzip"}),
-    Attack("coding that is noise", POST, NS, 400, NOT_PACKED, body=b"{}", headers={"Content-Encoding": "\udcff\udcfe"}),
-    Attack("empty key", POST, NS, 400, "Invalid Idempotency-Key: it must be 1 to 255 printable ASCII characters", body={"namespace": ["k"]}, headers={"Idempotency-Key": ""}),
-    Attack("key too long", POST, NS, 400, "Invalid Idempotency-Key: …", body={"namespace": ["k"]}, headers={"Idempotency-Key": "k" * 256}),
-    Attack("key beyond ascii", POST, NS, 400, "Invalid Idempotency-Key: …", body={"namespace": ["k"]}, headers={"Idempotency-Key": "schlüssel"}),
-    Attack("key with a tab", POST, NS, 400, "Invalid Idempotency-Key: …", body={"namespace": ["k"]}, headers={"Idempotency-Key": "a\tb"}),
+    Attack(
+        "coding that is noise",
+        POST,
+        NS,
+        400,
+        NOT_PACKED,
+        body=b"{}",
+        headers={"Content-Encoding": "\udcff\udcfe"},
+    ),
+    Attack(
+        "empty key",
+        POST,
+        NS,
+        400,
+        "Invalid Idempotency-Key: it must be 1 to 255 printable ASCII characters",
+        body={"namespace": ["k"]},
+        headers={"Idempotency-Key": ""},
+    ),
+    Attack(
+        "key too long",
+        POST,
+        NS,
+        400,
+        "Invalid Idempotency-Key: …",
+        body={"namespace": ["k"]},
+        headers={"Idempotency-Key": "k" * 256},
+    ),
+    Attack(
+        "key beyond ascii",
+        POST,
+        NS,
+        400,
+        "Invalid Idempotency-Key: …",
+        body={"namespace": ["k"]},
+        headers={"Idempotency-Key": "schlüssel"},
+    ),
+    Attack(
+        "key with a tab",
+        POST,
+        NS,
+        400,
+        "Invalid Idempotency-Key: …",
+        body={"namespace": ["k"]},
+        headers={"Idempotency-Key": "a\tb"},
+    ),
 ]
 
 
@@ -121,8 +232,18 @@ def test_oversized_body_ends_the_connection(victim: Victim) -> None:
 
 def test_refusal_under_a_key_is_repeated_and_the_key_is_for_that_request_alone(victim: Victim) -> None:
     key = {"Idempotency-Key": "0190-refused"}
-    refusal = Attack("", POST, NS, 409, "Namespace already exists: a", "AlreadyExistsException", {"namespace": ["a"]}, key)
-    other = Attack("", POST, NS, 422, "Idempotency-Key '0190-refused' was already used for a different request", body={"namespace": ["a", "x"]}, headers=key)
+    refusal = Attack(
+        "", POST, NS, 409, "Namespace already exists: a", "AlreadyExistsException", {"namespace": ["a"]}, key
+    )
+    other = Attack(
+        "",
+        POST,
+        NS,
+        422,
+        "Idempotency-Key '0190-refused' was already used for a different request",
+        body={"namespace": ["a", "x"]},
+        headers=key,
+    )
 
     first = check_refused(refusal, victim)
     again = check_refused(refusal, victim)
@@ -150,7 +271,9 @@ TOLERATED: list[tuple[str, dict[str, str]]] = [
 ]
 
 
-@pytest.mark.parametrize("headers", [headers for _, headers in TOLERATED], ids=[name for name, _ in TOLERATED])
+@pytest.mark.parametrize(
+    "headers", [headers for _, headers in TOLERATED], ids=[name for name, _ in TOLERATED]
+)
 def test_headers_that_real_clients_get_wrong_do_no_harm(victim: Victim, headers: dict[str, str]) -> None:
     unchanged: Any = json.dumps({"removals": ["never-there"]}).encode()
 
@@ -166,7 +289,11 @@ def test_headers_that_real_clients_get_wrong_do_no_harm(victim: Victim, headers:
 
 @pytest.mark.parametrize("upgrade", ["TLS/1.2", "h2c", "websocket"])
 def test_wish_for_another_protocol_is_passed_over(victim: Victim, upgrade: str) -> None:
-    headers = {"Upgrade": upgrade, "Connection": "Upgrade, close", "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ=="}
+    headers = {
+        "Upgrade": upgrade,
+        "Connection": "Upgrade, close",
+        "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
+    }
 
     answer = send(victim.port, request(GET, f"{NS}/a/tables/t", headers, None))
 

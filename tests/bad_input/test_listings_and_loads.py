@@ -57,7 +57,10 @@ def test_page_token_that_was_not_handed_out_is_refused(victim: Victim, listing: 
 @pytest.mark.parametrize("name", [b"a\x00b", b"\xff\xfe", b"\xed\xa0\x80", b"", b"x" * 300, b".."])
 def test_forged_token_of_a_name_that_cannot_be_is_refused(victim: Victim, name: bytes) -> None:
     warehouse_id = 1
-    for listing, target in ((f"namespaces {warehouse_id} ", NS), (f"tables {warehouse_id} a", f"{NS}/a/tables")):
+    for listing, target in (
+        (f"namespaces {warehouse_id} ", NS),
+        (f"tables {warehouse_id} a", f"{NS}/a/tables"),
+    ):
         check_refused(Attack("", GET, f"{target}?pageToken={forged(name, listing)}", 400, BAD_TOKEN), victim)
 
 
@@ -79,17 +82,61 @@ def test_huge_page_size_is_a_large_one(victim: Victim) -> None:
 
 
 PARAMETERS = [
-    Attack("snapshots in the wrong case", GET, f"{NS}/a/tables/v2?snapshots=ALL", 400, "Invalid snapshots 'ALL': it must be all or refs"),
-    Attack("some snapshots", GET, f"{NS}/a/tables/v2?snapshots=some", 400, "Invalid snapshots 'some': it must be all or refs"),
-    Attack("a list of snapshots", GET, f"{NS}/a/tables/v2?snapshots=all,refs", 400, "Invalid snapshots 'all,refs': …"),
+    Attack(
+        "snapshots in the wrong case",
+        GET,
+        f"{NS}/a/tables/v2?snapshots=ALL",
+        400,
+        "Invalid snapshots 'ALL': it must be all or refs",
+    ),
+    Attack(
+        "some snapshots",
+        GET,
+        f"{NS}/a/tables/v2?snapshots=some",
+        400,
+        "Invalid snapshots 'some': it must be all or refs",
+    ),
+    Attack(
+        "a list of snapshots",
+        GET,
+        f"{NS}/a/tables/v2?snapshots=all,refs",
+        400,
+        "Invalid snapshots 'all,refs': …",
+    ),
     Attack("snapshots of nul", GET, f"{NS}/a/tables/v2?snapshots=%00", 400, "Invalid snapshots '\\x00': …"),
-    Attack("perhaps a purge", DELETE, f"{NS}/a/tables/t?purgeRequested=maybe", 400, "Invalid purgeRequested 'maybe': it must be true or false"),
-    Attack("purge of 1", DELETE, f"{NS}/a/tables/t?purgeRequested=1", 400, "Invalid purgeRequested '1': it must be true or false"),
-    Attack("purge of a script", DELETE, f"{NS}/a/tables/t?purgeRequested={'x' * 5_000}", 400, "Invalid purgeRequested 'xxx…x': it must be true or false"),
+    Attack(
+        "perhaps a purge",
+        DELETE,
+        f"{NS}/a/tables/t?purgeRequested=maybe",
+        400,
+        "Invalid purgeRequested 'maybe': it must be true or false",
+    ),
+    Attack(
+        "purge of 1",
+        DELETE,
+        f"{NS}/a/tables/t?purgeRequested=1",
+        400,
+        "Invalid purgeRequested '1': it must be true or false",
+    ),
+    Attack(
+        "purge of a script",
+        DELETE,
+        f"{NS}/a/tables/t?purgeRequested={'x' * 5_000}",
+        400,
+        "Invalid purgeRequested 'xxx…x': it must be true or false",
+    ),
     Attack("empty level above", GET, f"{NS}?parent=%1F", 400, "Invalid namespace level: it is empty"),
-    Attack("nul above", GET, f"{NS}?parent=a%00", 400, "Invalid namespace level 'a\\x00': it contains '\\x00'"),
+    Attack(
+        "nul above", GET, f"{NS}?parent=a%00", 400, "Invalid namespace level 'a\\x00': it contains '\\x00'"
+    ),
     Attack("dots above", GET, f"{NS}?parent=..", 400, "Invalid namespace level '..': no path can hold it"),
-    Attack("long name above", GET, f"{NS}?parent={'x' * 256}", 400, "Invalid namespace level: 256 characters are more than 255"),
+    Attack(
+        "long name above",
+        GET,
+        f"{NS}?parent={'x' * 256}",
+        400,
+        "Invalid namespace level: 256 characters are more than 255",
+    ),
     Attack("head with a bad query", HEAD, f"{NS}/a/tables/nope?x=%ff", 404),
 ]
 
@@ -100,7 +147,10 @@ def test_attack_is_refused_and_changes_nothing(victim: Victim, attack: Attack) -
 
 
 def test_unknown_parameters_and_repetitions_are_passed_over(victim: Victim) -> None:
-    targets = (f"{NS}/a/tables/v2?novel=1&novel=2&&=&x", f"{NS}/a/tables/v2?snapshots=refs&snapshots=nonsense")
+    targets = (
+        f"{NS}/a/tables/v2?novel=1&novel=2&&=&x",
+        f"{NS}/a/tables/v2?snapshots=refs&snapshots=nonsense",
+    )
 
     answers = [send(victim.port, request(GET, target, {}, None)) for target in targets]
 

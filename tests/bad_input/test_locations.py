@@ -9,7 +9,12 @@ from tests.bad_input.victim import Victim
 from tests.builders.http_catalog import VIEW_VERSION
 
 NS = "/v1/namespaces"
-TABLES, VIEWS, REGISTER, REGISTER_VIEW = f"{NS}/a/tables", f"{NS}/a/views", f"{NS}/a/register", f"{NS}/a/register-view"
+TABLES, VIEWS, REGISTER, REGISTER_VIEW = (
+    f"{NS}/a/tables",
+    f"{NS}/a/views",
+    f"{NS}/a/register",
+    f"{NS}/a/register-view",
+)
 TABLE = f"{TABLES}/v2"
 COLUMNS = {"type": "struct", "fields": [{"id": 1, "name": "id", "type": "long", "required": True}]}
 OUTSIDE = "…: it is outside warehouse default, whose tables lie below $WAREHOUSE"
@@ -48,19 +53,47 @@ ELSEWHERE: list[tuple[str, str, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("location", "message"), [row[1:] for row in ELSEWHERE], ids=[row[0] for row in ELSEWHERE])
-@pytest.mark.parametrize("way", ["table", "staged table", "view", "namespace", "moved table", "data path", "metadata path", "moved view", "created by commit", "namespace properties"])
+@pytest.mark.parametrize(
+    ("location", "message"), [row[1:] for row in ELSEWHERE], ids=[row[0] for row in ELSEWHERE]
+)
+@pytest.mark.parametrize(
+    "way",
+    [
+        "table",
+        "staged table",
+        "view",
+        "namespace",
+        "moved table",
+        "data path",
+        "metadata path",
+        "moved view",
+        "created by commit",
+        "namespace properties",
+    ],
+)
 def test_nothing_can_lie_outside_the_warehouse(victim: Victim, way: str, location: str, message: str) -> None:
-    view = {"name": "x", "schema": COLUMNS, "view-version": VIEW_VERSION, "properties": {}, "location": location}
+    view = {
+        "name": "x",
+        "schema": COLUMNS,
+        "view-version": VIEW_VERSION,
+        "properties": {},
+        "location": location,
+    }
     target, body = {
         "table": (TABLES, {"name": "x", "schema": COLUMNS, "location": location}),
-        "staged table": (TABLES, {"name": "x", "schema": COLUMNS, "location": location, "stage-create": True}),
+        "staged table": (
+            TABLES,
+            {"name": "x", "schema": COLUMNS, "location": location, "stage-create": True},
+        ),
         "view": (VIEWS, view),
         "namespace": (NS, {"namespace": ["x"], "properties": {"location": location}}),
         "namespace properties": (f"{NS}/a/properties", {"updates": {"location": location}}),
         "moved table": (TABLE, commit({"action": "set-location", "location": location})),
         "data path": (TABLE, commit({"action": "set-properties", "updates": {"write.data.path": location}})),
-        "metadata path": (TABLES, {"name": "x", "schema": COLUMNS, "properties": {"write.metadata.path": location}}),
+        "metadata path": (
+            TABLES,
+            {"name": "x", "schema": COLUMNS, "properties": {"write.metadata.path": location}},
+        ),
         "moved view": (f"{VIEWS}/v", commit({"action": "set-location", "location": location})),
         "created by commit": (f"{TABLES}/x", creation(location)),
     }[way]
@@ -88,7 +121,9 @@ def creation(location: str) -> dict[str, object]:
     return {"requirements": [{"type": "assert-create"}], "updates": updates}
 
 
-def registering(name: str, location: str, status: int, message: str, kind: str = "", **fields: object) -> Attack:
+def registering(
+    name: str, location: str, status: int, message: str, kind: str = "", **fields: object
+) -> Attack:
     """Return an attempt to register a metadata file as a table."""
     body = {"name": "new", "metadata-location": location, **fields}
     return Attack(name, POST, REGISTER, status, message, kind, body)
@@ -96,61 +131,188 @@ def registering(name: str, location: str, status: int, message: str, kind: str =
 
 def registering_view(name: str, location: str, status: int, message: str, kind: str = "") -> Attack:
     """Return an attempt to register a metadata file as a view."""
-    return Attack(name, POST, REGISTER_VIEW, status, message, kind, {"name": "new", "metadata-location": location})
+    return Attack(
+        name, POST, REGISTER_VIEW, status, message, kind, {"name": "new", "metadata-location": location}
+    )
 
 
 MISSING = "Failed to open input stream for file: $WAREHOUSE/…"
 REGISTRATIONS = [
     registering("file outside", "$OUTSIDE/secret.json", 400, f"Invalid metadata-location {OUTSIDE}"),
-    registering("file reached by dots", "$WAREHOUSE/../outside/secret.json", 400, "Invalid metadata-location …: it contains a '.' or '..' segment"),
+    registering(
+        "file reached by dots",
+        "$WAREHOUSE/../outside/secret.json",
+        400,
+        "Invalid metadata-location …: it contains a '.' or '..' segment",
+    ),
     registering("password file", "file:///etc/passwd", 400, f"Invalid metadata-location {OUTSIDE}"),
     registering("process's memory", "/proc/self/mem", 400, f"Invalid metadata-location {OUTSIDE}"),
-    registering("cloud's secrets", "http://169.254.169.254/latest/", 400, f"Invalid metadata-location {OUTSIDE}"),
+    registering(
+        "cloud's secrets", "http://169.254.169.254/latest/", 400, f"Invalid metadata-location {OUTSIDE}"
+    ),
     registering("empty location", "", 400, "Invalid metadata-location '': Not a location: …"),
     registering("no file", "$WAREHOUSE/nope.json", 404, MISSING, NO_FILE),
     registering("no file, overwriting", "$WAREHOUSE/nope.json", 404, MISSING, NO_FILE, overwrite=True),
     registering("a file as a folder", "$WAREHOUSE/table.json/x", 404, MISSING, NO_FILE),
     registering("a folder", "$WAREHOUSE/folder", 404, MISSING, NO_FILE),
     registering("a folder with a slash", "$WAREHOUSE/folder/", 404, MISSING, NO_FILE),
-    registering("the warehouse", "$WAREHOUSE", 404, "Failed to open input stream for file: $WAREHOUSE", NO_FILE),
+    registering(
+        "the warehouse", "$WAREHOUSE", 404, "Failed to open input stream for file: $WAREHOUSE", NO_FILE
+    ),
     registering("a name too long for any disk", f"$WAREHOUSE/{'x' * 300}", 400, "…name…"),
     registering("a location too long for any disk", "$WAREHOUSE" + "/x" * 5_000, 400, "Cannot read …"),
-    registering("an empty file", "$WAREHOUSE/empty.json", 400, "Invalid JSON: EOF while parsing a value at line 1 column 0"),
+    registering(
+        "an empty file",
+        "$WAREHOUSE/empty.json",
+        400,
+        "Invalid JSON: EOF while parsing a value at line 1 column 0",
+    ),
     registering("a text", "$WAREHOUSE/text.json", 400, "Invalid JSON: expected value at line 1 column 1"),
     registering("bytes", "$WAREHOUSE/binary.json", 400, "Invalid JSON: …"),
     registering("half a document", "$WAREHOUSE/cut.json", 400, "Invalid JSON: EOF while parsing …"),
-    registering("a hundred thousand brackets", "$WAREHOUSE/deep.json", 400, "Invalid JSON: recursion limit exceeded …"),
+    registering(
+        "a hundred thousand brackets", "$WAREHOUSE/deep.json", 400, "Invalid JSON: recursion limit exceeded …"
+    ),
     registering("half a gzip", "$WAREHOUSE/cut.gz.metadata.json", 400, "The file is gzip but ends too early"),
-    registering("gzip by name only", "$WAREHOUSE/unpacked.gz.metadata.json", 400, "The file is named as gzip but cannot be unpacked: …"),
-    registering("a gzip bomb", "$WAREHOUSE/bomb.gz.metadata.json", 400, "The file is gzip and unpacks to more than 67108864 bytes"),
-    registering("gzip behind gzip", "$WAREHOUSE/tail.gz.metadata.json", 400, "The file is gzip with something else behind it"),
+    registering(
+        "gzip by name only",
+        "$WAREHOUSE/unpacked.gz.metadata.json",
+        400,
+        "The file is named as gzip but cannot be unpacked: …",
+    ),
+    registering(
+        "a gzip bomb",
+        "$WAREHOUSE/bomb.gz.metadata.json",
+        400,
+        "The file is gzip and unpacks to more than 67108864 bytes",
+    ),
+    registering(
+        "gzip behind gzip",
+        "$WAREHOUSE/tail.gz.metadata.json",
+        400,
+        "The file is gzip with something else behind it",
+    ),
     registering("version 0", "$WAREHOUSE/v0.json", 400, "Cannot read unsupported version 0…"),
     registering("version 4", "$WAREHOUSE/v4.json", 400, "Cannot read unsupported version 4…"),
-    registering("version in words", "$WAREHOUSE/v-text.json", 400, "format-version: Input should be a valid integer"),
-    registering("no uuid", "$WAREHOUSE/no-uuid.json", 400, "Cannot read metadata: table-uuid is missing, which v2 needs"),
+    registering(
+        "version in words", "$WAREHOUSE/v-text.json", 400, "format-version: Input should be a valid integer"
+    ),
+    registering(
+        "no uuid",
+        "$WAREHOUSE/no-uuid.json",
+        400,
+        "Cannot read metadata: table-uuid is missing, which v2 needs",
+    ),
     registering("a uuid that is none", "$WAREHOUSE/odd-uuid.json", 400, "table-uuid: not a UUID: …"),
     registering("no schemas", "$WAREHOUSE/no-schemas.json", 400, "Cannot read metadata: schemas is missing…"),
-    registering("no current schema", "$WAREHOUSE/no-current-schema.json", 400, "Cannot find schema with current-schema-id=7 from schemas"),
-    registering("no current snapshot", "$WAREHOUSE/no-snapshot.json", 400, "Cannot find current snapshot with id 7 in snapshots"),
-    registering("dangling tag", "$WAREHOUSE/dangling.json", 400, "Snapshot 7 of reference x does not exist in the list of snapshots"),
-    registering("broken old spec", "$WAREHOUSE/v1-broken-spec.json", 400, "partition-spec.fields[0].name: Field required"),
+    registering(
+        "no current schema",
+        "$WAREHOUSE/no-current-schema.json",
+        400,
+        "Cannot find schema with current-schema-id=7 from schemas",
+    ),
+    registering(
+        "no current snapshot",
+        "$WAREHOUSE/no-snapshot.json",
+        400,
+        "Cannot find current snapshot with id 7 in snapshots",
+    ),
+    registering(
+        "dangling tag",
+        "$WAREHOUSE/dangling.json",
+        400,
+        "Snapshot 7 of reference x does not exist in the list of snapshots",
+    ),
+    registering(
+        "broken old spec",
+        "$WAREHOUSE/v1-broken-spec.json",
+        400,
+        "partition-spec.fields[0].name: Field required",
+    ),
     registering("table that lies outside", "$WAREHOUSE/outside.json", 400, f"Invalid location {OUTSIDE}"),
-    registering("table that writes outside", "$WAREHOUSE/writes-outside.json", 400, f"Invalid location in table property write.data.path {OUTSIDE}"),
+    registering(
+        "table that writes outside",
+        "$WAREHOUSE/writes-outside.json",
+        400,
+        f"Invalid location in table property write.data.path {OUTSIDE}",
+    ),
     registering("a view", "$WAREHOUSE/view.json", 400, "…: Field required"),
     registering("a view's own file", "$VIEW_METADATA", 400, "…: Field required"),
-    Attack("onto a table", POST, REGISTER, 409, "Table already exists: a.t", TAKEN, {"name": "t", "metadata-location": "$METADATA"}),
-    Attack("onto a view", POST, REGISTER, 409, "View with same name already exists: a.v", TAKEN, {"name": "v", "metadata-location": "$METADATA"}),
-    Attack("over a view", POST, REGISTER, 409, "View with same name already exists: a.v", TAKEN, {"name": "v", "metadata-location": "$METADATA", "overwrite": True}),
-    Attack("into no namespace", POST, f"{NS}/nope/register", 404, "Namespace does not exist: nope", NO_NAMESPACE, {"name": "t", "metadata-location": "$METADATA"}),
-    Attack("in another warehouse", POST, "/v1/other/namespaces/elsewhere/register", 400, "Invalid metadata-location …: it is outside warehouse other…", body={"name": "t", "metadata-location": "$METADATA"}),
+    Attack(
+        "onto a table",
+        POST,
+        REGISTER,
+        409,
+        "Table already exists: a.t",
+        TAKEN,
+        {"name": "t", "metadata-location": "$METADATA"},
+    ),
+    Attack(
+        "onto a view",
+        POST,
+        REGISTER,
+        409,
+        "View with same name already exists: a.v",
+        TAKEN,
+        {"name": "v", "metadata-location": "$METADATA"},
+    ),
+    Attack(
+        "over a view",
+        POST,
+        REGISTER,
+        409,
+        "View with same name already exists: a.v",
+        TAKEN,
+        {"name": "v", "metadata-location": "$METADATA", "overwrite": True},
+    ),
+    Attack(
+        "into no namespace",
+        POST,
+        f"{NS}/nope/register",
+        404,
+        "Namespace does not exist: nope",
+        NO_NAMESPACE,
+        {"name": "t", "metadata-location": "$METADATA"},
+    ),
+    Attack(
+        "in another warehouse",
+        POST,
+        "/v1/other/namespaces/elsewhere/register",
+        400,
+        "Invalid metadata-location …: it is outside warehouse other…",
+        body={"name": "t", "metadata-location": "$METADATA"},
+    ),
     registering_view("view outside", "$OUTSIDE/secret.json", 400, f"Invalid metadata-location {OUTSIDE}"),
     registering_view("view that is a table", "$METADATA", 400, "view-uuid: Field required"),
     registering_view("view of version 2", "$WAREHOUSE/view-v2.json", 400, "format-version: …"),
-    registering_view("view without its version", "$WAREHOUSE/view-no-version.json", 400, "Cannot find current version 7 in view versions"),
-    registering_view("view that lies outside", "$WAREHOUSE/view-outside.json", 400, f"Invalid location {OUTSIDE}"),
+    registering_view(
+        "view without its version",
+        "$WAREHOUSE/view-no-version.json",
+        400,
+        "Cannot find current version 7 in view versions",
+    ),
+    registering_view(
+        "view that lies outside", "$WAREHOUSE/view-outside.json", 400, f"Invalid location {OUTSIDE}"
+    ),
     registering_view("no view file", "$WAREHOUSE/nope.json", 404, MISSING, NO_FILE),
-    Attack("view onto a table", POST, REGISTER_VIEW, 409, "Table with same name already exists: a.t", TAKEN, {"name": "t", "metadata-location": "$VIEW_METADATA"}),
-    Attack("view onto a view", POST, REGISTER_VIEW, 409, "View already exists: a.v", TAKEN, {"name": "v", "metadata-location": "$VIEW_METADATA"}),
+    Attack(
+        "view onto a table",
+        POST,
+        REGISTER_VIEW,
+        409,
+        "Table with same name already exists: a.t",
+        TAKEN,
+        {"name": "t", "metadata-location": "$VIEW_METADATA"},
+    ),
+    Attack(
+        "view onto a view",
+        POST,
+        REGISTER_VIEW,
+        409,
+        "View already exists: a.v",
+        TAKEN,
+        {"name": "v", "metadata-location": "$VIEW_METADATA"},
+    ),
 ]
 
 
@@ -169,5 +331,3 @@ def test_secret_outside_stays_outside_through_a_link(victim: Victim) -> None:
     check_refused(registering("", "$WAREHOUSE/link.json", 404, MISSING, NO_FILE), victim)
 
     link.unlink()
-
-

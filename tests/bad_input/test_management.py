@@ -22,13 +22,39 @@ def making(name: str, message: str, /, **fields: Any) -> Attack:
 
 def changing(name: str, message: str, /, **fields: Any) -> Attack:
     """Return an attempt to change the default warehouse."""
-    return Attack(name, PATCH, f"{WAREHOUSES}/default", 400, message, body={key.replace("_", "-"): value for key, value in fields.items()})
+    return Attack(
+        name,
+        PATCH,
+        f"{WAREHOUSES}/default",
+        400,
+        message,
+        body={key.replace("_", "-"): value for key, value in fields.items()},
+    )
 
 
 NAMES = [
     making(f"named {name[:20]!r}", BAD_NAME, name=name)
     for name in (
-        *("", " ", ".", "..", ".hidden", "-x", "_x", "a b", "a/b", "a\\b", "a%2Fb", "a\0b", "a\nb", "ä", "😀", "a:b", "a?b", "a#b"),
+        *(
+            "",
+            " ",
+            ".",
+            "..",
+            ".hidden",
+            "-x",
+            "_x",
+            "a b",
+            "a/b",
+            "a\\b",
+            "a%2Fb",
+            "a\0b",
+            "a\nb",
+            "ä",
+            "😀",
+            "a:b",
+            "a?b",
+            "a#b",
+        ),
         *("x" * 129, "config", "CONFIG", "namespaces", "Tables", "views", "transactions", "oauth"),
     )
 ]
@@ -36,42 +62,144 @@ NAMES = [
 ROOTS = [
     making("no root", "Invalid root location '': Not a location: …", root_location=""),
     making("a relative root", "Invalid root location 'x/y': Not a location: …", root_location="x/y"),
-    making("root with dots", "Invalid root location …: it contains a '.' or '..' segment", root_location="file:///srv/../etc"),
-    making("root with packed dots", "Invalid root location …: it contains a '.' or '..' segment", root_location="s3://b/%2e%2e/x"),
-    making("root on a host", "Invalid root location …: Not a local file: …", root_location="file://evil.example/x"),
-    making("root of everything", "Invalid root location '/': a warehouse is a folder of its own", root_location="/"),
-    making("root of everything as a uri", "Invalid root location 'file:///': a warehouse is a folder of its own", root_location="file:///"),
-    making("ftp root", "Invalid root location 'ftp://h/x': known schemes are abfs, …", root_location="ftp://h/x"),
-    making("http root", "Invalid root location …: known schemes are abfs, …", root_location="http://169.254.169.254/x"),
-    making("bucket without a name", "Invalid root location 's3://': Not a location: …", root_location="s3://"),
-    making("bucket with a query", "Invalid root location …: it contains '?' or '#', …", root_location="s3://b/x?versionId=1"),
-    making("root with nul", "Invalid root location …: it contains a control character", root_location="/srv/x\0"),
-    making("root is a list", "Invalid body: root-location: Input should be a valid string", root_location=["/srv"]),
+    making(
+        "root with dots",
+        "Invalid root location …: it contains a '.' or '..' segment",
+        root_location="file:///srv/../etc",
+    ),
+    making(
+        "root with packed dots",
+        "Invalid root location …: it contains a '.' or '..' segment",
+        root_location="s3://b/%2e%2e/x",
+    ),
+    making(
+        "root on a host",
+        "Invalid root location …: Not a local file: …",
+        root_location="file://evil.example/x",
+    ),
+    making(
+        "root of everything",
+        "Invalid root location '/': a warehouse is a folder of its own",
+        root_location="/",
+    ),
+    making(
+        "root of everything as a uri",
+        "Invalid root location 'file:///': a warehouse is a folder of its own",
+        root_location="file:///",
+    ),
+    making(
+        "ftp root", "Invalid root location 'ftp://h/x': known schemes are abfs, …", root_location="ftp://h/x"
+    ),
+    making(
+        "http root",
+        "Invalid root location …: known schemes are abfs, …",
+        root_location="http://169.254.169.254/x",
+    ),
+    making(
+        "bucket without a name", "Invalid root location 's3://': Not a location: …", root_location="s3://"
+    ),
+    making(
+        "bucket with a query",
+        "Invalid root location …: it contains '?' or '#', …",
+        root_location="s3://b/x?versionId=1",
+    ),
+    making(
+        "root with nul", "Invalid root location …: it contains a control character", root_location="/srv/x\0"
+    ),
+    making(
+        "root is a list",
+        "Invalid body: root-location: Input should be a valid string",
+        root_location=["/srv"],
+    ),
 ]
 
 SETTINGS = [
-    making("unknown storage setting", "Unknown storage setting s3.acess-key-id; known are s3.access-key-id, …", storage={"s3.acess-key-id": "x"}),
-    making("storage setting from nowhere", "Environment variable ICETOWER_NOT_THERE is not set; storage setting s3.region asks for it", storage={"s3.region": "env:ICETOWER_NOT_THERE"}),
-    making("storage of numbers", "Invalid body: storage.s3.region: Input should be a valid string", storage={"s3.region": 1}),
-    making("defaults of null", "Invalid body: default-properties.a: Input should be a valid string", default_properties={"a": None}),
-    making("overrides are a list", "Invalid body: override-properties: Input should be an object", override_properties=[]),
-    changing("change to an unknown setting", "Unknown storage setting s3.bogus; known are …", storage={"s3.bogus": "1"}),
+    making(
+        "unknown storage setting",
+        "Unknown storage setting s3.acess-key-id; known are s3.access-key-id, …",
+        storage={"s3.acess-key-id": "x"},
+    ),
+    making(
+        "storage setting from nowhere",
+        "Environment variable ICETOWER_NOT_THERE is not set; storage setting s3.region asks for it",
+        storage={"s3.region": "env:ICETOWER_NOT_THERE"},
+    ),
+    making(
+        "storage of numbers",
+        "Invalid body: storage.s3.region: Input should be a valid string",
+        storage={"s3.region": 1},
+    ),
+    making(
+        "defaults of null",
+        "Invalid body: default-properties.a: Input should be a valid string",
+        default_properties={"a": None},
+    ),
+    making(
+        "overrides are a list",
+        "Invalid body: override-properties: Input should be an object",
+        override_properties=[],
+    ),
+    changing(
+        "change to an unknown setting",
+        "Unknown storage setting s3.bogus; known are …",
+        storage={"s3.bogus": "1"},
+    ),
     changing("change to nothing known", "Unknown storage setting gcs.x; known are …", storage={"gcs.x": ""}),
-    changing("change of numbers", "Invalid body: storage.a: Input should be a valid string", storage={"a": 1}),
+    changing(
+        "change of numbers", "Invalid body: storage.a: Input should be a valid string", storage={"a": 1}
+    ),
 ]
 
 OTHERS = [
-    Attack("name taken", POST, WAREHOUSES, 409, "Warehouse already exists: other", TAKEN, {"name": "other", "root-location": "$OUTSIDE/new"}),
-    Attack("none of this name", GET, f"{WAREHOUSES}/nope", 404, "Warehouse does not exist: nope", NO_WAREHOUSE),
-    Attack("change none", PATCH, f"{WAREHOUSES}/nope", 404, "Warehouse does not exist: nope", NO_WAREHOUSE, {}),
+    Attack(
+        "name taken",
+        POST,
+        WAREHOUSES,
+        409,
+        "Warehouse already exists: other",
+        TAKEN,
+        {"name": "other", "root-location": "$OUTSIDE/new"},
+    ),
+    Attack(
+        "none of this name", GET, f"{WAREHOUSES}/nope", 404, "Warehouse does not exist: nope", NO_WAREHOUSE
+    ),
+    Attack(
+        "change none", PATCH, f"{WAREHOUSES}/nope", 404, "Warehouse does not exist: nope", NO_WAREHOUSE, {}
+    ),
     Attack("drop none", DELETE, f"{WAREHOUSES}/nope", 404, "Warehouse does not exist: nope", NO_WAREHOUSE),
-    Attack("drop one in use", DELETE, f"{WAREHOUSES}/other", 409, "Warehouse other is not empty: drop its namespaces first", "WarehouseNotEmptyException"),
-    Attack("drop the default one", DELETE, f"{WAREHOUSES}/default", 409, "Warehouse default is not empty: drop its namespaces first", "WarehouseNotEmptyException"),
-    Attack("name with nul", GET, f"{WAREHOUSES}/a%00", 400, "Invalid warehouse name 'a\\x00': it contains '\\x00'"),
+    Attack(
+        "drop one in use",
+        DELETE,
+        f"{WAREHOUSES}/other",
+        409,
+        "Warehouse other is not empty: drop its namespaces first",
+        "WarehouseNotEmptyException",
+    ),
+    Attack(
+        "drop the default one",
+        DELETE,
+        f"{WAREHOUSES}/default",
+        409,
+        "Warehouse default is not empty: drop its namespaces first",
+        "WarehouseNotEmptyException",
+    ),
+    Attack(
+        "name with nul",
+        GET,
+        f"{WAREHOUSES}/a%00",
+        400,
+        "Invalid warehouse name 'a\\x00': it contains '\\x00'",
+    ),
     Attack("name with a bad percent", DELETE, f"{WAREHOUSES}/%zz", 400, "Invalid path piece '%zz': …"),
-    Attack("name with a slash", GET, f"{WAREHOUSES}/a%2Fb", 404, "Warehouse does not exist: a/b", NO_WAREHOUSE),
-    Attack("name with dots", GET, f"{WAREHOUSES}/%2e%2e", 400, "Invalid warehouse name '..': no path can hold it"),
-    Attack("put", "PUT", f"{WAREHOUSES}/default", 405, "PUT is not allowed on …: allowed are DELETE, GET, PATCH"),
+    Attack(
+        "name with a slash", GET, f"{WAREHOUSES}/a%2Fb", 404, "Warehouse does not exist: a/b", NO_WAREHOUSE
+    ),
+    Attack(
+        "name with dots", GET, f"{WAREHOUSES}/%2e%2e", 400, "Invalid warehouse name '..': no path can hold it"
+    ),
+    Attack(
+        "put", "PUT", f"{WAREHOUSES}/default", 405, "PUT is not allowed on …: allowed are DELETE, GET, PATCH"
+    ),
 ]
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-import sqlite3
 from collections.abc import Mapping
-from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import httpx
 
+from app.database.connection import Database
 from tests.bad_input.commit_bodies import table_with_history
 from tests.builders.http_catalog import make_namespace, make_table, make_view
 
@@ -26,6 +25,7 @@ class Victim:
     """A running catalog with something to lose."""
 
     client: httpx.Client
+    database: Database
     folder: Path
     names: dict[str, str] = field(default_factory=dict)
     """What `$NAME` in an attack stands for."""
@@ -133,8 +133,7 @@ class Victim:
         assert self._state == before
 
     def _look(self) -> dict[str, Any]:
-        with closing(sqlite3.connect(f"file:{self.folder / 'icetower.db'}?mode=ro", uri=True)) as database:
-            rows = {name: database.execute(f"SELECT * FROM {name} ORDER BY 1").fetchall() for name in _TABLES}
+        rows = {name: self.database.fetch(f"SELECT * FROM {name} ORDER BY 1", ()) for name in _TABLES}
         files = {
             str(path): (path.stat().st_size, path.stat().st_mtime_ns)
             for path in self.folder.rglob("*")

@@ -29,7 +29,7 @@ ADDED_PARAMETERS = {
     # The specification leaves the header out here; clients send it all the same.
     "createView": frozenset({"Idempotency-Key"}),
 }
-EXTENSIONS = frozenset({"management", "operations"})
+EXTENSIONS = frozenset({"extension", "management", "operations"})
 
 
 def described() -> Iterator[tuple[str, str, dict[str, Any]]]:

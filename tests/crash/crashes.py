@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import httpx
+from sqlalchemy import text
+
+from app.database.connection import Database
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = {
@@ -112,6 +115,13 @@ class CrashingServer:
         assert self._process is not None
         self._process.terminate()
         return self._process.wait(timeout=60)
+
+    def forget_leases(self) -> None:
+        """Let what a dead worker had taken from the queue be taken again now, not in some minutes."""
+        database = Database.open(self._settings["database_url"])
+        release = text("UPDATE file_deletions SET leased_until_ms = 0 WHERE state = 'queued'")
+        database.write(lambda connection: connection.execute(release))
+        database.close()
 
     def __enter__(self) -> Self:
         self.start()

@@ -25,7 +25,11 @@ def iceberg_jvm() -> Iterator[Any]:
     """
     check_java()
     spark_jars = _spark_jars()
-    class_path = [iceberg_runtime_jar(), *spark_jars.glob("slf4j-api-*.jar")]
+    class_path = [
+        iceberg_runtime_jar(),
+        *spark_jars.glob("slf4j-api-*.jar"),
+        *spark_jars.glob("hadoop-client-api-*.jar"),  # its classes stand in signatures of Iceberg's builders
+    ]
     (py4j_jar,) = spark_jars.glob("py4j-*.jar")
     home = os.environ.get("JAVA_HOME")
     port, token, process = launch_gateway(

@@ -72,6 +72,12 @@ class PostgresProxy:
         with self._lock:
             self._break = (text.encode(), how)
 
+    @property
+    def has_broken(self) -> bool:
+        """Whether the statement that was waited for came."""
+        with self._lock:
+            return self._break is None
+
     def release(self) -> None:
         """Let the server have the statement that was held, and wait until it is done."""
         server, message, answers = self._take_held()

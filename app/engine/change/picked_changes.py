@@ -52,11 +52,10 @@ def file_changes(source: ManifestSource, snapshot: Snapshot) -> FileChanges:
 
 
 def _own_entries(source: ManifestSource, snapshot: Snapshot) -> Iterable[ManifestEntry]:
+    # As in the reference: what a manifest written by this snapshot says was added or deleted, it added or deleted.
     for manifest in source.manifests(snapshot):
         if manifest.content is ManifestContent.DATA and manifest.added_snapshot_id == snapshot.snapshot_id:
-            yield from (
-                entry for entry in source.entries(manifest) if entry.snapshot_id == snapshot.snapshot_id
-            )
+            yield from source.entries(manifest)
 
 
 def check_replaced_partitions(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.engine.expressions.comparisons import MATCHED_BY_NULL
 from app.engine.expressions.expressions import (
     ALWAYS_FALSE,
     ALWAYS_TRUE,
@@ -15,7 +16,6 @@ from app.engine.expressions.expressions import (
     Expression,
     IdReference,
     Literal,
-    NamedReference,
     Operation,
     Predicate,
     Reference,
@@ -24,7 +24,7 @@ from app.engine.expressions.expressions import (
     replace_predicates,
     rewrite_not,
 )
-from app.engine.expressions.literals import OutOfRange, value_of
+from app.engine.expressions.literals import Between, OutOfRange, value_of
 from app.engine.model.schema import Column, Schema
 from app.engine.model.types import PrimitiveType, StructType
 from app.engine.model.values import order_key
@@ -32,6 +32,8 @@ from app.errors import InvalidFilter
 
 _TRUE_ABOVE = frozenset({Operation.LT, Operation.LT_EQ, Operation.NOT_EQ})
 _TRUE_BELOW = frozenset({Operation.GT, Operation.GT_EQ, Operation.NOT_EQ})
+_BESIDE = {Operation.LT: Operation.LT_EQ, Operation.GT_EQ: Operation.GT}
+"""What to ask of the value below instead of a literal that is between two values."""
 _FLOATING = frozenset({"float", "double"})
 
 
@@ -47,9 +49,7 @@ def bind(expression: Expression, schema: Schema, *, case_sensitive: bool = True)
     )
 
 
-def bind_predicate(
-    predicate: Predicate, schema: Schema, *, case_sensitive: bool = True
-) -> BoundExpression:
+def bind_predicate(predicate: Predicate, schema: Schema, *, case_sensitive: bool = True) -> BoundExpression:
     """Return one predicate on a schema's columns.
 
     Raises:
@@ -58,21 +58,38 @@ def bind_predicate(
     term = bind_term(predicate.term, schema, case_sensitive=case_sensitive)
     operation = predicate.operation
     if operation.is_unary:
-        return _bind_unary(operation, term)
+        bound = _bind_unary(operation, term)
+    else:
+        bound = _bind_comparison(operation, term, predicate.literals)
+    if (
+        isinstance(bound, BoundPredicate)
+        and isinstance(term, BoundTransform)
+        and term.transform.name == "void"
+    ):
+        # Void makes everything null.
+        return ALWAYS_TRUE if operation in MATCHED_BY_NULL else ALWAYS_FALSE
+    return bound
+
+
+def _bind_comparison(operation: Operation, term: BoundTerm, literals: tuple[Literal, ...]) -> BoundExpression:
     if not isinstance(term.type, PrimitiveType) or term.type.kind in ("variant", "geometry", "geography"):
         raise InvalidFilter(
-            f"Invalid filter: {_shown(term)} cannot be compared, its type only allows is-null and not-null"
+            f"Invalid filter: {_shown(term)} cannot be compared: there are only is-null and not-null for it"
         )
-    values = [_value(literal, term, term.type) for literal in predicate.literals]
+    values = [_value(literal, term, term.type) for literal in literals]
     if operation.is_set:
         return _bind_set(operation, term, values)
     (value,) = values
+    if isinstance(value, Between):
+        if operation in (Operation.EQ, Operation.NOT_EQ):
+            return ALWAYS_TRUE if operation is Operation.NOT_EQ else ALWAYS_FALSE
+        operation, value = _BESIDE.get(operation, operation), value.below
     if value is OutOfRange.ABOVE:
         return ALWAYS_TRUE if operation in _TRUE_ABOVE else ALWAYS_FALSE
     if value is OutOfRange.BELOW:
         return ALWAYS_TRUE if operation in _TRUE_BELOW else ALWAYS_FALSE
     if operation in (Operation.STARTS_WITH, Operation.NOT_STARTS_WITH) and term.type.kind != "string":
-        raise InvalidFilter(f"Invalid filter: {operation} needs a string, {_shown(term)} is a {term.type}")
+        raise InvalidFilter(f"Invalid filter: {operation} needs a string, not {_shown(term)}")
     return BoundPredicate(operation, term, (value,))
 
 
@@ -80,20 +97,19 @@ def _bind_unary(operation: Operation, term: BoundTerm) -> BoundExpression:
     if operation in (Operation.IS_NAN, Operation.NOT_NAN):
         if not isinstance(term.type, PrimitiveType) or term.type.kind not in _FLOATING:
             raise InvalidFilter(f"Invalid filter: {operation} needs a float or double, not {_shown(term)}")
-    elif not may_be_null(term):
+    elif not _may_be_null(term):
         return ALWAYS_FALSE if operation is Operation.IS_NULL else ALWAYS_TRUE
     return BoundPredicate(operation, term)
 
 
-def may_be_null(term: BoundTerm) -> bool:
-    """Tell whether a term can be null in a row."""
+def _may_be_null(term: BoundTerm) -> bool:
     if isinstance(term, BoundReference):
         return term.is_nullable
     return term.transform.name == "void" or term.reference.is_nullable
 
 
 def _bind_set(operation: Operation, term: BoundTerm, values: list[Any]) -> BoundExpression:
-    distinct = {order_key(value): value for value in values if not isinstance(value, OutOfRange)}
+    distinct = {order_key(value): value for value in values if not isinstance(value, OutOfRange | Between)}
     ordered = tuple(distinct[key] for key in sorted(distinct))
     if not ordered:
         return ALWAYS_FALSE if operation is Operation.IN else ALWAYS_TRUE
@@ -169,5 +185,6 @@ def bind_reference(column: Column, schema: Schema) -> BoundReference:
 
 def _shown(term: BoundTerm) -> str:
     if isinstance(term, BoundTransform):
-        return f"{term.transform}({term.reference.name}), a {term.type}"
-    return f"{term.name}, a {'nested type' if isinstance(term.type, StructType) else term.type}"
+        return f"{term.transform}({term.reference.name}) of type {term.type}"
+    kind = term.type if isinstance(term.type, PrimitiveType) else term.type.type
+    return f"{term.name} of type {kind}"

@@ -258,9 +258,7 @@ def _may_match(  # noqa: C901 - one case for every operation
     raise AssertionError("unary operations compare nothing")
 
 
-def _all_match(
-    operation: Operation, keys: tuple[Any, ...], read: Callable[[bytes], Any]
-) -> RangeTest:
+def _all_match(operation: Operation, keys: tuple[Any, ...], read: Callable[[bytes], Any]) -> RangeTest:
     # Every value matches when none may match the opposite, and there is a bound to know it from.
     if operation in (Operation.EQ, Operation.IN):
         return lambda lower, upper: _is_single(keys, lower, upper, read)
@@ -268,9 +266,7 @@ def _all_match(
     return lambda lower, upper: not opposite(lower, upper)
 
 
-def _holds_any(
-    keys: tuple[Any, ...], lower: Bound, upper: Bound, read: Callable[[bytes], Any]
-) -> bool:
+def _holds_any(keys: tuple[Any, ...], lower: Bound, upper: Bound, read: Callable[[bytes], Any]) -> bool:
     least = None if lower is None else read(lower)
     first = 0 if least is None else bisect_left(keys, least)
     if first == len(keys):
@@ -279,14 +275,15 @@ def _holds_any(
     return most is None or bool(keys[first] <= most)
 
 
-def _is_single(
-    keys: tuple[Any, ...], lower: Bound, upper: Bound, read: Callable[[bytes], Any]
-) -> bool:
+def _is_single(keys: tuple[Any, ...], lower: Bound, upper: Bound, read: Callable[[bytes], Any]) -> bool:
     """Tell whether there is only one value between the bounds, and it is one of the keys."""
     if lower is None or upper is None:
         return False
     least = read(lower)
-    return least is not None and least == read(upper) and least in keys
+    if least is None or least != read(upper):
+        return False
+    place = bisect_left(keys, least)
+    return place < len(keys) and bool(keys[place] == least)
 
 
 def _is_beside_prefix(prefix: bytes, lower: Bound, upper: Bound) -> bool:
@@ -295,6 +292,4 @@ def _is_beside_prefix(prefix: bytes, lower: Bound, upper: Bound) -> bool:
 
 
 def _all_prefixed(prefix: bytes, lower: Bound, upper: Bound) -> bool:
-    return (
-        lower is not None and upper is not None and lower.startswith(prefix) and upper.startswith(prefix)
-    )
+    return lower is not None and upper is not None and lower.startswith(prefix) and upper.startswith(prefix)

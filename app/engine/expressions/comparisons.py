@@ -1,8 +1,8 @@
 """One value against one predicate: matches, does not match, or depends on whom you ask.
 
-Comparisons with null are false, and so is its likeness to a prefix; what is not equal, not in a set or not like a prefix
-may be null. Engines disagree about NaN (unordered, or above all numbers) and about -0.0 (equal to 0.0, or before it): where
-that matters, the answer is left open.
+Comparisons with null are false, also with a prefix; null is not equal to anything, in no set, and starts with nothing.
+Engines disagree about NaN (unordered, or above all numbers) and about -0.0 (equal to 0.0, or before it): where that
+matters, the answer is left open.
 """
 
 from __future__ import annotations

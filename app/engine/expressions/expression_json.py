@@ -1,11 +1,10 @@
-"""Expressions in JSON: both forms of the REST specification are read, the older one, which every client reads, is written."""
+"""Expressions in JSON: both forms of the REST specification are read; the one that every client reads is written."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
 from decimal import Decimal
-from typing import Any, Final, NoReturn
+from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from app.engine.expressions.expressions import (
@@ -17,6 +16,7 @@ from app.engine.expressions.expressions import (
     BoundExpression,
     BoundPredicate,
     BoundReference,
+    BoundTerm,
     BoundTransform,
     Expression,
     IdReference,
@@ -25,26 +25,25 @@ from app.engine.expressions.expressions import (
     Not,
     Operation,
     Or,
-    P,
     Predicate,
     Reference,
     Term,
     TransformTerm,
-    Tree,
-    Value,
     conjunction,
     disjunction,
     negation,
 )
-from app.engine.model.document import INT
+from app.engine.model.document import MAX_INT
 from app.engine.model.ids import FieldId
-from app.engine.model.transforms import Transform, parse_transform
+from app.engine.model.transforms import parse_transform
 from app.engine.model.types import PrimitiveType, parse_primitive
 from app.engine.model.values import to_json_value
 from app.errors import InvalidFilter
 
+Json: TypeAlias = dict[str, Any]
+
 MAX_LEVELS = 100
-"""How deep expressions may be nested; chains of `and` or of `or` count as one level, however long."""
+"""How deep expressions may be nested; a chain of `and` or of `or` counts as one level, however long."""
 _OPERATIONS: Final = {operation.value: operation for operation in Operation}
 _FLIPPED: Final = {
     Operation.LT: Operation.GT,
@@ -58,10 +57,285 @@ _FUNCTIONS: Final = {"years": "year", "months": "month", "days": "day", "hours":
 """What engines call the transforms when they are functions."""
 
 
-def parse_expression(value: object) -> Expression:
+def parse_expression(value: object, *, levels_left: int = MAX_LEVELS) -> Expression:
     """Return the expression that a JSON value describes.
 
     Raises:
-        InvalidFilter: it describes none; the message names the part.
+        InvalidFilter: it describes none; the message shows the part.
     """
-    return _Parser().expression(value, MAX_LEVELS)
+    if isinstance(value, bool):
+        return ALWAYS_TRUE if value else ALWAYS_FALSE
+    if not isinstance(value, dict):
+        raise _unreadable(value, "expected true, false or an object")
+    if levels_left <= 0:
+        raise InvalidFilter(f"Invalid filter: it is nested more than {MAX_LEVELS} levels deep")
+    kind = _kind(value)
+    match kind:
+        case "true" | "false":
+            return ALWAYS_TRUE if kind == "true" else ALWAYS_FALSE
+        case "literal":
+            if not isinstance(value.get("value"), bool):
+                raise _unreadable(value, "a literal alone must be true or false")
+            return ALWAYS_TRUE if value["value"] else ALWAYS_FALSE
+        case "and" | "or":
+            parts = (parse_expression(part, levels_left=levels_left - 1) for part in _chain(value, kind))
+            return conjunction(parts) if kind == "and" else disjunction(parts)
+        case "not":
+            return negation(parse_expression(_required(value, "child"), levels_left=levels_left - 1))
+    operation = _OPERATIONS.get(kind)
+    if operation is None:
+        raise _unreadable(value, f"there is no operation {kind[:50]!r}")
+    return _parse_predicate(operation, value)
+
+
+def _kind(value: Json) -> str:
+    kind = value.get("type")
+    if not isinstance(kind, str):
+        raise _unreadable(value, "its type is missing")
+    # The reference reads its enum's names too: IS_NULL is is-null.
+    return kind.lower().replace("_", "-")
+
+
+def _chain(value: Json, kind: str) -> list[object]:
+    """Return what a chain of one operation joins, in order; clients nest one per column or value."""
+    parts: list[object] = []
+    pending: list[object] = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict) and _kind(item) == kind:
+            pending += [_required(item, "right"), _required(item, "left")]
+        else:
+            parts.append(item)
+    return parts
+
+
+def _parse_predicate(operation: Operation, value: Json) -> Predicate:
+    if operation.is_unary:
+        if "value" in value or "values" in value:
+            raise _unreadable(value, f"{operation} takes no value")
+        return Predicate(operation, _operand(value))
+    if operation.is_set:
+        return Predicate(operation, _operand(value), _parse_literals(_required(value, "values")))
+    if "values" in value:
+        raise _unreadable(value, f"{operation} takes one value, not values")
+    if "term" in value:
+        literal = _parse_literal(_required(value, "value"))
+        return Predicate(operation, _parse_term(value["term"]), (literal,))
+    left, right = _required(value, "left"), _required(value, "right")
+    if _is_literal(left) and _is_literal(right):
+        raise _unreadable(value, "it compares two literals; a column is an object of type reference")
+    if not _is_literal(left) and not _is_literal(right):
+        raise _unreadable(value, "comparing two columns is not supported")
+    if not _is_literal(left):
+        return Predicate(operation, _parse_value_term(left), (_parse_literal(right),))
+    flipped = _FLIPPED.get(operation)
+    if flipped is None:
+        raise _unreadable(value, f"{operation} needs the column on its left")
+    return Predicate(flipped, _parse_value_term(right), (_parse_literal(left),))
+
+
+def _operand(value: Json) -> Term:
+    if "term" in value:
+        return _parse_term(value["term"])
+    return _parse_value_term(_required(value, "child"))
+
+
+def _parse_term(value: object) -> Term:
+    return NamedReference(_text(value)) if isinstance(value, str) else _parse_value_term(value)
+
+
+def _parse_value_term(value: object) -> Term:
+    if not isinstance(value, dict):
+        raise _unreadable(value, "expected a reference to a column")
+    match _kind(value):
+        case "reference":
+            return _parse_reference(value)
+        case "transform":
+            inner = _parse_term(_required(value, "term"))
+            return _transformed(value, str(_required(value, "transform")), inner)
+        case "apply":
+            return _parse_apply(value)
+    raise _unreadable(value, "expected a reference to a column, or a transform of one")
+
+
+def _parse_reference(value: Json) -> Reference:
+    if "id" in value:
+        field_id = value["id"]
+        if type(field_id) is not int or not 0 <= field_id <= MAX_INT:
+            raise _unreadable(value, "the id of a reference must be a field id")
+        return IdReference(FieldId(field_id))
+    name = value.get("name", value.get("term"))
+    if not isinstance(name, str):
+        raise _unreadable(value, "a reference needs a name or an id")
+    return NamedReference(_text(name))
+
+
+def _parse_apply(value: Json) -> Term:
+    function, arguments = _required(value, "function"), _required(value, "arguments")
+    if isinstance(function, dict):
+        function = function.get("identifier")
+    name = function[-1] if isinstance(function, list) and function else function
+    if not isinstance(name, str) or not isinstance(arguments, list):
+        raise _unreadable(value, "expected the name of a function and a list of arguments")
+    terms = [argument for argument in arguments if not _is_literal(argument)]
+    parameters = [_parse_literal(argument).value for argument in arguments if _is_literal(argument)]
+    if len(terms) != 1 or len(parameters) > 1:
+        raise _unreadable(value, "a transform takes one column and at most one parameter")
+    name = _FUNCTIONS.get(name.lower(), name)
+    return _transformed(
+        value, f"{name}[{parameters[0]!r}]" if parameters else name, _parse_value_term(terms[0])
+    )
+
+
+def _transformed(value: Json, text: str, inner: Term) -> TransformTerm:
+    if isinstance(inner, TransformTerm):
+        raise _unreadable(value, "a transform of a transform is not supported")
+    try:
+        return TransformTerm(parse_transform(text), inner)
+    except ValueError as error:
+        raise _unreadable(value, str(error)) from error
+
+
+def _is_literal(value: object) -> bool:
+    return not isinstance(value, dict) or value.get("type") == "literal"
+
+
+def _parse_literals(value: object) -> tuple[Literal, ...]:
+    if isinstance(value, dict) and value.get("type") == "literals":
+        data_type = _parse_data_type(_required(value, "data-type"))
+        items = _required(value, "values")
+        if isinstance(items, list):
+            return tuple(Literal(_parse_literal(item).value, data_type) for item in items)
+    elif isinstance(value, list):
+        return tuple(_parse_literal(item) for item in value)
+    raise _unreadable(value, "expected an array of literals")
+
+
+def _parse_literal(value: object) -> Literal:
+    if isinstance(value, dict):
+        if value.get("type") != "literal":
+            raise _unreadable(value, "expected a literal")
+        literal = _parse_literal(_required(value, "value"))
+        if value.get("data-type") is None:
+            return literal
+        return Literal(literal.value, _parse_data_type(value["data-type"]))
+    if isinstance(value, str):
+        return Literal(_text(value))
+    if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return Literal(value)
+    raise _unreadable(value, "a literal must be a string, a number, true or false; for null there is is-null")
+
+
+def _parse_data_type(value: object) -> PrimitiveType:
+    if not isinstance(value, str):
+        raise _unreadable(value, "a data type must be a string")
+    try:
+        return parse_primitive(value)
+    except ValueError as error:
+        raise InvalidFilter(f"Invalid filter: {error}") from error
+
+
+def _text(value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise _unreadable(ascii(value), "half of a surrogate pair is no text") from error
+    return value
+
+
+def _required(value: Json, name: str) -> Any:
+    if name not in value:
+        raise _unreadable(value, f"{name!r} is missing")
+    return value[name]
+
+
+def _unreadable(value: object, reason: str) -> InvalidFilter:
+    return InvalidFilter(f"Invalid filter: cannot parse {str(value)[:200]}: {reason}")
+
+
+def to_json(expression: Expression | BoundExpression) -> Any:
+    """Return the JSON value of an expression, in the older form of the specification.
+
+    A bound column is written by its name; its literals as single values of its type.
+    """
+    match expression:
+        case AlwaysTrue():
+            return True
+        case AlwaysFalse():
+            return False
+        case Not():
+            return {"type": "not", "child": to_json(expression.part)}
+        case And():
+            return _joined("and", [to_json(part) for part in expression.parts])
+        case Or():
+            return _joined("or", [to_json(part) for part in expression.parts])
+        case Predicate():
+            return _predicate_json(
+                expression.operation,
+                _term_json(expression.term),
+                [_literal_json(literal) for literal in expression.literals],
+            )
+        case BoundPredicate():
+            kind = expression.term.type
+            return _predicate_json(
+                expression.operation,
+                _bound_term_json(expression.term),
+                [_value_json(kind, value) for value in expression.values],
+            )
+
+
+def _joined(kind: str, parts: list[Any]) -> Any:
+    # As a balanced tree: readers have limits on how deep JSON is nested, and filters may join thousands.
+    if len(parts) == 1:
+        return parts[0]
+    middle = (len(parts) + 1) // 2
+    return {"type": kind, "left": _joined(kind, parts[:middle]), "right": _joined(kind, parts[middle:])}
+
+
+def _predicate_json(operation: Operation, term: Any, values: list[Any]) -> Json:
+    question = {"type": operation.value, "term": term}
+    if operation.is_unary:
+        return question
+    return question | ({"values": values} if operation.is_set else {"value": values[0]})
+
+
+def _term_json(term: Term) -> Any:
+    match term:
+        case NamedReference():
+            return term.name
+        case IdReference():
+            return {"type": "reference", "id": term.field_id}
+        case TransformTerm():
+            return _transform_json(str(term.transform), _term_json(term.reference))
+
+
+def _bound_term_json(term: BoundTerm) -> Any:
+    match term:
+        case BoundReference():
+            return term.name
+        case BoundTransform():
+            return _transform_json(str(term.transform), term.reference.name)
+
+
+def _transform_json(transform: str, term: Any) -> Json:
+    return {"type": "transform", "transform": transform, "term": term}
+
+
+def _literal_json(literal: Literal) -> Any:
+    value: Any = literal.value
+    match value:
+        case bytes():
+            value = value.hex().upper()
+        case Decimal():
+            value = format(value, "f")
+        case UUID():
+            value = str(value)
+    if literal.data_type is None:
+        return value
+    return {"type": "literal", "value": value, "data-type": str(literal.data_type)}
+
+
+def _value_json(kind: object, value: Any) -> Any:
+    assert isinstance(kind, PrimitiveType)  # nothing else can be compared
+    # A decimal to compare with may have more digits than the column's values can have.
+    return format(value, "f") if isinstance(value, Decimal) else to_json_value(kind, value)

@@ -99,7 +99,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A question about one column, by name: unary without literals, `in` and `not-in` with any number, others with one."""
+    """A question about a column: unary ones have no literals, `in` and `not-in` any number, others one."""
 
     operation: Operation
     term: Term

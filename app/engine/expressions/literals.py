@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 import struct
-from decimal import ROUND_HALF_UP, Context, Decimal
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 from enum import Enum
 from typing import Any, Final
 from uuid import UUID
@@ -26,7 +28,8 @@ _LARGEST: Final = {"int": MAX_INT, "date": MAX_INT}
 _WHOLE: Final = frozenset({"int", "long", "time", *_DAY_IN_UNITS})
 _FLOAT: Final = struct.Struct("<f")
 _LARGEST_FLOAT: Final = 3.4028234663852886e38
-_EXACT: Final = Context(prec=400)
+_EXACT: Final = Context(prec=1000)
+_NUMBER: Final = re.compile(r"[+-]?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
 
 
 class OutOfRange(Enum):
@@ -36,8 +39,15 @@ class OutOfRange(Enum):
     BELOW = "below"
 
 
+@dataclass(frozen=True, slots=True)
+class Between:
+    """A literal that is finer than the column's type: above this value, and below the next."""
+
+    below: Any
+
+
 def value_of(literal: Literal, kind: PrimitiveType) -> Any:
-    """Return the value of a type that a literal stands for, or on which side of all its values it is.
+    """Return the value of a type that a literal stands for, or where it is among values of the type.
 
     Raises:
         ValueError: it stands for none.
@@ -50,9 +60,8 @@ def value_of(literal: Literal, kind: PrimitiveType) -> Any:
         if kind.kind not in _DAY_IN_UNITS:
             raise ValueError(f"a {source} is no {kind}")
         units, rest = divmod(typed * _DAY_IN_UNITS[kind.kind], _DAY_IN_UNITS[source.kind])
-        if rest:
-            raise ValueError(f"the {source} {value!r} has a finer time than a {kind}")
-        return _in_range(units, kind)
+        below = _in_range(units, kind)
+        return Between(below) if rest and not isinstance(below, OutOfRange) else below
     if source.kind == "time" and kind.kind != "time":
         raise ValueError(f"a {source} is no {kind}")
     return _converted(typed, kind)
@@ -77,15 +86,15 @@ def _converted(value: Any, kind: PrimitiveType) -> Any:
             return _floating(value, kind)
         case int() | float() | Decimal() if kind.kind == "decimal":
             return _decimal(value, kind)
-        case str() if kind.kind == "decimal":
-            return _decimal(from_json_value(PrimitiveType("decimal", "decimal", 38, 38), value), kind)
+        case str() if kind.kind == "decimal" and _NUMBER.fullmatch(value):
+            return _decimal(Decimal(value), kind)
         case str() if kind.kind in _FROM_TEXT:
             return from_json_value(kind, value)
         case bytes() if kind.kind == "binary" or (kind.kind == "fixed" and len(value) == kind.length):
             return value
         case UUID() if kind.kind == "uuid":
             return value
-    raise ValueError(f"{str(value)[:100]!r} cannot be read as a {kind}")
+    raise ValueError(f"it is no value of type {kind}")
 
 
 _FROM_TEXT: Final = frozenset({"string", "uuid", "fixed", "binary", "time", *_DAY_IN_UNITS})
@@ -113,12 +122,14 @@ def _floating(value: float | Decimal, kind: PrimitiveType) -> float | OutOfRange
     return float(_FLOAT.unpack(_FLOAT.pack(number))[0])
 
 
-def _decimal(value: float | Decimal, kind: PrimitiveType) -> Decimal:
-    # Through its text: 1.1 means 11 tenths here, not the binary fraction closest to it.
-    exact = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
-    if not exact.is_finite():
-        raise ValueError(f"{value} cannot be read as a {kind}")
-    scaled = exact.quantize(Decimal(1).scaleb(-(kind.scale or 0)), ROUND_HALF_UP, _EXACT)
-    if scaled != exact and not isinstance(value, float):
-        raise ValueError(f"{value} has more decimal places than a {kind}")
-    return scaled
+def _decimal(value: float | Decimal, kind: PrimitiveType) -> Decimal | Between:
+    step = Decimal(1).scaleb(-(kind.scale or 0))
+    try:
+        if isinstance(value, float):
+            # Through its text: 1.1 means 11 tenths here, not the binary fraction closest to it.
+            return Decimal(repr(value)).quantize(step, ROUND_HALF_UP, _EXACT)
+        exact = Decimal(value)
+        below = exact.quantize(step, ROUND_FLOOR, _EXACT)
+    except InvalidOperation as error:
+        raise ValueError("not a number, or one with too many digits") from error
+    return below if below == exact else Between(below)

@@ -89,9 +89,7 @@ def _all_match(predicate: BoundPredicate) -> FileTest:
         )
     if range_test is None:
         return _no
-    return lambda file: (
-        range_test(*_bounds(file, field_id)) and counts.no_null(file) and counts.no_nan(file)
-    )
+    return lambda file: range_test(*_bounds(file, field_id)) and counts.no_null(file) and counts.no_nan(file)
 
 
 def _yes(_: DataFile) -> bool:

@@ -75,9 +75,7 @@ def partition_sources(spec: PartitionSpec) -> dict[FieldId, tuple[PartitionSourc
     return dict(found)
 
 
-def inclusively_projected(
-    predicate: BoundPredicate, sources: tuple[PartitionSource, ...]
-) -> BoundExpression:
+def inclusively_projected(predicate: BoundPredicate, sources: tuple[PartitionSource, ...]) -> BoundExpression:
     """Return what holds for every partition that may have a matching row."""
     return conjunction(_projected(predicate, source, strict=False) for source in sources)
 

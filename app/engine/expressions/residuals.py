@@ -81,10 +81,47 @@ def residual_function(
                 bound = bind_predicate(part, schema, case_sensitive=case_sensitive)
                 if isinstance(bound, BoundPredicate):
                     return _predicate_function(part, bound, sources)
-                return compiled_constant(bound)
+                return _constant(ALWAYS_TRUE if bound == ALWAYS_TRUE else ALWAYS_FALSE)
             case AlwaysTrue() | AlwaysFalse():
-                return compiled_constant(part)
+                return _constant(part)
             case _:
                 raise AssertionError("rewrite_not comes first")
 
     return compiled(rewrite_not(expression))
+
+
+def _constant(expression: Expression) -> ResidualFunction:
+    return lambda _: expression
+
+
+def _predicate_function(predicate: Predicate, bound: BoundPredicate, sources: _Sources) -> ResidualFunction:
+    left = _plain(predicate, bound)
+    fields = sources.get(bound.reference.field_id)
+    if not fields:
+        return _constant(left)
+    all_match = partition_test(strictly_projected(bound, fields), strict=True)
+    may_match = partition_test(inclusively_projected(bound, fields))
+
+    def of(partition: Sequence[Any]) -> Expression:
+        if all_match(partition):
+            return ALWAYS_TRUE
+        return left if may_match(partition) else ALWAYS_FALSE
+
+    return of
+
+
+def _plain(predicate: Predicate, bound: BoundPredicate) -> Predicate:
+    """Return a predicate as every client reads it: columns by name, literals without types of their own."""
+    term, literals = predicate.term, predicate.literals
+    if any(literal.data_type is not None for literal in literals):
+        kind = bound.term.type
+        assert isinstance(kind, PrimitiveType)  # nothing else can be compared
+        literals = tuple(Literal(to_json_value(kind, value)) for value in bound.values)
+    match term:
+        case IdReference():
+            term = NamedReference(bound.reference.name)
+        case TransformTerm(transform, IdReference()):
+            term = TransformTerm(transform, NamedReference(bound.reference.name))
+        case _:
+            pass
+    return Predicate(predicate.operation, term, literals)

@@ -41,7 +41,7 @@ def project_inclusive(
         return BoundPredicate(operation, target, values)
     apply = transform_function(transform, source)
     if operation in (EQ, IN):
-        return _among(target, _with_late_twins((apply(value) for value in values), transform))
+        return _among(target, _with_late_twins({apply(value) for value in values}, transform, source))
     if operation in (STARTS_WITH, NOT_STARTS_WITH):
         return _project_prefix(operation, values[0], transform, target, strict=False)
     if transform.name == "bucket" or operation not in (LT, LT_EQ, GT, GT_EQ):
@@ -52,7 +52,7 @@ def project_inclusive(
     if operation in (GT, GT_EQ):
         return BoundPredicate(GT_EQ, target, (apply(after(value) if operation is GT else value),))
     bound = apply(before(value) if operation is LT else value)
-    if transform.name in _TIMES and bound < 0:
+    if _has_late_twin(transform, source, bound):
         bound += 1
     projected = BoundPredicate(LT_EQ, target, (bound,))
     strays = _wrapped_values(transform, source)
@@ -68,7 +68,9 @@ def project_strict(
         return BoundPredicate(operation, target, values)
     apply = transform_function(transform, source)
     if operation in (NOT_EQ, NOT_IN):
-        return _among(target, _with_late_twins((apply(value) for value in values), transform), negated=True)
+        return _among(
+            target, _with_late_twins({apply(value) for value in values}, transform, source), negated=True
+        )
     if operation in (STARTS_WITH, NOT_STARTS_WITH):
         return _project_prefix(operation, values[0], transform, target, strict=True)
     if transform.name == "bucket" or operation not in (LT, LT_EQ, GT, GT_EQ):
@@ -79,19 +81,23 @@ def project_strict(
     if operation in (LT, LT_EQ):
         return BoundPredicate(LT, target, (apply(after(value) if operation is LT_EQ else value),))
     bound = apply(before(value) if operation is GT_EQ else value)
-    if transform.name in _TIMES and bound < 0:
+    if _has_late_twin(transform, source, bound):
         bound += 1
     projected = BoundPredicate(GT, target, (bound,))
     strays = _wrapped_values(transform, source)
     return conjunction([projected, *(BoundPredicate(NOT_EQ, target, (stray,)) for stray in strays)])
 
 
-def _with_late_twins(values: Any, transform: Transform) -> set[Any]:
-    """Add what early writers made of times before 1970, which they rounded up: one more than is right."""
-    distinct = set(values)
-    if transform.name in _TIMES:
-        distinct |= {value + 1 for value in distinct if value < 0}
-    return distinct
+def _has_late_twin(transform: Transform, source: Type, value: Any) -> bool:
+    """Tell whether early writers may have stored one more than this: they rounded times before 1970 up."""
+    if transform.name not in _TIMES or value >= 0:
+        return False
+    # Nothing is rounded when the day of a date is taken.
+    return not (transform.name == "day" and isinstance(source, PrimitiveType) and source.kind == "date")
+
+
+def _with_late_twins(distinct: set[Any], transform: Transform, source: Type) -> set[Any]:
+    return distinct | {value + 1 for value in distinct if _has_late_twin(transform, source, value)}
 
 
 def _among(target: BoundReference, distinct: set[Any], *, negated: bool = False) -> BoundExpression:

@@ -54,7 +54,7 @@ def _check_level(value: Any, levels_left: int) -> None:
             raise ValueError("not a number that JSON has")
         case str():
             value.encode()
-        case (list() | dict()) if not levels_left:
+        case list() | dict() if not levels_left:
             raise ValueError(f"nested more than {MAX_JSON_LEVELS} levels deep")
         case list():
             for item in value:
@@ -123,7 +123,10 @@ class Document(BaseModel):
         return copy
 
     def to_json(self) -> bytes:
-        """Return compact UTF-8 JSON without nulls, fields in the spec's order, unknown ones last."""
+        """Return compact UTF-8 JSON, fields in the spec's order, unknown ones last.
+
+        Null says nothing and is left out, also where nobody knows the field: clients ask whether a field is there.
+        """
         return self.model_dump_json(exclude_none=True).encode()
 
     def to_object(self) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 import struct
+from collections.abc import Callable, Mapping
 from decimal import Context, Decimal, DecimalException
 from typing import Any, Final, assert_never
 from uuid import UUID
@@ -30,8 +31,28 @@ _FLOAT: Final = struct.Struct("<f")
 _DOUBLE: Final = struct.Struct("<d")
 _EXACT: Final = Context(prec=100)
 """The default context rounds to 28 digits, and a decimal has up to 38."""
+_NUMBERS: Final[Mapping[str, struct.Struct]] = {
+    "int": _INT,
+    "long": _LONG,
+    "float": _FLOAT,
+    "double": _DOUBLE,
+    "date": _INT,
+    "time": _LONG,
+    "timestamp": _LONG,
+    "timestamptz": _LONG,
+    "timestamp_ns": _LONG,
+    "timestamptz_ns": _LONG,
+}
 _MICROSECONDS_A_DAY: Final = 86_400_000_000
+_WIDENED: Final = {
+    "long": (_INT, 1),
+    "double": (_FLOAT, 1),
+    "timestamp": (_INT, _MICROSECONDS_A_DAY),
+    "timestamp_ns": (_INT, _MICROSECONDS_A_DAY * 1000),
+}
+"""What four bytes are where eight are due: the column was an int, a float or a date before."""
 
+FLOATING_KINDS: Final = frozenset({"float", "double"})
 _MICROSECONDS: Final = 10**6
 _UNITS_A_SECOND: Final = {
     "timestamp": _MICROSECONDS,
@@ -41,6 +62,8 @@ _UNITS_A_SECOND: Final = {
 }
 _DECIMAL: Final = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_HEX: Final = re.compile(r"([0-9a-fA-F]{2})*")
+_LARGEST_FLOAT: Final = 3.4028234663852886e38
 _NO_NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 """JSON has no numbers for these; the reference writes and reads them as strings."""
 
@@ -53,18 +76,13 @@ def to_bytes(kind: PrimitiveType, value: Any) -> bytes:
 
     Spec: #binary-single-value-serialization
     """
+    numbers = _NUMBERS.get(kind.kind)
     try:
+        if numbers is not None:
+            return numbers.pack(value)
         match kind.kind:
             case "boolean":
                 return b"\x01" if value else b"\x00"
-            case "int" | "date":
-                return _INT.pack(value)
-            case "long" | "time" | "timestamp" | "timestamptz" | "timestamp_ns" | "timestamptz_ns":
-                return _LONG.pack(value)
-            case "float":
-                return _FLOAT.pack(value)
-            case "double":
-                return _DOUBLE.pack(value)
             case "string":
                 return str.encode(value)
             case "uuid":
@@ -74,13 +92,11 @@ def to_bytes(kind: PrimitiveType, value: Any) -> bytes:
                 # One more bit than the magnitude needs, for the sign; -128 fits one byte.
                 bits = (unscaled + 1 if unscaled < 0 else unscaled).bit_length() + 1
                 return unscaled.to_bytes((bits + 7) // 8, "big", signed=True)
-            case "fixed":
-                if len(value) != kind.length:
-                    raise ValueError(f"{len(value)} bytes")
+            case "fixed" if len(value) != kind.length:
+                raise ValueError(f"{len(value)} bytes")
+            case "fixed" | "binary" | "variant" | "geometry" | "geography":
                 return bytes(value)
-            case "binary" | "variant" | "geometry" | "geography":
-                return bytes(value)
-    except (TypeError, ValueError, AttributeError, OverflowError, struct.error, DecimalException) as error:
+    except (TypeError, ValueError, AttributeError, struct.error, OverflowError, DecimalException) as error:
         raise ValueError(f"Not a value of type {kind}: {str(value)[:100]!r} ({error})") from error
     raise ValueError(f"Type {kind} has no binary form")
 
@@ -95,44 +111,31 @@ def from_bytes(kind: PrimitiveType, content: bytes) -> Any:
 
     Spec: #binary-single-value-serialization
     """
+    numbers = _NUMBERS.get(kind.kind)
     try:
+        if numbers is not None:
+            if len(content) == 4 and kind.kind in _WIDENED:
+                narrow, factor = _WIDENED[kind.kind]
+                return narrow.unpack(content)[0] * factor
+            return numbers.unpack(content)[0]
         match kind.kind:
-            case "boolean":
-                if len(content) != 1:
-                    raise ValueError(f"{len(content)} bytes")
+            case "boolean" if len(content) == 1:
                 return content != b"\x00"
-            case "int" | "date":
-                return _INT.unpack(content)[0]
-            case "long":
-                return (_INT if len(content) == 4 else _LONG).unpack(content)[0]
-            case "time":
-                return _LONG.unpack(content)[0]
-            case "timestamp" | "timestamptz" | "timestamp_ns" | "timestamptz_ns":
-                if len(content) == 4:
-                    days: int = _INT.unpack(content)[0]
-                    return days * _MICROSECONDS_A_DAY * (1000 if kind.kind.endswith("_ns") else 1)
-                return _LONG.unpack(content)[0]
-            case "float":
-                return _FLOAT.unpack(content)[0]
-            case "double":
-                return (_FLOAT if len(content) == 4 else _DOUBLE).unpack(content)[0]
             case "string":
-                return content.decode()
+                return str(content, "utf-8")
             case "uuid":
                 return UUID(bytes=bytes(content))
-            case "decimal":
-                if not content:
-                    raise ValueError("no bytes")
+            case "decimal" if content:
                 return decimal_of(int.from_bytes(content, "big", signed=True), kind.scale or 0)
-            case "fixed":
-                if len(content) != kind.length:
-                    raise ValueError(f"{len(content)} bytes")
+            case "fixed" if len(content) == kind.length:
                 return bytes(content)
             case "binary" | "variant" | "geometry" | "geography":
                 return bytes(content)
+            case "boolean" | "decimal" | "fixed":
+                raise ValueError(f"{len(content)} bytes")
     except (ValueError, struct.error) as error:
         raise ValueError(
-            f"Not a value of type {kind} in binary form: {content[:32].hex()} ({error})"
+            f"Not a value of type {kind} in binary form: {bytes(content[:32]).hex()} ({error})"
         ) from error
     raise ValueError(f"Type {kind} has no binary form")
 
@@ -169,7 +172,7 @@ def to_json_value(kind: Type, value: Any) -> Any:
         case PrimitiveType():
             try:
                 return _primitive_to_json(kind, value)
-            except (TypeError, AttributeError, DecimalException) as error:
+            except (TypeError, AttributeError, ValueError, OverflowError, DecimalException) as error:
                 raise ValueError(f"Not a value of type {kind}: {str(value)[:100]!r}") from error
         case StructType():
             return {
@@ -197,7 +200,7 @@ def _primitive_to_json(kind: PrimitiveType, value: Any) -> Any:
         case "float" | "double":
             number = float(value)
             if math.isfinite(number):
-                return number
+                return _shortest(number) if kind.kind == "float" else number
             return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
         case "decimal":
             return format(decimal_of(unscaled_value(kind, value), kind.scale or 0), "f")
@@ -216,6 +219,16 @@ def _primitive_to_json(kind: PrimitiveType, value: Any) -> Any:
     raise ValueError(f"Type {kind} has no JSON form")
 
 
+def _shortest(number: float) -> float:
+    """Return the number with the fewest digits that is this one in 32 bits: 0.1, not 0.10000000149011612."""
+    packed = _FLOAT.pack(number)
+    for digits in range(6, 9):
+        shorter = float(f"{number:.{digits}g}")
+        if abs(shorter) <= _LARGEST_FLOAT and _FLOAT.pack(shorter) == packed:
+            return shorter
+    return float(f"{number:.9g}")
+
+
 def from_json_value(kind: Type, value: Any) -> Any:
     """Return the value that a JSON value stands for; a struct becomes a dict by field id, a map a dict by key.
 
@@ -226,94 +239,105 @@ def from_json_value(kind: Type, value: Any) -> Any:
     """
     if value is None:
         return None
-    match kind:
-        case PrimitiveType():
-            try:
-                return _primitive_from_json(kind, value)
-            except (TypeError, ValueError, DecimalException) as error:
-                raise ValueError(f"Not a value of type {kind}: {str(value)[:100]!r} ({error})") from error
-        case StructType():
-            if not isinstance(value, dict):
-                raise ValueError("Not a struct: expected an object of values by field id")
+    match kind, value:
+        case PrimitiveType(), _:
+            return _primitive_from_json(kind, value)
+        case StructType(), dict():
             return {
                 field.id: from_json_value(field.type, value[str(field.id)])
                 for field in kind.fields
                 if str(field.id) in value
             }
-        case ListType():
-            if not isinstance(value, list):
-                raise ValueError("Not a list: expected an array")
+        case ListType(), list():
             return [from_json_value(kind.element, item) for item in value]
-        case MapType():
-            return _map_from_json(kind, value)
-        case never:
-            assert_never(never)
-
-
-def _map_from_json(kind: MapType, value: Any) -> dict[Any, Any]:
-    keys, values = (value.get("keys"), value.get("values")) if isinstance(value, dict) else (None, None)
-    if not isinstance(keys, list) or not isinstance(values, list) or len(keys) != len(values):
-        raise ValueError("Not a map: expected an object with as many keys as values")
-    if not isinstance(kind.key, PrimitiveType):
-        raise ValueError("Not a map that this build reads: its keys have parts")
-    return {
-        from_json_value(kind.key, key): from_json_value(kind.value, item)
-        for key, item in zip(keys, values, strict=True)
-    }
+        case MapType(key=PrimitiveType()), {"keys": list(keys), "values": list(values)}:
+            if len(keys) == len(values):
+                return {
+                    from_json_value(kind.key, key): from_json_value(kind.value, item)
+                    for key, item in zip(keys, values, strict=True)
+                }
+    raise ValueError(
+        f"Not a value of a {type(kind).__name__.removesuffix('Type').lower()}: {str(value)[:100]!r}"
+    )
 
 
 def _primitive_from_json(kind: PrimitiveType, value: Any) -> Any:
-    match kind.kind:
-        case "boolean":
-            if isinstance(value, bool):
-                return value
-        case "int" | "long":
-            largest = MAX_INT if kind.kind == "int" else MAX_LONG
-            if type(value) is int and -largest - 1 <= value <= largest:
-                return value
-        case "float" | "double":
-            return _floating_from_json(kind, value)
-        case "decimal":
-            if isinstance(value, str) and _DECIMAL.fullmatch(value):
-                return decimal_of(unscaled_value(kind, Decimal(value)), kind.scale or 0)
-        case "date":
-            return _within(days_of_date(value), MAX_INT)
-        case "time":
-            return units_of_time(value, _MICROSECONDS)
-        case "timestamp" | "timestamptz" | "timestamp_ns" | "timestamptz_ns":
-            with_zone = kind.kind.startswith("timestamptz")
-            return _within(
-                units_of_timestamp(value, _UNITS_A_SECOND[kind.kind], with_zone=with_zone), MAX_LONG
-            )
-        case "string":
-            if isinstance(value, str):
-                value.encode()  # half of a surrogate pair is no text
-                return value
-        case "uuid":
-            if isinstance(value, str) and _UUID.fullmatch(value):
-                return UUID(value)
-        case "fixed" | "binary":
-            content = bytes.fromhex(value)
-            if len(value) == 2 * len(content) and (kind.kind == "binary" or len(content) == kind.length):
-                return content
-        case _:
-            raise ValueError("the type has no JSON form")
-    raise ValueError("not in its JSON form")
+    read = _FROM_JSON.get(kind.kind)
+    if read is None:
+        raise ValueError(f"Type {kind} has no JSON form")
+    try:
+        return read(kind, value)
+    except (TypeError, AttributeError, KeyError, ValueError, OverflowError, DecimalException) as error:
+        raise ValueError(f"Not a value of type {kind}: {str(value)[:100]!r} ({error})") from error
+
+
+def _boolean_from_json(_: PrimitiveType, value: Any) -> bool:
+    if value is True or value is False:
+        return bool(value)
+    raise ValueError("neither true nor false")
+
+
+def _whole_from_json(kind: PrimitiveType, value: Any) -> int:
+    if type(value) is not int:
+        raise ValueError("not a whole number")
+    return _within(value, MAX_INT if kind.kind == "int" else MAX_LONG)
 
 
 def _floating_from_json(kind: PrimitiveType, value: Any) -> float:
-    if isinstance(value, str):
-        number = _NO_NUMBERS.get(value)
-        if number is None:
-            raise ValueError("not a number")
-        return number
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if type(value) is str:
+        return _NO_NUMBERS[value]
+    if type(value) is not int and type(value) is not float:
         raise ValueError("not a number")
-    try:
-        # A float of 32 bits is the nearest there is, as a bound or a partition value has it.
-        return float(_FLOAT.unpack(_FLOAT.pack(value))[0]) if kind.kind == "float" else float(value)
-    except OverflowError as error:
-        raise ValueError("out of range") from error
+    # A float of 32 bits is the nearest there is, as a bound or a partition value has it.
+    return float(_FLOAT.unpack(_FLOAT.pack(value))[0]) if kind.kind == "float" else float(value)
+
+
+def _decimal_from_json(kind: PrimitiveType, value: Any) -> Decimal:
+    if _DECIMAL.fullmatch(value) is None:
+        raise ValueError("not a decimal")
+    return decimal_of(unscaled_value(kind, Decimal(value)), kind.scale or 0)
+
+
+def _timestamp_from_json(kind: PrimitiveType, value: Any) -> int:
+    with_zone = kind.kind.startswith("timestamptz")
+    return _within(units_of_timestamp(value, _UNITS_A_SECOND[kind.kind], with_zone=with_zone), MAX_LONG)
+
+
+def _text_from_json(_: PrimitiveType, value: Any) -> str:
+    str.encode(value)  # half of a surrogate pair is no text
+    return str(value)
+
+
+def _uuid_from_json(_: PrimitiveType, value: Any) -> UUID:
+    if _UUID.fullmatch(value) is None:
+        raise ValueError("not a uuid")
+    return UUID(value)
+
+
+def _binary_from_json(kind: PrimitiveType, value: Any) -> bytes:
+    if _HEX.fullmatch(value) is None or (kind.kind == "fixed" and len(value) != 2 * (kind.length or 0)):
+        raise ValueError("not the hexadecimal digits of its bytes")
+    return bytes.fromhex(value)
+
+
+_FROM_JSON: Final[Mapping[str, Callable[[PrimitiveType, Any], Any]]] = {
+    "boolean": _boolean_from_json,
+    "int": _whole_from_json,
+    "long": _whole_from_json,
+    "float": _floating_from_json,
+    "double": _floating_from_json,
+    "decimal": _decimal_from_json,
+    "date": lambda _, value: _within(days_of_date(value), MAX_INT),
+    "time": lambda _, value: units_of_time(value, _MICROSECONDS),
+    "timestamp": _timestamp_from_json,
+    "timestamptz": _timestamp_from_json,
+    "timestamp_ns": _timestamp_from_json,
+    "timestamptz_ns": _timestamp_from_json,
+    "string": _text_from_json,
+    "uuid": _uuid_from_json,
+    "fixed": _binary_from_json,
+    "binary": _binary_from_json,
+}
 
 
 def _within(number: int, largest: int) -> int:
@@ -343,4 +367,4 @@ def order_key(value: Any) -> Any:
 def compare(left: Any, right: Any) -> int:
     """Return -1, 0 or 1 as a value is before, equal to or after another of the same type."""
     first, second = order_key(left), order_key(right)
-    return (first > second) - (first < second)
+    return int(first > second) - int(first < second)

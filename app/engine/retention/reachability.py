@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -113,7 +113,7 @@ def statistics_of(metadata: TableMetadata) -> Iterator[FoundFile]:
 
 def unreachable_files(
     expired: Expired,
-    current: TableMetadata,
+    current: TableMetadata | None,
     source: ManifestSource,
     *,
     level: CleanupLevel = CleanupLevel.ALL,
@@ -123,7 +123,7 @@ def unreachable_files(
     """Return the files that expired snapshots reach and the table does not.
 
     Args:
-        current: the table as it stands, read after the expiry landed.
+        current: the table as it stands, read after the expiry landed; None if all of it is to be deleted.
         level: what may be deleted at all.
         landed: the table as the expiry left it. What a later expiry took out since is still protected, for its
             files have their own time to go, but it need no longer be readable.
@@ -136,12 +136,9 @@ def unreachable_files(
     """
     if level is CleanupLevel.NONE:
         return Unreachable()
-    gone = [item for item in expired.snapshots if item.snapshot_id not in current.snapshots_by_id]
-    later = [
-        item
-        for item in (landed.snapshots if landed else ())
-        if item.snapshot_id not in current.snapshots_by_id
-    ]
+    present = current.snapshots_by_id if current else {}
+    gone = [item for item in expired.snapshots if item.snapshot_id not in present]
+    later = [item for item in (landed.snapshots if landed else ()) if item.snapshot_id not in present]
     unreadable: list[Location] = []
     manifests, lists = _of_expired(gone, source, place_of, unreadable)
     try:
@@ -199,22 +196,24 @@ def _of_expired(
 
 
 def _remaining(
-    current: TableMetadata,
-    later: Iterable[Snapshot],
+    current: TableMetadata | None,
+    later: Sequence[Snapshot],
     source: ManifestSource,
     place_of: Callable[[str], Hashable],
     candidates: dict[Hashable, ManifestFile],
 ) -> _Remaining:
     """Return what is still reached, and take its manifests out of the candidates."""
     remaining = _Remaining()
-    remaining.places |= {place_of(item.location) for item in statistics_of(current)}
-    remaining.places |= {place_of(entry.metadata_file) for entry in current.metadata_log}
-    for snapshot in (*current.snapshots, *later):
+    present = current.snapshots if current else ()
+    if current is not None:
+        remaining.places |= {place_of(item.location) for item in statistics_of(current)}
+        remaining.places |= {place_of(entry.metadata_file) for entry in current.metadata_log}
+    for snapshot in (*present, *later):
         if snapshot.manifest_list is not None:
             remaining.places.add(place_of(snapshot.manifest_list))
     if not candidates:
         return remaining
-    for snapshot in current.snapshots:
+    for snapshot in present:
         try:
             _keep(source.manifests(snapshot), remaining.manifests, place_of, candidates)
         except UNREADABLE as error:

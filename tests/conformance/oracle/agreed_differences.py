@@ -36,6 +36,15 @@ def _drop_log_of_passing_snapshots(document: Json, case: Case) -> None:
         document["snapshot-log"] = document.get("snapshot-log", [])[-1:]
 
 
+def _drop_refs_to_twins(document: Json, case: Case) -> None:
+    removed: set[int] = set()
+    for item in case.updates:
+        removed.update(item.get("snapshot-ids", ()))
+        if item["action"] == "add-snapshot" and item["snapshot"]["snapshot-id"] in removed:
+            for name in ("refs", "current-snapshot-id", "snapshot-log"):
+                document.pop(name, None)
+
+
 def _drop_absent_current_snapshot(document: Json, _case: Case) -> None:
     if document.get("current-snapshot-id", -1) in (None, -1):
         document.pop("current-snapshot-id", None)
@@ -139,6 +148,11 @@ NORMALISATIONS = (
         _drop_log_of_passing_snapshots,
     ),
     Normalisation(
+        "refs to a snapshot that was removed and added again",
+        "in the reference they go with the first one; in Icetower only what comes out must fit together",
+        _drop_refs_to_twins,
+    ),
+    Normalisation(
         "no current snapshot",
         "absent, null and -1 mean the same; Icetower writes no nulls, because older readers stumble over them",
         _drop_absent_current_snapshot,
@@ -232,6 +246,12 @@ REFUSALS = (
         r"Cannot parse missing int: spec-id",
     ),
     RefusalDifference(
+        "the id of a sort order that is sent",
+        "the catalog chooses it, whatever the request says",
+        "reference",
+        r"Sort order ID 0 is reserved for unsorted order|Unsorted order ID must be 0",
+    ),
+    RefusalDifference(
         "snapshot log out of order",
         "a writer's clock that is behind by over a minute must not stop its commits: the log takes the later time",
         "reference",
@@ -271,6 +291,13 @@ REFUSALS = (
         "icetower",
         r"The table has no current schema yet",
         lambda case: not case.base,
+    ),
+    RefusalDifference(
+        "a sequence number in version 1, upgraded by the same commit",
+        "a snapshot must fit the table it is added to; the reference looks only at what comes out",
+        "icetower",
+        r"Cannot add snapshot with sequence number \d+ to a v1 table",
+        lambda case: case.has("upgrade-format-version"),
     ),
     RefusalDifference(
         "format version 4",

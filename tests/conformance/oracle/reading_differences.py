@@ -41,6 +41,12 @@ def _drop_empty_summaries(document: Json, case: Case) -> None:
             item.pop("summary", None)
 
 
+def _drop_lonely_added_rows(document: Json, _case: Case) -> None:
+    for item in document.get("snapshots", ()):
+        if "first-row-id" not in item:
+            item.pop("added-rows", None)
+
+
 def _drop_empty_maps(document: Json, _case: Case) -> None:
     for item in (*document.get("encryption-keys", ()), *_blobs(document)):
         if not item.get("properties"):
@@ -72,6 +78,11 @@ NORMALISATIONS = (
         "a summary without its operation",
         "the reference guesses or drops it, Icetower keeps what is there",
         _drop_empty_summaries,
+    ),
+    Normalisation(
+        "added rows without a first row id",
+        "they say nothing alone; the reference drops them, Icetower keeps what is there",
+        _drop_lonely_added_rows,
     ),
     Normalisation("empty properties", "an empty object may be left out", _drop_empty_maps),
 )
@@ -126,7 +137,7 @@ REFUSALS = (
         "numbers below zero",
         "ids of columns, sequence numbers, row ids and times are none; the reference does not look",
         "icetower",
-        r"(schemas|snapshots|versions)\[\d+\].*: Input should be greater than or equal to 0",
+        r"(next-row-id|(schemas|snapshots|versions)\[\d+\].*): Input should be greater than or equal to 0",
     ),
     RefusalDifference(
         "a level of a namespace that is null",
@@ -152,7 +163,8 @@ REFUSALS = (
         "a file is read as it is, so that a table with an old mistake in it can be loaded, listed and repaired",
         "reference",
         r"Multiple entries with same key|Cannot add field|Cannot find source column|Cannot create |Invalid source "
-        r"type|Unsupported type|Cannot parse missing string: (sql|dialect)|Invalid partition|Cannot (bucket|truncate)",
+        r"type|Unsupported type|Cannot parse missing string: (sql|dialect)|Invalid partition|Cannot (bucket|truncate)"
+        r"|Sort order ID 0 is reserved|Unsorted order ID must be 0",
     ),
     RefusalDifference(
         "representations of views that are not SQL",

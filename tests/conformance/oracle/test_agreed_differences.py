@@ -86,6 +86,9 @@ APPLIED = {
     ),
     "the same uuid in other letters": Example([act("assign-uuid", uuid=UUID.upper())], view()),
     "partition spec without id": Example([act("add-spec", spec={"fields": []})]),
+    "the id of a sort order that is sent": Example(
+        [act("add-sort-order", sort_order={"order-id": 5, "fields": []})]
+    ),
     "snapshot log out of order": Example(
         [
             act("add-snapshot", snapshot=snapshot(3, timestamp_ms=START_MS - 100_000)),
@@ -101,6 +104,10 @@ APPLIED = {
         new_columns(ID, {**DAY, "type": "timestamp"}), by_day()
     ),
     "an order before any schema": Example([NEW_TABLE[0], NEW_TABLE[3], *NEW_TABLE[1:3], NEW_TABLE[4]], {}),
+    "a sequence number in version 1, upgraded by the same commit": Example(
+        [act("add-snapshot", snapshot=snapshot(1)), act("upgrade-format-version", format_version=2)],
+        table(1, 0),
+    ),
     "format version 4": Example([act("upgrade-format-version", format_version=4)]),
     "another uuid": Example([act("assign-uuid", uuid=OTHER_UUID)]),
     "main as a tag": Example([act("set-snapshot-ref", ref_name="main", type="tag", snapshot_id=2)]),
@@ -206,6 +213,12 @@ CHANGED = {
             act("remove-snapshots", snapshot_ids=[3]),
         ]
     ),
+    "refs to a snapshot that was removed and added again": Example(
+        [
+            act("remove-snapshots", snapshot_ids=[1]),
+            act("add-snapshot", snapshot={**snapshot(3), "snapshot-id": 1}),
+        ]
+    ),
     "no current snapshot": Example([act("remove-snapshot-ref", ref_name="main")], table(3)),
     "order of statistics files": Example(
         [
@@ -274,6 +287,7 @@ READ_DIFFERENTLY = {
     "a summary without its operation": table(
         snapshots=[snapshot(1), snapshot(2, summary={"added-records": "1"})]
     ),
+    "added rows without a first row id": table(3, snapshots=[snapshot(1, 3), snapshot(2, added_rows=10)]),
     "empty properties": table(
         3, encryption_keys=[{"key-id": "k", "encrypted-key-metadata": "aGVsbG8=", "properties": {}}]
     ),

@@ -66,7 +66,10 @@ def test_the_same_requirements_follow_from_updates(reference: Reference, data: s
 
 @given(updates=creations())
 def test_a_table_to_create_must_not_exist(reference: Reference, updates: list[Json]) -> None:
-    assert engine.requirements_for(None, updates) == reference.requirements_for(None, updates)
+    theirs = reference.requirements_for(None, updates)
+    assume(theirs is not None)
+
+    assert engine.requirements_for(None, updates) == theirs
 
 
 def as_set(requirements: list[Json] | None) -> set[str]:

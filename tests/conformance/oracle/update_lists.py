@@ -175,7 +175,7 @@ def append(draw: Draw, sketch: Sketch) -> list[Json]:
     snapshot_id = draw(st.sampled_from(SNAPSHOT_IDS if rarely(draw, 20) or not free else free))
     sketch.time_ms += draw(st.sampled_from((0, 1_000, 1_000, 30_000)))
     if rarely(draw, 20):
-        sketch.time_ms = draw(st.sampled_from((START_MS - 100_000, START_MS + 500_000_000_000)))
+        sketch.time_ms = draw(st.sampled_from((START_MS - 100_000, START_MS + 400_000_000)))
     parent = None if rarely(draw, 10) else sketch.current_id
     sequence = sketch.last_sequence + 1
     if rarely(draw, 15):

@@ -27,6 +27,8 @@ READS: dict[str, Callable[[Stores], Any]] = {
     "warehouses.list": lambda stores: stores.warehouses.list(),
     "idempotency_keys.find": lambda stores: stores.idempotency_keys.find("alice", "key-1", NOW_MS),
     "counts": lambda stores: stores.file_deletions.counts(),
+    "find_expired": lambda stores: stores.file_deletions.find_expired(TableUuid("u"), Location("l")),
+    "is_purged": lambda stores: stores.file_deletions.is_purged(TableUuid("u")),
 }
 LOCKED_READS: dict[str, Callable[[Stores], Any]] = {
     "find_locked": lambda stores: stores.pointers.find_locked(1),
@@ -49,6 +51,7 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "delete_expired": lambda stores: stores.idempotency_keys.delete_expired(NOW_MS),
     "lease": lambda stores: stores.file_deletions.lease(NOW_MS, 1000),
     "finish": lambda stores: stores.file_deletions.finish(1, "done", NOW_MS),
+    "renew": lambda stores: stores.file_deletions.renew(1, NOW_MS),
     "postpone": lambda stores: stores.file_deletions.postpone(1, "error", NOW_MS),
 }
 EVERY_CALL = READS | LOCKED_READS | WRITES
@@ -62,6 +65,8 @@ def fill(stores: Stores) -> None:
     stores.add("a.spare")
     stores.add("a.purged")
     stores.pointers.drop(stores.id, name("a.purged"), TABLE, AUTHOR, deletion=True)
+    stores.add("a.expired")
+    stores.expire("a.expired")
     stores.warehouses.create("spare", "file:///spare", created_ms=NOW_MS)
 
 

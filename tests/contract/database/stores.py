@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.database.connection import Database
-from app.database.file_deletions import FileDeletions
+from app.database.file_deletions import FileDeletions, QueuedExpiry
 from app.database.idempotency_keys import IdempotencyClaim, IdempotencyKeys
 from app.database.namespaces import Namespaces
 from app.database.pointers import Advance, Author, Creation, Pointer, PointerKind, Pointers, PutOutcome
@@ -89,6 +89,16 @@ class Stores:
         found = self.pointers.find(self.id, name(dotted))
         assert found is not None, f"{dotted} is not there"
         return found
+
+    def expire(
+        self, dotted: str, location: str = "expired.json", not_before_ms: int | None = NOW_MS
+    ) -> PutOutcome:
+        """Move a pointer by a commit that puts files out of reach."""
+        seen = self.there(dotted)
+        move = Advance(
+            seen, Location(location), seen.uuid, expiry=QueuedExpiry('{"snapshots":[]}', not_before_ms)
+        )
+        return self.pointers.check_and_put([move], AUTHOR)
 
     def advance(self, seen: Pointer, location: str) -> PutOutcome:
         return self.pointers.check_and_put([Advance(seen, Location(location), seen.uuid)], AUTHOR)

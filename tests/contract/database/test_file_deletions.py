@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.database.file_deletions import Deletion, FinalState
-from app.database.pointers import PointerKind
+from app.database.file_deletions import Deletion, FinalState, QueuedExpiry
+from app.database.pointers import Advance, PointerKind, PutOutcome
+from app.engine.model.ids import Location, TableUuid
 from tests.contract.database.races import run_together
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, name
 
@@ -78,3 +79,58 @@ def test_workers_at_the_same_moment_lease_different_entries(queued: Stores) -> N
     assert len(leased) == len(set(leased))
     rest = [queued.file_deletions.lease(NOW_MS, 1000) for _ in range(3)]
     assert len(leased) + sum(each is not None for each in rest) == 3
+
+
+def test_expiry_is_queued_by_the_commit_that_makes_it(stores: Stores) -> None:
+    stores.add_namespace("a")
+    pointer = stores.add("a.t", uuid="u")
+
+    assert stores.expire("a.t", "1.json", NOW_MS + 500) is PutOutcome.ADVANCED
+
+    assert stores.file_deletions.lease(NOW_MS + 499, 1000) is None
+    leased = lease(stores, NOW_MS + 500)
+    assert (leased.kind, leased.pointer_id, leased.metadata_location) == ("expire", pointer.id, "1.json")
+    assert leased.expired == '{"snapshots":[]}'
+    assert stores.there("a.t").metadata_location == "1.json"
+
+
+def test_expiry_that_loses_its_race_queues_nothing(stores: Stores) -> None:
+    stores.add_namespace("a")
+    seen = stores.add("a.t")
+    stores.advance(seen, "other.json")
+    move = Advance(seen, Location("mine.json"), seen.uuid, expiry=QueuedExpiry("{}", NOW_MS))
+
+    assert stores.pointers.check_and_put([move], AUTHOR) is PutOutcome.MOVED
+
+    assert stores.file_deletions.counts() == {}
+
+
+def test_expiry_without_files_is_remembered_and_done(stores: Stores) -> None:
+    stores.add_namespace("a")
+    stores.add("a.t", uuid="u")
+
+    stores.expire("a.t", "1.json", None)
+
+    assert stores.file_deletions.counts() == {"done": 1}
+    assert stores.file_deletions.find_expired(TableUuid("u"), Location("1.json")) == '{"snapshots":[]}'
+    assert stores.file_deletions.find_expired(TableUuid("u"), Location("2.json")) is None
+    assert stores.file_deletions.find_expired(TableUuid("v"), Location("1.json")) is None
+
+
+def test_lease_that_is_renewed_is_not_given_again(queued: Stores) -> None:
+    first = lease(queued)
+
+    queued.file_deletions.renew(first.id, NOW_MS + 5000)
+
+    assert lease(queued, NOW_MS + 1000).identifier == "a.t2"
+    assert lease(queued, NOW_MS + 5000).id == first.id
+
+
+def test_table_dropped_with_purge_is_known_as_such(queued: Stores) -> None:
+    assert queued.file_deletions.is_purged(TableUuid("uuid of a.t1"))
+    assert not queued.file_deletions.is_purged(TableUuid("another"))
+
+    for _ in range(3):
+        queued.file_deletions.finish(lease(queued).id, "failed", NOW_MS)
+
+    assert not queued.file_deletions.is_purged(TableUuid("uuid of a.t1"))

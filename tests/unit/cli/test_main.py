@@ -42,7 +42,7 @@ def test_every_command_explains_itself(bare: Icetower, command: tuple[str, ...])
 def test_the_page_about_the_command_line_names_every_command() -> None:
     page = COMMAND_LINE_PAGE.read_text(encoding="utf-8")
     rows = [
-        re.findall(r"`([a-z ]+)`", line.partition("|")[2].partition("|")[0]) for line in page.splitlines()
+        re.findall(r"`([a-z -]+)`", line.partition("|")[2].partition("|")[0]) for line in page.splitlines()
     ]
 
     named = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.cli.metadata_facts import column_lines, snapshot_rows, table_facts, type_text, view_facts
+from app.cli.metadata_facts import column_lines, table_facts, type_text, view_facts
 
 
 def test_metadata_with_nothing_in_it_is_shown() -> None:
@@ -14,7 +14,6 @@ def test_metadata_with_nothing_in_it_is_shown() -> None:
     assert facts["columns"] == []
     assert facts["current snapshot"] == "none: the table is empty"
     assert dict(view_facts("a.v", "file:/m", {}))["metadata"] == "file:/m"
-    assert snapshot_rows({}) == []
 
 
 def test_version_1_metadata_is_shown_by_its_old_fields() -> None:
@@ -79,28 +78,6 @@ def test_partition_and_sort_fields_name_their_columns() -> None:
     facts = dict(table_facts("a.b", None, metadata))
 
     assert facts["partitioned by"] == ["at.day as on", "at.day", "bucket[8](at.day, field 9) as both"]
-
-
-def test_snapshots_come_oldest_first_with_what_names_them() -> None:
-    rows = snapshot_rows(
-        {
-            "snapshots": [
-                {"snapshot-id": 9, "sequence-number": 2, "parent-snapshot-id": 4, "timestamp-ms": 1000},
-                {
-                    "snapshot-id": 4,
-                    "sequence-number": 1,
-                    "timestamp-ms": 2000,
-                    "summary": {"operation": "append"},
-                },
-            ],
-            "refs": {"main": {"snapshot-id": 9}, "v1": {"snapshot-id": 4}, "audit": {"snapshot-id": 9}},
-        }
-    )
-
-    assert [(row[1], row[2], row[3], row[-1]) for row in rows] == [
-        (4, None, "append", "v1"),
-        (9, 4, None, "main, audit"),
-    ]
 
 
 def test_a_time_beyond_the_calendar_is_shown_as_a_number() -> None:

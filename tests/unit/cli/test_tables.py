@@ -50,10 +50,6 @@ def test_a_table_without_snapshots_is_shown(
     catalog.tables.create(TableIdentifier(Namespace((namespace,)), "new"), {"type": "struct", "fields": []})
 
     assert "none: the table is empty" in icetower("table", "show", f"{namespace}.new").out
-    assert (
-        icetower("table", "history", f"{namespace}.new").err
-        == f"Table {namespace}.new has no snapshots yet.\n"
-    )
 
 
 def test_a_table_is_shown_as_json(icetower: Icetower, table: str) -> None:
@@ -62,15 +58,6 @@ def test_a_table_is_shown_as_json(icetower: Icetower, table: str) -> None:
     assert set(shown) == {"metadata-location", "metadata"}
     assert shown["metadata"]["current-snapshot-id"] == 77
     assert shown["metadata-location"].startswith(shown["metadata"]["location"])
-
-
-def test_history_lists_the_snapshots(icetower: Icetower, table: str) -> None:
-    for_people = icetower("table", "history", table).out
-    as_json = icetower("table", "history", table, "--json").json
-
-    assert for_people.splitlines()[-1].split()[3:] == ["77", "append", "5", "5", "main"]
-    assert [snapshot["snapshot-id"] for snapshot in as_json["snapshots"]] == [77]
-    assert as_json["refs"]["main"]["snapshot-id"] == 77
 
 
 def test_a_table_is_renamed(icetower: Icetower, namespace: str, table: str) -> None:

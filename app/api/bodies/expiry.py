@@ -1,0 +1,74 @@
+"""JSON of expiring snapshots: what is asked for, what went or would go."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import orjson
+from pydantic import Field
+
+from app.api.bodies.json_body import Body
+from app.catalog.expiry import ExpiryOutcome, ExpiryRequest
+from app.engine.model.document import LONG, Bool, Int, Long
+from app.engine.model.ids import SnapshotId
+from app.engine.retention.expired_snapshots import ExpiryWish
+from app.engine.retention.reachability import CleanupLevel, FileKind, Unreachable
+
+MAX_GRACE_MS = 366 * 24 * 3_600_000
+
+
+class ExpireSnapshotsBody(Body):
+    dry_run: Bool = False
+    older_than_ms: Annotated[Long, Field(ge=0)] | None = None
+    retain_last: Annotated[Int, Field(ge=1)] | None = None
+    snapshot_ids: tuple[Annotated[SnapshotId, LONG], ...] = ()
+    clean_expired_metadata: Bool = False
+    cleanup: CleanupLevel = CleanupLevel.ALL
+    grace_period_ms: Annotated[Long, Field(ge=0, le=MAX_GRACE_MS)] | None = None
+
+    def request(self) -> ExpiryRequest:
+        """Return what the use case is asked."""
+        wish = ExpiryWish(
+            self.older_than_ms, self.retain_last, frozenset(self.snapshot_ids), self.clean_expired_metadata
+        )
+        return ExpiryRequest(wish, self.cleanup, self.grace_period_ms)
+
+
+def expiry_json(outcome: ExpiryOutcome, *, dry_run: bool) -> bytes:
+    """Return what went, or would go; the files only of a dry run, which is the one that looks for them."""
+    answer: dict[str, Any] = {
+        "dry-run": dry_run,
+        "metadata-location": outcome.metadata_location,
+        "snapshots": [
+            {"snapshot-id": snapshot.snapshot_id, "timestamp-ms": snapshot.timestamp_ms}
+            for snapshot in outcome.snapshots
+        ],
+        "refs": list(outcome.ref_names),
+        "partition-spec-ids": list(outcome.spec_ids),
+        "schema-ids": list(outcome.schema_ids),
+    }
+    if outcome.deleted_after_ms is not None:
+        answer["files-deleted-after-ms"] = outcome.deleted_after_ms
+    if outcome.unreachable is not None:
+        answer["files"] = _files(outcome.unreachable)
+        if outcome.unreachable.unreadable:
+            answer["unreadable"] = list(outcome.unreachable.unreadable)
+        if outcome.unreachable.obstacle is not None:
+            answer["obstacle"] = outcome.unreachable.obstacle
+    return orjson.dumps(answer)
+
+
+def _files(found: Unreachable) -> dict[str, dict[str, int]]:
+    counts = dict.fromkeys(FileKind, 0)
+    sizes = dict.fromkeys(FileKind, 0)
+    unknown: set[FileKind] = set()
+    for item in found:
+        counts[item.kind] += 1
+        if item.size_bytes is None:
+            unknown.add(item.kind)
+        else:
+            sizes[item.kind] += item.size_bytes
+    return {
+        kind.value: {"count": counts[kind]} | ({} if kind in unknown else {"size-bytes": sizes[kind]})
+        for kind in FileKind
+    }

@@ -1,0 +1,101 @@
+"""What a table was and what changed: an extension, for curl and people."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from app.api.answers import json_answer
+from app.api.bodies.history import (
+    diff_json,
+    files_json,
+    filter_in_query,
+    history_json,
+    snapshot_json,
+    snapshots_json,
+)
+from app.api.dependencies import Visit, Visited
+from app.api.names_in_paths import decode_piece
+from app.api.paging import DEFAULT_PAGE_SIZE, page_in_query, page_token
+from app.catalog import diffs, history
+from app.catalog.context import Page
+from app.catalog.file_filters import matching_files
+from app.engine.model.identifiers import LEVEL_SEPARATOR
+
+router = APIRouter()
+
+_TABLE = "/v1/namespaces/{namespace}/tables/{table}"
+
+
+@router.get(_TABLE + "/snapshots")
+def list_snapshots(visit: Visited) -> Response:
+    """List the snapshots of a table, newest first."""
+    listing = _listing(visit, "snapshots")
+    found = history.list_snapshots(visit.catalog, visit.warehouse, visit.table, _page(visit, listing))
+    return json_answer(snapshots_json(found.items, _token(found.next_after, listing)))
+
+
+@router.get(_TABLE + "/snapshots/{snapshot}")
+def load_snapshot(visit: Visited) -> Response:
+    """Return one snapshot."""
+    return json_answer(
+        snapshot_json(history.load_snapshot(visit.catalog, visit.warehouse, visit.table, _snapshot(visit)))
+    )
+
+
+@router.get(_TABLE + "/snapshots/{snapshot}/files")
+def list_files(visit: Visited) -> Response:
+    """List the files that live in a snapshot."""
+    filter_text = visit.query.get("filter", "")
+    choose: history.Choose | None = None
+    if filter_text:
+        choose = partial(matching_files, filter_in_query(filter_text))
+    facts = history.load_snapshot(visit.catalog, visit.warehouse, visit.table, _snapshot(visit))
+    # A branch moves on between two pages: a token is good for the snapshot that it was given for.
+    snapshot_id = str(facts.snapshot.snapshot_id)
+    listing = _listing(visit, f"files {snapshot_id} {filter_text}")
+    page = _page(visit, listing)
+    found = history.list_files(visit.catalog, visit.warehouse, visit.table, snapshot_id, page, choose)
+    return json_answer(files_json(found, _token(found.entries.next_after, listing)))
+
+
+@router.get(_TABLE + "/history")
+def load_history(visit: Visited) -> Response:
+    """Return what was current when, and who moved the table."""
+    listing = _listing(visit, "history")
+    page = _page(visit, listing)
+    found = history.load_history(visit.catalog, visit.warehouse, visit.table, page)
+    return json_answer(history_json(found, _token(found.events.next_after, listing)))
+
+
+@router.get(_TABLE + "/diff")
+def load_diff(visit: Visited) -> Response:
+    """Return what distinguishes two states of a table."""
+    before, after = visit.query.get("from"), visit.query.get("to")
+    listing = _listing(visit, f"diff {before or ''} {after or ''}")
+    page = _page(visit, listing)
+    found = diffs.load_diff(visit.catalog, visit.warehouse, visit.table, before or None, after or None, page)
+    token = _token(found.files.next_after, listing)
+    return json_answer(diff_json(found, token, is_first=page.after is None))
+
+
+def _listing(visit: Visit, what: str) -> str:
+    identifier = visit.table
+    names = LEVEL_SEPARATOR.join((*identifier.namespace.levels, identifier.name))
+    return f"{what} {visit.warehouse.id} {names}"
+
+
+def _page(visit: Visit, listing: str) -> Page:
+    """Return the page that is asked for: never everything, which may be a million files."""
+    page = page_in_query(visit.query, listing)
+    return Page(page.after, DEFAULT_PAGE_SIZE if page.limit is None else page.limit)
+
+
+def _token(next_after: str | None, listing: str) -> str | None:
+    return None if next_after is None else page_token(next_after, listing)
+
+
+def _snapshot(visit: Visit) -> str:
+    return decode_piece(visit.piece("snapshot"))

@@ -1,0 +1,64 @@
+"""Calls about what a table was: Icetower's own, beyond the protocol."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from app.client.answers import (
+    DiffPage,
+    FilePage,
+    HistoryPage,
+    JsonObject,
+    SnapshotAnswer,
+    SnapshotPage,
+)
+from app.client.http_calls import HttpCalls
+from app.client.names_in_urls import snapshot_path, table_path
+from app.engine.model.identifiers import TableIdentifier
+
+
+class HistoryCalls:
+    """The history of one warehouse's tables."""
+
+    def __init__(self, calls: HttpCalls, root: str) -> None:
+        self._calls = calls
+        self._root = root
+
+    def snapshots(self, identifier: TableIdentifier) -> Iterator[JsonObject]:
+        """Yield the snapshots of a table, newest first."""
+        path = f"{self._root}/{table_path(identifier)}/snapshots"
+        for page in self._calls.read_pages(SnapshotPage, path):
+            yield from page.snapshots
+
+    def snapshot(self, identifier: TableIdentifier, wanted: str) -> JsonObject:
+        """Return a snapshot by its id, or by a branch or tag."""
+        path = f"{self._root}/{snapshot_path(identifier, wanted)}"
+        return self._calls.read(SnapshotAnswer, "GET", path).model_dump(by_alias=True)
+
+    def files(
+        self, identifier: TableIdentifier, wanted: str = "main", filter_: JsonObject | None = None
+    ) -> Iterator[JsonObject]:
+        """Yield the files of a snapshot; with a filter only those that may hold rows that match."""
+        query = {} if filter_ is None else {"filter": json.dumps(filter_)}
+        path = f"{self._root}/{snapshot_path(identifier, wanted)}/files"
+        for page in self._calls.read_pages(FilePage, path, query):
+            yield from page.files
+
+    def history(self, identifier: TableIdentifier) -> HistoryPage:
+        """Return what was current when, and everything that happened to the table."""
+        path = f"{self._root}/{table_path(identifier)}/history"
+        first, *more = self._calls.read_pages(HistoryPage, path)
+        events = [event for page in (first, *more) for event in page.events]
+        return first.model_copy(update={"events": events, "next_page_token": None})
+
+    def diff(self, identifier: TableIdentifier, before: str | None, after: str | None) -> JsonObject:
+        """Return what distinguishes two states of a table, with all files."""
+        given = {"from": before, "to": after}
+        query = {key: value for key, value in given.items() if value is not None}
+        path = f"{self._root}/{table_path(identifier)}/diff"
+        first, *more = self._calls.read_pages(DiffPage, path, query)
+        answer: JsonObject = first.model_dump(by_alias=True, exclude_none=True)
+        answer.pop("next-page-token", None)
+        answer["files"] = [file for page in (first, *more) for file in page.files]
+        return answer

@@ -1,0 +1,40 @@
+"""Calls about branches and tags: Icetower's own, beyond the protocol."""
+
+from __future__ import annotations
+
+from app.client.answers import JsonObject, NamedRef, RefList, RefReceipt
+from app.client.http_calls import HttpCalls
+from app.client.names_in_urls import ref_path, table_path
+from app.engine.model.identifiers import TableIdentifier
+
+
+class RefCalls:
+    """The branches and tags of one warehouse's tables."""
+
+    def __init__(self, calls: HttpCalls, root: str) -> None:
+        self._calls = calls
+        self._root = root
+
+    def list(self, identifier: TableIdentifier) -> list[NamedRef]:
+        """Return the branches and tags of a table, main first."""
+        return self._calls.read(RefList, "GET", f"{self._root}/{table_path(identifier)}/refs").refs
+
+    def load(self, identifier: TableIdentifier, name: str) -> NamedRef:
+        """Return one branch or tag."""
+        return self._calls.read(NamedRef, "GET", self._path(identifier, name))
+
+    def change(self, identifier: TableIdentifier, name: str, body: JsonObject) -> RefReceipt:
+        """Make or move a branch or tag, or change its retention.
+
+        Args:
+            body: where to and what else, in the words of openapi.yaml: `{"rollback-to": 5}`, for instance.
+        """
+        return self._calls.read(RefReceipt, "PUT", self._path(identifier, name), body=body)
+
+    def remove(self, identifier: TableIdentifier, name: str, *, expected: int | None = None) -> RefReceipt:
+        """Remove a branch or tag; if `expected` is given, only if that is its snapshot."""
+        query = {} if expected is None else {"expected-snapshot-id": str(expected)}
+        return self._calls.read(RefReceipt, "DELETE", self._path(identifier, name), query=query)
+
+    def _path(self, identifier: TableIdentifier, name: str) -> str:
+        return f"{self._root}/{ref_path(identifier, name)}"

@@ -1,0 +1,65 @@
+"""Partition tuples as JSON objects by field name, for whoever reads answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.engine.model.ids import SpecId
+from app.engine.model.partition_spec import PartitionField, PartitionSpec
+from app.engine.model.schema import Schema
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.model.transforms import find_transform
+from app.engine.model.types import PrimitiveType, Type
+from app.engine.model.values import to_json_value
+
+
+class PartitionValues:
+    """Shows the partition tuples of one table, those of dropped columns too."""
+
+    def __init__(self, metadata: TableMetadata) -> None:
+        self._metadata = metadata
+        self._fields: dict[SpecId, list[tuple[str, Type | None]]] = {}
+
+    def shown(self, spec_id: SpecId, partition: tuple[Any, ...]) -> dict[str, Any]:
+        """Return the values of a tuple by the names of the spec's fields, in single-value JSON."""
+        fields = self._fields.get(spec_id)
+        if fields is None:
+            fields = self._fields[spec_id] = self._fields_of(spec_id)
+        if len(fields) != len(partition):
+            fields = [(f"field_{position}", None) for position in range(len(partition))]
+        return {name: _shown(kind, value) for (name, kind), value in zip(fields, partition, strict=True)}
+
+    def _fields_of(self, spec_id: SpecId) -> list[tuple[str, Type | None]]:
+        spec = next((item for item in self._metadata.partition_specs if item.spec_id == spec_id), None)
+        if spec is None:
+            return []
+        schema = schema_with_sources(self._metadata, spec)
+        return [(field.name, _type_of(field, schema)) for field in spec.fields]
+
+
+def schema_with_sources(metadata: TableMetadata, spec: PartitionSpec) -> Schema:
+    """Return the newest schema that has most of the columns that a spec is made of: the current one if it can."""
+    sources = {field.source_id for field in spec.fields}
+    newest_first = (metadata.current_schema, *reversed(metadata.schemas))
+    return max(newest_first, key=lambda schema: len(sources & schema.columns.keys()))
+
+
+def _type_of(field: PartitionField, schema: Schema) -> Type | None:
+    transform, column = find_transform(field.transform), schema.columns.get(field.source_id)
+    return transform.result_type(column.field.type) if transform is not None and column is not None else None
+
+
+def _shown(kind: Type | None, value: Any) -> Any:
+    if isinstance(kind, PrimitiveType):
+        try:
+            return to_json_value(kind, value)
+        except ValueError:
+            pass  # A column that was promoted since: the value is of the type it then had.
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if value - value == 0 else str(value)
+        case bytes():
+            return value.hex().upper()
+    return str(value)

@@ -1,0 +1,120 @@
+"""What expiring costs as a history grows: deciding, committing, finding and deleting files; ratios show the growth."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from app.catalog.commits import commit_table
+from app.catalog.context import Catalog
+from app.catalog.expiry import ExpiryRequest, expire_snapshots, preview_expiry
+from app.catalog.purges import work_off_one
+from app.database.warehouses import Warehouse
+from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
+from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
+from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.retention.expired_snapshots import ExpiryWish
+from app.formats.manifest_lists import assign_numbers, write_manifest_list
+from app.formats.manifest_source import ManifestCache
+from app.formats.manifests import write_manifest
+from benchmarks.report import Row
+from tests.builders.catalogs import CALL, START_MS, catalog_on, warehouse_in
+from tests.builders.tables import DEPARTURES, table_in
+
+SIZES = (1_000, 10_000)
+LIVE_MANIFESTS = 10
+EVERYTHING_OLD = ExpiryRequest(ExpiryWish(older_than_ms=START_MS * 2, retain_last=1))
+
+
+def measure(folder: Path) -> list[Row]:
+    """Measure histories in which each commit adds a manifest and drops the eleventh before it."""
+    rows: list[Row] = []
+    before: tuple[float, ...] | None = None
+    for size in SIZES:
+        catalog = catalog_on(f"sqlite:///{folder}/expiry-{size}.db")
+        warehouse = warehouse_in(catalog)
+        _make_history(catalog, warehouse, size)
+        # As in a server that has read none of it yet.
+        cold = replace(catalog, manifest_cache=ManifestCache(0))
+        seconds = _measure_one(cold, warehouse)
+        growth = size / SIZES[0]
+        for place, what in enumerate(("dry run", "decide and commit", "find and delete the files")):
+            ratio = "–" if before is None else f"{seconds[place] / before[place]:.1f}"
+            target = "–" if before is None else f"≤ {2 * growth:.0f} (linear is {growth:.0f})"
+            rows.append(
+                Row(
+                    f"{what}, {size:,} snapshots",
+                    f"{seconds[place]:.2f} s",
+                    "the smaller history",
+                    ratio,
+                    target,
+                )
+            )
+        before = before or seconds
+    return rows
+
+
+def _measure_one(catalog: Catalog, warehouse: Warehouse) -> tuple[float, float, float]:
+    started = time.perf_counter()
+    preview_expiry(catalog, warehouse, DEPARTURES, EVERYTHING_OLD)
+    looked = time.perf_counter()
+    expire_snapshots(catalog, CALL, warehouse, DEPARTURES, EVERYTHING_OLD)
+    landed = time.perf_counter()
+    work_off_one(catalog)
+    return looked - started, landed - looked, time.perf_counter() - landed
+
+
+def _make_history(catalog: Catalog, warehouse: Warehouse, size: int) -> None:
+    metadata = table_in(catalog, warehouse).metadata
+    files = catalog.files_of(warehouse)
+    live: list[ManifestFile] = []
+    updates: list[Update] = []
+    for number in range(1, size + 1):
+        snapshot_id = SnapshotId(number)
+        live = [*live[1 - LIVE_MANIFESTS :], _manifest(catalog, warehouse, metadata, number)]
+        numbered, _ = assign_numbers(live, sequence_number=number)
+        live = list(numbered)
+        parent = SnapshotId(number - 1) if number > 1 else None
+        location = Location(f"{metadata.location}/metadata/snap-{number}.avro")
+        content = write_manifest_list(
+            live, format_version=2, snapshot_id=snapshot_id, parent_snapshot_id=parent, sequence_number=number
+        )
+        files.write_new(location, content)
+        snapshot = Snapshot(
+            snapshot_id=snapshot_id,
+            parent_snapshot_id=parent,
+            sequence_number=number,
+            timestamp_ms=metadata.last_updated_ms + number,
+            manifest_list=location,
+            summary={"operation": "overwrite"},
+            schema_id=metadata.current_schema_id,
+        )
+        updates.append(AddSnapshot(snapshot=snapshot))
+    updates.append(SetSnapshotRef(ref_name="main", snapshot_id=SnapshotId(size), type="branch"))
+    commit_table(catalog, CALL, warehouse, DEPARTURES, [], updates)
+
+
+def _manifest(catalog: Catalog, warehouse: Warehouse, metadata: TableMetadata, number: int) -> ManifestFile:
+    files = catalog.files_of(warehouse)
+    path = Location(f"{metadata.location}/data/{number}.parquet")
+    files.write_new(path, b"rows")
+    entry = ManifestEntry(
+        EntryStatus.ADDED,
+        SnapshotId(number),
+        None,
+        None,
+        DataFile(FileContent.DATA, path, "parquet", metadata.default_spec_id, (), 1, 4),
+    )
+    written = write_manifest(
+        [entry],
+        schema=metadata.current_schema,
+        spec=metadata.default_spec,
+        format_version=2,
+        snapshot_id=SnapshotId(number),
+    )
+    location = Location(f"{metadata.location}/metadata/m-{number}.avro")
+    files.write_new(location, written.content)
+    return written.at(location)

@@ -1,0 +1,75 @@
+"""What is written into a manifest is read out of it."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+from typing import Any
+
+import fastavro
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.manifests import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from app.formats.manifest_lists import assign_numbers
+from app.formats.manifests import WrittenManifest, read_manifest, write_manifest
+from tests.strategies.manifest_entries import manifests
+
+COMMIT = SnapshotId(4242)
+SEQUENCE_NUMBER = 17
+"""Above what any entry says: a commit's number is the highest there is."""
+
+
+def written(found: Any, format_version: int) -> WrittenManifest:
+    schema, spec, content, entries = found
+    return write_manifest(
+        entries,
+        schema=schema,
+        spec=spec,
+        format_version=format_version,
+        content=content,
+        snapshot_id=COMMIT,
+    )
+
+
+def listed(manifest: WrittenManifest, format_version: int, first_row_id: int | None = None) -> ManifestFile:
+    (numbered,), _ = assign_numbers(
+        [manifest.at(Location("memory://m.avro"))],
+        sequence_number=SEQUENCE_NUMBER if format_version > 1 else 0,
+        first_row_id=first_row_id,
+    )
+    return numbered
+
+
+def inherited(entry: ManifestEntry, format_version: int) -> ManifestEntry:
+    """Return an entry as the spec says that it is read after a commit without row ids."""
+    number = SEQUENCE_NUMBER if format_version > 1 else 0
+    data_number, file_number = entry.data_sequence_number, entry.file_sequence_number
+    if entry.status is EntryStatus.ADDED or format_version == 1:
+        data_number = number if data_number is None else data_number
+        file_number = number if file_number is None else file_number
+    return ManifestEntry(
+        entry.status,
+        COMMIT if entry.snapshot_id is None else entry.snapshot_id,
+        data_number,
+        file_number,
+        replace(entry.file, first_row_id=None),
+    )
+
+
+def comparable(entry: ManifestEntry) -> str:
+    """Return what equal entries have in common; NaN is not equal to itself, 0.0 equal to -0.0."""
+    return repr(entry)
+
+
+@pytest.mark.parametrize("format_version", [1, 2, 3])
+@given(data=st.data())
+def test_entries_come_back_as_they_went(format_version: int, data: st.DataObject) -> None:
+    found = data.draw(manifests(format_version))
+
+    manifest = written(found, format_version)
+
+    read = read_manifest(manifest.content, listed(manifest, format_version))
+    assert [repr(entry) for entry in read] == [repr(inherited(entry, format_version)) for entry in found[3]]

@@ -1,0 +1,109 @@
+"""`icetower table snapshots`, `history`, `diff` and `files` against a real server."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.rest import RestCatalog
+
+from app.client.catalog import RemoteCatalog
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from tests.unit.cli.conftest import SCHEMA, Icetower
+
+
+@pytest.fixture
+def written(server_url: str, namespace: str) -> str:
+    """A table that PyIceberg wrote: two rows, a branch with one more, then another row on main."""
+    rows = pa.table({"id": pa.array([1, 2]), "word": pa.array(["a", "b"])})
+    made = RestCatalog("tower", uri=server_url).create_table((namespace, "written"), rows.schema)
+    with made.update_spec() as spec:
+        spec.add_identity("word")
+    made.append(rows)
+    current = made.current_snapshot()
+    assert current is not None
+    made.manage_snapshots().create_branch(current.snapshot_id, "audit").commit()
+    made.append(rows.slice(0, 1), branch="audit")
+    made.append(rows.slice(1, 1))
+    return f"{namespace}.written"
+
+
+def test_snapshots_are_drawn_with_their_branches(icetower: Icetower, written: str) -> None:
+    drawn = icetower("table", "snapshots", written).out.splitlines()
+    as_json = icetower("table", "snapshots", written, "--json").json
+
+    assert [line.split()[0] for line in drawn[2:]] == ["●", "│", "├─╯", "○"]
+    assert drawn[2].split()[1:4] == [str(as_json[0]["snapshot-id"]), "main", "append"]
+    assert drawn[3].split()[:4] == ["│", "●", str(as_json[1]["snapshot-id"]), "audit"]
+    assert [item["branches"] for item in as_json[:2]] == [["main"], ["audit"]]
+    assert len(icetower("table", "snapshots", written, "--json", "--last", "1").json) == 1
+
+
+def test_snapshot_on_no_branch_is_marked(icetower: Icetower, written: str) -> None:
+    icetower("table", "drop-ref", written, "audit")
+
+    assert "(on no branch)" in icetower("table", "snapshots", written).out
+
+
+def test_table_without_snapshots_is_a_remark(
+    icetower: Icetower, catalog: RemoteCatalog, namespace: str
+) -> None:
+    catalog.tables.create(TableIdentifier(Namespace((namespace,)), "new"), SCHEMA)
+    name = f"{namespace}.new"
+
+    assert icetower("table", "snapshots", name).err == f"Table {name} has no snapshots yet.\n"
+    assert icetower("table", "refs", name).err == f"Table {name} has no branches and tags yet.\n"
+    history = icetower("table", "history", name)
+    assert history.err == f"Table {name} has no snapshots yet.\n"
+    assert "created" in history.out
+
+
+def test_history_tells_what_was_current_and_who_moved_the_table(icetower: Icetower, written: str) -> None:
+    shown = icetower("table", "history", written).out
+    as_json = icetower("table", "history", written, "--json").json
+
+    assert " now" in shown
+    assert shown.count("anonymous") == len(as_json["events"]) == 6
+    assert [event["event"] for event in as_json["events"]][-1] == "created"
+
+
+def test_diff_is_shown_in_numbers_partitions_and_files(icetower: Icetower, written: str) -> None:
+    shown = icetower("table", "diff", written, "audit", "main", "--files").out
+    as_json = icetower("table", "diff", written, "audit", "main", "--json").json
+
+    assert "(diverged)" in shown
+    assert "1 files, 1 rows" in shown
+    assert "word=b" in shown
+    signs = [line.split()[0] for line in shown.splitlines() if line.endswith(".parquet")]
+    assert signs == ["+", "-"]
+    assert as_json["relation"] == "diverged"
+
+
+def test_diff_of_metadata_shows_what_else_changed(icetower: Icetower, server_url: str, written: str) -> None:
+    table = RestCatalog("tower", uri=server_url).load_table(written)
+    table.transaction().set_properties(owner="ada").commit_transaction()
+
+    shown = icetower("table", "diff", written, "metadata:0", "metadata:6").out
+
+    assert "owner: – → ada" in shown
+    assert "partition spec" in shown
+
+
+def test_files_are_listed_and_filtered(icetower: Icetower, written: str) -> None:
+    wanted = json.dumps({"type": "eq", "term": "word", "value": "a"})
+
+    everything: list[dict[str, Any]] = icetower("table", "files", written, "--json").json
+    shown = icetower("table", "files", written, "--filter", wanted).out
+    nothing = icetower("table", "files", written, "--filter", '{"type":"is-null","term":"word"}')
+
+    assert len(everything) == 3
+    assert [line.split()[1] for line in shown.splitlines()[2:]] == ["word=a"]
+    assert (nothing.out, nothing.err) == ("", f"No files in main of table {written} that may match.\n")
+    assert len(icetower("table", "files", written, "--snapshot", "audit", "--json").json) == 3
+
+
+@pytest.mark.parametrize("text", ["{", "[]"])
+def test_filter_that_is_no_json_object_is_wrong_usage(icetower: Icetower, text: str) -> None:
+    assert icetower("table", "files", "a.b", "--filter", text).status == 2
