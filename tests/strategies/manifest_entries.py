@@ -20,9 +20,17 @@ from app.engine.model.transforms import parse_transform
 from app.engine.model.types import NestedField, PrimitiveType, parse_primitive
 from tests.strategies.single_values import MAX_INT, MAX_LONG, single_values
 
-KINDS = tuple(
-    "boolean,int,long,float,double,date,time,timestamp,timestamptz,string,uuid,binary,fixed[5],fixed[16]".split(",")
-) + ("decimal(1, 0)", "decimal(9, 2)", "decimal(20, 5)", "decimal(38, 10)")
+KINDS = (
+    *tuple(
+        "boolean,int,long,float,double,date,time,timestamp,timestamptz,string,uuid,binary,fixed[5],fixed[16]".split(
+            ","
+        )
+    ),
+    "decimal(1, 0)",
+    "decimal(9, 2)",
+    "decimal(20, 5)",
+    "decimal(38, 10)",
+)
 V3_KINDS = ("timestamp_ns", "timestamptz_ns")
 NAMES = ("id", "order date", "straße", "9lives", "列", "a-b", "x")
 SPEC_ID = SpecId(3)
@@ -32,7 +40,9 @@ IDS = st.integers(2**33, MAX_LONG)
 def table_of(kinds: list[str], transforms: list[str]) -> tuple[Schema, PartitionSpec]:
     """Return a schema with a column of each type, and a spec that transforms each."""
     columns = [
-        NestedField(id=FieldId(at + 1), name=f"{NAMES[at % 7]}{at}", required=False, type=parse_primitive(kind))
+        NestedField(
+            id=FieldId(at + 1), name=f"{NAMES[at % 7]}{at}", required=False, type=parse_primitive(kind)
+        )
         for at, kind in enumerate(kinds)
     ]
     fields = [
@@ -80,7 +90,11 @@ def partitions(
     """Return a partition tuple; void fields have none but null."""
     values = []
     for field, kind in zip(spec.fields, partition_kinds(schema, spec), strict=True):
-        fitting = st.none() if field.transform == "void" else st.none() | single_values(kind, only_finite=only_finite)
+        fitting = (
+            st.none()
+            if field.transform == "void"
+            else st.none() | single_values(kind, only_finite=only_finite)
+        )
         values.append(draw(fitting))
     return tuple(values)
 
@@ -120,7 +134,8 @@ def files(
         upper_bounds=draw(bounds),
         key_metadata=draw(st.none() | st.binary(min_size=1, max_size=9)),
         split_offsets=draw(
-            st.none() | st.lists(IDS, min_size=1, max_size=3, unique=True).map(lambda found: tuple(sorted(found)))
+            st.none()
+            | st.lists(IDS, min_size=1, max_size=3, unique=True).map(lambda found: tuple(sorted(found)))
         ),
         equality_ids=(
             tuple(draw(st.lists(st.integers(1, MAX_INT), min_size=1, max_size=3)))
@@ -128,10 +143,14 @@ def files(
             else None
         ),
         sort_order_id=(
-            None if content is FileContent.POSITION_DELETES else draw(st.none() | st.integers(0, 3).map(SortOrderId))
+            None
+            if content is FileContent.POSITION_DELETES
+            else draw(st.none() | st.integers(0, 3).map(SortOrderId))
         ),
         first_row_id=(
-            draw(st.none() | st.integers(0, 2**40)) if content is FileContent.DATA and format_version >= 3 else None
+            draw(st.none() | st.integers(0, 2**40))
+            if content is FileContent.DATA and format_version >= 3
+            else None
         ),
         referenced_data_file=Location("s3://b/data.parquet") if references else None,
         content_offset=draw(st.integers(0, 2**40)) if is_vector else None,

@@ -19,7 +19,9 @@ def next_id(taken: Iterable[int], first: int, what: str) -> int:
     """
     ids = tuple(taken)
     if len(ids) >= MOST_OF_A_KIND:
-        raise InvalidUpdate(f"Cannot add another {what}: there are {len(ids)}, which is the most there can be")
+        raise InvalidUpdate(
+            f"Cannot add another {what}: there are {len(ids)}, which is the most there can be"
+        )
     highest = max(ids, default=first - 1)
     if highest >= MAX_INT:
         raise InvalidUpdate(f"Cannot number another {what}: {highest} is the last id there is")

@@ -84,7 +84,8 @@ def manifest_in_json(manifest: ManifestFile) -> Json:
             None
             if summaries is None
             else [
-                [item.contains_null, item.contains_nan, item.lower_bound, item.upper_bound] for item in summaries
+                [item.contains_null, item.contains_nan, item.lower_bound, item.upper_bound]
+                for item in summaries
             ]
         ),
         "key-metadata": manifest.key_metadata,

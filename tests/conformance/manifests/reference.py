@@ -10,7 +10,7 @@ from typing import Any
 from py4j.java_gateway import JavaGateway
 
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from app.engine.model.manifests import EntryStatus, ManifestContent, ManifestEntry
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.types import PrimitiveType
@@ -141,7 +141,11 @@ class Reference:
             "sequence-number": manifest.sequenceNumber(),
             "min-sequence-number": manifest.minSequenceNumber(),
             "snapshot-id": manifest.snapshotId(),
-            "files": [manifest.addedFilesCount(), manifest.existingFilesCount(), manifest.deletedFilesCount()],
+            "files": [
+                manifest.addedFilesCount(),
+                manifest.existingFilesCount(),
+                manifest.deletedFilesCount(),
+            ],
             "rows": [manifest.addedRowsCount(), manifest.existingRowsCount(), manifest.deletedRowsCount()],
             "partitions": (
                 None
@@ -167,7 +171,9 @@ class Reference:
         """Yield what the reference reads in a manifest, in the words of `in_json.entry_in_json`."""
         files = self.iceberg.ManifestFiles
         is_data = manifest.content().id() == 0
-        reader = (files.read if is_data else files.readDeleteManifest)(manifest, self.io, {bound.specId(): bound})
+        reader = (files.read if is_data else files.readDeleteManifest)(
+            manifest, self.io, {bound.specId(): bound}
+        )
         found = self._entries(reader).iterator()
         while found.hasNext():
             entry = found.next()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
-from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import EntryStatus, ManifestContent, ManifestEntry
+from app.engine.model.ids import SnapshotId
+from app.engine.model.manifests import EntryStatus, ManifestEntry
 from app.formats.manifest_lists import read_manifest_list, write_manifest_list
 from app.formats.manifests import read_manifest, write_manifest
 from tests.conformance.manifests.in_json import entry_in_json, manifest_in_json
@@ -26,7 +25,11 @@ VERSIONS = pytest.mark.parametrize("format_version", [1, 2, 3])
 random_manifests = settings(
     max_examples=25,
     deadline=None,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # each try is many calls to the JVM: shrinking takes minutes
+    phases=[
+        Phase.explicit,
+        Phase.reuse,
+        Phase.generate,
+    ],  # each try is many calls to the JVM: shrinking takes minutes
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from typing import Any
 
-import fastavro
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from app.engine.model.manifests import EntryStatus, ManifestEntry, ManifestFile
 from app.formats.manifest_lists import assign_numbers
 from app.formats.manifests import WrittenManifest, read_manifest, write_manifest
 from tests.strategies.manifest_entries import manifests
