@@ -12,7 +12,7 @@ from app.catalog.commits import read_base
 from app.catalog.context import Catalog
 from app.catalog.expiry_records import ExpiryRecord
 from app.catalog.locations import is_allowed
-from app.catalog.table_manifests import TableManifests
+from app.catalog.table_manifests import CheckedManifests
 from app.database.file_deletions import Deletion, FinalState
 from app.database.warehouses import Warehouse
 from app.engine.model.properties import GC_ENABLED, bool_property
@@ -66,7 +66,7 @@ def delete_expired_files(
     doomed = unreachable_files(
         record.expired,
         current,
-        TableManifests(catalog, warehouse),
+        CheckedManifests(catalog, warehouse),
         level=record.cleanup,
         landed=_landed(catalog, files, deletion) if current is not None else None,
         place_of=place_of,

@@ -9,6 +9,7 @@ from app.database.warehouses import Warehouse
 from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.errors import CorruptMetadata, InvalidMetadata
+from app.formats.manifest_paths import statuses_and_paths
 from app.formats.manifest_source import FileManifestSource
 
 
@@ -16,7 +17,8 @@ class TableManifests:
     """A `ManifestSource` for use cases: a file that cannot be read is our trouble, not a mistake in the request."""
 
     def __init__(self, catalog: Catalog, warehouse: Warehouse) -> None:
-        self._source = FileManifestSource(catalog.files_of(warehouse), catalog.manifest_cache)
+        self._files = catalog.files_of(warehouse)
+        self._source = FileManifestSource(self._files, catalog.manifest_cache)
 
     def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile]:
         """Return a snapshot's manifests in the order of its list.
@@ -43,3 +45,18 @@ class TableManifests:
             yield from self._source.entries(manifest)
         except InvalidMetadata as error:
             raise CorruptMetadata(manifest.manifest_path, str(error)) from error
+
+
+class CheckedManifests(TableManifests):
+    """Manifests for those who delete: what our decoder says must be what another one says, or nothing is yielded."""
+
+    def entries(self, manifest: ManifestFile) -> Iterator[ManifestEntry]:
+        entries = list(super().entries(manifest))
+        found = [(int(entry.status), str(entry.file.file_path)) for entry in entries]
+        try:
+            agreed = found == statuses_and_paths(self._files, manifest.manifest_path)
+        except InvalidMetadata as error:
+            raise CorruptMetadata(manifest.manifest_path, str(error)) from error
+        if not agreed:
+            raise CorruptMetadata(manifest.manifest_path, "two decoders read different entries")
+        yield from entries

@@ -172,7 +172,7 @@ OTHERS = [
         DELETE,
         f"{WAREHOUSES}/other",
         409,
-        "Warehouse other is not empty: drop its namespaces first",
+        "Warehouse other is not empty: drop its namespaces first, and let the purges of their tables finish",
         "WarehouseNotEmptyException",
     ),
     Attack(

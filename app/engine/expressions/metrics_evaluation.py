@@ -1,4 +1,4 @@
-"""Filters asked of a data file's metrics: may a row of it match, and do all of them?
+"""Filters asked of the metrics of a data file: whether a row of it may match, and whether all of them do.
 
 A filter is compiled once and then asked of many files: `metrics_test` and `strict_metrics_test` return functions.
 """

@@ -1,4 +1,4 @@
-"""Filters asked of a manifest's partition summaries: may one of its files be in a partition that matches?"""
+"""Filters asked of a manifest by its partition summaries: whether one of its files may hold a match."""
 
 from __future__ import annotations
 
