@@ -51,6 +51,13 @@ class CheckedManifests(TableManifests):
     """Manifests for those who delete: what our decoder says must be what another one says, or nothing is yielded."""
 
     def entries(self, manifest: ManifestFile) -> Iterator[ManifestEntry]:
+        """Yield a manifest's entries once both decoders agree on which files they name, and how.
+
+        Raises:
+            CorruptMetadata: the manifest is not one, contradicts the list, or the decoders disagree.
+            FileMissing: the manifest is gone.
+            FilesUnavailable: the store does not answer.
+        """
         entries = list(super().entries(manifest))
         found = [(int(entry.status), str(entry.file.file_path)) for entry in entries]
         try:
