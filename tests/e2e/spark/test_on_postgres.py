@@ -66,4 +66,5 @@ def test_a_busy_life(sql: Sql) -> None:
     sql("DROP VIEW by_day")
     sql("DROP NAMESPACE on_postgres.shop")
     assert not any(file.exists() for file in files)
-    assert sql("SHOW NAMESPACES IN on_postgres") == []
+    # Other tests of this process may have namespaces of their own on the server.
+    assert ("shop",) not in [tuple(row) for row in sql("SHOW NAMESPACES IN on_postgres")]
