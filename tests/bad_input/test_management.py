@@ -180,7 +180,7 @@ OTHERS = [
         DELETE,
         f"{WAREHOUSES}/default",
         409,
-        "Warehouse default is not empty: drop its namespaces first",
+        "Warehouse default is not empty: drop its namespaces first, and let the purges of their tables finish",
         "WarehouseNotEmptyException",
     ),
     Attack(
