@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app import telemetry
 from app.api.front_door import compress
-from app.formats.metadata_files import BoundedCache
+from app.formats.caches import BoundedCache
 
 _HITS = telemetry.ANSWER_READS.labels(cache="hit")
 _MISSES = telemetry.ANSWER_READS.labels(cache="miss")

@@ -90,6 +90,7 @@ def load_diff(
         NoSuchSnapshot: a snapshot, branch or tag does not exist.
         NotFound: no such version of the metadata is known.
         InvalidPageToken: a branch has moved since the page before was read.
+        InvalidLocation: a manifest is outside the warehouse.
         MetadataFileMissing: a metadata file is gone.
         CorruptMetadata: a file cannot be read.
         FileMissing: a manifest is gone.

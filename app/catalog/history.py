@@ -14,6 +14,7 @@ from app.catalog.tables import find_table
 from app.database.warehouses import Warehouse
 from app.engine.change.ref_changes import find_snapshot, snapshot_of
 from app.engine.model.ancestry import branches_by_snapshot, refs_by_snapshot
+from app.engine.model.document import MAX_LONG
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import ManifestEntry, ManifestFile
@@ -164,7 +165,10 @@ def numbers_in(place: str, count: int) -> tuple[int, ...]:
     pieces = place.split(" ")
     if len(pieces) != count or not all(_NUMBER.fullmatch(piece) for piece in pieces):
         raise InvalidPageToken(place)
-    return tuple(map(int, pieces))
+    numbers = tuple(map(int, pieces))
+    if any(abs(number) > MAX_LONG for number in numbers):
+        raise InvalidPageToken(place)
+    return numbers
 
 
 def list_files(
@@ -183,6 +187,7 @@ def list_files(
         NoSuchTable: no table has this name.
         NoSuchSnapshot: the table does not have it.
         InvalidFilter: the filter does not fit the snapshot's columns.
+        InvalidLocation: a manifest is outside the warehouse.
         CorruptMetadata: a manifest cannot be read.
         FileMissing: a manifest is gone.
         FilesUnavailable: the store does not answer.

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from app import telemetry
 from app.catalog.context import Catalog
 from app.catalog.expired_files import delete_expired_files
-from app.catalog.locations import is_allowed
+from app.catalog.locations import check_location, is_allowed
 from app.database.file_deletions import Deletion, FinalState
 from app.database.warehouses import Warehouse
 from app.engine.model.ids import Location
@@ -93,9 +93,13 @@ def _purge(catalog: Catalog, warehouse: Warehouse, deletion: Deletion) -> FinalS
         return "done"
     if not bool_property(metadata.properties, GC_ENABLED, default=True):
         return "kept"
-    for _ in reachable_files(files, metadata):
+
+    def check(location: Location) -> None:
+        check_location(catalog, warehouse, location, "manifest of a purged table")
+
+    for _ in reachable_files(files, metadata, check):
         pass  # What cannot be read is found before anything is deleted.
-    for location in reachable_files(files, metadata):
+    for location in reachable_files(files, metadata, check):
         _delete(catalog, warehouse, files, location)
     _delete(catalog, warehouse, files, deletion.metadata_location)
     return "done"
@@ -108,11 +112,16 @@ def _delete(catalog: Catalog, warehouse: Warehouse, files: FileIO, location: Loc
     files.delete(location)
 
 
-def reachable_files(files: FileIO, metadata: TableMetadata) -> Iterator[Location]:
+def reachable_files(
+    files: FileIO, metadata: TableMetadata, check: Callable[[Location], None]
+) -> Iterator[Location]:
     """Yield every file that a table reaches, each before the file that names it.
 
     A consumer that deletes as it goes can therefore stop anywhere and start again: as long as a file is
     there, what names it is there too. A manifest that is already gone was deleted after all it named.
+
+    Args:
+        check: asked before a manifest list or manifest is read; raises if it must not be.
 
     Raises:
         InvalidMetadata: a manifest list or manifest cannot be read.
@@ -120,6 +129,8 @@ def reachable_files(files: FileIO, metadata: TableMetadata) -> Iterator[Location
     """
     yielded: set[Location] = set()
     for snapshot in metadata.snapshots:
+        if snapshot.manifest_list is not None:
+            check(snapshot.manifest_list)
         try:
             manifests = manifests_of(files, snapshot)
         except FileMissing:
@@ -127,6 +138,7 @@ def reachable_files(files: FileIO, metadata: TableMetadata) -> Iterator[Location
         for manifest in manifests:
             if manifest in yielded:
                 continue
+            check(manifest)
             try:
                 content = list(content_files_of(files, manifest))
             except FileMissing:

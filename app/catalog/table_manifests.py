@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from app.catalog.context import Catalog
+from app.catalog.locations import check_location
 from app.database.warehouses import Warehouse
 from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
@@ -14,9 +15,14 @@ from app.formats.manifest_source import FileManifestSource
 
 
 class TableManifests:
-    """A `ManifestSource` for use cases: a file that cannot be read is our trouble, not a mistake in the request."""
+    """A `ManifestSource` for use cases: a file that cannot be read is our trouble, not a mistake in the request.
+
+    Writers say where manifests are. With the server's own keys nothing is read that the warehouse may not use, and
+    nothing that the cache knows from another one.
+    """
 
     def __init__(self, catalog: Catalog, warehouse: Warehouse) -> None:
+        self._catalog, self._warehouse = catalog, warehouse
         self._files = catalog.files_of(warehouse)
         self._source = FileManifestSource(self._files, catalog.manifest_cache)
 
@@ -25,9 +31,13 @@ class TableManifests:
 
         Raises:
             CorruptMetadata: the manifest list is not one.
+            InvalidLocation: the manifest list is outside the warehouse.
             FileMissing: the manifest list is gone.
             FilesUnavailable: the store does not answer.
         """
+        for location in (snapshot.manifest_list, *(snapshot.manifests or ())):
+            if location is not None:
+                check_location(self._catalog, self._warehouse, location, "manifest list")
         try:
             return self._source.manifests(snapshot)
         except InvalidMetadata as error:
@@ -38,9 +48,11 @@ class TableManifests:
 
         Raises:
             CorruptMetadata: the manifest is not one, or contradicts the list.
+            InvalidLocation: the manifest is outside the warehouse.
             FileMissing: the manifest is gone.
             FilesUnavailable: the store does not answer.
         """
+        check_location(self._catalog, self._warehouse, manifest.manifest_path, "manifest")
         try:
             yield from self._source.entries(manifest)
         except InvalidMetadata as error:

@@ -27,6 +27,7 @@ from app.formats.metric_maps import MetricMap, read_bounds, read_counts
 
 STATUS, SNAPSHOT_ID, DATA_FILE, SEQUENCE_NUMBER, FILE_SEQUENCE_NUMBER = range(5)
 CONTENT, FILE_PATH, FILE_FORMAT, PARTITION, RECORD_COUNT, FIRST_ROW_ID = 134, 100, 101, 102, 103, 142
+LOWER_BOUNDS, UPPER_BOUNDS = 125, 128
 _FIELDS_OF_ENTRY: Final = frozenset({STATUS, SNAPSHOT_ID, SEQUENCE_NUMBER, FILE_SEQUENCE_NUMBER})
 """The others are the file's."""
 _MAX_SCHEMA_BYTES: Final = 4 << 20
@@ -130,8 +131,8 @@ ENTRY_FIELDS: Final[Mapping[int, _EntryField]] = {
     109: _EntryField("value_counts", _counts),
     110: _EntryField("null_value_counts", _counts),
     137: _EntryField("nan_value_counts", _counts),
-    125: _EntryField("lower_bounds", _bounds),
-    128: _EntryField("upper_bounds", _bounds),
+    LOWER_BOUNDS: _EntryField("lower_bounds", _bounds),
+    UPPER_BOUNDS: _EntryField("upper_bounds", _bounds),
     131: _EntryField("key_metadata", _bytes, repeats=True),
     132: _EntryField("split_offsets", _numbers, repeats=True),
     135: _EntryField("equality_ids", _numbers, repeats=True),

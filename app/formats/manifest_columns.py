@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from operator import itemgetter
 from typing import Any, Final, overload
 
+from app.engine.model.entry_filters import PartitionTest, ValueRange
 from app.engine.model.manifests import (
     DataFile,
     EntryStatus,
@@ -16,15 +17,18 @@ from app.engine.model.manifests import (
 )
 from app.errors import InvalidMetadata
 from app.formats.avro_files import open_avro
+from app.formats.bound_columns import BoundColumns, bound_columns
 from app.formats.entry_layout import (
     ENTRY_FIELDS,
     FILE_SEQUENCE_NUMBER,
     FIRST_ROW_ID,
+    LOWER_BOUNDS,
     PARTITION,
     RECORD_COUNT,
     SEQUENCE_NUMBER,
     SNAPSHOT_ID,
     STATUS,
+    UPPER_BOUNDS,
     layout_of,
 )
 from app.formats.manifest_headers import ManifestHeader, read_header
@@ -43,6 +47,11 @@ _FIRST_ROW_ID: Final = _FILE_FIELD_IDS.index(FIRST_ROW_ID) - 5
 """Where it stands behind content, path, format, record count and size."""
 _NO_ROW_ID: Final = -1
 _BYTES_A_PARTITION: Final = 200
+_KEPT_BOUNDS: Final = 4
+_BYTES_OF_BOUNDS: Final = 2 * 16 * _KEPT_BOUNDS
+"""For each entry; room is counted for them whether they have been asked for or not."""
+_WORTH_COLUMNS: Final = 500
+"""Fewer entries are sooner looked at one by one."""
 
 
 class ManifestColumns(Sequence[ManifestEntry]):
@@ -63,6 +72,7 @@ class ManifestColumns(Sequence[ManifestEntry]):
         self._statuses = bytearray()
         self._partition_numbers = array("I")
         self._row_ids = array("q")
+        self._bounds: dict[Hashable, BoundColumns | None] = {}
         try:
             self._read(content)
         except IndexError as error:
@@ -159,7 +169,7 @@ class ManifestColumns(Sequence[ManifestEntry]):
         """About how much memory it takes."""
         return (
             len(self._content)
-            + 9 * len(self._starts)
+            + (9 + _BYTES_OF_BOUNDS) * len(self._starts)
             + 8 * len(self._row_ids)
             + _BYTES_A_PARTITION * len(self.partitions)
         )
@@ -179,13 +189,50 @@ class ManifestColumns(Sequence[ManifestEntry]):
     def __iter__(self) -> Iterator[ManifestEntry]:
         return map(self._entry, range(len(self)))
 
-    def live_in(self, is_wanted: Callable[[Partition], bool]) -> Iterator[ManifestEntry]:
-        """Yield the entries that are not deleted and whose partition is wanted; it is asked once for each."""
+    def live_in(self, is_wanted: PartitionTest, ranges: Sequence[ValueRange] = ()) -> Iterator[ManifestEntry]:
+        """Yield entries as `FilterableEntries` promises."""
         wanted = {number for number, values in enumerate(self.partitions) if is_wanted(values)}
+        if not wanted:
+            return
         statuses, deleted = self._statuses, EntryStatus.DELETED
-        for at, number in enumerate(self._partition_numbers):
-            if number in wanted and statuses[at] != deleted:
-                yield self._entry(at)
+        positions = [
+            at
+            for at, number in enumerate(self._partition_numbers)
+            if number in wanted and statuses[at] != deleted
+        ]
+        if ranges and len(positions) >= _WORTH_COLUMNS:
+            for wanted_range in ranges:
+                columns = self._bounds_of(wanted_range)
+                if columns is not None:
+                    in_range = columns.positions_in(wanted_range)
+                    positions = [at for at in positions if at in in_range]
+        for at in positions:
+            yield self._entry(at)
+
+    def _bounds_of(self, wanted: ValueRange) -> BoundColumns | None:
+        """Return a column's bounds; those of the columns asked for last are kept."""
+        if LOWER_BOUNDS not in self._layout.groups or UPPER_BOUNDS not in self._layout.groups:
+            return None
+        key = (wanted.field_id, wanted.kind)
+        if key not in self._bounds:
+            columns = bound_columns(wanted.kind, *self._bounds_by_entry(wanted.field_id))
+            if len(self._bounds) >= _KEPT_BOUNDS:
+                self._bounds.clear()
+            self._bounds[key] = columns
+            return columns
+        return self._bounds.get(key)
+
+    def _bounds_by_entry(self, field_id: int) -> tuple[list[bytes | None], list[bytes | None]]:
+        layout = self._layout
+        groups = [layout.groups[LOWER_BOUNDS], layout.groups[UPPER_BOUNDS]]
+        readers = [layout.readers[group - 1] for group in groups]
+        found: tuple[list[bytes | None], list[bytes | None]] = ([], [])
+        for start in self._starts:
+            parts, _ = layout.pick(self._content, start, groups)
+            for bounds, read, part in zip(found, readers, parts, strict=True):
+                by_field = read(part)
+                bounds.append(None if by_field is None else by_field.get(field_id))
+        return found
 
     def _entry(self, at: int) -> ManifestEntry:
         layout, manifest = self._layout, self._manifest

@@ -2,69 +2,30 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import Future
-from typing import Any, Final, TypeVar
+from collections.abc import Sequence
+from typing import Any, Final
 
 from app.engine.model.ids import Location
 from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.errors import InvalidMetadata
 from app.fileio.files import FileIO
+from app.formats.caches import ReadThroughCache
 from app.formats.manifest_columns import ManifestColumns
 from app.formats.manifest_headers import unlisted_manifest
 from app.formats.manifest_lists import read_manifest_list
-from app.formats.metadata_files import BoundedCache
 
 MAX_MANIFEST_BYTES: Final = 512 << 20
 """A manifest that says it is larger is not even fetched."""
 _LISTED_BYTES: Final = 700
 _SUMMARY_BYTES: Final = 250
 
-Value = TypeVar("Value")
 
+class ManifestCache(ReadThroughCache[Any]):
+    """Parsed manifest lists and manifests of a whole process, over all its stores.
 
-class ManifestCache:
-    """Parsed manifest lists and manifests. Such a file never changes, so what is kept of it is right for ever.
-
-    One for the whole process; safe to use from many threads, of which only one reads a file while others wait for it.
+    Such a file never changes, so what is kept of it is right for ever.
     """
-
-    def __init__(self, max_bytes: int) -> None:
-        self._kept: BoundedCache[Any] = BoundedCache(max_bytes)
-        self._being_read: dict[Hashable, Future[Any]] = {}
-        self._lock = threading.Lock()
-
-    @property
-    def held_bytes(self) -> int:
-        return self._kept.held_bytes
-
-    def find_or_read(self, key: Hashable, read: Callable[[], tuple[Value, int]]) -> Value:
-        """Return what is kept under a key; else what `read` answers with its size in bytes, or raises."""
-        kept: Value | None = self._kept.find(key)
-        if kept is not None:
-            return kept
-        with self._lock:
-            reading = self._being_read.get(key)
-            is_ours = reading is None
-            if reading is None:
-                reading = self._being_read[key] = Future()
-        if not is_ours:
-            shared: Value = reading.result()
-            return shared
-        try:
-            value, size_bytes = read()
-        except BaseException as error:
-            reading.set_exception(error)
-            raise
-        else:
-            self._kept.put(key, value, size_bytes)
-            reading.set_result(value)
-            return value
-        finally:
-            with self._lock:
-                del self._being_read[key]
 
 
 class FileManifestSource:

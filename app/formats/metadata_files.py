@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import gzip
-import threading
 import time
 import zlib
-from collections import OrderedDict
-from collections.abc import Hashable
-from typing import Generic, TypeVar
 
 from app import telemetry
 from app.engine.model.ids import Location
@@ -17,6 +13,7 @@ from app.engine.model.view_metadata import ViewMetadata, read_view_metadata
 from app.errors import FileMissing, InvalidMetadata, MetadataFileMissing
 from app.fileio.files import FileIO
 from app.fileio.locations import scheme_of
+from app.formats.caches import BoundedCache, ReadThroughCache
 from app.formats.metadata_names import is_gzipped
 
 MAX_METADATA_BYTES = 1 << 30
@@ -30,52 +27,7 @@ _HITS = telemetry.METADATA_READS.labels(cache="hit")
 _MISSES = telemetry.METADATA_READS.labels(cache="miss")
 _INSTANT_SCHEMES = frozenset({"file", "memory"})
 
-Value = TypeVar("Value")
 Metadata = TableMetadata | ViewMetadata
-
-
-class BoundedCache(Generic[Value]):
-    """The values used last, up to a number of bytes; safe to use from many threads."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
-        self._held_bytes = 0
-        self._values: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    @property
-    def held_bytes(self) -> int:
-        return self._held_bytes
-
-    def find(self, key: Hashable) -> Value | None:
-        """Return the value and count it as used now."""
-        with self._lock:
-            found = self._values.get(key)
-            if found is None:
-                return None
-            self._values.move_to_end(key)
-            return found[0]
-
-    def put(self, key: Hashable, value: Value, size_bytes: int) -> None:
-        """Keep a value, forgetting those used longest ago; one over a quarter of the budget is not kept."""
-        if size_bytes > self._max_bytes // 4:
-            return
-        with self._lock:
-            previous = self._values.pop(key, None)
-            if previous is not None:
-                self._held_bytes -= previous[1]
-            self._values[key] = (value, size_bytes)
-            self._held_bytes += size_bytes
-            while self._held_bytes > self._max_bytes:
-                _, (_, forgotten_bytes) = self._values.popitem(last=False)
-                self._held_bytes -= forgotten_bytes
-
-    def forget(self, key: Hashable) -> None:
-        """Drop a value if it is there."""
-        with self._lock:
-            found = self._values.pop(key, None)
-            if found is not None:
-                self._held_bytes -= found[1]
 
 
 class MetadataFiles:
@@ -89,8 +41,8 @@ class MetadataFiles:
     def __init__(self, max_bytes: int, recheck_ms: int) -> None:
         # JSON for answers and parsed metadata for commits are kept apart: a catalog that is mostly read
         # would otherwise spend its budget on parsed objects that nobody asks for.
-        self._json: BoundedCache[bytes] = BoundedCache(max_bytes // 2)
-        self._parsed: BoundedCache[Metadata] = BoundedCache(max_bytes - max_bytes // 2)
+        self._json: ReadThroughCache[bytes] = ReadThroughCache(max_bytes // 2)
+        self._parsed: ReadThroughCache[Metadata] = ReadThroughCache(max_bytes - max_bytes // 2)
         self._seen: BoundedCache[float] = BoundedCache(4 << 20)
         self._recheck_s = recheck_ms / 1000
 
@@ -118,10 +70,13 @@ class MetadataFiles:
             self._check_present(files, location)
             _HITS.inc()
             return content
-        metadata = self.read_table(files, location)
-        content = (metadata.with_referenced_snapshots_only() if refs_only else metadata).to_json()
-        self._json.put((location, refs_only), content, len(content))
-        return content
+
+        def make() -> tuple[bytes, int]:
+            metadata = self.read_table(files, location)
+            made = (metadata.with_referenced_snapshots_only() if refs_only else metadata).to_json()
+            return made, len(made)
+
+        return self._json.find_or_read((location, refs_only), make)
 
     def read_table(self, files: FileIO, location: Location) -> TableMetadata:
         """Return a table's metadata.
@@ -131,15 +86,17 @@ class MetadataFiles:
             InvalidMetadata: the file is not table metadata.
             FilesUnavailable: the store does not answer.
         """
-        kept = self._parsed.find(location)
+        kept = self._parsed.find(("table", location))
         if isinstance(kept, TableMetadata):
             self._check_present(files, location)
             _HITS.inc()
             return kept
-        content = self._read(files, location)
-        metadata = read_table_metadata(content)
-        self._parsed.put(location, metadata, len(content) * PARSED_WEIGHT)
-        return metadata
+
+        def parse() -> tuple[TableMetadata, int]:
+            content = self._read(files, location)
+            return read_table_metadata(content), len(content) * PARSED_WEIGHT
+
+        return self._parsed.find_or_read(("table", location), parse)
 
     def read_view(self, files: FileIO, location: Location) -> ViewMetadata:
         """Return a view's metadata.
@@ -149,15 +106,17 @@ class MetadataFiles:
             InvalidMetadata: the file is not view metadata.
             FilesUnavailable: the store does not answer.
         """
-        kept = self._parsed.find(location)
+        kept = self._parsed.find(("view", location))
         if isinstance(kept, ViewMetadata):
             self._check_present(files, location)
             _HITS.inc()
             return kept
-        content = self._read(files, location)
-        metadata = read_view_metadata(content)
-        self._parsed.put(location, metadata, len(content) * PARSED_WEIGHT)
-        return metadata
+
+        def parse() -> tuple[ViewMetadata, int]:
+            content = self._read(files, location)
+            return read_view_metadata(content), len(content) * PARSED_WEIGHT
+
+        return self._parsed.find_or_read(("view", location), parse)
 
     def write(self, files: FileIO, location: Location, content: bytes) -> None:
         """Write a new metadata file durably; it is compressed if its name says so.
@@ -171,8 +130,9 @@ class MetadataFiles:
 
     def keep(self, location: Location, metadata: Metadata, content: bytes) -> None:
         """Remember a file that was just written and is now pointed to."""
-        self._parsed.put(location, metadata, len(content) * PARSED_WEIGHT)
-        if isinstance(metadata, TableMetadata):
+        is_table = isinstance(metadata, TableMetadata)
+        self._parsed.put(("table" if is_table else "view", location), metadata, len(content) * PARSED_WEIGHT)
+        if is_table:
             self._json.put((location, False), content, len(content))
         self._mark_seen(location)
 

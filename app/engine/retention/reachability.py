@@ -11,9 +11,9 @@ from app.engine.model.ids import Location
 from app.engine.model.manifests import FileContent, ManifestEntry, ManifestFile, ManifestSource
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CorruptMetadata, FileMissing, InvalidMetadata
+from app.errors import CorruptMetadata, FileMissing, InvalidLocation, InvalidMetadata
 
-UNREADABLE = (FileMissing, InvalidMetadata, CorruptMetadata)
+UNREADABLE = (FileMissing, InvalidLocation, InvalidMetadata, CorruptMetadata)
 
 
 class CleanupLevel(StrEnum):

@@ -1,0 +1,49 @@
+"""Ranges of values that a filter cannot do without: what columns of bounds answer for a whole manifest at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from app.engine.expressions.expressions import (
+    And,
+    BoundExpression,
+    BoundPredicate,
+    BoundReference,
+    Operation,
+    rewrite_not,
+)
+from app.engine.model.entry_filters import ValueRange
+from app.engine.model.types import PrimitiveType
+from app.engine.model.values import is_nan
+
+_LEAVES_LOW_OPEN: Final = frozenset({Operation.LT, Operation.LT_EQ})
+_LEAVES_HIGH_OPEN: Final = frozenset({Operation.GT, Operation.GT_EQ})
+_CLOSED: Final = frozenset({Operation.EQ, Operation.IN})
+
+
+def value_ranges(bound: BoundExpression) -> tuple[ValueRange, ...]:
+    """Return ranges of columns such that a row that matches has a value in each of them.
+
+    Only what every match must fulfil counts, so alternatives and transforms say nothing here, nor do uuids, whose
+    bounds early writers put in another order.
+    """
+    found = rewrite_not(bound)
+    parts = found.parts if isinstance(found, And) else (found,)
+    return tuple(_ranges(part for part in parts if isinstance(part, BoundPredicate)))
+
+
+def _ranges(predicates: Iterable[BoundPredicate]) -> Iterator[ValueRange]:
+    for predicate in predicates:
+        term, values = predicate.term, predicate.values
+        if not isinstance(term, BoundReference) or not isinstance(term.type, PrimitiveType):
+            continue
+        if term.type.kind == "uuid" or not values or any(map(is_nan, values)):
+            continue
+        lowest, highest = min(values), max(values)
+        if predicate.operation in _LEAVES_LOW_OPEN:
+            yield ValueRange(term.field_id, term.type, None, highest)
+        elif predicate.operation in _LEAVES_HIGH_OPEN:
+            yield ValueRange(term.field_id, term.type, lowest, None)
+        elif predicate.operation in _CLOSED:
+            yield ValueRange(term.field_id, term.type, lowest, highest)

@@ -1,0 +1,54 @@
+"""Entries of a manifest that a reader can use: asked of all entries at once where their source can do that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from app.engine.model.manifests import ManifestEntry
+from app.engine.model.types import PrimitiveType
+
+PartitionTest = Callable[[tuple[Any, ...]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class ValueRange:
+    """The values of a column that a reader looks for, limits included; None is no limit.
+
+    Null is outside every range, and NaN is never a limit.
+    """
+
+    field_id: int
+    kind: PrimitiveType
+    lowest: Any = None
+    highest: Any = None
+
+
+@runtime_checkable
+class FilterableEntries(Protocol):
+    """Entries of one manifest that are filtered as columns; most of those that go are never made."""
+
+    def live_in(self, is_wanted: PartitionTest, ranges: Sequence[ValueRange] = ()) -> Iterator[ManifestEntry]:
+        """Yield the entries that are not deleted and whose partition is wanted, in their order.
+
+        `is_wanted` is asked once for each distinct partition. An entry whose bounds say that none of its values
+        is in one of the ranges may be left out, and need not: whoever asks still looks at each entry's metrics.
+
+        Raises:
+            InvalidMetadata: an entry makes no sense; names the file.
+        """
+        ...
+
+
+def live_entries(
+    entries: Iterable[ManifestEntry], is_wanted: PartitionTest, ranges: Sequence[ValueRange] = ()
+) -> Iterator[ManifestEntry]:
+    """Yield the entries that are not deleted and whose partition is wanted; `ranges` may leave out more.
+
+    Raises:
+        InvalidMetadata: an entry makes no sense; names the file.
+    """
+    if isinstance(entries, FilterableEntries):
+        return entries.live_in(is_wanted, ranges)
+    return (entry for entry in entries if entry.is_live and is_wanted(entry.file.partition))

@@ -1,0 +1,97 @@
+"""Caches within a byte budget, safe to use from many threads."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from concurrent.futures import Future
+from typing import Any, Generic, TypeVar, cast
+
+Value = TypeVar("Value")
+Found = TypeVar("Found")
+
+
+class BoundedCache(Generic[Value]):
+    """The values used last, up to a number of bytes; safe to use from many threads."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._held_bytes = 0
+        self._values: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @property
+    def held_bytes(self) -> int:
+        return self._held_bytes
+
+    def find(self, key: Hashable) -> Value | None:
+        """Return the value and count it as used now."""
+        with self._lock:
+            found = self._values.get(key)
+            if found is None:
+                return None
+            self._values.move_to_end(key)
+            return found[0]
+
+    def put(self, key: Hashable, value: Value, size_bytes: int) -> None:
+        """Keep a value, forgetting those used longest ago; one over a quarter of the budget is not kept."""
+        if size_bytes > self._max_bytes // 4:
+            return
+        with self._lock:
+            previous = self._values.pop(key, None)
+            if previous is not None:
+                self._held_bytes -= previous[1]
+            self._values[key] = (value, size_bytes)
+            self._held_bytes += size_bytes
+            while self._held_bytes > self._max_bytes:
+                _, (_, forgotten_bytes) = self._values.popitem(last=False)
+                self._held_bytes -= forgotten_bytes
+
+    def forget(self, key: Hashable) -> None:
+        """Drop a value if it is there."""
+        with self._lock:
+            found = self._values.pop(key, None)
+            if found is not None:
+                self._held_bytes -= found[1]
+
+
+class ReadThroughCache(BoundedCache[Value]):
+    """A cache that reads what it lacks: of many threads that want one value, one reads and the others wait for it.
+
+    So a value too large to be kept is not made by each of them at once either.
+    """
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(max_bytes)
+        self._being_read: dict[Hashable, Future[Any]] = {}
+        self._reading_lock = threading.Lock()
+
+    def find_or_read(self, key: Hashable, read: Callable[[], tuple[Found, int]]) -> Found:
+        """Return what is kept under a key; else what `read` answers with its size in bytes, or raises."""
+        kept: Any = self.find(key)
+        if kept is not None:
+            return cast("Found", kept)
+        with self._reading_lock:
+            # Whoever was reading keeps the value before it leaves.
+            kept = self.find(key)
+            if kept is not None:
+                return cast("Found", kept)
+            reading = self._being_read.get(key)
+            is_ours = reading is None
+            if reading is None:
+                reading = self._being_read[key] = Future()
+        if not is_ours:
+            return cast("Found", reading.result())
+        try:
+            value, size_bytes = read()
+        except BaseException as error:
+            reading.set_exception(error)
+            raise
+        else:
+            self.put(key, cast("Value", value), size_bytes)
+            reading.set_result(value)
+            return value
+        finally:
+            with self._reading_lock:
+                del self._being_read[key]
