@@ -48,6 +48,34 @@ FileExists and IdempotencyKeyTaken never reach a caller of the catalog.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class LandedSnapshot:
+    """A snapshot that came before a commit could."""
+
+    snapshot_id: int
+    operation: str | None
+    sequence_number: int
+    timestamp_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a table stood when a commit to it failed."""
+
+    namespace: tuple[str, ...]
+    name: str
+    metadata_location: str | None = None
+    """Where its metadata was; None if there was no table."""
+    landed: Sequence[LandedSnapshot] | None = None
+    """The snapshots that landed since the commit was prepared, newest first, not all if they are many; None if that
+    cannot be told."""
+    landed_count: int = 0
+    """How many they are in all."""
+
 
 class IcetowerError(Exception):
     """Base of every deliberate error; `str(error)` is one sentence for the person who reads it."""
@@ -237,31 +265,72 @@ class WarehouseNotEmpty(IcetowerError):
 
 
 class CommitFailed(IcetowerError):
-    """The commit certainly did not happen."""
+    """The commit certainly did not happen.
+
+    Attributes:
+        standing: the table as it stood, once the catalog has said.
+    """
+
+    standing: Standing | None = None
 
 
 class RequirementFailed(CommitFailed):
-    """The table is not what the client built on."""
+    """The table is not what the client built on.
 
-    def __init__(self, reason: str) -> None:
+    Attributes:
+        requirement: what was demanded; None where it was not demanded in the protocol's form.
+        expected: the value that was demanded; None for nothing.
+        found: the value that is there; None for nothing.
+    """
+
+    def __init__(
+        self, reason: str, requirement: object = None, expected: object = None, found: object = None
+    ) -> None:
+        self.requirement = requirement
+        self.expected = expected
+        self.found = found
         super().__init__(f"Requirement failed: {reason}")
 
 
 class StaleUpdate(CommitFailed):
-    """A sequence number or row id that the table has already passed; refresh and try again."""
+    """A sequence number or row id that the table has already passed; refresh and try again.
 
-    def __init__(self, reason: str) -> None:
+    Attributes:
+        counter: which of the table's numbers has moved on, in the spec's words.
+        expected: the most it may have been when the commit was prepared.
+        found: what it is.
+        snapshot: the snapshot that carries the stale number.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        counter: str | None = None,
+        expected: int | None = None,
+        found: int | None = None,
+        snapshot: object = None,
+    ) -> None:
+        self.counter = counter
+        self.expected = expected
+        self.found = found
+        self.snapshot = snapshot
         super().__init__(f"Validation failed, please retry: {reason}")
 
 
 class DanglingRef(CommitFailed):
     """An update would remove the snapshot of a ref that the same commit keeps."""
 
+    def __init__(self, reason: str, ref: str | None = None, snapshot_id: int | None = None) -> None:
+        self.ref = ref
+        self.snapshot_id = snapshot_id
+        super().__init__(reason)
+
 
 class PointerMoved(CommitFailed):
     """Other commits won every attempt."""
 
     def __init__(self, identifier: object, attempts: int) -> None:
+        self.attempts = attempts
         super().__init__(
             f"Cannot commit to {identifier}: other commits won all {attempts} attempts, please retry"
         )

@@ -1,26 +1,19 @@
 """Avro's binary encoding: values found, skipped and read as the writer's schema lays them out.
 
 Each type knows three things of a value that starts at a position: where it ends, what it is, and the regular expression
-of all values laid out like it (see `entry_shapes`).
+of all values laid out like it (see `entry_shapes`). `avro_schemas` makes types of a schema.
 """
 
 from __future__ import annotations
 
 import re
-import struct
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
-from uuid import UUID
-
-from app.engine.model.values import decimal_of
 
 _64_BITS: Final = (1 << 64) - 1
-_MAX_LEVELS: Final = 40
-_FLOAT: Final = struct.Struct("<f")
-_DOUBLE: Final = struct.Struct("<d")
 
 VARINT: Final = rb"[\x80-\xff]{0,9}+[\x00-\x7f]"
 """Any whole number: seven bits a byte, the last one below 128."""
@@ -134,6 +127,33 @@ NULL: Final = Fixed(0, lambda _: None)
 
 
 @dataclass(frozen=True, slots=True)
+class CountedFixed(AvroType):
+    """As many bytes as the schema says, with their number before them.
+
+    Avro knows no such thing, but Iceberg's own writers up to 1.10 lay out `fixed` partition values so.
+    """
+
+    size: int
+
+    def skip(self, content: bytes, pos: int) -> int:
+        size, pos = read_long(content, pos)
+        if size != self.size:
+            raise ValueError(f"a fixed value of {self.size} bytes says that it has {size}")
+        end = pos + size
+        if end > len(content):
+            raise IndexError
+        return end
+
+    def read(self, content: bytes, pos: int) -> tuple[Any, int]:
+        end = self.skip(content, pos)
+        return content[end - self.size : end], end
+
+    def trace(self, content: bytes, pos: int, tokens: list[Token]) -> int:
+        tokens.append(re.escape(write_long(self.size)) + b".{%d}" % self.size)
+        return self.skip(content, pos)
+
+
+@dataclass(frozen=True, slots=True)
 class Text(AvroType):
     """A length, then as many bytes."""
 
@@ -244,13 +264,14 @@ class Array(AvroType):
             count, pos = read_long(content, pos)
             if count == 0:
                 return pos
-            if count < 0:
-                size, pos = read_long(content, pos)
-                if size < 0:
-                    raise ValueError("a length is negative")
-                pos += size
+            if count > 0:
+                pos = self._skip_items(content, pos, count)
                 continue
-            pos = self._skip_items(content, pos, count)
+            # The size would tell where the items end, but whoever reads them later goes by the items.
+            size, start = read_long(content, pos)
+            pos = self._skip_items(content, start, -count)
+            if pos - start != size:
+                raise ValueError("the items of an array have another size than it says")
 
     def _skip_items(self, content: bytes, pos: int, count: int) -> int:
         _check_count(content, pos, count)
@@ -273,13 +294,17 @@ class Array(AvroType):
             count, pos = read_long(content, pos)
             if count == 0:
                 return values, pos
+            size = None
             if count < 0:
                 count = -count
-                _, pos = read_long(content, pos)
+                size, pos = read_long(content, pos)
+            start = pos
             _check_count(content, pos, count)
             for _ in range(count):
                 value, pos = read(content, pos)
                 values.append(value)
+            if size is not None and pos - start != size:
+                raise ValueError("the items of an array have another size than it says")
 
     def trace(self, content: bytes, pos: int, tokens: list[Token]) -> int:
         while True:
@@ -327,114 +352,3 @@ def _check_count(content: bytes, pos: int, count: int) -> None:
     # An item takes a byte at least, so a larger count is a lie, or a bomb.
     if count > len(content) - pos:
         raise ValueError("an array has fewer items than it says")
-
-
-def compile_type(schema: Any) -> AvroType:
-    """Return the type that a schema's JSON describes.
-
-    Raises:
-        ValueError: the schema makes no sense, or refers to itself.
-    """
-    return _Compiler().compile(schema, 0)
-
-
-class _Compiler:
-    def __init__(self) -> None:
-        self._named: dict[str, AvroType] = {}
-
-    def compile(self, schema: Any, level: int) -> AvroType:
-        if level > _MAX_LEVELS:
-            raise ValueError("its schema is nested too deeply")
-        match schema:
-            case str():
-                return self._plain(schema)
-            case list():
-                return Union(tuple(self.compile(branch, level + 1) for branch in schema))
-            case {"type": "record" | "error", "fields": list(fields)}:
-                record = Record(tuple(self._field(field, level + 1) for field in fields))
-                return self._remember(schema, record)
-            case {"type": "array", "items": items}:
-                return _array(self.compile(items, level + 1))
-            case {"type": "map", "values": values}:
-                key = Field("key", None, Text(bytes.decode))
-                pair = Record((key, Field("value", None, self.compile(values, level + 1))))
-                return Array(pair)
-            case {"type": "fixed", "size": int(size)} if size >= 0:
-                return self._remember(schema, Fixed(size, _bytes_reader(schema)))
-            case {"type": "enum"}:
-                return self._remember(schema, Number())
-            case {"type": "bytes"}:
-                return Text(_bytes_reader(schema))
-            case {"type": "string", "logicalType": "uuid"}:
-                return Text(lambda content: UUID(content.decode()))
-            case {"type": "int" | "long", "logicalType": str(logical)}:
-                return Number(1000 if logical.endswith("-millis") else 1)
-            case {"type": inner}:
-                return self.compile(inner, level + 1)
-        raise ValueError(f"its schema makes no sense: {str(schema)[:100]}")
-
-    def _plain(self, name: str) -> AvroType:
-        kind = _PLAIN.get(name) or self._named.get(name)
-        if kind is None:
-            raise ValueError(f"its schema has no type {name[:100]!r}")
-        return kind
-
-    def _field(self, field: Any, level: int) -> Field:
-        match field:
-            case {"name": str(name), "type": kind}:
-                field_id = field.get("field-id")
-                return Field(name, field_id if isinstance(field_id, int) else None, self.compile(kind, level))
-        raise ValueError(f"its schema has a field that makes no sense: {str(field)[:100]}")
-
-    def _remember(self, schema: Mapping[str, Any], kind: AvroType) -> AvroType:
-        name, space = schema.get("name"), schema.get("namespace")
-        if isinstance(name, str):
-            self._named[name] = kind
-            if isinstance(space, str):
-                self._named[f"{space}.{name}"] = kind
-        return kind
-
-
-def _array(items: AvroType) -> Array:
-    if _may_be_empty(items):
-        raise ValueError("its schema has an array of nothing")
-    fields = items.fields if isinstance(items, Record) else (Field("", None, items),)
-    match tuple(type(field.kind) for field in fields):
-        case kinds if set(kinds) == {Number}:
-            return Array(items, numbers_an_item=len(kinds))
-        case (kind, other) if kind is Number and other is Text:
-            return Array(items, is_map_of_texts=True)
-    return Array(items)
-
-
-def _may_be_empty(kind: AvroType) -> bool:
-    match kind:
-        case Fixed(size=0):
-            return True
-        case Record():
-            return all(_may_be_empty(field.kind) for field in kind.fields)
-    return False
-
-
-def _bytes_reader(schema: Mapping[str, Any]) -> Callable[[bytes], Any]:
-    match schema:
-        case {"logicalType": "decimal"}:
-            scale = schema.get("scale", 0)
-            if not isinstance(scale, int) or not 0 <= scale <= 38:
-                raise ValueError("its schema has a decimal without a scale")
-            return lambda content: decimal_of(int.from_bytes(content, "big", signed=True), scale)
-        case {"logicalType": "uuid", "size": 16}:
-            return lambda content: UUID(bytes=content)
-    return bytes
-
-
-_PLAIN: Final[Mapping[str, AvroType]] = {
-    "null": NULL,
-    "boolean": Fixed(1, lambda content: content != b"\x00"),
-    "int": Number(),
-    "long": Number(),
-    "float": Fixed(4, lambda content: _FLOAT.unpack(content)[0]),
-    "double": Fixed(8, lambda content: _DOUBLE.unpack(content)[0]),
-    "bytes": Text(bytes),
-    "string": Text(bytes.decode),
-}

@@ -13,7 +13,8 @@ from app.engine.model.manifests import ManifestContent, ManifestFile, PartitionS
 from app.errors import InvalidMetadata
 from app.formats.avro_files import AvroFile, open_avro
 from app.formats.avro_packing import Packer, packer_of, write_avro
-from app.formats.avro_types import Record, compile_type
+from app.formats.avro_schemas import compile_type
+from app.formats.avro_types import Record
 from app.formats.manifest_columns import UNASSIGNED_SEQUENCE_NUMBER
 from app.formats.manifest_schemas import manifest_list_schema
 

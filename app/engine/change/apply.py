@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from app.engine.change import updates as u
@@ -16,36 +16,48 @@ from app.engine.change.edits import (
     statistics,
     table_schemas,
 )
+from app.engine.change.requirements import Refused, raise_refusal
 from app.engine.model.ids import SchemaId, SortOrderId, SpecId
 from app.engine.model.sort_order import UNSORTED_ORDER_ID
 from app.engine.model.table_metadata import MAX_FORMAT_VERSION, MIN_FORMAT_VERSION, TableMetadata
-from app.errors import InvalidUpdate
+from app.errors import IcetowerError, InvalidUpdate
 
 
-def apply_updates(base: TableMetadata, updates: Sequence[u.Update], now_ms: int) -> MetadataDraft:
+def apply_updates(
+    base: TableMetadata, updates: Sequence[u.Update], now_ms: int, refused: Refused = raise_refusal
+) -> MetadataDraft:
     """Return a draft of the base with every update applied, in order.
 
     Args:
+        base: the table.
+        updates: what is to change.
         now_ms: epoch milliseconds, the time of this commit.
+        refused: told of each update that cannot be applied; unless given, the first one's error is raised.
 
     Raises:
         InvalidUpdate: an update that cannot be applied.
         StaleUpdate: another commit came first.
     """
-    draft = draft_of(base, now_ms)
-    for update in updates:
-        apply_update(draft, update)
-    return draft
+    return _applied(lambda: draft_of(base, now_ms), updates, refused)
 
 
-def apply_to_new(updates: Sequence[u.Update], now_ms: int) -> MetadataDraft:
+def apply_to_new(updates: Sequence[u.Update], now_ms: int, refused: Refused = raise_refusal) -> MetadataDraft:
     """Return a draft of a table that is made by these updates alone.
 
     The first `upgrade-format-version` chooses the version, so that also a v1 table can be made.
 
+    Args:
+        updates: what the table is made of.
+        now_ms: epoch milliseconds, the time of this commit.
+        refused: told of each update that cannot be applied; unless given, the first one's error is raised.
+
     Raises:
         InvalidUpdate: an update that cannot be applied.
     """
+    return _applied(lambda: _new_draft(updates, now_ms), updates, refused)
+
+
+def _new_draft(updates: Sequence[u.Update], now_ms: int) -> MetadataDraft:
     # As in the reference, what was added first counts as chosen until an update says otherwise.
     draft = MetadataDraft(
         base=None,
@@ -57,8 +69,28 @@ def apply_to_new(updates: Sequence[u.Update], now_ms: int) -> MetadataDraft:
     chosen = next((item for item in updates if isinstance(item, u.UpgradeFormatVersion)), None)
     if chosen is not None and MIN_FORMAT_VERSION <= chosen.format_version <= MAX_FORMAT_VERSION:
         draft.format_version = chosen.format_version
-    for update in updates:
-        apply_update(draft, update)
+    return draft
+
+
+def _applied(
+    begin: Callable[[], MetadataDraft], updates: Sequence[u.Update], refused: Refused
+) -> MetadataDraft:
+    """Apply updates to a draft; what is refused leaves no trace, should the caller want to go on."""
+    draft = begin()
+    passed_over: set[int] = set()
+    for position, update in enumerate(updates):
+        try:
+            apply_update(draft, update)
+        except IcetowerError as error:
+            goes_on = refused(position, error)
+            passed_over.add(position)
+            # An edit may have been half done when it was refused.
+            draft = begin()
+            for earlier, accepted in enumerate(updates[:position]):
+                if earlier not in passed_over:
+                    apply_update(draft, accepted)
+            if not goes_on:
+                break
     return draft
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal, assert_never
 
 from pydantic import Tag
@@ -26,7 +26,7 @@ from app.engine.model.ids import SchemaId, SnapshotId, SortOrderId, SpecId, Tabl
 from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
-from app.errors import InvalidUpdate, RequirementFailed
+from app.errors import IcetowerError, InvalidUpdate, RequirementFailed
 
 
 class AssertCreate(Change):
@@ -92,6 +92,9 @@ class AssertDefaultSortOrderId(Change):
     default_sort_order_id: Annotated[SortOrderId, INT]
 
 
+Value = str | int | None
+"""What a requirement speaks of: a uuid, an id, or nothing."""
+
 KINDS = frozenset(
     """assert-create assert-table-uuid assert-view-uuid assert-ref-snapshot-id assert-last-assigned-field-id
     assert-current-schema-id assert-last-assigned-partition-id assert-default-spec-id
@@ -128,59 +131,98 @@ def is_create(requirements: Sequence[Requirement]) -> bool:
     return True
 
 
-def check_requirements(base: TableMetadata, requirements: Sequence[Requirement]) -> None:
-    """Check every requirement of a commit against the table as it is.
+Refused = Callable[[int, IcetowerError], bool]
+"""Told which one of several was refused and why; raises, or says whether to go on with the next."""
+
+
+def raise_refusal(_position: int, error: IcetowerError) -> bool:
+    """Let the first refusal be the last."""
+    raise error
+
+
+def check_requirements(
+    base: TableMetadata | None, requirements: Sequence[Requirement], refused: Refused = raise_refusal
+) -> None:
+    """Check every requirement of a commit against the table as it is; None is for a table that is not there.
+
+    Args:
+        base: the table.
+        requirements: what must hold.
+        refused: told of each that does not; unless given, the first one is raised.
 
     Raises:
         RequirementFailed: says what was expected and what was found; the commit must not happen.
         InvalidUpdate: a requirement that only views can meet.
     """
-    for requirement in requirements:
-        _check(base, requirement)
+    for position, requirement in enumerate(requirements):
+        try:
+            _check(base, requirement)
+        except IcetowerError as error:
+            if not refused(position, error):
+                return
 
 
-def _check(base: TableMetadata, requirement: Requirement) -> None:
+def expected_and_found(base: TableMetadata | None, requirement: Requirement) -> tuple[Value, Value]:
+    """Return the value that a requirement demands and the one that the table has; None where there is nothing."""
     match requirement:
         case AssertCreate():
-            raise RequirementFailed("table already exists")
+            return None, base.uuid if base else None
         case AssertTableUuid(uuid=uuid):
-            if uuid.lower() != base.uuid.lower():
-                raise RequirementFailed(f"UUID does not match: expected {base.uuid} != {uuid}")
-        case AssertViewUuid():
-            raise InvalidUpdate(f"Cannot validate a table: {requirement.type} is for views")
-        case AssertRefSnapshotId():
-            _check_ref(base, requirement)
+            return uuid, base.uuid if base else None
+        case AssertViewUuid(uuid=uuid):
+            return uuid, None
+        case AssertRefSnapshotId(ref=name, snapshot_id=snapshot_id):
+            ref = base.snapshot_refs.get(name) if base else None
+            return snapshot_id, ref.snapshot_id if ref else None
         case AssertLastAssignedFieldId(last_assigned_field_id=expected):
-            _check_equal("last assigned field id", expected, base.last_column_id)
+            return expected, base.last_column_id if base else None
         case AssertCurrentSchemaId(current_schema_id=expected_schema):
-            _check_equal("current schema", expected_schema, base.current_schema_id)
+            return expected_schema, base.current_schema_id if base else None
         case AssertLastAssignedPartitionId(last_assigned_partition_id=expected):
-            _check_equal("last assigned partition id", expected, base.last_partition_id or 0)
+            return expected, base.last_partition_id or 0 if base else None
         case AssertDefaultSpecId(default_spec_id=expected_spec):
-            _check_equal("default partition spec", expected_spec, base.default_spec_id)
+            return expected_spec, base.default_spec_id if base else None
         case AssertDefaultSortOrderId(default_sort_order_id=expected_order):
-            _check_equal("default sort order", expected_order, base.default_sort_order_id)
+            return expected_order, base.default_sort_order_id if base else None
         case never:
             assert_never(never)
 
 
-def _check_equal(what: str, expected: int, found: int) -> None:
-    if expected != found:
-        raise RequirementFailed(f"{what} changed: expected id {expected} != {found}")
+def _check(base: TableMetadata | None, requirement: Requirement) -> None:
+    if isinstance(requirement, AssertViewUuid):
+        raise InvalidUpdate(f"Cannot validate a table: {requirement.type} is for views")
+    expected, found = expected_and_found(base, requirement)
+    if expected == found:
+        return
+    if isinstance(expected, str) and isinstance(found, str) and expected.lower() == found.lower():
+        return
+    raise RequirementFailed(_reason(base, requirement, expected, found), requirement, expected, found)
 
 
-def _check_ref(base: TableMetadata, requirement: AssertRefSnapshotId) -> None:
-    ref = base.snapshot_refs.get(requirement.ref)
-    expected = requirement.snapshot_id
-    if ref is None:
-        if expected is not None:
-            raise RequirementFailed(f"branch or tag {requirement.ref} is missing, expected {expected}")
-    elif expected is None:
-        raise RequirementFailed(f"{ref.type} {requirement.ref} was created concurrently")
-    elif ref.snapshot_id != expected:
-        raise RequirementFailed(
-            f"{ref.type} {requirement.ref} has changed: expected id {expected} != {ref.snapshot_id}"
-        )
+_NAMES = {
+    "assert-last-assigned-field-id": "last assigned field id",
+    "assert-current-schema-id": "current schema",
+    "assert-last-assigned-partition-id": "last assigned partition id",
+    "assert-default-spec-id": "default partition spec",
+    "assert-default-sort-order-id": "default sort order",
+}
+
+
+def _reason(base: TableMetadata | None, requirement: Requirement, expected: Value, found: Value) -> str:
+    match requirement:
+        case AssertCreate():
+            return "table already exists"
+        case AssertTableUuid():
+            return f"UUID does not match: expected {found} != {expected}"
+        case AssertRefSnapshotId(ref=name):
+            ref = base.snapshot_refs.get(name) if base else None
+            if ref is None:
+                return f"branch or tag {name} is missing, expected {expected}"
+            if expected is None:
+                return f"{ref.type} {name} was created concurrently"
+            return f"{ref.type} {name} has changed: expected id {expected} != {found}"
+        case _:
+            return f"{_NAMES[requirement.type]} changed: expected id {expected} != {found}"
 
 
 def check_view_requirements(base: ViewMetadata, requirements: Sequence[Requirement]) -> None:
@@ -194,7 +236,8 @@ def check_view_requirements(base: ViewMetadata, requirements: Sequence[Requireme
         match requirement:
             case AssertViewUuid(uuid=uuid):
                 if uuid.lower() != base.uuid.lower():
-                    raise RequirementFailed(f"view UUID does not match: expected {base.uuid} != {uuid}")
+                    reason = f"view UUID does not match: expected {base.uuid} != {uuid}"
+                    raise RequirementFailed(reason, requirement, uuid, base.uuid)
             case _:
                 raise InvalidUpdate(f"Cannot validate a view: {requirement.type} is for tables")
 

@@ -187,7 +187,7 @@ def _of_expired(
         except FileMissing:
             # Deleted by an attempt before this one, after everything that it named.
             continue
-        except (InvalidMetadata, CorruptMetadata):
+        except (InvalidLocation, InvalidMetadata, CorruptMetadata):
             unreadable.append(snapshot.manifest_list or Location(""))
             continue
         if snapshot.manifest_list is not None:
@@ -256,7 +256,7 @@ def _content_of(
         except FileMissing:
             # Deleted by an attempt before this one, after everything that it named.
             continue
-        except (InvalidMetadata, CorruptMetadata):
+        except (InvalidLocation, InvalidMetadata, CorruptMetadata):
             unreadable.append(manifest.manifest_path)
             continue
         for item in found:

@@ -20,10 +20,7 @@ from tests.conformance.expressions.columns import ORDINARY, Question, questions,
 from tests.conformance.expressions.reference import Reference
 from tests.strategies.data_files import data_files, manifests, partition_kinds, partition_of
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.skip(reason="our evaluators do not agree with the reference on all random filters yet"),
-]
+pytestmark = pytest.mark.spark
 
 
 @given(asked=questions())

@@ -1,0 +1,150 @@
+"""Planning a scan: from a snapshot's manifests to the files to read, each with its deletes and residual."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
+from app.engine.model.ids import Location
+from app.engine.model.manifests import (
+    DataFile,
+    EntryStatus,
+    ManifestContent,
+    ManifestEntry,
+    ManifestFile,
+    ManifestSource,
+)
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.scan.delete_index import DeleteIndex
+from app.engine.scan.file_selection import FileSelection
+from app.engine.scan.scan_scope import ScanScope, appends_in
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFile:
+    """A data file to be read, the delete files that apply to it, and what its rows must still be asked."""
+
+    file: DataFile
+    deletes: Sequence[DataFile]
+    residual: Expression
+
+    @property
+    def sure_rows(self) -> int:
+        """How many rows of the result it certainly has."""
+        return self.file.record_count if self.residual == ALWAYS_TRUE and not self.deletes else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A data manifest that may name files of the scan, and its place among all of them, which never changes."""
+
+    place: int
+    manifest: ManifestFile
+
+
+class ScanPlanner:
+    """Plans one scan, manifest by manifest, so that it can be stopped, split up, and gone on with elsewhere.
+
+    May be used by one thread at a time.
+    """
+
+    def __init__(
+        self,
+        metadata: TableMetadata,
+        scope: ScanScope,
+        source: ManifestSource,
+        deletes: DeleteIndex | None = None,
+    ) -> None:
+        self._metadata = metadata
+        self._scope = scope
+        self._source = source
+        self._selection = FileSelection(scope, metadata.partition_specs)
+        self._deletes = deletes
+
+    @cached_property
+    def candidates(self) -> Sequence[Candidate]:
+        """The data manifests whose summaries do not rule them out."""
+        return [
+            Candidate(place, manifest)
+            for place, manifest in enumerate(self._data_manifests)
+            if self._selection.may_match(manifest)
+        ]
+
+    @property
+    def manifest_count(self) -> int:
+        """How many data manifests there are, also ruled out ones."""
+        return len(self._data_manifests)
+
+    @cached_property
+    def delete_manifests(self) -> Sequence[ManifestFile]:
+        """The delete manifests whose summaries do not rule them out."""
+        if self._scope.start_snapshot_id is not None:
+            return ()
+        return [
+            manifest
+            for manifest in self._listed
+            if manifest.content is ManifestContent.DELETES and self._selection.may_match(manifest)
+        ]
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing is filtered, so that reading a manifest cannot rule a file out."""
+        return self._selection.is_everything
+
+    @property
+    def deletes(self) -> DeleteIndex:
+        """The deletes of the scan; they are read when they are asked for first."""
+        if self._deletes is None:
+            self._deletes = DeleteIndex(
+                (
+                    entry
+                    for manifest in self.delete_manifests
+                    for entry in self._selection.delete_files(manifest, self._source.entries(manifest))
+                ),
+                self._metadata.partition_specs,
+                self._metadata.schemas,
+            )
+        return self._deletes
+
+    def files(self, manifest: ManifestFile) -> Iterator[PlannedFile]:
+        """Yield the files of one data manifest, in an order that is always the same.
+
+        Raises:
+            InvalidMetadata: the manifest cannot be read.
+            FileMissing: it is gone.
+            FilesUnavailable: the store does not answer.
+        """
+        deletes_of = self.deletes.deletes_of
+        for entry, residual in self._selection.data_files(manifest, self._source.entries(manifest)):
+            if self._is_of_scan(entry):
+                yield PlannedFile(entry.file, deletes_of(entry), residual)
+
+    def _is_of_scan(self, entry: ManifestEntry) -> bool:
+        return not self._appended or (
+            entry.status is EntryStatus.ADDED and entry.snapshot_id in self._appended
+        )
+
+    @cached_property
+    def _listed(self) -> Sequence[ManifestFile]:
+        return () if self._scope.snapshot is None else self._source.manifests(self._scope.snapshot)
+
+    @cached_property
+    def _appended(self) -> frozenset[int]:
+        """The snapshots of an incremental scan."""
+        if self._scope.start_snapshot_id is None:
+            return frozenset()
+        return frozenset(snapshot.snapshot_id for snapshot in appends_in(self._metadata, self._scope))
+
+    @cached_property
+    def _data_manifests(self) -> Sequence[ManifestFile]:
+        if self._scope.start_snapshot_id is None:
+            return [manifest for manifest in self._listed if manifest.content is ManifestContent.DATA]
+        # Later snapshots may have rewritten or dropped what an earlier one appended: its own list has it.
+        found: dict[Location, ManifestFile] = {}
+        for snapshot in appends_in(self._metadata, self._scope):
+            for manifest in self._source.manifests(snapshot):
+                if manifest.content is ManifestContent.DATA and manifest.added_snapshot_id in self._appended:
+                    found.setdefault(manifest.manifest_path, manifest)
+        return list(found.values())

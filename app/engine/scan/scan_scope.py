@@ -1,0 +1,151 @@
+"""What a scan is about: what is asked for, made sense of with a table's metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.engine.expressions.binding import bind
+from app.engine.expressions.expressions import ALWAYS_TRUE, BoundExpression, Expression
+from app.engine.model.ancestry import ancestors
+from app.engine.model.ids import FieldId, SnapshotId
+from app.engine.model.schema import Schema
+from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import TableMetadata
+from app.errors import InvalidRequest
+
+METADATA_COLUMNS: Final = frozenset(
+    "_file _pos _deleted _spec_id _partition _row_id _last_updated_sequence_number file_path pos row _change_type "
+    "_change_ordinal _commit_snapshot_id".split()
+)
+"""Columns that readers add; they may be selected, and no statistics are kept of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScanRequest:
+    """What somebody wants to read. Neither snapshot id is the table's current state."""
+
+    snapshot_id: SnapshotId | None = None
+    start_snapshot_id: SnapshotId | None = None
+    """Of an incremental scan: what was appended after it, up to `end_snapshot_id`."""
+    end_snapshot_id: SnapshotId | None = None
+    select: tuple[str, ...] | None = None
+    filter: Expression = ALWAYS_TRUE
+    case_sensitive: bool = True
+    use_snapshot_schema: bool = False
+    stats_fields: tuple[str, ...] = ()
+    min_rows: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScanScope:
+    """Everything that decides which files a scan reads: the same scope has the same files for ever."""
+
+    snapshot: Snapshot | None
+    """None for a table without data."""
+    start_snapshot_id: SnapshotId | None
+    """Of an incremental scan."""
+    schema: Schema
+    filter: Expression
+    bound: BoundExpression
+    case_sensitive: bool
+    stats_ids: frozenset[FieldId]
+    """Columns whose metrics are wanted."""
+
+
+def scope_of(metadata: TableMetadata, request: ScanRequest) -> ScanScope:
+    """Return what a request means for a table as it is now.
+
+    Raises:
+        InvalidRequest: a snapshot or column does not exist, or the snapshots do not make a scan.
+        InvalidFilter: the filter does not fit the columns.
+    """
+    start_id = request.start_snapshot_id
+    if start_id is None and request.end_snapshot_id is None:
+        snapshot = (
+            metadata.current_snapshot
+            if request.snapshot_id is None
+            else _snapshot(metadata, request.snapshot_id)
+        )
+    else:
+        if start_id is None or request.end_snapshot_id is None:
+            raise InvalidRequest(
+                "Invalid scan: start-snapshot-id and end-snapshot-id are only of use together"
+            )
+        if request.snapshot_id is not None:
+            raise InvalidRequest("Invalid scan: snapshot-id cannot be combined with a range of snapshots")
+        snapshot = _snapshot(metadata, request.end_snapshot_id)
+        _check_range(metadata, start_id, snapshot)
+    schema = metadata.current_schema
+    if request.use_snapshot_schema and snapshot is not None:
+        schema = schema_of(metadata, snapshot)
+    _column_ids(request.select or (), schema, "select", case_sensitive=request.case_sensitive)
+    stats_ids = _column_ids(
+        request.stats_fields, schema, "stats-fields", case_sensitive=request.case_sensitive
+    )
+    return ScanScope(
+        snapshot=snapshot,
+        start_snapshot_id=start_id,
+        schema=schema,
+        filter=request.filter,
+        bound=bind(request.filter, schema, case_sensitive=request.case_sensitive),
+        case_sensitive=request.case_sensitive,
+        stats_ids=frozenset(stats_ids),
+    )
+
+
+def schema_of(metadata: TableMetadata, snapshot: Snapshot) -> Schema:
+    """Return the columns that a table had when a snapshot was made."""
+    for schema in metadata.schemas:
+        if schema.schema_id == snapshot.schema_id:
+            return schema
+    return metadata.current_schema
+
+
+def appends_in(metadata: TableMetadata, scope: ScanScope) -> Sequence[Snapshot]:
+    """Return the appending snapshots of an incremental scan, oldest first."""
+    if scope.snapshot is None:
+        return ()
+    found: list[Snapshot] = []
+    for snapshot in ancestors(metadata, scope.snapshot.snapshot_id):
+        if snapshot.snapshot_id == scope.start_snapshot_id:
+            break
+        # What a v1 writer without a summary did can only be told from its files, which are appended ones mostly.
+        if (snapshot.summary or {}).get("operation", "append") == "append":
+            found.append(snapshot)
+    return found[::-1]
+
+
+def _snapshot(metadata: TableMetadata, snapshot_id: SnapshotId) -> Snapshot:
+    found = metadata.snapshots_by_id.get(snapshot_id)
+    if found is None:
+        raise InvalidRequest(f"Invalid scan: snapshot {snapshot_id} does not exist")
+    return found
+
+
+def _check_range(metadata: TableMetadata, start_id: SnapshotId, end: Snapshot) -> None:
+    line = list(ancestors(metadata, end.snapshot_id))
+    # The start is not read, so it may have expired: the oldest that is known then names it as its parent.
+    if line[-1].parent_snapshot_id != start_id and all(item.snapshot_id != start_id for item in line):
+        raise InvalidRequest(
+            f"Invalid scan: snapshot {start_id} is no ancestor of snapshot {end.snapshot_id}"
+        )
+
+
+def _column_ids(names: Iterable[str], schema: Schema, where: str, *, case_sensitive: bool) -> list[FieldId]:
+    found: list[FieldId] = []
+    lowered: dict[str, set[FieldId]] = {}
+    if not case_sensitive:
+        for name, field_id in schema.ids_by_name.items():
+            lowered.setdefault(name.lower(), set()).add(field_id)
+    for name in names:
+        alike = lowered.get(name.lower(), set())
+        field_id = schema.ids_by_name.get(name) if case_sensitive or len(alike) != 1 else next(iter(alike))
+        if field_id is not None:
+            found.append(field_id)
+        elif len(alike) > 1:
+            raise InvalidRequest(f"Invalid {where}: {name[:100]!r} could be any of several columns")
+        elif name not in METADATA_COLUMNS and not name.startswith("_partition."):
+            raise InvalidRequest(f"Invalid {where}: there is no column named {name[:100]!r}")
+    return found
