@@ -13,13 +13,15 @@ IcetowerError
 │   ├── InvalidSetting         a warehouse or server setting that makes no sense
 │   ├── InvalidRefMove         a branch or tag that cannot be moved there
 │   ├── PurgeRefused           gc.enabled=false
-│   └── ExpiryRefused          the same, or a ref names a snapshot that was to go
+│   ├── ExpiryRefused          the same, or a ref names a snapshot that was to go
+│   └── CommitRefused          the guard found that a new snapshot would lose data
 ├── RequestTooLarge
 ├── NotAuthenticated
 ├── NotAllowed
 ├── NotFound
 │   ├── NoSuchWarehouse, NoSuchNamespace, NoSuchTable, NoSuchView
 │   ├── NoSuchSnapshot, NoSuchRef
+│   ├── NoSuchPlan, NoSuchPlanTask
 │   ├── MetadataFileMissing    the pointer names a file that is gone
 │   ├── NoSuchRoute
 │   └── FileMissing            bytes asked for at a location that has none
@@ -142,6 +144,10 @@ class ExpiryRefused(BadRequest):
     """Snapshots that were to expire must not; the message says which and why."""
 
 
+class CommitRefused(BadRequest):
+    """A commit that the guard takes for a lost update; to try it again as it is would change nothing."""
+
+
 class RequestTooLarge(IcetowerError):
     """A request body larger than the server accepts."""
 
@@ -201,6 +207,20 @@ class NoSuchRef(NotFound):
 
     def __init__(self, name: str) -> None:
         super().__init__(f"Branch or tag does not exist: {name}")
+
+
+class NoSuchPlan(NotFound):
+    """The table has no such plan of a scan, or none any more."""
+
+    def __init__(self, plan_id: str) -> None:
+        super().__init__(f"Plan does not exist: {plan_id[:200]}")
+
+
+class NoSuchPlanTask(NotFound):
+    """No plan of this table has such a task, or what it is about has gone."""
+
+    def __init__(self) -> None:
+        super().__init__("Plan task does not exist: plan the scan again")
 
 
 class MetadataFileMissing(NotFound):

@@ -30,6 +30,8 @@ from app.database.idempotency_keys import IdempotencyKeys
 from app.database.namespaces import Namespaces
 from app.database.pointers import Pointers
 from app.database.revisions import check_revision, migrate
+from app.database.scan_plans import ScanPlans
+from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
 from app.errors import IcetowerError, WarehouseExists
 from app.fileio.files import FileIO
@@ -120,6 +122,8 @@ def build_catalog(
         warehouses=Warehouses(database),
         idempotency_keys=IdempotencyKeys(database),
         file_deletions=FileDeletions(database),
+        scan_plans=ScanPlans(database),
+        signing_keys=SigningKeys(database),
         metadata_files=MetadataFiles(
             settings.metadata_cache_bytes, round(settings.metadata_recheck_seconds * 1000)
         ),
@@ -131,7 +135,11 @@ def build_catalog(
             commit_attempts=settings.commit_attempts,
             allow_external_locations=settings.allow_external_locations,
             allowed_locations=settings.allowed_locations,
+            guard_read_bytes=settings.guard_read_bytes,
             expired_file_grace_ms=round(settings.expired_file_grace_seconds * 1000),
+            scan_page_files=settings.scan_page_files,
+            scan_submit_bytes=settings.scan_submit_bytes,
+            scan_plan_lifetime_ms=settings.scan_plan_lifetime_minutes * 60_000,
         ),
         step=step or _no_step,
     )
@@ -195,6 +203,7 @@ async def _lifespan(
         flushing.cancel()
         stop.set()
         await asyncio.to_thread(housekeeping.join, settings.shutdown_grace_seconds or None)
+        await asyncio.to_thread(catalog.scan_workers.stop, settings.shutdown_grace_seconds or None)
         if executor is not None:
             executor.shutdown(wait=False)
         await asyncio.to_thread(database.close)
@@ -216,6 +225,7 @@ def _keep_house(catalog: Catalog, stop: threading.Event, interval_s: float) -> N
                 pass
             if time.monotonic() >= clean_keys_at:
                 catalog.idempotency_keys.delete_expired(catalog.now_ms())
+                catalog.scan_plans.delete_expired(catalog.now_ms())
                 clean_keys_at = time.monotonic() + KEY_CLEANING_SECONDS
         except IcetowerError as error:
             log.warning("housekeeping has to wait: %s", error)

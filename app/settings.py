@@ -221,6 +221,11 @@ class Settings(BaseSettings):
         le=1000,
         description="How often a commit that loses races is applied before the client is told.",
     )
+    guard_read_bytes: int = Field(
+        4 * 1024 * 1024,
+        ge=0,
+        description="How much of manifest lists and manifests the guard against lost updates reads for a commit.",
+    )
     idempotency_key_lifetime_minutes: int = Field(
         30,
         ge=1,
@@ -237,6 +242,20 @@ class Settings(BaseSettings):
         ge=0,
         le=366 * 24 * 3600,
         description="How long files that only expired snapshots reached stay, for queries that still read them.",
+    )
+    scan_page_files: int = Field(
+        5_000,
+        ge=1,
+        le=1_000_000,
+        description="Most files that one answer to scan planning lists; the rest is left to plan tasks.",
+    )
+    scan_submit_bytes: int = Field(
+        1024 * 1024 * 1024,
+        ge=0,
+        description="Scans that must read more bytes of manifests than this are planned in the background.",
+    )
+    scan_plan_lifetime_minutes: int = Field(
+        60, ge=1, le=7 * 24 * 60, description="How long a scan planned in the background can be asked for."
     )
     shutdown_grace_seconds: int = Field(
         30, ge=0, description="How long running requests may take to finish when the server is told to stop."

@@ -46,6 +46,10 @@ METADATA_READS = Counter(
 ANSWER_READS = Counter("icetower_answer_reads", "Load answers wanted, by whether they were ready.", ["cache"])
 CLIENT_REPORTS = Counter("icetower_client_reports", "Metrics reports that clients sent.", ["type"])
 REPLAYS = Counter("icetower_idempotent_replays", "Mutations answered from their Idempotency-Key.")
+GUARD_FINDINGS = Counter(
+    "icetower_guard_findings", "What the guard found in commits, and what came of it.", ["kind", "outcome"]
+)
+GUARDED_SNAPSHOTS = Counter("icetower_guarded_snapshots", "New snapshots the guard looked at.", ["outcome"])
 FILE_DELETIONS = Counter("icetower_file_deletions", "Purges worked off, by how they ended.", ["outcome"])
 
 FLUSH_AT_BYTES = 64 * 1024
@@ -98,7 +102,7 @@ log_lines = LogLines()
 
 
 class JsonLogHandler(logging.Handler):
-    """Writes records of the standard `logging` module as the same JSON lines."""
+    """Writes records of the standard `logging` module as the same JSON lines; `extra={"fields": …}` adds to them."""
 
     def emit(self, record: logging.LogRecord) -> None:
         line: dict[str, object] = {
@@ -110,6 +114,7 @@ class JsonLogHandler(logging.Handler):
         current = request_id.get()
         if current:
             line["request_id"] = current
+        line |= getattr(record, "fields", {})
         if record.exc_info and record.exc_info[1] is not None:
             line["traceback"] = "".join(traceback.format_exception(record.exc_info[1]))
         log_lines.write(line)

@@ -73,9 +73,15 @@ class Visit:
         return parameters_in_query(self._scope["query_string"])
 
     @property
+    def prefix(self) -> str | None:
+        """The warehouse that the path's prefix names, if it has one."""
+        prefix: str | None = self._scope.get(PREFIX)
+        return prefix
+
+    @property
     def warehouse_name(self) -> str:
         """The warehouse that the prefix names, or the default one."""
-        prefix: str | None = self._scope[PREFIX]
+        prefix = self.prefix
         return prefix if prefix is not None else self.parts.default_warehouse
 
     @property

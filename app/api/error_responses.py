@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+from urllib.parse import quote
+
 import orjson
 
+from app.engine.change.updates import Change
+from app.engine.model.identifiers import LEVEL_SEPARATOR
+from app.engine.model.snapshot import Snapshot
 from app.errors import (
     AlreadyExists,
     AmbiguousProperties,
     BadRequest,
     CommitFailed,
+    CommitRefused,
     CommitStateUnknown,
     CorruptMetadata,
     DanglingRef,
@@ -36,6 +43,8 @@ from app.errors import (
     NamespaceExists,
     NamespaceNotEmpty,
     NoSuchNamespace,
+    NoSuchPlan,
+    NoSuchPlanTask,
     NoSuchRef,
     NoSuchRoute,
     NoSuchSnapshot,
@@ -51,6 +60,7 @@ from app.errors import (
     RequestTooLarge,
     RequirementFailed,
     StaleUpdate,
+    Standing,
     TableExists,
     Throttled,
     Unavailable,
@@ -74,6 +84,8 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     InvalidRefMove: (400, "ValidationException"),
     PurgeRefused: (400, "BadRequestException"),
     ExpiryRefused: (400, "BadRequestException"),
+    # Not 409, on which clients build the same snapshot again; and of this type Java knows that it may clean up.
+    CommitRefused: (400, "BadRequestException"),
     RequestTooLarge: (413, "RequestTooLargeException"),
     NotAuthenticated: (401, "NotAuthorizedException"),
     NotAllowed: (403, "ForbiddenException"),
@@ -84,6 +96,8 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     NoSuchView: (404, "NoSuchViewException"),
     NoSuchSnapshot: (404, "NoSuchSnapshotException"),
     NoSuchRef: (404, "NoSuchRefException"),
+    NoSuchPlan: (404, "NoSuchPlanIdException"),
+    NoSuchPlanTask: (404, "NoSuchPlanTaskException"),
     MetadataFileMissing: (404, "NotFoundException"),
     FileMissing: (404, "NotFoundException"),
     NoSuchRoute: (404, "NoSuchRouteException"),
@@ -118,11 +132,18 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
 
 RETRY_AFTER_SECONDS = 1
 MAX_MESSAGE_LENGTH = 4_000
+MAX_TEXT_LENGTH = 1_000
+"""Of a text in the machine-readable part; locations and names are shorter."""
 
 
 def status_and_type(error: BaseException) -> tuple[int, str]:
     """Return the HTTP status and the Iceberg error type that an exception is answered with."""
-    for kind in type(error).__mro__:
+    return status_and_type_of(type(error))
+
+
+def status_and_type_of(error: type[BaseException]) -> tuple[int, str]:
+    """Return the same for a class of exceptions."""
+    for kind in error.__mro__:
         if kind in STATUS_AND_TYPE:
             return STATUS_AND_TYPE[kind]
     return 500, "InternalServerError"
@@ -142,6 +163,105 @@ def is_retry_safe(error: BaseException) -> bool:
     return isinstance(error, Unavailable)
 
 
-def error_body(status: int, kind: str, message: str) -> bytes:
-    """Return the JSON that every Iceberg client expects in an answer that is not a success."""
-    return orjson.dumps({"error": {"message": message, "type": kind, "code": status}})
+def error_body(status: int, kind: str, message: str, conflict: dict[str, Any] | None = None) -> bytes:
+    """Return the JSON that every Iceberg client expects in an answer that is not a success.
+
+    Args:
+        status: the HTTP status.
+        kind: the Iceberg error type.
+        message: a sentence for people.
+        conflict: what a commit collided with; it stands beside the standard error, where no client looks that does not
+            know of it.
+    """
+    body: dict[str, Any] = {"error": {"message": message, "type": kind, "code": status}}
+    if conflict is not None:
+        body["conflict"] = conflict
+    return orjson.dumps(body)
+
+
+def body_of(error: BaseException, request_id: str, prefix: str | None) -> bytes:
+    """Return the JSON that an exception is answered with.
+
+    Args:
+        error: what was raised.
+        request_id: the request's, told where an unexpected failure is not.
+        prefix: the warehouse that the request's path named, if it did.
+    """
+    status, kind = status_and_type(error)
+    return error_body(status, kind, message_for_client(error, request_id), conflict_of(error, prefix))
+
+
+def error_object(error: IcetowerError) -> dict[str, Any]:
+    """Return the standard error object of a refusal that is told inside an answer."""
+    status, kind = status_and_type(error)
+    return {"message": message_for_client(error, ""), "type": kind, "code": status}
+
+
+def conflict_of(error: BaseException, prefix: str | None) -> dict[str, Any] | None:
+    """Return what a program may want to know of a commit's failure; None of any other error.
+
+    Args:
+        error: what was raised.
+        prefix: the warehouse that the request's path named, if it did.
+    """
+    if not isinstance(error, CommitFailed):
+        return None
+    told: dict[str, Any] = {}
+    match error:
+        case RequirementFailed(requirement=Change() as requirement):
+            told["requirement"] = requirement_object(requirement)
+            told |= {"expected": error.expected, "found": error.found}
+        case StaleUpdate(counter=str()):
+            told |= {"counter": error.counter, "expected": error.expected, "found": error.found}
+            if isinstance(error.snapshot, Snapshot):
+                told["snapshot-id"] = error.snapshot.snapshot_id
+        case DanglingRef(ref=str()):
+            told |= {"ref": error.ref, "snapshot-id": error.snapshot_id}
+        case PointerMoved():
+            told["attempts"] = error.attempts
+    if error.standing is not None:
+        told |= _standing(error.standing, prefix)
+    return sendable(told) if told else None
+
+
+def requirement_object(requirement: Change) -> dict[str, Any]:
+    """Return a requirement as it was sent, `null` where it demands that there is nothing."""
+    return requirement.model_dump(mode="python", by_alias=True)
+
+
+def sendable(value: Any) -> Any:
+    """Return a JSON value whose texts can be sent and are not too long: they come from requests."""
+    match value:
+        case str():
+            text = value.encode("utf-8", "replace").decode("utf-8")
+            return text if len(text) <= MAX_TEXT_LENGTH else text[:MAX_TEXT_LENGTH] + "…"
+        case dict():
+            return {key: sendable(item) for key, item in value.items()}
+        case list() | tuple():
+            return [sendable(item) for item in value]
+    return value
+
+
+def _standing(standing: Standing, prefix: str | None) -> dict[str, Any]:
+    told: dict[str, Any] = {"identifier": {"namespace": standing.namespace, "name": standing.name}}
+    if standing.metadata_location is not None:
+        told["metadata-location"] = standing.metadata_location
+        told["conflicts"] = f"{_table_path(standing, prefix)}/conflicts"
+    if standing.landed is not None:
+        told["snapshot-count"] = standing.landed_count
+        told["snapshots"] = [
+            {
+                "snapshot-id": snapshot.snapshot_id,
+                "sequence-number": snapshot.sequence_number,
+                "timestamp-ms": snapshot.timestamp_ms,
+                **({"operation": snapshot.operation} if snapshot.operation is not None else {}),
+            }
+            for snapshot in standing.landed
+        ]
+    return told
+
+
+def _table_path(standing: Standing, prefix: str | None) -> str:
+    pieces = ["v1", *([] if prefix is None else [prefix])]
+    pieces += ["namespaces", LEVEL_SEPARATOR.join(standing.namespace), "tables", standing.name]
+    return "".join(f"/{quote(piece, safe='')}" for piece in pieces)

@@ -17,9 +17,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.error_responses import (
     RETRY_AFTER_SECONDS,
-    error_body,
+    body_of,
     is_retry_safe,
-    message_for_client,
     status_and_type,
 )
 from app.api.names_in_paths import split_prefix
@@ -232,8 +231,8 @@ async def send_error(
     scope: Scope, send: Send, error: Exception, extra_headers: list[tuple[bytes, bytes]] | None = None
 ) -> None:
     """Answer a request with an error in the protocol's shape; a HEAD request gets the status alone."""
-    status, kind = status_and_type(error)
-    body = error_body(status, kind, message_for_client(error, scope[REQUEST_ID]))
+    status, _ = status_and_type(error)
+    body = body_of(error, scope[REQUEST_ID], scope.get(PREFIX))
     headers = [_JSON, *(extra_headers or [])]
     if is_retry_safe(error):
         headers.append((b"retry-after", str(RETRY_AFTER_SECONDS).encode("ascii")))

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from app import telemetry
 from app.api.answers import json_answer
 from app.api.dependencies import Visit
-from app.api.error_responses import error_body, message_for_client, status_and_type
+from app.api.error_responses import body_of, status_and_type
 from app.catalog.context import Call, IdempotencyClaim
 from app.errors import IcetowerError, IdempotencyKeyReused, IdempotencyKeyTaken, InvalidRequest, Unavailable
 
@@ -52,10 +52,10 @@ def run_once(visit: Visit, mutate: Callable[[Call], Response], replay: Callable[
     except IdempotencyKeyTaken as taken:
         return _winner(visit, claim, replay, taken)
     except IcetowerError as error:
-        status, kind = status_and_type(error)
+        status, _ = status_and_type(error)
         if not 400 <= status < 500 or status in _NOT_FINAL:
             raise
-        body = error_body(status, kind, message_for_client(error, visit.request_id))
+        body = body_of(error, visit.request_id, visit.prefix)
         try:
             visit.catalog.idempotency_keys.record(claim, status, body.decode())
         except IdempotencyKeyTaken as taken:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from fastapi import FastAPI
@@ -23,7 +24,9 @@ from app.api.routes import (
     metrics,
     namespaces,
     refs,
+    scans,
     tables,
+    validation,
     views,
     warehouses,
 )
@@ -32,6 +35,8 @@ from app.errors import IcetowerError, MethodNotAllowed, NoSuchRoute
 _V1 = "/v1/"
 _PREFIXED = "/v1/{prefix}/"
 _CONFIG = "/v1/config"
+_PARAMETER = re.compile(r"{\w+}")
+"""Routes have underscores where the description has hyphens."""
 
 _QUICK = {"GET": loads.load_table, "HEAD": loads.table_exists, "POST": commits.commit_table}
 
@@ -51,9 +56,11 @@ def routes() -> list[BaseRoute]:
         tables,
         namespaces,
         commits,
+        validation,
         refs,
         history,
         expiry,
+        scans,
         views,
         config,
         metrics,
@@ -84,6 +91,7 @@ def route_labels(served: list[BaseRoute]) -> Mapping[object, str]:
 
 def described_path(path: str) -> str:
     """Return a routed path as openapi.yaml has it: with the prefix that the front door takes away."""
+    path = _PARAMETER.sub(lambda match: match[0].replace("_", "-"), path)
     if path.startswith(_V1) and path != _CONFIG:
         return _PREFIXED + path[len(_V1) :]
     return path

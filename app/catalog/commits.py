@@ -9,39 +9,43 @@ from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from app import telemetry
+from app.catalog.commit_plans import PlannedPut, TableChange, plan_table, read_base, standing_of
 from app.catalog.context import Call, Catalog
-from app.catalog.locations import check_locations, is_allowed
+from app.catalog.guards import CommitGuard
+from app.catalog.locations import is_allowed
 from app.catalog.staged_files import StagedFile, discard, stage
-from app.database.file_deletions import QueuedExpiry
 from app.database.pointers import (
     Advance,
     Creation,
     NameTaken,
-    Pointer,
-    PointerKind,
     PutOutcome,
     Unmoved,
 )
 from app.database.warehouses import Warehouse
-from app.engine.change.apply import apply_to_new, apply_updates
-from app.engine.change.requirements import Requirement, check_requirements, is_create
-from app.engine.change.updates import AddSnapshot, Update
+from app.engine.change.landed_since import between
+from app.engine.change.requirements import Requirement
+from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.properties import DELETE_AFTER_COMMIT, bool_property
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.model.view_metadata import ViewMetadata
 from app.errors import (
     CommitFailed,
     CommitStateUnknown,
-    CorruptMetadata,
     IcetowerError,
-    InvalidMetadata,
-    NoSuchTable,
     PointerMoved,
-    RequirementFailed,
-    ViewExists,
 )
+
+__all__ = [
+    "LoadedTable",
+    "PlannedPut",
+    "TableChange",
+    "commit_table",
+    "commit_transaction",
+    "plan_table",
+    "put",
+    "read_base",
+]
 
 log = logging.getLogger(__name__)
 
@@ -57,28 +61,6 @@ class LoadedTable:
     location: Location | None
     metadata: Any
     json: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class TableChange:
-    """What one client wants of one table."""
-
-    identifier: TableIdentifier
-    requirements: Sequence[Requirement]
-    updates: Sequence[Update]
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedPut:
-    """New metadata for one name, made from what was seen; `metadata` None when nothing is to be changed."""
-
-    identifier: TableIdentifier
-    kind: PointerKind
-    seen: Pointer | None
-    base: TableMetadata | ViewMetadata | None
-    metadata: TableMetadata | ViewMetadata | None
-    expiry: QueuedExpiry | None = None
-    """Files that go out of reach, to be queued for deletion with the commit."""
 
 
 def commit_table(
@@ -98,14 +80,20 @@ def commit_table(
         ViewExists: the table is to be created under a view's name.
         InvalidUpdate: an update cannot be applied.
         InvalidLocation: an update moves the table out of its warehouse.
+        CommitRefused: the guard rejects what a new snapshot looks like.
         StaleUpdate: a snapshot was numbered before another commit landed.
         DanglingRef: a ref would lose its snapshot.
         PointerMoved: other commits won every attempt.
         CommitStateUnknown: the database did not answer; the new file stays.
         CorruptMetadata: the current metadata file cannot be read.
     """
-    change = TableChange(identifier, requirements, updates)
-    return put(catalog, call, warehouse, lambda: [_plan_table(catalog, warehouse, identifier, [change])])[0]
+    changes = [TableChange(identifier, requirements, updates)]
+    guard = CommitGuard(catalog, warehouse)
+
+    def plan() -> list[PlannedPut]:
+        return [guard.check(plan_table(catalog, warehouse, identifier, changes), changes)]
+
+    return put(catalog, call, warehouse, plan)[0]
 
 
 def commit_transaction(
@@ -120,14 +108,18 @@ def commit_transaction(
         NoSuchTable: no table has one of the names; nothing was changed.
         RequirementFailed: a table is not what the client built on; nothing was changed.
         InvalidUpdate: an update cannot be applied; nothing was changed.
+        CommitRefused: the guard rejects what a new snapshot looks like; nothing was changed.
         CommitStateUnknown: the database did not answer; the new files stay.
     """
     by_table: dict[TableIdentifier, list[TableChange]] = {}
     for change in changes:
         by_table.setdefault(change.identifier, []).append(change)
 
+    guard = CommitGuard(catalog, warehouse)
+
     def plan() -> list[PlannedPut]:
-        return [_plan_table(catalog, warehouse, name, wanted) for name, wanted in by_table.items()]
+        planned = [plan_table(catalog, warehouse, name, wanted) for name, wanted in by_table.items()]
+        return [guard.check(item, by_table[item.identifier]) for item in planned]
 
     return put(catalog, call, warehouse, plan)
 
@@ -149,6 +141,7 @@ def put(
     """
     attempts = max(1, catalog.rules.commit_attempts)
     planned: list[PlannedPut] = []
+    first_planned: list[PlannedPut] = []
     for attempt in range(attempts):
         if attempt:
             telemetry.COMMIT_RETRIES.inc()
@@ -158,6 +151,7 @@ def put(
         except CommitFailed:
             telemetry.COMMITS.labels(kind="table", outcome="conflict").inc()
             raise
+        first_planned = first_planned or planned
         wanted = [item for item in planned if item.metadata is not None]
         if not wanted:
             return _nothing_to_do(catalog, call, planned)
@@ -175,7 +169,20 @@ def put(
             case outcome:
                 assert_never(outcome)
     telemetry.COMMITS.labels(kind="table", outcome="conflict").inc()
-    raise PointerMoved(planned[0].identifier, attempts)
+    raise _outrun(planned, first_planned, attempts)
+
+
+def _outrun(planned: list[PlannedPut], first_planned: list[PlannedPut], attempts: int) -> PointerMoved:
+    """Return the error of a commit that lost every race, with what is known of who won them."""
+    error = PointerMoved(planned[0].identifier, attempts)
+    for item, before in zip(planned, first_planned, strict=True):
+        if item.seen != before.seen or len(planned) == 1:
+            landed = None
+            if isinstance(item.base, TableMetadata) and isinstance(before.base, TableMetadata):
+                landed = between(before.base, item.base)
+            error.standing = standing_of(item.identifier, item.seen, landed)
+            break
+    return error
 
 
 def _stage_all(catalog: Catalog, warehouse: Warehouse, wanted: list[PlannedPut]) -> list[StagedFile]:
@@ -296,77 +303,3 @@ def _forget_old_files(
                 files.delete(location)
     except IcetowerError as error:
         log.warning("could not delete old metadata files of %s: %s", metadata.location, error)
-
-
-def _plan_table(
-    catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, changes: Sequence[TableChange]
-) -> PlannedPut:
-    """Return the metadata that all changes of one table make of it now."""
-    now_ms = catalog.now_ms()
-    seen = catalog.pointers.find(warehouse.id, identifier)
-    base: TableMetadata | None = None
-    if seen is not None and seen.kind is PointerKind.TABLE:
-        base = read_base(catalog, warehouse, seen)
-    current = base
-    for change in changes:
-        if is_create(change.requirements):
-            if current is not None:
-                raise RequirementFailed("table already exists")
-            if seen is not None:
-                raise ViewExists(f"View with same name already exists: {identifier}")
-            current = apply_to_new(change.updates, now_ms).finish(None)
-            continue
-        if current is None:
-            raise NoSuchTable(identifier)
-        if _is_repeated(current, change):
-            continue
-        check_requirements(current, change.requirements)
-        draft = apply_updates(current, change.updates, now_ms)
-        if draft.has_changes:
-            # Only the file that readers have seen goes into the metadata log, however many changes there are.
-            current = draft.finish(seen.metadata_location if seen is not None and current is base else None)
-    if current is None or current is base:
-        return PlannedPut(identifier, PointerKind.TABLE, seen, base, None)
-    check_locations(
-        catalog,
-        warehouse,
-        current.location,
-        current.properties,
-        old_location=base.location if base else None,
-        old_properties=base.properties if base else None,
-    )
-    return PlannedPut(identifier, PointerKind.TABLE, seen if base is not None else None, base, current)
-
-
-def _is_repeated(current: TableMetadata, change: TableChange) -> bool:
-    """Tell whether this very change has landed already: a client or a proxy sent the request again.
-
-    A snapshot id together with its manifest list can only come from the same commit. Refusing it would make
-    the client delete files that the table uses.
-    """
-    added = [update.snapshot for update in change.updates if isinstance(update, AddSnapshot)]
-    if not added:
-        return False
-    for snapshot in added:
-        present = current.snapshots_by_id.get(snapshot.snapshot_id)
-        if (
-            present is None
-            or present.manifest_list is None
-            or present.manifest_list != snapshot.manifest_list
-        ):
-            return False
-    return True
-
-
-def read_base(catalog: Catalog, warehouse: Warehouse, pointer: Pointer) -> TableMetadata:
-    """Return the metadata a pointer names.
-
-    Raises:
-        MetadataFileMissing: the file is gone.
-        CorruptMetadata: the file is not table metadata.
-        FilesUnavailable: the store does not answer.
-    """
-    try:
-        return catalog.metadata_files.read_table(catalog.files_of(warehouse), pointer.metadata_location)
-    except InvalidMetadata as error:
-        raise CorruptMetadata(pointer.metadata_location, str(error)) from error

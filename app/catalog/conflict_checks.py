@@ -2,12 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from app.catalog.commits import read_base
 from app.catalog.context import Catalog
+from app.catalog.table_manifests import TableManifests
+from app.catalog.tables import find_table
 from app.database.warehouses import Warehouse
+from app.engine.change.ref_changes import find_ref, find_snapshot
+from app.engine.conflicts.detection import find_conflicts
+from app.engine.conflicts.operations import Operation
 from app.engine.conflicts.report import ConflictReport
+from app.engine.conflicts.snapshot_operations import operation_of
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import SnapshotId
 from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
+from app.errors import InvalidRequest
+
+Describe = Callable[[TableMetadata], Operation]
+"""An operation, once it is known what partition specs the table has."""
+
+
+def check_conflicts(
+    catalog: Catalog,
+    warehouse: Warehouse,
+    identifier: TableIdentifier,
+    ref: str,
+    base_snapshot_id: SnapshotId | None,
+    describe: Describe,
+) -> ConflictReport:
+    """Return what a described operation collides with on a branch as it is now; nothing is changed.
+
+    Args:
+        base_snapshot_id: what the operation has read; None if the branch had no snapshot then.
+
+    Raises:
+        NoSuchTable: no table has this name.
+        NoSuchSnapshot: the base, or the snapshot to be picked, is not there.
+        NoSuchRef: there is no such branch.
+        InvalidRequest: the ref is a tag, or the description does not fit the table.
+        InvalidFilter: a filter does not fit the table's columns.
+        InvalidLocation: a manifest is outside the warehouse.
+        CorruptMetadata: a manifest cannot be read.
+        FileMissing: a manifest is gone.
+        FilesUnavailable: the store does not answer.
+    """
+    metadata = read_base(catalog, warehouse, find_table(catalog, warehouse, identifier))
+    # A table without snapshots has no main yet, and may be written to all the same.
+    if (ref != MAIN_BRANCH or ref in metadata.snapshot_refs) and not find_ref(metadata, ref).is_branch:
+        raise InvalidRequest(
+            f"Cannot check for conflicts on {ref}: it is a tag, and nothing is committed to tags"
+        )
+    if base_snapshot_id is not None:
+        find_snapshot(metadata, base_snapshot_id)
+    operation = describe(metadata)
+    return find_conflicts(metadata, TableManifests(catalog, warehouse), ref, base_snapshot_id, operation)
 
 
 def conflicts_of_snapshot(
@@ -18,20 +69,15 @@ def conflicts_of_snapshot(
     The operation is derived from the snapshot: what its manifests add and remove, and what its summary calls it. It
     is checked against what happened on the branch between the snapshot's parent and the head.
 
+    Args:
+        base: the table as it is now; it need not have the snapshot.
+
     Raises:
         InvalidLocation: a manifest is outside the warehouse.
         CorruptMetadata: a manifest cannot be read.
         FileMissing: a manifest is gone.
         FilesUnavailable: the store does not answer.
     """
-    head = base.snapshot_refs.get(ref)
-    return ConflictReport(
-        ref=ref,
-        base_snapshot_id=snapshot.parent_snapshot_id,
-        head_snapshot_id=head.snapshot_id if head else None,
-        since=(),
-        conflicts=(),
-        is_complete=True,
-        safe_to_reapply=False,
-        reason="Nothing was checked.",
-    )
+    source = TableManifests(catalog, warehouse)
+    operation = operation_of(base, source, snapshot)
+    return find_conflicts(base, source, ref, snapshot.parent_snapshot_id, operation)

@@ -6,12 +6,17 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from app.catalog.scan_workers import ScanWorkers
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyClaim, IdempotencyKeys
 from app.database.namespaces import Namespaces
 from app.database.pointers import Author, Pointer, Pointers
+from app.database.scan_plans import ScanPlans
+from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
+from app.engine.scan.delete_index import DeleteIndex
 from app.fileio.files import FileIO
+from app.formats.caches import ReadThroughCache
 from app.formats.manifest_source import ManifestCache
 from app.formats.metadata_files import MetadataFiles
 
@@ -32,6 +37,7 @@ __all__ = [
 Item = TypeVar("Item")
 
 DEFAULT_MANIFEST_CACHE_BYTES = 64 << 20
+DELETE_INDEX_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +50,16 @@ class Rules:
     """Whether tables may lie outside their warehouse's root location."""
     allowed_locations: tuple[str, ...] = ()
     """Roots besides each warehouse's own below which tables may lie."""
+    guard_read_bytes: int = 4 << 20
+    """How much of manifest lists and manifests the guard may read for one commit."""
     expired_file_grace_ms: int = 0
     """How long files stay that only expired snapshots reached: queries may be reading them."""
+    scan_page_files: int = 5_000
+    """How many files one answer to scan planning lists before it leaves the rest to plan tasks."""
+    scan_submit_bytes: int = 1 << 30
+    """From how many bytes of manifests to be read on a scan is planned in the background."""
+    scan_plan_lifetime_ms: int = 3_600_000
+    """How long what was planned in the background can be asked for."""
 
 
 def _ignore(_name: str) -> None:
@@ -61,6 +75,8 @@ class Catalog:
     warehouses: Warehouses
     idempotency_keys: IdempotencyKeys
     file_deletions: FileDeletions
+    scan_plans: ScanPlans
+    signing_keys: SigningKeys
     metadata_files: MetadataFiles
     files_of: Callable[[Warehouse], FileIO]
     now_ms: Callable[[], int]
@@ -70,6 +86,12 @@ class Catalog:
     rules: Rules = field(default_factory=Rules)
     manifest_cache: ManifestCache = field(default_factory=lambda: ManifestCache(DEFAULT_MANIFEST_CACHE_BYTES))
     """Parsed manifests, shared by all warehouses; see `app.catalog.table_manifests`."""
+    delete_indexes: ReadThroughCache[DeleteIndex] = field(
+        default_factory=lambda: ReadThroughCache(DELETE_INDEX_BYTES)
+    )
+    """The deletes of scans planned last: the plan tasks of one scan share them."""
+    scan_workers: ScanWorkers = field(default_factory=ScanWorkers)
+    """Where scans are planned in the background."""
     step: Callable[[str], None] = _ignore
     """Told the name of each step of a commit as it is reached; crash tests stop the process there."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from app.catalog.cherry_picks import PickedFiles
+from app.catalog.commit_plans import tell_standing
 from app.catalog.commits import PlannedPut, put, read_base
 from app.catalog.context import Call, Catalog
 from app.catalog.tables import find_table
@@ -34,7 +35,7 @@ from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.refs import MAIN_BRANCH, SnapshotRef
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CommitStateUnknown, IcetowerError, InvalidRefMove
+from app.errors import CommitFailed, CommitStateUnknown, IcetowerError, InvalidRefMove
 
 log = logging.getLogger(__name__)
 
@@ -203,11 +204,16 @@ def _commit(
     def plan() -> list[PlannedPut]:
         seen.pointer = find_table(catalog, warehouse, identifier)
         seen.base = read_base(catalog, warehouse, seen.pointer)
-        wanted = updates(seen.base)
-        draft = apply_updates(seen.base, wanted, catalog.now_ms())
-        if not draft.has_changes:
-            raise _NothingToDo
-        metadata = draft.finish(seen.pointer.metadata_location)
+        wanted: list[Update] = []
+        try:
+            wanted = updates(seen.base)
+            draft = apply_updates(seen.base, wanted, catalog.now_ms())
+            if not draft.has_changes:
+                raise _NothingToDo
+            metadata = draft.finish(seen.pointer.metadata_location)
+        except CommitFailed as error:
+            tell_standing(error, identifier, seen.pointer, seen.base, wanted)
+            raise
         return [PlannedPut(identifier, PointerKind.TABLE, seen.pointer, seen.base, metadata)]
 
     try:

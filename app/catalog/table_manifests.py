@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from app.catalog.context import Catalog
 from app.catalog.locations import check_location
 from app.database.warehouses import Warehouse
+from app.engine.model.entry_filters import PartitionTest, ValueRange, live_entries
+from app.engine.model.ids import Location
 from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.errors import CorruptMetadata, InvalidMetadata
@@ -43,8 +46,8 @@ class TableManifests:
         except InvalidMetadata as error:
             raise CorruptMetadata(snapshot.manifest_list or "", str(error)) from error
 
-    def entries(self, manifest: ManifestFile) -> Iterator[ManifestEntry]:
-        """Yield a manifest's entries of every status, with inherited values filled in.
+    def entries(self, manifest: ManifestFile) -> Iterable[ManifestEntry]:
+        """Return a manifest's entries of every status, with inherited values filled in; they can filter themselves.
 
         Raises:
             CorruptMetadata: the manifest is not one, or contradicts the list.
@@ -53,10 +56,33 @@ class TableManifests:
             FilesUnavailable: the store does not answer.
         """
         check_location(self._catalog, self._warehouse, manifest.manifest_path, "manifest")
-        try:
-            yield from self._source.entries(manifest)
-        except InvalidMetadata as error:
-            raise CorruptMetadata(manifest.manifest_path, str(error)) from error
+        with _told_as_corrupt(manifest.manifest_path):
+            return _TableEntries(self._source.entries(manifest), manifest.manifest_path)
+
+
+class _TableEntries:
+    """The entries of one manifest; one that makes no sense is told as corrupt."""
+
+    def __init__(self, entries: Iterable[ManifestEntry], location: Location) -> None:
+        self._entries = entries
+        self._location = location
+
+    def __iter__(self) -> Iterator[ManifestEntry]:
+        with _told_as_corrupt(self._location):
+            yield from self._entries
+
+    def live_in(self, is_wanted: PartitionTest, ranges: Sequence[ValueRange] = ()) -> Iterator[ManifestEntry]:
+        """Yield entries as `FilterableEntries` promises."""
+        with _told_as_corrupt(self._location):
+            yield from live_entries(self._entries, is_wanted, ranges)
+
+
+@contextmanager
+def _told_as_corrupt(location: Location) -> Iterator[None]:
+    try:
+        yield
+    except InvalidMetadata as error:
+        raise CorruptMetadata(location, str(error)) from error
 
 
 class CheckedManifests(TableManifests):

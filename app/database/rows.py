@@ -149,3 +149,29 @@ file_deletions = Table(
     Index(None, "uuid"),
     sqlite_autoincrement=True,
 )
+
+# Plans that are made in the background. No foreign key: a dropped table's plans run out by themselves.
+scan_plans = Table(
+    "scan_plans",
+    metadata,
+    Column("id", _Name, nullable=False),
+    Column("pointer_id", _Id, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("result", Text, nullable=True),
+    Column("created_ms", BigInteger, nullable=False),
+    Column("leased_until_ms", BigInteger, nullable=False),
+    Column("expires_ms", BigInteger, nullable=False),
+    PrimaryKeyConstraint("id"),
+    CheckConstraint("state IN ('submitted', 'completed', 'failed', 'cancelled')", name="ck_scan_plans_state"),
+    Index(None, "expires_ms"),
+)
+
+# Made by whichever server needs one first; all servers on one database sign with it.
+signing_keys = Table(
+    "signing_keys",
+    metadata,
+    Column("name", _Name, nullable=False),
+    Column("secret", Text, nullable=False),
+    Column("created_ms", BigInteger, nullable=False),
+    PrimaryKeyConstraint("name"),
+)

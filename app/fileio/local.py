@@ -30,12 +30,22 @@ class LocalFiles:
         self._anchored: dict[str, tuple[int, int]] = {}
 
     def read(self, location: Location) -> bytes:
+        content = self._read(location, None)
+        assert content is not None
+        return content
+
+    def read_at_most(self, location: Location, max_bytes: int) -> bytes | None:
+        return self._read(location, max_bytes)
+
+    def _read(self, location: Location, max_bytes: int | None) -> bytes | None:
         try:
             descriptor = os.open(local_path(location), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             try:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):  # a directory, or a device without an end
                     raise FileMissing(location)
+                if max_bytes is not None and status.st_size > max_bytes:
+                    return None
                 content = os.read(descriptor, status.st_size + 1)
                 return content if len(content) == status.st_size else content + _read_rest(descriptor)
             finally:

@@ -29,6 +29,10 @@ class MemoryFiles:
         except KeyError:
             raise FileMissing(location) from None
 
+    def read_at_most(self, location: Location, max_bytes: int) -> bytes | None:
+        content = self.read(location)
+        return content if len(content) <= max_bytes else None
+
     def write_new(self, location: Location, content: bytes) -> None:
         entry = (bytes(content), self._now_ms())
         with self._lock:

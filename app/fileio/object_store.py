@@ -54,11 +54,21 @@ class ObjectStore:
         self._leaves_partial_files = leaves_partial_files
 
     def read(self, location: Location) -> bytes:
+        content = self._read(location, None)
+        assert content is not None
+        return content
+
+    def read_at_most(self, location: Location, max_bytes: int) -> bytes | None:
+        return self._read(location, max_bytes)
+
+    def _read(self, location: Location, max_bytes: int | None) -> bytes | None:
         with self._translated("read", location):
             place = self._file_at(location)
             try:
                 # Not `open_input_stream`: only a file that knows its size is read in one request.
                 with place.filesystem.open_input_file(place.path) as stream:
+                    if max_bytes is not None and stream.size() > max_bytes:
+                        return None
                     return bytes(stream.read())
             except FileNotFoundError as error:
                 raise FileMissing(location) from error

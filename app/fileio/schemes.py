@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from app.engine.model.ids import Location
 from app.errors import InvalidLocation
 from app.fileio import adls, gcs, hdfs, s3
+from app.fileio.bounded_reads import read_at_most
 from app.fileio.failures import opening_failure
 from app.fileio.files import FileIO, ListedFile
 from app.fileio.local import LocalFiles
@@ -59,6 +60,9 @@ class SchemedFiles:
 
     def read(self, location: Location) -> bytes:
         return self._store(location).read(location)
+
+    def read_at_most(self, location: Location, max_bytes: int) -> bytes | None:
+        return read_at_most(self._store(location), location, max_bytes)
 
     def write_new(self, location: Location, content: bytes) -> None:
         self._store(location).write_new(location, content)

@@ -8,47 +8,79 @@ from typing import Any, Final
 from uuid import UUID
 
 from app.engine.model.values import decimal_of
-from app.formats.avro_types import NULL, Array, AvroType, CountedFixed, Field, Fixed, Number, Record, Text, Union
+from app.formats.avro_types import (
+    NULL,
+    Array,
+    AvroType,
+    CountedFixed,
+    Field,
+    Fixed,
+    Number,
+    Record,
+    Text,
+    Union,
+)
 
 _MAX_LEVELS: Final = 40
 _FLOAT: Final = struct.Struct("<f")
 _DOUBLE: Final = struct.Struct("<d")
 
 
-def compile_type(schema: Any) -> AvroType:
+def compile_type(schema: Any, *, counted_fixed: bool = False) -> AvroType:
     """Return the type that a schema's JSON describes.
+
+    With `counted_fixed`, values of the type `fixed` have their length before them; see `CountedFixed`.
 
     Raises:
         ValueError: the schema makes no sense, or refers to itself.
     """
-    return _Compiler().compile(schema, 0)
+    return _Compiler(counted_fixed=counted_fixed).compile(schema, "", 0)
+
+
+def has_plain_fixed(schema: Any) -> bool:
+    """Tell whether a schema has a type `fixed` that is nothing else, as a decimal or a uuid would be."""
+    match schema:
+        case {"type": "fixed"}:
+            return "logicalType" not in schema
+        case dict():
+            return any(has_plain_fixed(schema.get(inner)) for inner in ("type", "fields", "items", "values"))
+        case list():
+            return any(map(has_plain_fixed, schema))
+    return False
 
 
 class _Compiler:
-    def __init__(self) -> None:
+    def __init__(self, *, counted_fixed: bool) -> None:
         self._named: dict[str, AvroType] = {}
+        self._counted_fixed = counted_fixed
 
-    def compile(self, schema: Any, level: int) -> AvroType:
+    def compile(self, schema: Any, space: str, level: int) -> AvroType:
+        """Return the type of a schema inside a namespace."""
         if level > _MAX_LEVELS:
             raise ValueError("its schema is nested too deeply")
+        level += 1
         match schema:
             case str():
-                return self._plain(schema)
+                return self._known(schema, space)
             case list():
-                return Union(tuple(self.compile(branch, level + 1) for branch in schema))
+                return Union(tuple(self.compile(branch, space, level) for branch in schema))
             case {"type": "record" | "error", "fields": list(fields)}:
-                record = Record(tuple(self._field(field, level + 1) for field in fields))
-                return self._remember(schema, record)
+                name = _full_name(schema, space)
+                inside = name.rpartition(".")[0]
+                return self._remember(
+                    name, Record(tuple(self._field(field, inside, level) for field in fields))
+                )
             case {"type": "array", "items": items}:
-                return _array(self.compile(items, level + 1))
+                return _array(self.compile(items, space, level))
             case {"type": "map", "values": values}:
                 key = Field("key", None, Text(bytes.decode))
-                pair = Record((key, Field("value", None, self.compile(values, level + 1))))
-                return Array(pair)
+                return Array(Record((key, Field("value", None, self.compile(values, space, level)))))
             case {"type": "fixed", "size": int(size)} if size >= 0:
-                return self._remember(schema, Fixed(size, _bytes_reader(schema)))
+                is_counted = self._counted_fixed and "logicalType" not in schema
+                fixed = CountedFixed(size) if is_counted else Fixed(size, _bytes_reader(schema))
+                return self._remember(_full_name(schema, space), fixed)
             case {"type": "enum"}:
-                return self._remember(schema, Number())
+                return self._remember(_full_name(schema, space), Number())
             case {"type": "bytes"}:
                 return Text(_bytes_reader(schema))
             case {"type": "string", "logicalType": "uuid"}:
@@ -56,29 +88,33 @@ class _Compiler:
             case {"type": "int" | "long", "logicalType": str(logical)}:
                 return Number(1000 if logical.endswith("-millis") else 1)
             case {"type": inner}:
-                return self.compile(inner, level + 1)
+                return self.compile(inner, space, level)
         raise ValueError(f"its schema makes no sense: {str(schema)[:100]}")
 
-    def _plain(self, name: str) -> AvroType:
-        kind = _PLAIN.get(name) or self._named.get(name)
+    def _known(self, name: str, space: str) -> AvroType:
+        kind = _PLAIN.get(name) or self._named.get(f"{space}.{name}") or self._named.get(name)
         if kind is None:
             raise ValueError(f"its schema has no type {name[:100]!r}")
         return kind
 
-    def _field(self, field: Any, level: int) -> Field:
+    def _field(self, field: Any, space: str, level: int) -> Field:
         match field:
             case {"name": str(name), "type": kind}:
                 field_id = field.get("field-id")
-                return Field(name, field_id if isinstance(field_id, int) else None, self.compile(kind, level))
+                is_id = isinstance(field_id, int)
+                return Field(name, field_id if is_id else None, self.compile(kind, space, level))
         raise ValueError(f"its schema has a field that makes no sense: {str(field)[:100]}")
 
-    def _remember(self, schema: Mapping[str, Any], kind: AvroType) -> AvroType:
-        name, space = schema.get("name"), schema.get("namespace")
-        if isinstance(name, str):
-            self._named[name] = kind
-            if isinstance(space, str):
-                self._named[f"{space}.{name}"] = kind
+    def _remember(self, name: str, kind: AvroType) -> AvroType:
+        self._named[name] = kind
         return kind
+
+
+def _full_name(schema: Mapping[str, Any], space: str) -> str:
+    name, own_space = schema.get("name"), schema.get("namespace", space)
+    if not isinstance(name, str) or not isinstance(own_space, str):
+        raise ValueError(f"its schema has a type without a name: {str(schema)[:100]}")  # noqa: TRY004 - the file's fault
+    return name if "." in name or not own_space else f"{own_space}.{name}"
 
 
 def _array(items: AvroType) -> Array:

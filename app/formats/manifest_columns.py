@@ -18,7 +18,7 @@ from app.engine.model.manifests import (
 from app.errors import InvalidMetadata
 from app.formats.avro_files import open_avro
 from app.formats.bound_columns import BoundColumns, bound_columns
-from app.formats.entry_layout import (
+from app.formats.entry_fields import (
     ENTRY_FIELDS,
     FILE_SEQUENCE_NUMBER,
     FIRST_ROW_ID,
@@ -29,8 +29,8 @@ from app.formats.entry_layout import (
     SNAPSHOT_ID,
     STATUS,
     UPPER_BOUNDS,
-    layout_of,
 )
+from app.formats.entry_layout import EntryLayout, layouts_of
 from app.formats.manifest_headers import ManifestHeader, read_header
 
 Partition = tuple[Any, ...]
@@ -68,10 +68,6 @@ class ManifestColumns(Sequence[ManifestEntry]):
             InvalidMetadata: the bytes are no manifest, or contradict the list; names the file.
         """
         self._manifest = manifest
-        self._starts = array("I")
-        self._statuses = bytearray()
-        self._partition_numbers = array("I")
-        self._row_ids = array("q")
         self._bounds: dict[Hashable, BoundColumns | None] = {}
         try:
             self._read(content)
@@ -88,16 +84,46 @@ class ManifestColumns(Sequence[ManifestEntry]):
         file = open_avro(content)
         header = read_header(file.metadata)
         self._check_header(header)
-        self._layout = layout_of(file.schema_text)
+        self._content = b"".join(block.content for block in file.blocks)
+        blocks = [(block.record_count, len(block.content)) for block in file.blocks]
+        *unlikely, plain = layouts_of(file.schema_text)
+        if not any(self._fits(layout, blocks, header) for layout in unlikely):
+            self._read_with(plain, blocks, header)
+
+    def _fits(self, layout: EntryLayout, blocks: Iterable[tuple[int, int]], header: ManifestHeader) -> bool:
+        """Read records of a layout that they may not have; tell whether they have it."""
+        rows = dict.fromkeys(EntryStatus, 0)
+        try:
+            self._read_with(layout, blocks, header)
+            for entry in self:
+                rows[entry.status] += entry.file.record_count
+        except (IndexError, ValueError, InvalidMetadata):
+            return False
+        manifest = self._manifest
+        return all(
+            listed is None or listed == rows[status]
+            for status, listed in (
+                (EntryStatus.ADDED, manifest.added_rows_count),
+                (EntryStatus.EXISTING, manifest.existing_rows_count),
+                (EntryStatus.DELETED, manifest.deleted_rows_count),
+            )
+        )
+
+    def _read_with(
+        self, layout: EntryLayout, blocks: Iterable[tuple[int, int]], header: ManifestHeader
+    ) -> None:
+        self._starts = array("I")
+        self._statuses = bytearray()
+        self._partition_numbers = array("I")
+        self._row_ids = array("q")
+        self._layout = layout
         self._entry_values, self._file_values = (
-            itemgetter(*(self._layout.groups.get(field_id, 0) - 1 for field_id in field_ids))
+            itemgetter(*(layout.groups.get(field_id, 0) - 1 for field_id in field_ids))
             for field_ids in (_ENTRY_FIELD_IDS, _FILE_FIELD_IDS)
         )
-        self._content = b"".join(block.content for block in file.blocks)
-        partitions = self._read_records([(block.record_count, len(block.content)) for block in file.blocks])
         self.partitions: tuple[Partition, ...] = tuple(
-            _tuple_of(self._layout.read_partition(packed), header.partition_field_ids)
-            for packed in partitions
+            _tuple_of(layout.read_partition(packed), header.partition_field_ids)
+            for packed in self._read_records(blocks)
         )
         self._check_counts()
 
@@ -244,8 +270,6 @@ class ManifestColumns(Sequence[ManifestEntry]):
         values.append(None)  # what the writer does not have is looked up at -1
         status, snapshot_id, sequence_number, file_sequence_number = self._entry_values(values)
         content, file_path, file_format, record_count, size_bytes, *rest = self._file_values(values)
-        if file_path is None or file_format is None or record_count is None or size_bytes is None:
-            raise self._invalid("an entry lacks a path, a format or a size")
         if manifest.sequence_number != UNASSIGNED_SEQUENCE_NUMBER:
             rest[_FIRST_ROW_ID] = self._first_row_id(at)
             # Early writers left the numbers of v1's files out, which are 0 whatever the status.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Final
 
 from app.engine.model.ids import Location
@@ -31,9 +31,13 @@ class ManifestCache(ReadThroughCache[Any]):
 class FileManifestSource:
     """A `ManifestSource` that reads files. Many of them, over different stores, may share one cache."""
 
-    def __init__(self, files: FileIO, cache: ManifestCache) -> None:
+    def __init__(
+        self, files: FileIO, cache: ManifestCache, read: Callable[[Location], bytes] | None = None
+    ) -> None:
+        """Keep what is read of these files; `read` is asked instead of them for what the cache lacks."""
         self._files = files
         self._cache = cache
+        self._read = read or files.read
 
     def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile]:
         location = snapshot.manifest_list
@@ -41,7 +45,7 @@ class FileManifestSource:
             return [self._unlisted(Location(path)) for path in snapshot.manifests or ()]
 
         def read() -> tuple[tuple[ManifestFile, ...], int]:
-            listed = read_manifest_list(self._files.read(location), location)
+            listed = read_manifest_list(self._read(location), location)
             summaries = sum(len(manifest.partitions or ()) for manifest in listed)
             return listed, _LISTED_BYTES * len(listed) + _SUMMARY_BYTES * summaries
 
@@ -59,11 +63,29 @@ class FileManifestSource:
             )
 
         def read() -> tuple[ManifestColumns, int]:
-            columns = ManifestColumns(manifest, self._files.read(manifest.manifest_path))
+            columns = ManifestColumns(manifest, self._read(manifest.manifest_path))
             return columns, columns.size_bytes
 
+        return self._cache.find_or_read(self._key_of(manifest), read)
+
+    def unread_lists(self, snapshot: Snapshot) -> list[Location]:
+        """Return the files that `manifests` would have to read now."""
+        location = snapshot.manifest_list
+        if location is not None:
+            return [] if self._cache.find((self._files, location)) is not None else [location]
+        return [
+            Location(path)
+            for path in snapshot.manifests or ()
+            if self._cache.find((self._files, path, "unlisted")) is None
+        ]
+
+    def is_at_hand(self, manifest: ManifestFile) -> bool:
+        """Tell whether a manifest's entries can be had without reading a file."""
+        return self._cache.find(self._key_of(manifest)) is not None
+
+    def _key_of(self, manifest: ManifestFile) -> Hashable:
         # Summaries do not change what is read, and a key without them is quick to compare.
-        key = (
+        return (
             self._files,
             manifest.manifest_path,
             manifest.manifest_length,
@@ -75,10 +97,9 @@ class FileManifestSource:
             manifest.existing_files_count,
             manifest.first_row_id,
         )
-        return self._cache.find_or_read(key, read)
 
     def _unlisted(self, location: Location) -> ManifestFile:
         def read() -> tuple[ManifestFile, int]:
-            return unlisted_manifest(self._files.read(location), location), _LISTED_BYTES
+            return unlisted_manifest(self._read(location), location), _LISTED_BYTES
 
         return self._cache.find_or_read((self._files, location, "unlisted"), read)

@@ -24,6 +24,7 @@ TREE = app.errors.__doc__ or ""
 CATCHING_EVERYTHING = {
     "app/main.py": "the outermost handler of the housekeeping thread",
     "app/api/front_door.py": "the outermost handler, which answers every failure",
+    "app/catalog/guards.py": "a mistake in the guard must not fail the commits it watches",
     "app/catalog/pointer_lookups.py": "hands a failed look-up to every request that waits for it",
 }
 

@@ -14,6 +14,8 @@ from app.database.idempotency_keys import IdempotencyKeys
 from app.database.namespaces import Namespaces
 from app.database.pointers import Pointers
 from app.database.revisions import migrate
+from app.database.scan_plans import ScanPlans
+from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
 from app.fileio.files import FileIO
 from app.fileio.memory import MemoryFiles
@@ -51,6 +53,8 @@ def catalog_on(
         warehouses=Warehouses(database),
         idempotency_keys=IdempotencyKeys(database),
         file_deletions=FileDeletions(database),
+        scan_plans=ScanPlans(database),
+        signing_keys=SigningKeys(database),
         metadata_files=MetadataFiles(64 << 20, 0),
         files_of=lambda _warehouse: shared,
         now_ms=Clock(),

@@ -9,7 +9,12 @@ import pytest
 from tests.servers.icetower import icetower_process
 from tests.servers.postgres import PostgresServer
 
-SETTINGS = {"file_deletion_interval_seconds": "0.2", "log_level": "warning"}
+SETTINGS = {
+    "file_deletion_interval_seconds": "0.2",
+    "log_level": "warning",
+    # Whatever real clients write in these tests must look sound to the guard, or their commits fail.
+    "default_warehouse_properties": '{"icetower.guard": "reject"}',
+}
 
 
 @pytest.fixture(scope="session")

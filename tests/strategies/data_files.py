@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -14,10 +15,12 @@ from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Column, Schema
 from app.engine.model.transforms import parse_transform
 from app.engine.model.types import PrimitiveType, StructType
-from app.engine.model.values import is_nan, order_key, to_bytes
+from app.engine.model.values import FLOATING_KINDS, from_bytes, is_nan, order_key, to_bytes
 
 Row = tuple[Any, ...]
 N = TypeVar("N", int, bytes)
+
+_INT, _FLOAT, _DATE = (PrimitiveType(kind, kind) for kind in ("int", "float", "date"))
 
 
 def value_in(row: Row, column: Column, schema: Schema) -> Any:
@@ -31,23 +34,29 @@ def value_in(row: Row, column: Column, schema: Schema) -> Any:
     return None if place is None else place[[field.id for field in siblings].index(column.field.id)]
 
 
-def partition_of(row: Row, spec: PartitionSpec, schema: Schema) -> tuple[Any, ...]:
-    """Return the partition tuple that a row belongs to."""
+def partition_of(row: Row, spec: PartitionSpec, schema: Schema, *, early: bool = False) -> tuple[Any, ...]:
+    """Return the partition tuple that a row belongs to; early writers rounded times before 1970 up."""
     found = []
     for field in spec.fields:
         column = schema.columns[field.source_id]
         value = value_in(row, column, schema)
-        found.append(transform_value(parse_transform(field.transform), column.field.type, value))
+        transform, kind = parse_transform(field.transform), column.field.type
+        result = transform_value(transform, kind, value)
+        if early and transform.name in ("year", "month", "day", "hour") and value is not None and result < 0:
+            # Unless the value is the first of its year, month, day or hour.
+            is_first = transform_value(transform, kind, value - 1) != result
+            result += 0 if is_first else 1
+        found.append(result)
     return tuple(found)
 
 
 def by_partition(
-    rows: Iterable[Row], spec: PartitionSpec, schema: Schema
+    rows: Iterable[Row], spec: PartitionSpec, schema: Schema, *, early: bool = False
 ) -> list[tuple[tuple[Any, ...], list[Row]]]:
     """Return the partition tuples of some rows, each with its rows; -0.0 and 0.0 are two."""
     groups: dict[Any, tuple[tuple[Any, ...], list[Row]]] = {}
     for row in rows:
-        partition = partition_of(row, spec, schema)
+        partition = partition_of(row, spec, schema, early=early)
         key = tuple(order_key(value) for value in partition)
         groups.setdefault(key, (partition, []))[1].append(row)
     return list(groups.values())
@@ -61,8 +70,12 @@ def data_files(
     partition: tuple[Any, ...] = (),
     *,
     with_gaps: bool = True,
+    early: bool = True,
 ) -> DataFile:
-    """Return a file of some rows. Its metrics are true; bounds may be truncated, anything may be missing."""
+    """Return a file of some rows. Its metrics are true; bounds may be truncated, anything may be missing.
+
+    With what early and careless writers did: bounds in other orders, of narrower types or NaN, nulls not counted.
+    """
     value_counts: dict[int, int] = {}
     null_counts: dict[int, int] = {}
     nan_counts: dict[int, int] = {}
@@ -72,20 +85,28 @@ def data_files(
         kind = column.field.type
         if not isinstance(kind, PrimitiveType):
             continue
-        found = [value_in(row, column, schema) for row in rows]
-        value_counts[field_id] = len(found)
+        counted = list(rows)
+        if column.parent is not None and early and draw(st.booleans()):
+            # Some writers count only where there is a struct.
+            counted = [row for row in rows if value_in(row, column.parent, schema) is not None]
+        value_counts[field_id] = len(counted)
+        found = [value_in(row, column, schema) for row in counted]
         null_counts[field_id] = found.count(None)
-        if kind.kind in ("float", "double"):
-            nan_counts[field_id] = sum(map(is_nan, found))
         there = [value for value in found if value is not None and not is_nan(value)]
+        if kind.kind in FLOATING_KINDS:
+            nan_counts[field_id] = sum(map(is_nan, found))
+            if early and nan_counts[field_id] and draw(st.booleans()):
+                lower[field_id] = upper[field_id] = to_bytes(kind, math.nan)
+                continue
         if there:
             # A bound to keep 1, 2 or 16 characters, or all of them.
             length = draw(st.sampled_from([1, 2, 16, 1000]))
-            key = draw(orders(kind))
-            lower[field_id] = _in_bytes(kind, _cut(min(there, key=key), length))
+            key = draw(orders(kind)) if early else order_key
+            in_bytes = draw(st.sampled_from([_in_bytes, _before_widening])) if early else _in_bytes
+            lower[field_id] = in_bytes(kind, _cut(min(there, key=key), length))
             above = _cut_above(max(there, key=key), length)
             if above is not None:
-                upper[field_id] = _in_bytes(kind, above)
+                upper[field_id] = in_bytes(kind, above)
 
     def told(known: dict[int, N]) -> dict[int, N] | None:
         return _with_gaps(draw, known) if with_gaps else known
@@ -126,6 +147,23 @@ def _with_gaps(draw: st.DrawFn, known: dict[int, N]) -> dict[int, N] | None:
             gone = draw(st.sampled_from(sorted(known)))
             return {field_id: value for field_id, value in known.items() if field_id != gone}
     return known
+
+
+def _before_widening(kind: PrimitiveType, bound: Any) -> bytes:
+    """Return a bound as it was written when the column had a narrower type, if that can hold it."""
+    narrow, factor = {
+        "long": (_INT, 1),
+        "double": (_FLOAT, 1),
+        "timestamp": (_DATE, 86_400 * 10**6),
+        "timestamp_ns": (_DATE, 86_400 * 10**9),
+    }.get(kind.kind, (kind, 1))
+    try:
+        days, rest = (bound, 0) if factor == 1 else divmod(bound, factor)
+        if not rest and from_bytes(narrow, to_bytes(narrow, days)) == days:
+            return to_bytes(narrow, days)
+    except (TypeError, ValueError):
+        pass  # A number too large for it, or a cut bound that is no value.
+    return _in_bytes(kind, bound)
 
 
 def _in_bytes(kind: PrimitiveType, bound: Any) -> bytes:

@@ -26,6 +26,7 @@ OF_FLOATS = ("is-nan", "not-nan")
 COMPARISONS = ("lt", "lt-eq", "gt", "gt-eq", "eq", "not-eq")
 SETS = ("in", "not-in")
 PREFIXES = ("starts-with", "not-starts-with")
+_FLIPPED = {"lt": "gt", "gt": "lt", "lt-eq": "gt-eq", "gt-eq": "lt-eq", "eq": "eq", "not-eq": "not-eq"}
 _DAY = 86_400 * 10**6
 _FLOATS = (math.nan, -0.0, 0.0, math.inf, -math.inf, 1.5, -1.5, 0.5, 2.0**20, -3.0)
 _HALVES = (0, 1, 2, 2**63 - 1, 2**63, 2**63 + 1, 2**64 - 1)
@@ -164,10 +165,17 @@ def filters(
     depth: int = 2,
     extremes: bool = True,
     with_transforms: bool = True,
+    with_structs: bool = False,
 ) -> Json:
     """Return the JSON of a filter on a schema's columns."""
     shape = draw(st.sampled_from(["predicate"] * 3 + ["and", "or", "not"])) if depth else "predicate"
-    inner = filters(schema, depth=depth - 1, extremes=extremes, with_transforms=with_transforms)
+    inner = filters(
+        schema,
+        depth=depth - 1,
+        extremes=extremes,
+        with_transforms=with_transforms,
+        with_structs=with_structs,
+    )
     match shape:
         case "and" | "or":
             return {"type": shape, "left": draw(inner), "right": draw(inner)}
@@ -175,6 +183,9 @@ def filters(
             return {"type": "not", "child": draw(inner)}
     if draw(st.integers(0, 19)) == 0:
         return draw(st.booleans())
+    structs = [field["name"] for field in schema["fields"] if not isinstance(field["type"], str)]
+    if with_structs and structs and draw(st.integers(0, 9)) == 0:
+        return {"type": draw(st.sampled_from(UNARY)), "term": draw(st.sampled_from(structs))}
     return draw(predicates(schema, extremes=extremes, with_transforms=with_transforms))
 
 
@@ -200,6 +211,53 @@ def predicates(
     if operation in PREFIXES:
         return question | {"value": draw(literals)[: draw(st.integers(0, 4))]}
     return question | {"value": to_json_value(parse_primitive(kind), draw(literals))}
+
+
+@st.composite
+def spelled_otherwise(draw: st.DrawFn, document: Json, schema: Schema) -> Json:
+    """Return the JSON of the same filter, here and there in the other form that the specification has."""
+    if isinstance(document, bool):
+        return draw(
+            st.sampled_from(
+                [document, {"type": str(document).lower()}, {"type": "literal", "value": document}]
+            )
+        )
+    kind = document["type"]
+    if kind in ("and", "or", "not"):
+        names = ("child",) if kind == "not" else ("left", "right")
+        return {"type": kind} | {name: draw(spelled_otherwise(document[name], schema)) for name in names}
+    if not draw(st.booleans()):
+        return document
+    term = draw(_spelled_terms(document["term"], schema))
+    if "values" in document:
+        return {
+            "type": kind,
+            "child": term,
+            "values": [draw(_spelled_literals(v)) for v in document["values"]],
+        }
+    if "value" not in document:
+        return {"type": kind, "child": term}
+    literal = {"type": "literal", "value": document["value"]}
+    if kind in _FLIPPED and draw(st.booleans()):
+        return {"type": _FLIPPED[kind], "left": literal, "right": term}
+    return {"type": kind, "left": term, "right": draw(_spelled_literals(document["value"]))}
+
+
+@st.composite
+def _spelled_terms(draw: st.DrawFn, term: Json, schema: Schema) -> Json:
+    if isinstance(term, str):
+        by_id = {"type": "reference", "id": schema.ids_by_name[term]}
+        return draw(st.sampled_from([{"type": "reference", "name": term}, by_id]))
+    name, _, parameter = term["transform"].partition("[")
+    arguments = [draw(_spelled_terms(term["term"], schema))]
+    if parameter:
+        arguments.insert(0, {"type": "literal", "value": int(parameter.removesuffix("]"))})
+    names = st.sampled_from([name, f"{name}s"] if name in ("year", "month", "day", "hour") else [name])
+    return {"type": "apply", "function": draw(names), "arguments": arguments}
+
+
+def _spelled_literals(value: Json) -> st.SearchStrategy[Json]:
+    return st.sampled_from([value, {"type": "literal", "value": value}])
 
 
 def _is_json_number(value: Any) -> bool:

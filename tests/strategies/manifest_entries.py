@@ -118,6 +118,11 @@ def files(
     bounds = _metrics(st.binary(max_size=4) | st.binary(min_size=60, max_size=140))
     is_vector = content is FileContent.POSITION_DELETES and format_version >= 3
     references = is_vector or (content is FileContent.POSITION_DELETES and draw(st.booleans()))
+    # Readers ignore offsets that are not in order or beyond the end of the file.
+    offsets = draw(
+        st.none() | st.lists(st.integers(4, MAX_LONG - 1), min_size=1, max_size=3, unique=True).map(sorted)
+    )
+    smallest_size = 0 if offsets is None else offsets[-1] + 1
     return DataFile(
         content=content,
         file_path=Location("s3://b/" + draw(st.text("ab/=é", min_size=1, max_size=150))),
@@ -125,7 +130,7 @@ def files(
         spec_id=spec.spec_id,
         partition=draw(partitions(schema, spec, only_finite=only_finite)),
         record_count=draw(st.integers(0, 10) | st.integers(0, 2**40)),
-        file_size_in_bytes=draw(st.integers(0, MAX_LONG)),
+        file_size_in_bytes=draw(st.integers(smallest_size, MAX_LONG)),
         column_sizes=draw(counts),
         value_counts=draw(counts),
         null_value_counts=draw(counts),
@@ -133,10 +138,7 @@ def files(
         lower_bounds=draw(bounds),
         upper_bounds=draw(bounds),
         key_metadata=draw(st.none() | st.binary(min_size=1, max_size=9)),
-        split_offsets=draw(
-            st.none()
-            | st.lists(IDS, min_size=1, max_size=3, unique=True).map(lambda found: tuple(sorted(found)))
-        ),
+        split_offsets=None if offsets is None else tuple(offsets),
         equality_ids=(
             tuple(draw(st.lists(st.integers(1, MAX_INT), min_size=1, max_size=3)))
             if content is FileContent.EQUALITY_DELETES

@@ -204,6 +204,11 @@ def _metadata(diff: MetadataDiff) -> dict[str, Any]:
     return answer
 
 
+def metadata_diff_object(diff: MetadataDiff) -> dict[str, Any]:
+    """Return what distinguishes two versions of the metadata, as a difference of two states shows it."""
+    return {"schema-changes": [_schema_change(change) for change in diff.schema], "metadata": _metadata(diff)}
+
+
 def _pair(pair: tuple[Any, Any]) -> dict[str, Any]:
     named = zip(("from", "to"), pair, strict=True)
     return {name: _plain(value) for name, value in named if value is not None}

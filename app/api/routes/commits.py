@@ -46,11 +46,7 @@ def _commit_table(visit: Visit) -> Response:
 @router.post("/v1/transactions/commit")
 def commit_transaction(visit: Visited) -> Response:
     """Commit changes to several tables, all or none."""
-    body = parse_body(CommitTransactionBody, visit.body)
-    changes = [
-        commits.TableChange(change.identifier.checked(), change.requirements, change.updates)
-        for change in body.table_changes
-    ]
+    changes = parse_body(CommitTransactionBody, visit.body).changes()
 
     def mutate(call: Call) -> Response:
         commits.commit_transaction(visit.catalog, call, visit.warehouse, changes)

@@ -16,7 +16,7 @@ from app.engine.change.edits import (
     statistics,
     table_schemas,
 )
-from app.engine.change.requirements import Refused, raise_refusal
+from app.engine.change.requirements import Told, raise_refusal
 from app.engine.model.ids import SchemaId, SortOrderId, SpecId
 from app.engine.model.sort_order import UNSORTED_ORDER_ID
 from app.engine.model.table_metadata import MAX_FORMAT_VERSION, MIN_FORMAT_VERSION, TableMetadata
@@ -24,7 +24,7 @@ from app.errors import IcetowerError, InvalidUpdate
 
 
 def apply_updates(
-    base: TableMetadata, updates: Sequence[u.Update], now_ms: int, refused: Refused = raise_refusal
+    base: TableMetadata, updates: Sequence[u.Update], now_ms: int, told: Told = raise_refusal
 ) -> MetadataDraft:
     """Return a draft of the base with every update applied, in order.
 
@@ -32,16 +32,16 @@ def apply_updates(
         base: the table.
         updates: what is to change.
         now_ms: epoch milliseconds, the time of this commit.
-        refused: told of each update that cannot be applied; unless given, the first one's error is raised.
+        told: told how each update fares; unless given, the first refusal is raised.
 
     Raises:
         InvalidUpdate: an update that cannot be applied.
         StaleUpdate: another commit came first.
     """
-    return _applied(lambda: draft_of(base, now_ms), updates, refused)
+    return _applied(lambda: draft_of(base, now_ms), updates, told)
 
 
-def apply_to_new(updates: Sequence[u.Update], now_ms: int, refused: Refused = raise_refusal) -> MetadataDraft:
+def apply_to_new(updates: Sequence[u.Update], now_ms: int, told: Told = raise_refusal) -> MetadataDraft:
     """Return a draft of a table that is made by these updates alone.
 
     The first `upgrade-format-version` chooses the version, so that also a v1 table can be made.
@@ -49,12 +49,12 @@ def apply_to_new(updates: Sequence[u.Update], now_ms: int, refused: Refused = ra
     Args:
         updates: what the table is made of.
         now_ms: epoch milliseconds, the time of this commit.
-        refused: told of each update that cannot be applied; unless given, the first one's error is raised.
+        told: told how each update fares; unless given, the first refusal is raised.
 
     Raises:
         InvalidUpdate: an update that cannot be applied.
     """
-    return _applied(lambda: _new_draft(updates, now_ms), updates, refused)
+    return _applied(lambda: _new_draft(updates, now_ms), updates, told)
 
 
 def _new_draft(updates: Sequence[u.Update], now_ms: int) -> MetadataDraft:
@@ -72,9 +72,7 @@ def _new_draft(updates: Sequence[u.Update], now_ms: int) -> MetadataDraft:
     return draft
 
 
-def _applied(
-    begin: Callable[[], MetadataDraft], updates: Sequence[u.Update], refused: Refused
-) -> MetadataDraft:
+def _applied(begin: Callable[[], MetadataDraft], updates: Sequence[u.Update], told: Told) -> MetadataDraft:
     """Apply updates to a draft; what is refused leaves no trace, should the caller want to go on."""
     draft = begin()
     passed_over: set[int] = set()
@@ -82,7 +80,7 @@ def _applied(
         try:
             apply_update(draft, update)
         except IcetowerError as error:
-            goes_on = refused(position, error)
+            goes_on = told(position, error)
             passed_over.add(position)
             # An edit may have been half done when it was refused.
             draft = begin()
@@ -91,6 +89,8 @@ def _applied(
                     apply_update(draft, accepted)
             if not goes_on:
                 break
+        else:
+            told(position, None)
     return draft
 
 

@@ -160,7 +160,9 @@ class MetadataDraft:
             if ref.snapshot_id not in self.snapshots:
                 raise DanglingRef(
                     f"Cannot remove snapshot {ref.snapshot_id}: {ref.type} {name} refers to it and is not removed "
-                    "by the same commit"
+                    "by the same commit",
+                    name,
+                    ref.snapshot_id,
                 )
 
     def _written_current_snapshot_id(self) -> SnapshotId | None:

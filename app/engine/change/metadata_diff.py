@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from app.engine.change.schema_changes import SchemaChange, schema_changes
-from app.engine.model.ids import SnapshotId
+from app.engine.model.ids import SchemaId, SnapshotId
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.refs import SnapshotRef
+from app.engine.model.schema import Schema
 from app.engine.model.sort_order import SortOrder
 from app.engine.model.table_metadata import TableMetadata
 
@@ -45,6 +46,21 @@ def metadata_diff(before: TableMetadata, after: TableMetadata) -> MetadataDiff:
         refs=_changed(before.snapshot_refs, after.snapshot_refs),
         snapshots_added=tuple(after.snapshots_by_id.keys() - before.snapshots_by_id.keys()),
         snapshots_removed=tuple(before.snapshots_by_id.keys() - after.snapshots_by_id.keys()),
+    )
+
+
+def creation_diff(after: TableMetadata) -> MetadataDiff:
+    """Return what makes a new table differ from none."""
+    return MetadataDiff(
+        format_version=(None, after.format_version),
+        location=(None, str(after.location)),
+        schema=schema_changes(Schema(type="struct", schema_id=SchemaId(0), fields=()), after.current_schema),
+        spec=(None, after.default_spec),
+        order=(None, after.default_sort_order),
+        properties=_changed({}, after.properties),
+        refs=_changed({}, after.snapshot_refs),
+        snapshots_added=tuple(after.snapshots_by_id),
+        snapshots_removed=(),
     )
 
 

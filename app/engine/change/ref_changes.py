@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal, assert_never
 
+from app.engine.change.requirements import AssertRefSnapshotId
 from app.engine.change.updates import SetSnapshotRef
 from app.engine.model.ancestry import ancestors, is_ancestor
 from app.engine.model.ids import SnapshotId
@@ -117,10 +118,13 @@ def check_expected(metadata: TableMetadata, name: str, expected: SnapshotId | Un
     if (found.snapshot_id if found else None) == expected:
         return
     if found is None:
-        raise RequirementFailed(f"branch or tag {name} is missing, expected {expected}")
-    if expected is None:
-        raise RequirementFailed(f"{found.type} {name} exists, at {found.snapshot_id}")
-    raise RequirementFailed(f"{found.type} {name} has changed: expected id {expected} != {found.snapshot_id}")
+        reason = f"branch or tag {name} is missing, expected {expected}"
+    elif expected is None:
+        reason = f"{found.type} {name} exists, at {found.snapshot_id}"
+    else:
+        reason = f"{found.type} {name} has changed: expected id {expected} != {found.snapshot_id}"
+    demand = AssertRefSnapshotId(ref=name, snapshot_id=expected)
+    raise RequirementFailed(reason, demand, expected, found.snapshot_id if found else None)
 
 
 def ref_type(metadata: TableMetadata, change: RefChange) -> Literal["branch", "tag"]:

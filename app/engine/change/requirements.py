@@ -131,24 +131,26 @@ def is_create(requirements: Sequence[Requirement]) -> bool:
     return True
 
 
-Refused = Callable[[int, IcetowerError], bool]
-"""Told which one of several was refused and why; raises, or says whether to go on with the next."""
+Told = Callable[[int, IcetowerError | None], bool]
+"""Told, of one after the other, its place and why it was refused, None if it was not; says whether to go on."""
 
 
-def raise_refusal(_position: int, error: IcetowerError) -> bool:
-    """Let the first refusal be the last."""
-    raise error
+def raise_refusal(_position: int, error: IcetowerError | None) -> bool:
+    """Let the first refusal end it all."""
+    if error is not None:
+        raise error
+    return True
 
 
 def check_requirements(
-    base: TableMetadata | None, requirements: Sequence[Requirement], refused: Refused = raise_refusal
+    base: TableMetadata | None, requirements: Sequence[Requirement], told: Told = raise_refusal
 ) -> None:
     """Check every requirement of a commit against the table as it is; None is for a table that is not there.
 
     Args:
         base: the table.
         requirements: what must hold.
-        refused: told of each that does not; unless given, the first one is raised.
+        told: told how each fares; unless given, the first failure is raised.
 
     Raises:
         RequirementFailed: says what was expected and what was found; the commit must not happen.
@@ -158,8 +160,9 @@ def check_requirements(
         try:
             _check(base, requirement)
         except IcetowerError as error:
-            if not refused(position, error):
-                return
+            told(position, error)
+        else:
+            told(position, None)
 
 
 def expected_and_found(base: TableMetadata | None, requirement: Requirement) -> tuple[Value, Value]:

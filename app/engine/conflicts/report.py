@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from app.engine.model.ids import Location, SnapshotId, SpecId
+from app.engine.model.partition_values import PartitionValues
 from app.engine.model.snapshot import Snapshot
 
 
@@ -77,6 +78,8 @@ class ConflictReport:
     """Whether the same files, committed on top of the head, give what the operation meant."""
     reason: str
     """Why it is safe or is not, in one or two sentences."""
+    partitions: PartitionValues
+    """Shows the partitions of the conflicts."""
 
     @property
     def would_conflict(self) -> bool:

@@ -15,6 +15,8 @@ from typing import Any, Final
 
 from app.engine.expressions.expressions import BoundPredicate, BoundTransform, Operation
 from app.engine.expressions.transform_values import lowest_unwrapped, transform_function, unscaled
+from app.engine.expressions.uuid_bounds import enclosing_bounds
+from app.engine.model.transforms import Transform
 from app.engine.model.types import PrimitiveType, Type
 from app.engine.model.values import from_bytes, order_key
 
@@ -25,8 +27,7 @@ _INT: Final = struct.Struct("<i").unpack
 _LONG: Final = struct.Struct("<q").unpack
 _FLOAT: Final = struct.Struct("<f").unpack
 _DOUBLE: Final = struct.Struct("<d").unpack
-_SIGNED_HALVES: Final = struct.Struct(">qq").unpack
-_ORDERED: Final = frozenset({"identity", "truncate", "year", "month", "day", "hour"})
+_ORDERED: Final = frozenset({"truncate", "year", "month", "day", "hour"})
 _UNITS_A_DAY: Final = {
     "timestamp": 86_400 * 10**6,
     "timestamptz": 86_400 * 10**6,
@@ -47,7 +48,7 @@ class _Order:
 def range_may_match(predicate: BoundPredicate) -> RangeTest | None:
     """Return whether a value between two bounds may match; None: bounds say nothing about this predicate.
 
-    Where there are several orders, as for -0.0 and for uuids, it may if it may in any of them.
+    Where there are several orders, as for -0.0, it may if it may in any of them.
     """
     tests = [_may_match(predicate.operation, keys, read) for keys, read in _compared(predicate)]
     if not tests:
@@ -56,7 +57,7 @@ def range_may_match(predicate: BoundPredicate) -> RangeTest | None:
     if len(tests) > 1:
         first, second = tests
         test = lambda lower, upper: first(lower, upper) or second(lower, upper)  # noqa: E731
-    return _unless_wrapped(predicate, test, otherwise=True)
+    return _unless_wrapped(predicate, _between_uuids(predicate, test), otherwise=True)
 
 
 def range_all_match(predicate: BoundPredicate) -> RangeTest | None:
@@ -68,7 +69,7 @@ def range_all_match(predicate: BoundPredicate) -> RangeTest | None:
     if len(tests) > 1:
         first, second = tests
         test = lambda lower, upper: first(lower, upper) and second(lower, upper)  # noqa: E731
-    return _unless_wrapped(predicate, test, otherwise=False)
+    return _unless_wrapped(predicate, _between_uuids(predicate, test), otherwise=False)
 
 
 def _compared(predicate: BoundPredicate) -> list[tuple[tuple[Any, ...], Callable[[bytes], Any]]]:
@@ -76,7 +77,7 @@ def _compared(predicate: BoundPredicate) -> list[tuple[tuple[Any, ...], Callable
     term = predicate.term
     if not isinstance(term, BoundTransform):
         orders = _orders(term.type, predicate.values)
-    elif term.transform.name in _ORDERED:
+    elif term.transform.name in _ORDERED and not _is_cut_prefix(predicate, term.transform):
         orders = _orders_of_transformed(term)
     else:
         orders = []
@@ -84,6 +85,16 @@ def _compared(predicate: BoundPredicate) -> list[tuple[tuple[Any, ...], Callable
         (tuple(sorted(order.of_value(value) for value in predicate.values)), order.of_bound)
         for order in orders
     ]
+
+
+def _is_cut_prefix(predicate: BoundPredicate, transform: Transform) -> bool:
+    """Tell whether a prefix is longer than truncated values, so that none of them starts with it.
+
+    Bounds tell how the values started before they were truncated.
+    """
+    if predicate.operation not in (Operation.STARTS_WITH, Operation.NOT_STARTS_WITH):
+        return False
+    return transform.parameter is not None and len(predicate.values[0]) > transform.parameter
 
 
 def _orders(kind: Type, values: tuple[Any, ...]) -> list[_Order]:
@@ -107,8 +118,7 @@ def _orders(kind: Type, values: tuple[Any, ...]) -> list[_Order]:
             # Where -0.0 belongs is asked both ways; only a comparison with zero depends on it.
             return [native, _Order(_total_floating, order_key)] if 0.0 in values else [native]
         case "uuid":
-            # Early Java writers compared the two halves as signed numbers.
-            return [_Order(_unsigned_uuid, lambda value: value.bytes), _Order(_signed_uuid, _signed_halves)]
+            return [_Order(_uuid, lambda value: value.bytes)]
         case "boolean":
             return [_Order(_boolean, _same)]
     return []
@@ -144,6 +154,15 @@ def _unless_wrapped(predicate: BoundPredicate, test: RangeTest, *, otherwise: bo
         return otherwise if number is None or number < lowest else test(lower, upper)
 
     return guarded
+
+
+def _between_uuids(predicate: BoundPredicate, test: RangeTest) -> RangeTest:
+    """Ask about the uuids that may lie between two bounds, in whichever order the writer had them."""
+    kind = predicate.term.type
+    if not isinstance(kind, PrimitiveType) or kind.kind != "uuid":
+        return test
+
+    return lambda lower, upper: test(*enclosing_bounds(lower, upper))
 
 
 def _same(value: Any) -> Any:
@@ -188,16 +207,8 @@ def _total_floating(content: bytes) -> Any:
     return None if number is None else order_key(number)
 
 
-def _unsigned_uuid(content: bytes) -> bytes | None:
+def _uuid(content: bytes) -> bytes | None:
     return bytes(content) if len(content) == 16 else None
-
-
-def _signed_uuid(content: bytes) -> Any:
-    return _SIGNED_HALVES(content) if len(content) == 16 else None
-
-
-def _signed_halves(value: Any) -> Any:
-    return _SIGNED_HALVES(value.bytes)
 
 
 def _boolean(content: bytes) -> bool | None:

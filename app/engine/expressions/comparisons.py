@@ -33,6 +33,8 @@ MATCHED_BY_NULL: Final = frozenset(
     {Operation.IS_NULL, Operation.NOT_NAN, Operation.NOT_EQ, Operation.NOT_IN, Operation.NOT_STARTS_WITH}
 )
 """What null matches."""
+MATCHED_BY_NAN_ON_TOP: Final = frozenset({Operation.GT, Operation.GT_EQ})
+"""What NaN matches only for engines that have it above all numbers."""
 
 
 def value_test(predicate: BoundPredicate) -> Test:

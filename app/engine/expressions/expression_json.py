@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import reprlib
 from decimal import Decimal
 from typing import Any, Final, TypeAlias
 from uuid import UUID
@@ -55,6 +56,12 @@ _FLIPPED: Final = {
 }
 _FUNCTIONS: Final = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
 """What engines call the transforms when they are functions."""
+_MAX_BITS: Final = 1330
+"""About 400 digits: more than any column's values have."""
+_BRIEF: Final = reprlib.Repr()
+_BRIEF.maxlevel = 3
+_BRIEF.maxstring = _BRIEF.maxother = 100
+"""Shows the beginning of a part, however wide and deep it is."""
 
 
 def parse_expression(value: object, *, levels_left: int = MAX_LEVELS) -> Expression:
@@ -151,8 +158,10 @@ def _parse_value_term(value: object) -> Term:
         case "reference":
             return _parse_reference(value)
         case "transform":
-            inner = _parse_term(_required(value, "term"))
-            return _transformed(value, str(_required(value, "transform")), inner)
+            transform, inner = _required(value, "transform"), _required(value, "term")
+            if not isinstance(transform, str):
+                raise _unreadable(value, "the transform must be a string")
+            return _transformed(value, transform, inner)
         case "apply":
             return _parse_apply(value)
     raise _unreadable(value, "expected a reference to a column, or a transform of one")
@@ -182,18 +191,19 @@ def _parse_apply(value: Json) -> Term:
     if len(terms) != 1 or len(parameters) > 1:
         raise _unreadable(value, "a transform takes one column and at most one parameter")
     name = _FUNCTIONS.get(name.lower(), name)
-    return _transformed(
-        value, f"{name}[{parameters[0]!r}]" if parameters else name, _parse_value_term(terms[0])
-    )
+    return _transformed(value, f"{name}[{parameters[0]!r}]" if parameters else name, terms[0])
 
 
-def _transformed(value: Json, text: str, inner: Term) -> TransformTerm:
-    if isinstance(inner, TransformTerm):
-        raise _unreadable(value, "a transform of a transform is not supported")
+def _transformed(value: Json, text: str, inner: object) -> TransformTerm:
     try:
-        return TransformTerm(parse_transform(text), inner)
+        transform = parse_transform(text)
     except ValueError as error:
         raise _unreadable(value, str(error)) from error
+    if isinstance(inner, str):
+        return TransformTerm(transform, NamedReference(_text(inner)))
+    if not isinstance(inner, dict) or _kind(inner) != "reference":
+        raise _unreadable(value, f"{transform} applies to a column, an object of type reference")
+    return TransformTerm(transform, _parse_reference(inner))
 
 
 def _is_literal(value: object) -> bool:
@@ -215,14 +225,22 @@ def _parse_literal(value: object) -> Literal:
     if isinstance(value, dict):
         if value.get("type") != "literal":
             raise _unreadable(value, "expected a literal")
-        literal = _parse_literal(_required(value, "value"))
+        plain = _parse_plain(_required(value, "value"))
         if value.get("data-type") is None:
-            return literal
-        return Literal(literal.value, _parse_data_type(value["data-type"]))
+            return Literal(plain)
+        return Literal(plain, _parse_data_type(value["data-type"]))
+    return Literal(_parse_plain(value))
+
+
+def _parse_plain(value: object) -> bool | int | float | str:
     if isinstance(value, str):
-        return Literal(_text(value))
-    if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
-        return Literal(value)
+        return _text(value)
+    if isinstance(value, int):
+        if value.bit_length() > _MAX_BITS:
+            raise InvalidFilter("Invalid filter: a literal is a number of more than 400 digits")
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
     raise _unreadable(value, "a literal must be a string, a number, true or false; for null there is is-null")
 
 
@@ -239,7 +257,7 @@ def _text(value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError as error:
-        raise _unreadable(ascii(value), "half of a surrogate pair is no text") from error
+        raise _unreadable(value, "half of a surrogate pair is no text") from error
     return value
 
 
@@ -250,7 +268,7 @@ def _required(value: Json, name: str) -> Any:
 
 
 def _unreadable(value: object, reason: str) -> InvalidFilter:
-    return InvalidFilter(f"Invalid filter: cannot parse {str(value)[:200]}: {reason}")
+    return InvalidFilter(f"Invalid filter: cannot parse {_BRIEF.repr(value)[:200]}: {reason}")
 
 
 def to_json(expression: Expression | BoundExpression) -> Any:

@@ -1,6 +1,8 @@
 """Filters asked of the metrics of a data file: whether a row of it may match, and whether all of them do.
 
 A filter is compiled once and then asked of many files: `metrics_test` and `strict_metrics_test` return functions.
+What matches NaN is what engines say, some of which have it above all numbers; a writer that did not count NaN is
+taken to have had none where an upper bound speaks of all values.
 """
 
 from __future__ import annotations
@@ -9,11 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from app.engine.expressions.bounds import range_all_match, range_may_match
-from app.engine.expressions.comparisons import MATCHED_BY_NULL
+from app.engine.expressions.comparisons import MATCHED_BY_NAN_ON_TOP, MATCHED_BY_NULL
 from app.engine.expressions.evaluation import compiled
 from app.engine.expressions.expressions import BoundExpression, BoundPredicate, Operation, rewrite_not
 from app.engine.model.manifests import DataFile
 from app.engine.model.types import PrimitiveType
+from app.engine.model.values import FLOATING_KINDS
 
 FileTest = Callable[[DataFile], bool]
 
@@ -61,6 +64,10 @@ def _may_match(predicate: BoundPredicate) -> FileTest:
         )
     if range_test is None:
         return lambda file: not counts.only_null(file)
+    if operation in MATCHED_BY_NAN_ON_TOP:
+        return lambda file: (
+            (range_test(*_bounds(file, field_id)) and not counts.only_null(file)) or counts.some_nan(file)
+        )
     return lambda file: (
         range_test(*_bounds(file, field_id)) and not counts.only_null(file) and not counts.only_nan(file)
     )
@@ -115,6 +122,7 @@ class _Counts:
     only_null: FileTest
     no_null: FileTest
     only_nan: FileTest
+    some_nan: FileTest
     no_nan: FileTest
 
 
@@ -132,13 +140,19 @@ def _counts(predicate: BoundPredicate) -> _Counts:
     def only_nan(file: DataFile) -> bool:
         return _is_all(file.nan_value_counts, file.value_counts, field_id)
 
+    def some_nan(file: DataFile) -> bool:
+        nans = file.nan_value_counts
+        return nans is not None and nans.get(field_id, 0) != 0
+
     def no_nan(file: DataFile) -> bool:
         nans = file.nan_value_counts
         return nans is not None and nans.get(field_id) == 0
 
-    if isinstance(reference.type, PrimitiveType) and reference.type.kind in ("float", "double"):
-        return _Counts(only_null, no_null, only_nan, no_nan)
-    return _Counts(only_null, no_null, _no, _yes)
+    # Not every writer counts a value as null where the struct around it is: no count says that there is none.
+    without_null = _no if len(reference.positions) > 1 and reference.is_nullable else no_null
+    if isinstance(reference.type, PrimitiveType) and reference.type.kind in FLOATING_KINDS:
+        return _Counts(only_null, without_null, only_nan, some_nan, no_nan)
+    return _Counts(only_null, without_null, _no, _no, _yes)
 
 
 def _is_all(counts: Mapping[int, int] | None, of_values: Mapping[int, int] | None, field_id: int) -> bool:

@@ -23,7 +23,7 @@ from app.engine.expressions.expressions import (
     replace_predicates,
     rewrite_not,
 )
-from app.engine.expressions.transform_projection import project_inclusive, project_strict
+from app.engine.expressions.transform_projection import project_inclusive, project_strict, project_transformed
 from app.engine.model.ids import FieldId
 from app.engine.model.partition_spec import PartitionField, PartitionSpec
 from app.engine.model.schema import Schema
@@ -97,14 +97,14 @@ def _projected(predicate: BoundPredicate, source: PartitionSource, *, strict: bo
         (source.position,),
         column.is_nullable,
     )
-    operation = predicate.operation
-    if isinstance(predicate.term, BoundTransform):
-        if transform == predicate.term.transform:
-            return BoundPredicate(operation, target, predicate.values)
-        if transform.name == "identity":
-            return BoundPredicate(
-                operation, BoundTransform(predicate.term.transform, target), predicate.values
-            )
-        return nothing_said
-    projected = (project_strict if strict else project_inclusive)(predicate, transform, target)
+    projected: BoundExpression | None
+    if not isinstance(predicate.term, BoundTransform):
+        projected = (project_strict if strict else project_inclusive)(predicate, transform, target)
+    elif transform == predicate.term.transform:
+        projected = project_transformed(predicate, transform, target, strict=strict)
+    elif transform.name == "identity":
+        term = BoundTransform(predicate.term.transform, target)
+        projected = BoundPredicate(predicate.operation, term, predicate.values)
+    else:
+        projected = None
     return nothing_said if projected is None else projected

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from app.engine.expressions.bounds import range_may_match
-from app.engine.expressions.comparisons import MATCHED_BY_NULL
+from app.engine.expressions.comparisons import MATCHED_BY_NAN_ON_TOP, MATCHED_BY_NULL
 from app.engine.expressions.evaluation import compiled
 from app.engine.expressions.expressions import BoundExpression, BoundPredicate, Operation, rewrite_not
 from app.engine.model.manifests import ManifestFile, PartitionSummary
@@ -54,6 +54,14 @@ def _summary_test(predicate: BoundPredicate) -> _SummaryTest:
             or summary.contains_null
             or (is_floating and summary.contains_nan is not False)
             or range_test(summary.lower_bound, summary.upper_bound)
+        )
+    if is_floating and operation in MATCHED_BY_NAN_ON_TOP:
+        return lambda summary: (
+            summary.contains_nan is True
+            or (
+                (range_test is None or range_test(summary.lower_bound, summary.upper_bound))
+                and not _holds_nothing(summary, is_floating=True)
+            )
         )
     return lambda summary: (
         (range_test is None or range_test(summary.lower_bound, summary.upper_bound))

@@ -88,19 +88,55 @@ def project_strict(
     return conjunction([projected, *(BoundPredicate(NOT_EQ, target, (stray,)) for stray in strays)])
 
 
-def _has_late_twin(transform: Transform, source: Type, value: Any) -> bool:
-    """Tell whether early writers may have stored one more than this: they rounded times before 1970 up."""
-    if transform.name not in _TIMES or value >= 0:
+def project_transformed(
+    predicate: BoundPredicate, transform: Transform, target: BoundReference, *, strict: bool
+) -> BoundExpression | None:
+    """Return what a predicate on transformed values says of stored ones, which early writers may have rounded up.
+
+    None: nothing is known where rows that match are stored like some that do not.
+    """
+    operation = predicate.operation
+    if operation.is_unary or not _may_be_rounded_up(transform, predicate.reference.type):
+        return BoundPredicate(operation, target, predicate.values)
+    if not strict:
+        return _with_rounded_up(operation, predicate.values, target)
+    # All rows match where none may match the opposite.
+    opposite = _with_rounded_up(operation.negated, predicate.values, target)
+    return opposite and BoundPredicate(opposite.operation.negated, target, opposite.values)
+
+
+def _with_rounded_up(
+    operation: Operation, values: tuple[Any, ...], target: BoundReference
+) -> BoundPredicate | None:
+    """Return what is true of a number that matches and, for one below 0, of the next number too."""
+    if operation in (EQ, IN):
+        return _among(target, {*values, *(value + 1 for value in values if value < 0)})
+    if operation in (NOT_EQ, NOT_IN):
+        certain = {value for value in values if value > 0 or value - 1 in values}
+        return _among(target, certain, negated=True) if certain else None
+    (value,) = values
+    is_moved = (operation is LT_EQ and value < 0) or (operation is LT and value <= 0)
+    return BoundPredicate(operation, target, (value + 1 if is_moved else value,))
+
+
+def _may_be_rounded_up(transform: Transform, source: Type) -> bool:
+    """Tell whether early writers rounded values before 1970 up, where the transform is a number below 0."""
+    if transform.name not in _TIMES:
         return False
     # Nothing is rounded when the day of a date is taken.
     return not (transform.name == "day" and isinstance(source, PrimitiveType) and source.kind == "date")
+
+
+def _has_late_twin(transform: Transform, source: Type, value: Any) -> bool:
+    """Tell whether early writers may have stored one more than this."""
+    return _may_be_rounded_up(transform, source) and bool(value < 0)
 
 
 def _with_late_twins(distinct: set[Any], transform: Transform, source: Type) -> set[Any]:
     return distinct | {value + 1 for value in distinct if _has_late_twin(transform, source, value)}
 
 
-def _among(target: BoundReference, distinct: set[Any], *, negated: bool = False) -> BoundExpression:
+def _among(target: BoundReference, distinct: set[Any], *, negated: bool = False) -> BoundPredicate:
     several, one = (NOT_IN, NOT_EQ) if negated else (IN, EQ)
     ordered = tuple(sorted(distinct, key=order_key))
     return BoundPredicate(one if len(ordered) == 1 else several, target, ordered)

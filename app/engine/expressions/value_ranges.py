@@ -15,7 +15,7 @@ from app.engine.expressions.expressions import (
 )
 from app.engine.model.entry_filters import ValueRange
 from app.engine.model.types import PrimitiveType
-from app.engine.model.values import is_nan
+from app.engine.model.values import FLOATING_KINDS, is_nan
 
 _LEAVES_LOW_OPEN: Final = frozenset({Operation.LT, Operation.LT_EQ})
 _LEAVES_HIGH_OPEN: Final = frozenset({Operation.GT, Operation.GT_EQ})
@@ -26,7 +26,7 @@ def value_ranges(bound: BoundExpression) -> tuple[ValueRange, ...]:
     """Return ranges of columns such that a row that matches has a value in each of them.
 
     Only what every match must fulfil counts, so alternatives and transforms say nothing here, nor do uuids, whose
-    bounds early writers put in another order.
+    bounds early writers put in another order. Above a number there is NaN too, for some engines.
     """
     found = rewrite_not(bound)
     parts = found.parts if isinstance(found, And) else (found,)
@@ -43,7 +43,7 @@ def _ranges(predicates: Iterable[BoundPredicate]) -> Iterator[ValueRange]:
         lowest, highest = min(values), max(values)
         if predicate.operation in _LEAVES_LOW_OPEN:
             yield ValueRange(term.field_id, term.type, None, highest)
-        elif predicate.operation in _LEAVES_HIGH_OPEN:
+        elif predicate.operation in _LEAVES_HIGH_OPEN and term.type.kind not in FLOATING_KINDS:
             yield ValueRange(term.field_id, term.type, lowest, None)
         elif predicate.operation in _CLOSED:
             yield ValueRange(term.field_id, term.type, lowest, highest)

@@ -22,12 +22,21 @@ class PartitionValues:
 
     def shown(self, spec_id: SpecId, partition: tuple[Any, ...]) -> dict[str, Any]:
         """Return the values of a tuple by the names of the spec's fields, in single-value JSON."""
+        fields = self._fields_for(spec_id, partition)
+        return {name: _shown(kind, value) for (name, kind), value in zip(fields, partition, strict=True)}
+
+    def listed(self, spec_id: SpecId, partition: tuple[Any, ...]) -> list[Any]:
+        """Return the values of a tuple in the order of the spec's fields, in single-value JSON."""
+        fields = self._fields_for(spec_id, partition)
+        return [_shown(kind, value) for (_, kind), value in zip(fields, partition, strict=True)]
+
+    def _fields_for(self, spec_id: SpecId, partition: tuple[Any, ...]) -> list[tuple[str, Type | None]]:
         fields = self._fields.get(spec_id)
         if fields is None:
             fields = self._fields[spec_id] = self._fields_of(spec_id)
         if len(fields) != len(partition):
-            fields = [(f"field_{position}", None) for position in range(len(partition))]
-        return {name: _shown(kind, value) for (name, kind), value in zip(fields, partition, strict=True)}
+            return [(f"field_{position}", None) for position in range(len(partition))]
+        return fields
 
     def _fields_of(self, spec_id: SpecId) -> list[tuple[str, Type | None]]:
         spec = next((item for item in self._metadata.partition_specs if item.spec_id == spec_id), None)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from app.engine.model.document import MAX_INT, MAX_LONG
+from app.engine.model.guard_settings import flaw_of_guard_settings
 from app.engine.model.schema import Schema
 from app.errors import InvalidUpdate
 
@@ -93,6 +94,9 @@ def check_properties(changed: Mapping[str, str]) -> None:
     Raises:
         InvalidUpdate: names the property, the value, and what is expected.
     """
+    flaw = flaw_of_guard_settings(changed)
+    if flaw is not None:
+        raise InvalidUpdate(f"Table property {flaw}")
     for name, value in changed.items():
         if name in _COUNTS:
             minimum = _COUNTS[name]

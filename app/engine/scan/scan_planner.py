@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +20,9 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.scan.delete_index import DeleteIndex
 from app.engine.scan.file_selection import FileSelection
 from app.engine.scan.scan_scope import ScanScope, appends_in
+
+MakeIndex = Callable[[], DeleteIndex]
+KeepIndex = Callable[[MakeIndex], DeleteIndex]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +58,21 @@ class ScanPlanner:
         metadata: TableMetadata,
         scope: ScanScope,
         source: ManifestSource,
-        deletes: DeleteIndex | None = None,
+        keep: KeepIndex | None = None,
     ) -> None:
+        """Begin a scan.
+
+        Args:
+            metadata: the table.
+            scope: what is to be read.
+            source: where manifests come from.
+            keep: returns an index of deletes that it may have kept from another scan of the same scope.
+        """
         self._metadata = metadata
         self._scope = scope
         self._source = source
         self._selection = FileSelection(scope, metadata.partition_specs)
-        self._deletes = deletes
+        self._keep = keep
 
     @cached_property
     def candidates(self) -> Sequence[Candidate]:
@@ -93,20 +104,20 @@ class ScanPlanner:
         """Whether nothing is filtered, so that reading a manifest cannot rule a file out."""
         return self._selection.is_everything
 
-    @property
+    @cached_property
     def deletes(self) -> DeleteIndex:
         """The deletes of the scan; they are read when they are asked for first."""
-        if self._deletes is None:
-            self._deletes = DeleteIndex(
-                (
-                    entry
-                    for manifest in self.delete_manifests
-                    for entry in self._selection.delete_files(manifest, self._source.entries(manifest))
-                ),
-                self._metadata.partition_specs,
-                self._metadata.schemas,
-            )
-        return self._deletes
+        if self._keep is None or not self.delete_manifests:
+            return self._read_deletes()
+        return self._keep(self._read_deletes)
+
+    def _read_deletes(self) -> DeleteIndex:
+        entries = (
+            entry
+            for manifest in self.delete_manifests
+            for entry in self._selection.delete_files(manifest, self._source.entries(manifest))
+        )
+        return DeleteIndex(entries, self._metadata.partition_specs, self._metadata.schemas)
 
     def files(self, manifest: ManifestFile) -> Iterator[PlannedFile]:
         """Yield the files of one data manifest, in an order that is always the same.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from app.engine.model.manifests import DataFile
@@ -67,7 +68,7 @@ def splits_of(planned: PlannedFile, target_size: int) -> Iterator[Split]:
 def _row_groups(file: DataFile) -> list[int]:
     """Return where row groups start; nothing if the offsets cannot be right."""
     offsets = list(file.split_offsets or ())
-    is_ascending = all(one < other for one, other in zip(offsets, offsets[1:], strict=False))
+    is_ascending = all(one < other for one, other in pairwise(offsets))
     return offsets if offsets and is_ascending and offsets[-1] < file.file_size_in_bytes else []
 
 

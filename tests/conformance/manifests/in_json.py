@@ -8,7 +8,7 @@ from typing import Any
 from app.engine.model.manifests import DataFile, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.types import PrimitiveType
-from app.engine.model.values import to_json_value
+from app.engine.model.values import from_json_value, to_json_value
 
 Json = Any
 
@@ -21,6 +21,15 @@ def entry_in_json(entry: ManifestEntry, spec: PartitionSpec, kinds: Sequence[Pri
         "file-sequence-number": entry.file_sequence_number,
         "file": file_in_json(entry.file, spec, kinds),
     }
+
+
+def with_values(entry: Json, spec: PartitionSpec, kinds: Sequence[PrimitiveType]) -> Json:
+    """Return an entry with its partition's values in Python: their texts may differ, as 0.5 and 0.50 do."""
+    partition = {
+        field.field_id: repr(from_json_value(kind, entry["file"]["partition"].get(str(field.field_id))))
+        for field, kind in zip(spec.fields, kinds, strict=True)
+    }
+    return entry | {"file": entry["file"] | {"partition": partition}}
 
 
 def file_in_json(file: DataFile, spec: PartitionSpec, kinds: Sequence[PrimitiveType]) -> Json:

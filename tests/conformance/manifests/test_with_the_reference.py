@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import pytest
@@ -9,19 +10,16 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from app.engine.model.ids import SnapshotId
-from app.engine.model.manifests import EntryStatus, ManifestEntry
+from app.engine.model.manifests import ManifestEntry
+from app.engine.model.partition_spec import PartitionSpec
+from app.engine.model.types import PrimitiveType
 from app.formats.manifest_lists import read_manifest_list, write_manifest_list
 from app.formats.manifests import read_manifest, write_manifest
-from tests.conformance.manifests.in_json import entry_in_json, manifest_in_json
+from tests.conformance.manifests.in_json import Json, entry_in_json, manifest_in_json, with_values
 from tests.conformance.manifests.reference import Reference
 from tests.strategies.manifest_entries import manifests, partition_kinds
 
-pytestmark = [
-    pytest.mark.spark,
-    pytest.mark.skip(
-        reason="our own manifest decoder does not agree with the reference on all random manifests yet"
-    ),
-]
+pytestmark = pytest.mark.spark
 
 COMMIT, PARENT = SnapshotId(2**40 + 1), SnapshotId(2**40)
 SEQUENCE_NUMBER = 2**33
@@ -30,21 +28,21 @@ VERSIONS = pytest.mark.parametrize("format_version", [1, 2, 3])
 random_manifests = settings(
     max_examples=25,
     deadline=None,
-    phases=[
-        Phase.explicit,
-        Phase.reuse,
-        Phase.generate,
-    ],  # each try is many calls to the JVM: shrinking takes minutes
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],  # each try is many calls to the JVM
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 
-def as_the_reference_takes_them(entries: list[ManifestEntry], format_version: int) -> list[ManifestEntry]:
-    """Return entries with what its writers put there themselves: the commit's id where a file came or went."""
-    return [
-        entry if entry.status is EntryStatus.EXISTING else replace(entry, snapshot_id=COMMIT)
-        for entry in entries
-    ]
+def assert_same(
+    ours: Iterable[ManifestEntry], theirs: Iterable[Json], spec: PartitionSpec, kinds: Sequence[PrimitiveType]
+) -> None:
+    """Compare what was read; a difference is told by field."""
+    read = [with_values(entry_in_json(entry, spec, kinds), spec, kinds) for entry in ours]
+    expected = [with_values(entry, spec, kinds) for entry in theirs]
+    assert len(read) == len(expected)
+    for mine, their in zip(read, expected, strict=True):
+        assert mine["file"] == their["file"]
+        assert mine == their
 
 
 @VERSIONS
@@ -76,7 +74,7 @@ def test_what_the_reference_writes(reference: Reference, format_version: int, da
     assert manifest_in_json(ours) == reference.manifest_in_json(theirs)
     read = read_manifest(reference.content(ours.manifest_path), ours)
     bound = reference.spec(schema, spec)
-    assert [entry_in_json(entry, spec, kinds) for entry in read] == list(reference.entries(theirs, bound))
+    assert_same(read, list(reference.entries(theirs, bound)), spec, kinds)
 
 
 @VERSIONS
@@ -87,6 +85,8 @@ def test_what_we_write(reference: Reference, format_version: int, data: st.DataO
     # The reference's JSON, which the comparison is in, knows no spec of void fields only.
     assume(not spec.fields or not spec.is_unpartitioned)
     kinds = partition_kinds(schema, spec)
+    # It takes partition values of this type only as it writes them itself, against Avro's rules.
+    assume(all(kind.kind != "fixed" for kind in kinds))
     manifest_location, list_location = reference.new_location(), reference.new_location()
     written = write_manifest(
         entries, schema=schema, spec=spec, format_version=format_version, content=content, snapshot_id=COMMIT
@@ -108,4 +108,4 @@ def test_what_we_write(reference: Reference, format_version: int, data: st.DataO
     assert reference.manifest_in_json(theirs) == manifest_in_json(ours)
     bound = reference.spec(schema, spec)
     read = read_manifest(written.content, ours)
-    assert list(reference.entries(theirs, bound)) == [entry_in_json(entry, spec, kinds) for entry in read]
+    assert_same(read, list(reference.entries(theirs, bound)), spec, kinds)

@@ -195,6 +195,7 @@ def written_again(metadata: TableMetadata, copied: Path) -> Snapshot:
     number = metadata.last_sequence + 1
     manifests: list[ManifestFile] = []
     newest: ManifestEntry | None = None
+    template: ManifestFile | None = None
     for manifest in read_manifest_list(read(current.manifest_list), current.manifest_list):
         live = [entry for entry in read_manifest(read(manifest.manifest_path), manifest) if entry.is_live]
         manifests.append(
@@ -210,6 +211,7 @@ def written_again(metadata: TableMetadata, copied: Path) -> Snapshot:
                 newest = entry
                 template = manifest
     assert newest is not None
+    assert template is not None
     shutil.copy(path_of(newest.file.file_path), copied)
     again = replace(newest.file, file_path=Location(f"file:{copied}"), first_row_id=None)
     added = ManifestEntry(EntryStatus.ADDED, snapshot_id, None, None, again)

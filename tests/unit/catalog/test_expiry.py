@@ -35,6 +35,7 @@ from app.engine.model.snapshot import Snapshot
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.engine.retention.reachability import CleanupLevel, FileKind
 from app.errors import CorruptMetadata, ExpiryRefused, NoSuchTable
+from app.formats.manifest_source import ManifestCache
 from tests.builders.catalogs import CALL, START_MS
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, append, table_in
@@ -294,10 +295,11 @@ def test_specs_cannot_be_cleaned_while_a_remaining_list_is_gone(
     assert current is not None
     assert current.manifest_list is not None
     catalog.files_of(warehouse).delete(current.manifest_list)
+    elsewhere = replace(catalog, manifest_cache=ManifestCache(0))  # in a process that has not read the list
 
     with pytest.raises(CorruptMetadata, match="it is gone"):
         expire_snapshots(
-            catalog, CALL, warehouse, DEPARTURES, ExpiryRequest(ExpiryWish(clean_expired_metadata=True))
+            elsewhere, CALL, warehouse, DEPARTURES, ExpiryRequest(ExpiryWish(clean_expired_metadata=True))
         )
 
 

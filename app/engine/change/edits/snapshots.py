@@ -73,7 +73,11 @@ def _advance_sequence(draft: MetadataDraft, snapshot: Snapshot) -> None:
     if snapshot.sequence <= draft.last_sequence and snapshot.parent_snapshot_id is not None:
         raise StaleUpdate(
             f"Cannot add snapshot with sequence number {snapshot.sequence} older than last sequence number "
-            f"{draft.last_sequence}"
+            f"{draft.last_sequence}",
+            "last-sequence-number",
+            snapshot.sequence - 1,
+            draft.last_sequence,
+            snapshot,
         )
     # A parentless snapshot replaces the table and may carry a stale number; the table's own must never fall.
     draft.last_sequence = max(draft.last_sequence, snapshot.sequence)
@@ -85,7 +89,11 @@ def _advance_row_id(draft: MetadataDraft, snapshot: Snapshot) -> None:
     if snapshot.first_row_id < draft.next_row_id:
         raise StaleUpdate(
             f"Cannot add a snapshot, first-row-id is behind table next-row-id: {snapshot.first_row_id} < "
-            f"{draft.next_row_id}"
+            f"{draft.next_row_id}",
+            "next-row-id",
+            snapshot.first_row_id,
+            draft.next_row_id,
+            snapshot,
         )
     if draft.next_row_id + snapshot.added_rows > MAX_LONG:
         raise InvalidUpdate(

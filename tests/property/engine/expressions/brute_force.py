@@ -1,61 +1,81 @@
-"""What a filter means, row by row, in the plainest words."""
+"""What a filter means, row by row, in the plainest words: read from its JSON, and from nothing that binds or evaluates."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from app.engine.expressions.expressions import (
-    AlwaysFalse,
-    AlwaysTrue,
-    And,
-    BoundExpression,
-    BoundPredicate,
-    BoundTransform,
-    Not,
-    Or,
-)
 from app.engine.expressions.transform_values import transform_value
-from app.engine.model.values import order_key
+from app.engine.model.schema import Schema
+from app.engine.model.transforms import parse_transform
+from app.engine.model.types import NestedField, PrimitiveType, StructType, Type
+from app.engine.model.values import from_json_value, order_key
+from tests.strategies.json_values import Json
+
+_OPPOSITES = {
+    "is-null": "not-null",
+    "is-nan": "not-nan",
+    "lt": "gt-eq",
+    "gt": "lt-eq",
+    "eq": "not-eq",
+    "in": "not-in",
+    "starts-with": "not-starts-with",
+}
+_OPPOSITE = _OPPOSITES | {right: left for left, right in _OPPOSITES.items()}
 
 
-def matches(expression: BoundExpression, row: Any, *, by_total_order: bool = False) -> bool:
+def matches(document: Json, schema: Schema, row: Any, *, by_total_order: bool = False) -> bool:
     """Tell whether a row matches; by total order, -0.0 is before 0.0 and NaN above all numbers."""
-    match expression:
-        case AlwaysTrue():
-            return True
-        case AlwaysFalse():
-            return False
-        case And():
-            return all(matches(part, row, by_total_order=by_total_order) for part in expression.parts)
-        case Or():
-            return any(matches(part, row, by_total_order=by_total_order) for part in expression.parts)
-        case Not():
-            return not matches(expression.part, row, by_total_order=by_total_order)
-        case BoundPredicate():
-            return _holds(expression, _value(expression, row), order_key if by_total_order else _same)
+    return _holds(document, schema, row, order_key if by_total_order else _same, is_negated=False)
 
 
-def _value(predicate: BoundPredicate, row: Any) -> Any:
-    value = row
-    for position in predicate.reference.positions:
-        value = None if value is None else value[position]
-    term = predicate.term
-    if isinstance(term, BoundTransform):
-        return transform_value(term.transform, term.reference.type, value)
-    return value
+def _holds(document: Json, schema: Schema, row: Any, key: Callable[[Any], Any], *, is_negated: bool) -> bool:
+    if isinstance(document, bool):
+        return document is not is_negated
+    kind = document["type"]
+    if kind == "not":
+        return _holds(document["child"], schema, row, key, is_negated=not is_negated)
+    if kind in ("and", "or"):
+        sides = (document["left"], document["right"])
+        both = [_holds(side, schema, row, key, is_negated=is_negated) for side in sides]
+        return all(both) if (kind == "and") is not is_negated else any(both)
+    of_type, value = _value(document["term"], schema, row)
+    literals = document.get("values", [document["value"]] if "value" in document else [])
+    return _is_so(
+        _OPPOSITE[kind] if is_negated else kind,
+        value,
+        [from_json_value(of_type, literal) for literal in literals],
+        key,
+    )
+
+
+def _value(term: Json, schema: Schema, row: Any) -> tuple[Type, Any]:
+    if isinstance(term, str):
+        return _in_struct(term.split("."), schema.fields, row)
+    kind, value = _value(term["term"], schema, row)
+    transform = parse_transform(term["transform"])
+    return transform.result_type(kind), transform_value(transform, kind, value)
+
+
+def _in_struct(path: list[str], fields: Sequence[NestedField], values: Any) -> tuple[Type, Any]:
+    position = [field.name for field in fields].index(path[0])
+    kind, value = fields[position].type, None if values is None else values[position]
+    if len(path) == 1:
+        return kind, value
+    assert isinstance(kind, StructType)
+    return _in_struct(path[1:], kind.fields, value)
 
 
 def _same(value: Any) -> Any:
     return value
 
 
-def _holds(predicate: BoundPredicate, value: Any, key: Callable[[Any], Any]) -> bool:
+def _is_so(operation: str, value: Any, literals: list[Any], key: Callable[[Any], Any]) -> bool:
     null = value is None
     place = key(value)
-    places = [key(item) for item in predicate.values]
-    match predicate.operation.value:
+    places = [key(literal) for literal in literals]
+    match operation:
         case "is-null":
             return null
         case "not-null":
@@ -80,4 +100,15 @@ def _holds(predicate: BoundPredicate, value: Any, key: Callable[[Any], Any]) -> 
             return not null and value[: len(places[0])] == places[0]
         case "not-starts-with":
             return null or value[: len(places[0])] != places[0]
-    raise AssertionError(predicate.operation)
+    raise AssertionError(operation)
+
+
+def holds_nan(row: Any, fields: Sequence[NestedField]) -> set[int]:
+    """Return the field ids of the columns that are NaN in a row."""
+    found: set[int] = set()
+    for field, value in zip(fields, row, strict=True):
+        if isinstance(field.type, StructType):
+            found |= set() if value is None else holds_nan(value, field.type.fields)
+        elif isinstance(field.type, PrimitiveType) and isinstance(value, float) and math.isnan(value):
+            found.add(field.id)
+    return found

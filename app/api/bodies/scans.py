@@ -1,0 +1,203 @@
+"""JSON of scan planning: what is to be read, and the files that have it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import orjson
+from pydantic import Field
+
+from app import errors
+from app.api.bodies.json_body import Body
+from app.api.error_responses import status_and_type_of
+from app.catalog.scans import Cancelled, Completed, Failed, ScanPage, Submitted
+from app.engine.expressions.expression_json import parse_expression, to_json
+from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
+from app.engine.model.document import LONG, Bool, Long
+from app.engine.model.ids import FieldId, SnapshotId, SpecId
+from app.engine.model.manifests import DataFile, FileContent
+from app.engine.model.partition_values import PartitionValues
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.scan.scan_scope import ScanRequest
+
+_CONTENTS = {
+    FileContent.DATA: "data",
+    FileContent.POSITION_DELETES: "position-deletes",
+    FileContent.EQUALITY_DELETES: "equality-deletes",
+}
+_TRUE = orjson.Fragment(b"true")
+
+
+class PlanTableScanBody(Body):
+    snapshot_id: Annotated[SnapshotId, LONG] | None = None
+    start_snapshot_id: Annotated[SnapshotId, LONG] | None = None
+    end_snapshot_id: Annotated[SnapshotId, LONG] | None = None
+    select: tuple[str, ...] | None = None
+    filter: Any = None
+    case_sensitive: Bool = True
+    use_snapshot_schema: Bool = False
+    stats_fields: tuple[str, ...] | None = None
+    min_rows_requested: Annotated[Long, Field(ge=0)] | None = None
+
+    def request(self) -> ScanRequest:
+        """Return what the use case is asked.
+
+        Raises:
+            InvalidFilter: the filter is none.
+        """
+        return ScanRequest(
+            snapshot_id=self.snapshot_id,
+            start_snapshot_id=self.start_snapshot_id,
+            end_snapshot_id=self.end_snapshot_id,
+            select=self.select,
+            filter=ALWAYS_TRUE if self.filter is None else parse_expression(self.filter),
+            case_sensitive=self.case_sensitive,
+            use_snapshot_schema=self.use_snapshot_schema,
+            stats_fields=self.stats_fields or (),
+            min_rows=self.min_rows_requested,
+        )
+
+
+class FetchScanTasksBody(Body):
+    plan_task: str
+
+
+def planned_json(outcome: Completed | Submitted) -> bytes:
+    """Return the answer to a scan that is to be planned."""
+    if isinstance(outcome, Submitted):
+        return orjson.dumps({"status": "submitted", "plan-id": outcome.plan_id})
+    return orjson.dumps({"status": "completed", "plan-id": outcome.plan_id, **_page(outcome.page)})
+
+
+def plan_json(outcome: ScanPage | Submitted | Cancelled | Failed) -> bytes:
+    """Return what became of a plan."""
+    match outcome:
+        case Submitted():
+            return orjson.dumps({"status": "submitted", "plan-id": outcome.plan_id})
+        case Cancelled():
+            return orjson.dumps({"status": "cancelled"})
+        case Failed():
+            kind = getattr(errors, outcome.error, errors.IcetowerError)
+            status, name = status_and_type_of(kind)
+            error = {"message": outcome.message, "type": name, "code": status}
+            return orjson.dumps({"status": "failed", "error": error})
+        case ScanPage():
+            return orjson.dumps({"status": "completed", **_page(outcome)})
+
+
+def scan_tasks_json(page: ScanPage) -> bytes:
+    """Return the files of a plan task."""
+    return orjson.dumps(_page(page))
+
+
+def _page(page: ScanPage) -> dict[str, Any]:
+    files = _FilesJson(page.metadata, page.stats_ids)
+    tasks: list[dict[str, Any]] = []
+    places: dict[tuple[str, int | None], int] = {}
+    deletes: list[dict[str, Any]] = []
+    for planned in page.files:
+        task = {
+            "data-file": files.data_file(planned.file),
+            "residual-filter": files.residual(planned.residual),
+        }
+        if planned.deletes:
+            references = []
+            for delete in planned.deletes:
+                # Several deletion vectors may be in one file.
+                key = (delete.file_path, delete.content_offset)
+                place = places.setdefault(key, len(deletes))
+                if place == len(deletes):
+                    deletes.append(files.delete_file(delete))
+                references.append(place)
+            task["delete-file-references"] = references
+        tasks.append(task)
+    return {"plan-tasks": list(page.tasks), "file-scan-tasks": tasks, "delete-files": deletes}
+
+
+class _FilesJson:
+    """Writes the files of one page; what many of them share is written once."""
+
+    def __init__(self, metadata: TableMetadata, stats_ids: frozenset[FieldId]) -> None:
+        self._values = PartitionValues(metadata)
+        self._stats_ids = sorted(stats_ids)
+        self._partitions: dict[tuple[SpecId, tuple[Any, ...]], orjson.Fragment] = {}
+        # By identity: the planner hands out one object for all files of a partition.
+        self._residuals: dict[int, tuple[Expression, orjson.Fragment]] = {}
+
+    def residual(self, expression: Expression) -> orjson.Fragment:
+        if expression is ALWAYS_TRUE:
+            return _TRUE
+        kept = self._residuals.get(id(expression))
+        if kept is None:
+            fragment = orjson.Fragment(orjson.dumps(to_json(expression)))
+            kept = self._residuals[id(expression)] = (expression, fragment)
+        return kept[1]
+
+    def data_file(self, file: DataFile) -> dict[str, Any]:
+        found = self._content_file(file)
+        if file.first_row_id is not None:
+            found["first-row-id"] = file.first_row_id
+        if self._stats_ids:
+            self._add_stats(found, file)
+        return found
+
+    def delete_file(self, file: DataFile) -> dict[str, Any]:
+        found = self._content_file(file)
+        for name, value in (
+            ("equality-ids", file.equality_ids),
+            ("referenced-data-file", file.referenced_data_file),
+            ("content-offset", file.content_offset),
+            ("content-size-in-bytes", file.content_size_in_bytes),
+        ):
+            if value is not None:
+                found[name] = value
+        return found
+
+    def _content_file(self, file: DataFile) -> dict[str, Any]:
+        found = {
+            "spec-id": file.spec_id,
+            "partition": self._partition(file),
+            "content": _CONTENTS[file.content],
+            "file-path": file.file_path,
+            "file-format": file.file_format,
+            "file-size-in-bytes": file.file_size_in_bytes,
+            "record-count": file.record_count,
+        }
+        if file.key_metadata is not None:
+            found["key-metadata"] = file.key_metadata.hex().upper()
+        if file.split_offsets is not None:
+            found["split-offsets"] = file.split_offsets
+        if file.sort_order_id is not None:
+            found["sort-order-id"] = file.sort_order_id
+        return found
+
+    def _partition(self, file: DataFile) -> orjson.Fragment:
+        key = (file.spec_id, file.partition)
+        kept = self._partitions.get(key)
+        if kept is None:
+            kept = orjson.Fragment(orjson.dumps(self._values.listed(file.spec_id, file.partition)))
+            # To a dictionary 0.0 and -0.0 are one key.
+            if not any(isinstance(value, float) for value in file.partition):
+                self._partitions[key] = kept
+        return kept
+
+    def _add_stats(self, found: dict[str, Any], file: DataFile) -> None:
+        counts = (
+            ("column-sizes", file.column_sizes),
+            ("value-counts", file.value_counts),
+            ("null-value-counts", file.null_value_counts),
+            ("nan-value-counts", file.nan_value_counts),
+        )
+        for name, by_id in counts:
+            if by_id is not None:
+                found[name] = self._map(by_id)
+        for name, bounds in (("lower-bounds", file.lower_bounds), ("upper-bounds", file.upper_bounds)):
+            if bounds is not None:
+                found[name] = self._map(
+                    {key: bytes(bounds[key]).hex().upper() for key in self._stats_ids if key in bounds}
+                )
+
+    def _map(self, by_id: Mapping[int, Any]) -> dict[str, Sequence[Any]]:
+        keys = [field_id for field_id in self._stats_ids if field_id in by_id]
+        return {"keys": keys, "values": [by_id[field_id] for field_id in keys]}

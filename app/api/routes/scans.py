@@ -1,0 +1,96 @@
+"""Scan planning: which files a query has to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from app.api.answers import json_answer, no_content
+from app.api.bodies.json_body import parse_body
+from app.api.bodies.scans import (
+    FetchScanTasksBody,
+    PlanTableScanBody,
+    plan_json,
+    planned_json,
+    scan_tasks_json,
+)
+from app.api.dependencies import Visit, Visited
+from app.api.idempotency import run_once
+from app.api.names_in_paths import decode_piece
+from app.catalog import scans
+from app.catalog.context import Call
+from app.catalog.scans import Submitted
+
+router = APIRouter()
+
+_TABLE = "/v1/namespaces/{namespace}/tables/{table}"
+
+
+@router.post(_TABLE + "/plan")
+def plan_table_scan(visit: Visited) -> Response:
+    """Plan a scan, or begin to."""
+    request = parse_body(PlanTableScanBody, visit.body).request()
+
+    def plan() -> tuple[Response, str]:
+        outcome = scans.plan_scan(visit.catalog, visit.warehouse, visit.table, request)
+        remembered = outcome.plan_id if isinstance(outcome, Submitted) else ""
+        return json_answer(planned_json(outcome)), remembered
+
+    def replay(plan_id: str) -> Response:
+        return json_answer(planned_json(Submitted(plan_id))) if plan_id else plan()[0]
+
+    return _once(visit, plan, replay)
+
+
+@router.get(_TABLE + "/plan/{plan_id}")
+def fetch_planning_result(visit: Visited) -> Response:
+    """Tell what became of a scan that is planned in the background."""
+    return json_answer(
+        plan_json(scans.fetch_plan(visit.catalog, visit.warehouse, visit.table, _plan_id(visit)))
+    )
+
+
+@router.delete(_TABLE + "/plan/{plan_id}")
+def cancel_planning(visit: Visited) -> Response:
+    """Give a plan up."""
+
+    def cancel() -> tuple[Response, str]:
+        scans.cancel_plan(visit.catalog, visit.warehouse, visit.table, _plan_id(visit))
+        return no_content(), ""
+
+    return _once(visit, cancel, lambda _: no_content())
+
+
+@router.post(_TABLE + "/tasks")
+def fetch_scan_tasks(visit: Visited) -> Response:
+    """Return the files of a plan task."""
+    token = parse_body(FetchScanTasksBody, visit.body).plan_task
+
+    def expand() -> tuple[Response, str]:
+        page = scans.expand_task(visit.catalog, visit.warehouse, visit.table, token)
+        return json_answer(scan_tasks_json(page)), ""
+
+    return _once(visit, expand, lambda _: expand()[0])
+
+
+def _plan_id(visit: Visit) -> str:
+    return decode_piece(visit.piece("plan_id"))
+
+
+def _once(
+    visit: Visit, answer: Callable[[], tuple[Response, str]], replay: Callable[[str], Response]
+) -> Response:
+    """Answer, and remember under an Idempotency-Key what an equal request is answered with.
+
+    Nothing is changed that could be changed twice: what is remembered is which plan was begun.
+    """
+
+    def run(call: Call) -> Response:
+        response, remembered = answer()
+        if call.claim is not None:
+            visit.catalog.idempotency_keys.record(call.claim, response.status_code, remembered)
+        return response
+
+    return run_once(visit, run, replay)

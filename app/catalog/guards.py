@@ -1,0 +1,170 @@
+"""The guard against lost updates, as the catalog applies it: whether it looks, and what comes of what it finds."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from urllib.parse import unquote
+
+from app import telemetry
+from app.catalog.budgeted_manifests import BudgetedTableManifests
+from app.catalog.commit_plans import PlannedPut, TableChange
+from app.catalog.context import Catalog
+from app.catalog.locations import roots_of
+from app.database.warehouses import Warehouse
+from app.engine.change.guard.arrivals import arrivals
+from app.engine.change.guard.findings import Finding, Report
+from app.engine.change.guard.look import look_at
+from app.engine.change.updates import AddSnapshot, Update
+from app.engine.model.guard_settings import GUARD, GUARD_IGNORE, GuardMode, GuardSettings, guard_settings
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.properties import LOCATION_PROPERTIES
+from app.engine.model.table_metadata import TableMetadata
+from app.errors import CommitRefused, IcetowerError
+from app.fileio.locations import is_inside
+
+log = logging.getLogger(__name__)
+
+LOCATION_PROVIDER = "write.location-provider.impl"
+"""A class of the writer's own decides where data files lie: nobody else can tell whether they lie right."""
+
+
+class CommitGuard:
+    """Looks at what one commit brings; one for all its tables and attempts, which share one budget.
+
+    No database connection is held meanwhile.
+    """
+
+    def __init__(self, catalog: Catalog, warehouse: Warehouse) -> None:
+        self._catalog, self._warehouse = catalog, warehouse
+        self._manifests: BudgetedTableManifests | None = None
+        self._told: set[Finding] = set()
+
+    def check(self, planned: PlannedPut, changes: Sequence[TableChange]) -> PlannedPut:
+        """Look at the snapshots that a planned commit brings, and return the plan as it is.
+
+        Raises:
+            CommitRefused: the guard rejects what it found.
+            FilesUnavailable: the guard rejects, and cannot look.
+        """
+        after, base = planned.metadata, planned.base
+        updates = [update for change in changes for update in change.updates]
+        if not isinstance(after, TableMetadata) or not any(isinstance(item, AddSnapshot) for item in updates):
+            return planned
+        assert base is None or isinstance(base, TableMetadata)
+        settings = self._settings(base or after)
+        if settings.mode is not GuardMode.OFF:
+            self._check(planned.identifier, base, updates, after, settings)
+        return planned
+
+    def _settings(self, metadata: TableMetadata) -> GuardSettings:
+        """Return what holds for a table, as it was before the commit: no commit switches off its own guard.
+
+        The warehouse's override is the strongest, as overrides are for clients: whoever may write to a table may set
+        its properties, but not those of the warehouse.
+        """
+        return guard_settings(
+            self._warehouse.override_properties, metadata.properties, self._warehouse.default_properties
+        )
+
+    def _check(
+        self,
+        identifier: TableIdentifier,
+        base: TableMetadata | None,
+        updates: Sequence[Update],
+        after: TableMetadata,
+        settings: GuardSettings,
+    ) -> None:
+        findings: list[Finding] = []
+        is_inside_table = _places_of(self._catalog, self._warehouse, base, after)
+        try:
+            for arrival in arrivals(base, updates, after):
+                report = look_at(arrival, self._budgeted(), is_inside_table)
+                kept = [item for item in report.findings if item.kind not in settings.ignored]
+                findings += kept
+                self._count(identifier, report, found=bool(kept))
+        except IcetowerError as error:
+            telemetry.GUARDED_SNAPSHOTS.labels(outcome="unchecked").inc()
+            if settings.mode is GuardMode.REJECT:
+                # The same store has to take the metadata file a moment later: waiting for it costs nothing more.
+                raise
+            log.warning("could not look at a commit to %s: %s", identifier, error)
+        except Exception:
+            # A mistake of ours must not stand between writers and their tables, whatever the mode.
+            telemetry.GUARDED_SNAPSHOTS.labels(outcome="unchecked").inc()
+            log.exception("the guard met something unexpected in a commit to %s", identifier)
+        self._tell(identifier, findings, settings)
+
+    def _budgeted(self) -> BudgetedTableManifests:
+        if self._manifests is None:
+            budget = self._catalog.rules.guard_read_bytes
+            self._manifests = BudgetedTableManifests(self._catalog, self._warehouse, budget)
+        return self._manifests
+
+    def _count(self, identifier: TableIdentifier, report: Report, *, found: bool) -> None:
+        for item in report.unchecked:
+            log.info("not everything in a commit to %s was looked at: %s", identifier, item.reason)
+        outcome = "found" if found else "unchecked" if report.unchecked else "clean"
+        telemetry.GUARDED_SNAPSHOTS.labels(outcome=outcome).inc()
+
+    def _tell(
+        self, identifier: TableIdentifier, findings: Sequence[Finding], settings: GuardSettings
+    ) -> None:
+        outcome = "rejected" if settings.mode is GuardMode.REJECT else "warned"
+        for finding in findings:
+            if finding in self._told:  # by an attempt that lost its race
+                continue
+            self._told.add(finding)
+            telemetry.GUARD_FINDINGS.labels(kind=finding.kind.value, outcome=outcome).inc()
+            fields = {
+                "warehouse": self._warehouse.name,
+                "table": str(identifier),
+                "kind": finding.kind.value,
+                "outcome": outcome,
+                "snapshot_id": finding.snapshot_id,
+                "file": finding.file,
+            }
+            log.warning("guard, %s: %s", identifier, finding.message, extra={"fields": fields})
+        if findings and settings.mode is GuardMode.REJECT:
+            raise CommitRefused(_refusal(identifier, findings, self._warehouse))
+
+
+def _refusal(identifier: TableIdentifier, findings: Sequence[Finding], warehouse: Warehouse) -> str:
+    more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+    where = "table property"
+    if GUARD in warehouse.override_properties:
+        where = f"override property of warehouse {warehouse.name}"
+    return (
+        f"Guard refuses the commit to {identifier}: {findings[0].message}{more}. Nothing was changed. If this is "
+        f"meant, set the {where} {GUARD} to warn or off, or add {findings[0].kind.value} to {GUARD_IGNORE}, in a "
+        "change of its own, and commit again"
+    )
+
+
+def _places_of(
+    catalog: Catalog, warehouse: Warehouse, base: TableMetadata | None, after: TableMetadata
+) -> Callable[[str], bool]:
+    """Return a test whether a location is one where a table writes, or a root outside the warehouse that it may use."""
+    # The first root is the warehouse's own, where the other tables' files are too.
+    places: set[str] = set(roots_of(catalog, warehouse)[1:])
+    for metadata in (base, after):
+        if metadata is not None:
+            if LOCATION_PROVIDER in metadata.properties:
+                return lambda _location: True
+            places.add(metadata.location)
+            places |= {value for name in LOCATION_PROPERTIES if (value := metadata.properties.get(name))}
+    starts = tuple(place.rstrip("/") + "/" for place in places)
+
+    def is_inside_one(location: str) -> bool:
+        # The spelling is nearly always the table's own, also where it has what no new location may have.
+        if location.startswith(starts) and not _climbs(location):
+            return True
+        return any(is_inside(location, place) for place in places)
+
+    return is_inside_one
+
+
+def _climbs(location: str) -> bool:
+    if "/." not in location and "%2" not in location:
+        return False
+    return any(unquote(segment) in (".", "..") for segment in location.split("/"))

@@ -1,0 +1,37 @@
+"""Keys that all servers on one database sign with: each is made once, by whoever needs it first."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from app.database.connection import Database
+from app.database.inserts import on_each_database
+from app.database.rows import signing_keys as rows
+
+_INSERT = on_each_database(rows, lambda insert: insert.on_conflict_do_nothing())
+
+
+class SigningKeys:
+    """Secrets by name, kept once they were read: they never change."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._kept: dict[str, bytes] = {}
+
+    def find_or_create(self, name: str, new_secret: bytes, now_ms: int) -> bytes:
+        """Return the secret of this name; if there is none yet, it becomes the one that is offered.
+
+        Of servers that do this at the same time one wins, and all return its secret.
+        """
+        kept = self._kept.get(name)
+        if kept is not None:
+            return kept
+        query = select(rows.c.secret).where(rows.c.name == name)
+        found = self._database.read(lambda connection: connection.scalars(query).one_or_none())
+        if found is None:
+            values = {"name": name, "secret": new_secret.hex(), "created_ms": now_ms}
+            statement = _INSERT[self._database.dialect_name]
+            self._database.write(lambda connection: connection.execute(statement, values))
+            found = self._database.read(lambda connection: connection.scalars(query).one())
+        secret = self._kept[name] = bytes.fromhex(found)
+        return secret

@@ -1,0 +1,1 @@
+"""The guard against lost updates: what new snapshots say of themselves, held against their manifests."""

@@ -1,0 +1,92 @@
+"""Which snapshots landed since a commit was prepared that now cannot land."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from app.engine.change.requirements import AssertRefSnapshotId
+from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
+from app.engine.model.ancestry import ancestors
+from app.engine.model.ids import SnapshotId
+from app.engine.model.refs import MAIN_BRANCH
+from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import TableMetadata
+from app.errors import CommitFailed, RequirementFailed, StaleUpdate
+
+MAX_SNAPSHOTS = 20
+"""How many of the snapshots are told; there may be thousands."""
+
+
+@dataclass(frozen=True, slots=True)
+class LandedSince:
+    """Snapshots that came first, newest first: the last few of them, and how many they are in all."""
+
+    snapshots: tuple[Snapshot, ...]
+    count: int
+
+
+def landed_since(
+    current: TableMetadata, updates: Sequence[Update], error: CommitFailed
+) -> LandedSince | None:
+    """Return the snapshots that came before a commit could, or nothing if that cannot be told."""
+    match error:
+        case RequirementFailed(requirement=AssertRefSnapshotId(ref=name, snapshot_id=expected)):
+            return _on_ref(current, name, expected)
+        case StaleUpdate(counter="last-sequence-number", expected=int(expected_number)):
+            return _newest(item for item in reversed(current.snapshots) if item.sequence > expected_number)
+        case StaleUpdate(counter="next-row-id", expected=int(expected_id)):
+            return _newest(item for item in reversed(current.snapshots) if _last_row_id(item) >= expected_id)
+    for update in updates:
+        if isinstance(update, AddSnapshot):
+            target = ref_of(update.snapshot.snapshot_id, updates)
+            return None if target is None else _on_ref(current, target, update.snapshot.parent_snapshot_id)
+    return None
+
+
+def between(before: TableMetadata, after: TableMetadata) -> LandedSince:
+    """Return the snapshots that one version of a table has and an earlier one has not."""
+    known = before.snapshots_by_id
+    return _newest(item for item in reversed(after.snapshots) if item.snapshot_id not in known)
+
+
+def _on_ref(current: TableMetadata, name: str, expected: SnapshotId | None) -> LandedSince | None:
+    ref = current.snapshot_refs.get(name)
+    if ref is None:
+        return LandedSince((), 0)
+    if expected is not None and expected not in current.snapshots_by_id:
+        # It has expired, or never was: nobody can say where this history would have to be cut.
+        return None
+    start = expected
+    if expected is None and name != MAIN_BRANCH:
+        # A new branch begins on main; what is there did not come with the branch.
+        main = current.snapshot_refs.get(MAIN_BRANCH)
+        start = main.snapshot_id if main else None
+    known = {snapshot.snapshot_id for snapshot in ancestors(current, start)}
+    landed = []
+    for snapshot in ancestors(current, ref.snapshot_id):
+        if snapshot.snapshot_id in known:
+            break
+        landed.append(snapshot)
+    return _newest(landed)
+
+
+def _newest(snapshots: Iterable[Snapshot]) -> LandedSince:
+    found = iter(snapshots)
+    first = tuple(islice(found, MAX_SNAPSHOTS))
+    return LandedSince(first, len(first) + sum(1 for _ in found))
+
+
+def _last_row_id(snapshot: Snapshot) -> int:
+    if snapshot.first_row_id is None:
+        return -1
+    return snapshot.first_row_id + (snapshot.added_rows or 0) - 1
+
+
+def ref_of(snapshot_id: SnapshotId, updates: Sequence[Update]) -> str | None:
+    """Return the branch or tag that updates set to a snapshot, or nothing."""
+    for update in updates:
+        if isinstance(update, SetSnapshotRef) and update.snapshot_id == snapshot_id:
+            return update.ref_name
+    return None

@@ -1,0 +1,345 @@
+"""The single checks: each yields what concurrent snapshots did that an operation cannot be put on top of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from app.engine.conflicts.concurrent import (
+    ADDING_DATA,
+    ADDING_DELETES,
+    ADDING_VECTORS,
+    REMOVING_DATA,
+    REWRITING_DATA,
+    Concurrent,
+    Operations,
+)
+from app.engine.conflicts.new_deletes import NewDeletes, is_vector
+from app.engine.conflicts.operations import RemovedFile
+from app.engine.conflicts.report import Conflict, ConflictKind
+from app.engine.conflicts.scopes import Matching, Scope
+from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.manifests import (
+    DataFile,
+    EntryStatus,
+    FileContent,
+    ManifestContent,
+    ManifestEntry,
+)
+
+FIRST_WITH_DELETE_FILES = 2
+_NOT_THERE = "Missing required files to delete: {}"
+
+
+def conflict_of(kind: ConflictKind, message: str, entry: ManifestEntry) -> Conflict:
+    """Return a conflict with the file of a concurrent snapshot's entry."""
+    file = entry.file
+    return Conflict(kind, message, entry.snapshot_id, file.file_path, file.spec_id, file.partition)
+
+
+def unknown_history(concurrent: Concurrent) -> Iterator[Conflict]:
+    """Yield a conflict if it cannot be told what happened: the base is no ancestor, or is not known any more."""
+    if not concurrent.is_known:
+        message = (
+            f"Cannot determine history between starting snapshot {concurrent.base_id} "
+            f"and the last known ancestor {concurrent.last_known_id}"
+        )
+        yield Conflict(ConflictKind.HISTORY, message, concurrent.last_known_id)
+
+
+def no_ancestor(concurrent: Concurrent) -> Iterator[Conflict]:
+    """Yield a conflict if the base is not an ancestor of the head."""
+    is_ancestor = concurrent.base_id in {
+        concurrent.head_id,
+        *(snapshot.parent_snapshot_id for snapshot in concurrent.snapshots),
+    }
+    if concurrent.base_id is not None and not is_ancestor:
+        message = f"Snapshot {concurrent.base_id} is not an ancestor of {concurrent.head_id}"
+        yield Conflict(ConflictKind.HISTORY, message, concurrent.head_id)
+
+
+def added_data_files(
+    concurrent: Concurrent, scope: Scope, operations: Operations | None = ADDING_DATA
+) -> Iterator[Conflict]:
+    """Yield data files in scope that were added."""
+    for entry in _entries(concurrent, scope, EntryStatus.ADDED, operations):
+        message = (
+            f"Found conflicting files that can contain records matching {scope.words}: {entry.file.file_path}"
+        )
+        yield conflict_of(ConflictKind.ADDED_DATA, message, entry)
+
+
+def removed_data_files(concurrent: Concurrent, scope: Scope) -> Iterator[Conflict]:
+    """Yield data files in scope that were removed."""
+    for entry in _entries(concurrent, scope, EntryStatus.DELETED, REMOVING_DATA):
+        message = (
+            "Found conflicting deleted files that can contain records matching "
+            f"{scope.words}: {entry.file.file_path}"
+        )
+        yield conflict_of(ConflictKind.REMOVED_DATA, message, entry)
+
+
+def _entries(
+    concurrent: Concurrent, scope: Scope, status: EntryStatus, operations: Operations | None
+) -> Iterator[ManifestEntry]:
+    ids = concurrent.ids(operations)
+    for _, manifest in concurrent.manifests(ManifestContent.DATA, operations):
+        count = manifest.added_files_count if status is EntryStatus.ADDED else manifest.deleted_files_count
+        if count == 0 or not scope.may_hold(manifest):
+            continue
+        for entry in concurrent.entries(manifest):
+            if entry.status is status and entry.snapshot_id in ids and scope.covers(entry.file):
+                yield entry
+
+
+def gone_data_files(
+    concurrent: Concurrent, wanted: frozenset[Location], scope: Scope | None, *, is_after_deletes: bool
+) -> Iterator[Conflict]:
+    """Yield files among those wanted that were removed; `is_after_deletes` minds plain deletes too."""
+    operations = REMOVING_DATA if is_after_deletes else REWRITING_DATA
+    ids = concurrent.ids(operations)
+    for _, manifest in concurrent.manifests(ManifestContent.DATA, operations):
+        if manifest.deleted_files_count == 0 or not (scope is None or scope.may_hold(manifest)):
+            continue
+        for entry in concurrent.entries(manifest):
+            if (
+                entry.status is EntryStatus.DELETED
+                and entry.file.file_path in wanted
+                and entry.snapshot_id in ids
+                and (scope is None or scope.covers(entry.file))
+            ):
+                message = f"Cannot commit, missing data files: {entry.file.file_path}"
+                yield conflict_of(ConflictKind.MISSING_DATA_FILE, message, entry)
+
+
+def new_deletes(concurrent: Concurrent, scope: Scope | None) -> NewDeletes:
+    """Return the delete files in scope that are newer than the base."""
+    found: list[ManifestEntry] = []
+    if concurrent.metadata.format_version >= FIRST_WITH_DELETE_FILES:
+        for _, manifest in concurrent.manifests(ManifestContent.DELETES, ADDING_DELETES):
+            if _has_no_live_files(manifest.added_files_count, manifest.existing_files_count):
+                continue
+            if scope is not None and not scope.may_hold(manifest):
+                continue
+            found.extend(
+                entry
+                for entry in concurrent.entries(manifest)
+                if entry.is_live
+                and (entry.data_sequence_number or 0) > concurrent.base_sequence
+                and (scope is None or scope.covers(entry.file))
+            )
+    return NewDeletes(concurrent.metadata, found)
+
+
+def _has_no_live_files(added: int | None, existing: int | None) -> bool:
+    return added == 0 and existing == 0
+
+
+def new_delete_files(concurrent: Concurrent, scope: Scope) -> Iterator[Conflict]:
+    """Yield delete files in scope that are newer than the base."""
+    for entry in new_deletes(concurrent, scope).all():
+        message = (
+            "Found new conflicting delete files that can apply to records matching "
+            f"{scope.words}: {entry.file.file_path}"
+        )
+        yield conflict_of(ConflictKind.NEW_DELETES, message, entry)
+
+
+def new_deletes_for_files(
+    concurrent: Concurrent,
+    removed: Sequence[RemovedFile],
+    scope: Scope | None = None,
+    *,
+    with_equality: bool = True,
+) -> Iterator[Conflict]:
+    """Yield delete files newer than the base that may apply to files which are to be removed.
+
+    Without `with_equality` equality deletes do not matter: they go on applying to the rewritten rows.
+    """
+    if not removed:
+        return
+    deletes = new_deletes(concurrent, scope)
+    yield from _doubled_vectors(deletes)
+    word = "delete" if with_equality else "position delete"
+    files = _located(concurrent, removed) if deletes.needs_partitions else {}
+    for item in removed:
+        file = item.file or files.get(item.path)
+        applying = (
+            deletes.for_path(item.path)
+            if file is None
+            else deletes.for_file(file, with_equality=with_equality)
+        )
+        for entry in applying:
+            message = f"Cannot commit, found new {word} for replaced data file: {item.path}"
+            yield conflict_of(ConflictKind.NEW_DELETES_FOR_FILE, message, entry)
+
+
+def _doubled_vectors(deletes: NewDeletes) -> Iterator[Conflict]:
+    # The reference cannot put two vectors of one file into its index, and gives up whichever file is asked about.
+    for entry in deletes.doubled_vectors():
+        message = f"Cannot index multiple deletion vectors for {entry.file.referenced_data_file}"
+        yield conflict_of(ConflictKind.NEW_DELETES_FOR_FILE, message, entry)
+
+
+def _located(concurrent: Concurrent, removed: Iterable[RemovedFile]) -> dict[Location, DataFile]:
+    """Return what the base says of those files of which nothing but the path was told."""
+    wanted = {item.path for item in removed if item.file is None}
+    found: dict[Location, DataFile] = {}
+    for entry in concurrent.live_entries_at(concurrent.base_id, ManifestContent.DATA) if wanted else ():
+        if entry.file.file_path in wanted:
+            found[entry.file.file_path] = entry.file
+            if len(found) == len(wanted):
+                break
+    return found
+
+
+def missing_files(
+    concurrent: Concurrent, removed: Sequence[RemovedFile], content: ManifestContent
+) -> Iterator[Conflict]:
+    """Yield files that are to be removed and are not there any more."""
+    if not removed:
+        return
+    kind = (
+        ConflictKind.MISSING_DATA_FILE
+        if content is ManifestContent.DATA
+        else ConflictKind.MISSING_DELETE_FILE
+    )
+    if not concurrent.is_known or concurrent.head_id is None:
+        # Without a history only the head itself can tell.
+        there = {_key(entry.file) for entry in concurrent.live_entries_at(concurrent.head_id, content)}
+        paths = {path for path, _ in there}
+        for item in removed:
+            if _is_missing(item, there, paths):
+                yield Conflict(kind, _NOT_THERE.format(item.path), None, item.path)
+        return
+    gone: dict[_Key, ManifestEntry] = {}
+    for entries, status in _steps(concurrent, content):
+        for entry in entries:
+            if status is EntryStatus.DELETED:
+                gone[_key(entry.file)] = entry
+            else:
+                gone.pop(_key(entry.file), None)
+    by_path = {path: entry for (path, _), entry in gone.items()}
+    for item in removed:
+        entry_or_none = by_path.get(item.path) if item.file is None else gone.get(_key(item.file))
+        if entry_or_none is not None:
+            yield conflict_of(kind, _NOT_THERE.format(item.path), entry_or_none)
+
+
+_Key = tuple[Location, int | None]
+
+
+def _key(file: DataFile) -> _Key:
+    """Return what tells files apart: several deletion vectors may share a path."""
+    return file.file_path, file.content_offset
+
+
+def _is_missing(item: RemovedFile, there: set[_Key], paths: set[Location]) -> bool:
+    return item.path not in paths if item.file is None else _key(item.file) not in there
+
+
+def _steps(
+    concurrent: Concurrent, content: ManifestContent
+) -> Iterator[tuple[list[ManifestEntry], EntryStatus]]:
+    """Yield what each snapshot removed, and then what it added, oldest first."""
+    by_snapshot: dict[SnapshotId, list[ManifestEntry]] = {}
+    for snapshot, manifest in concurrent.manifests(content):
+        if manifest.deleted_files_count == 0 and manifest.added_files_count == 0:
+            continue
+        by_snapshot.setdefault(snapshot.snapshot_id, []).extend(
+            entry for entry in concurrent.entries(manifest) if entry.snapshot_id == snapshot.snapshot_id
+        )
+    for entries in by_snapshot.values():
+        for status in (EntryStatus.DELETED, EntryStatus.ADDED):
+            yield [entry for entry in entries if entry.status is status], status
+
+
+def added_and_live(concurrent: Concurrent, content: ManifestContent) -> Iterator[ManifestEntry]:
+    """Yield files that were added and are still there."""
+    live: dict[_Key, ManifestEntry] = {}
+    for entries, status in _steps(concurrent, content):
+        for entry in entries:
+            if status is EntryStatus.ADDED:
+                live[_key(entry.file)] = entry
+            else:
+                live.pop(_key(entry.file), None)
+    yield from live.values()
+
+
+def partially_matching_files(
+    concurrent: Concurrent, matching: Matching, removed: Sequence[RemovedFile], words: str
+) -> Iterator[Conflict]:
+    """Yield data files that came in and of which a filter matches some rows, but perhaps not all."""
+    named = {item.path for item in removed}
+    for entry in added_and_live(concurrent, ManifestContent.DATA):
+        file = entry.file
+        if file.file_path not in named and matching.may_match(file) and not matching.must_match(file):
+            message = (
+                f"Cannot delete file where some, but not all, rows match filter {words}: {file.file_path}"
+            )
+            yield conflict_of(ConflictKind.PARTIAL_MATCH, message, entry)
+
+
+def occupied_partitions(concurrent: Concurrent, scope: Scope) -> Iterator[Conflict]:
+    """Yield files that came into partitions which were to be filled, not replaced."""
+    for entry in added_and_live(concurrent, ManifestContent.DATA):
+        if scope.covers(entry.file):
+            message = (
+                f"Cannot commit file that conflicts with existing partition: {scope.words}, "
+                f"which has {entry.file.file_path}"
+            )
+            yield conflict_of(ConflictKind.PARTITION_NOT_EMPTY, message, entry)
+
+
+def added_vectors(
+    concurrent: Concurrent, targets: frozenset[Location], scope: Scope | None
+) -> Iterator[Conflict]:
+    """Yield deletion vectors that came in for files for which the operation has some too."""
+    if not targets:
+        return
+    ids = concurrent.ids(ADDING_VECTORS)
+    for _, manifest in concurrent.manifests(ManifestContent.DELETES, ADDING_VECTORS):
+        for entry in concurrent.entries(manifest):
+            file = entry.file
+            if (
+                entry.is_live
+                and file.content is FileContent.POSITION_DELETES
+                and is_vector(file)
+                and file.referenced_data_file in targets
+                and entry.snapshot_id in ids
+                and (scope is None or scope.covers(file))
+            ):
+                message = f"Found concurrently added deletion vector for {file.referenced_data_file}: {file.file_path}"
+                yield conflict_of(ConflictKind.ADDED_VECTOR, message, entry)
+
+
+def added_outside_filter(
+    added: Sequence[DataFile], test_of: Callable[[DataFile], bool], words: str
+) -> Iterator[Conflict]:
+    """Yield files of the operation itself that may have rows which its filter does not cover."""
+    for file in added:
+        if not test_of(file):
+            message = f"Cannot append file with rows that do not match filter: {words}: {file.file_path}"
+            yield Conflict(
+                ConflictKind.FILTER_MISMATCH, message, None, file.file_path, file.spec_id, file.partition
+            )
+
+
+def referenced_and_removed(
+    removed: Sequence[RemovedFile], referenced: frozenset[Location]
+) -> Iterator[Conflict]:
+    """Yield files that the operation removes and that its own delete files refer to."""
+    for item in removed:
+        if item.path in referenced:
+            message = f"Cannot delete data files [{item.path}] that are referenced by new delete files"
+            yield Conflict(ConflictKind.REFERENCED_AND_REMOVED, message, None, item.path)
+
+
+def missing_manifests(concurrent: Concurrent, removed: Sequence[Location]) -> Iterator[Conflict]:
+    """Yield manifests that are to be replaced and are not the head's any more."""
+    there = {manifest.manifest_path for manifest in concurrent.manifests_at_head()}
+    for path in removed:
+        if path not in there:
+            message = (
+                f"Deleted manifest {path} could not be found in the latest snapshot {concurrent.head_id}"
+            )
+            yield Conflict(ConflictKind.MISSING_MANIFEST, message, None, path)

@@ -1,0 +1,109 @@
+"""What happened to a branch between an operation's base and the branch's head: snapshots and their own entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+from app.engine.model.ancestry import ancestors
+from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.manifests import ManifestContent, ManifestEntry, ManifestFile, ManifestSource
+from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import TableMetadata
+
+Operations = frozenset[str]
+"""What snapshots call themselves: checks look only at those whose kind matters."""
+
+ADDING_DATA: Operations = frozenset({"append", "overwrite"})
+REMOVING_DATA: Operations = frozenset({"overwrite", "replace", "delete"})
+REWRITING_DATA: Operations = frozenset({"overwrite", "replace"})
+ADDING_DELETES: Operations = frozenset({"overwrite", "delete"})
+ADDING_VECTORS: Operations = frozenset({"overwrite", "delete", "replace"})
+
+
+class Concurrent:
+    """The snapshots from a base, which is not one of them, to a head; manifests are read when they are asked for.
+
+    Of each snapshot only those manifests are opened that it wrote itself, each once: the effort is linear in what
+    happened, whatever the size of the table.
+    """
+
+    def __init__(
+        self,
+        metadata: TableMetadata,
+        source: ManifestSource,
+        head_id: SnapshotId | None,
+        base_id: SnapshotId | None,
+    ) -> None:
+        self.metadata = metadata
+        self.head_id = head_id
+        self.base_id = base_id
+        self._source = source
+        self._own: dict[tuple[SnapshotId, ManifestContent], Sequence[ManifestFile]] = {}
+        self._entries: dict[Location, Sequence[ManifestEntry]] = {}
+        found: list[Snapshot] = []
+        for snapshot in ancestors(metadata, head_id):
+            if snapshot.snapshot_id == base_id:
+                break
+            found.append(snapshot)
+        # Not a snapshot's absence tells, but what its child says: the base may have expired and still be the parent.
+        self.is_known = not found or found[-1].parent_snapshot_id == base_id
+        self.last_known_id = found[-1].snapshot_id if found else None
+        self.snapshots: Sequence[Snapshot] = tuple(reversed(found))
+
+    @cached_property
+    def base_sequence(self) -> int:
+        """The sequence number after which everything is new."""
+        base = None if self.base_id is None else self.metadata.snapshots_by_id.get(self.base_id)
+        return base.sequence if base else 0
+
+    def since_fork(self) -> Sequence[Snapshot]:
+        """Return the concurrent snapshots; of a branch that the base is not on, those that the base has not."""
+        if self.is_known or self.base_id is None:
+            return self.snapshots
+        of_base = {snapshot.snapshot_id for snapshot in ancestors(self.metadata, self.base_id)}
+        return tuple(snapshot for snapshot in self.snapshots if snapshot.snapshot_id not in of_base)
+
+    def ids(self, operations: Operations | None) -> frozenset[SnapshotId]:
+        """Return which snapshots are of some operations; None for all."""
+        return frozenset(snapshot.snapshot_id for snapshot in self._of(operations))
+
+    def _of(self, operations: Operations | None) -> Iterator[Snapshot]:
+        for snapshot in self.snapshots:
+            if operations is None or (snapshot.summary or {}).get("operation") in operations:
+                yield snapshot
+
+    def manifests(
+        self, content: ManifestContent, operations: Operations | None = None
+    ) -> Iterator[tuple[Snapshot, ManifestFile]]:
+        """Yield the manifests that snapshots of some operations wrote themselves, oldest snapshot first."""
+        for snapshot in self._of(operations):
+            key = (snapshot.snapshot_id, content)
+            if key not in self._own:
+                self._own[key] = [
+                    manifest
+                    for manifest in self._source.manifests(snapshot)
+                    if manifest.added_snapshot_id == snapshot.snapshot_id and manifest.content is content
+                ]
+            yield from ((snapshot, manifest) for manifest in self._own[key])
+
+    def entries(self, manifest: ManifestFile) -> Sequence[ManifestEntry]:
+        """Return a manifest's entries of every status."""
+        found = self._entries.get(manifest.manifest_path)
+        if found is None:
+            found = self._entries[manifest.manifest_path] = list(self._source.entries(manifest))
+        return found
+
+    def live_entries_at(
+        self, snapshot_id: SnapshotId | None, content: ManifestContent
+    ) -> Iterator[ManifestEntry]:
+        """Yield what lives in a snapshot: this opens every manifest of the table, so only where nothing else helps."""
+        snapshot = None if snapshot_id is None else self.metadata.snapshots_by_id.get(snapshot_id)
+        for manifest in self._source.manifests(snapshot) if snapshot else ():
+            if manifest.content is content:
+                yield from (entry for entry in self._source.entries(manifest) if entry.is_live)
+
+    def manifests_at_head(self) -> Sequence[ManifestFile]:
+        """Return the manifests of the head."""
+        head = None if self.head_id is None else self.metadata.snapshots_by_id.get(self.head_id)
+        return self._source.manifests(head) if head else ()

@@ -1,0 +1,330 @@
+"""Detection: what an operation collides with, by the checks that its kind makes, in their order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import assert_never
+
+from app.engine.change.picked_changes import file_changes
+from app.engine.change.ref_changes import PickKind, find_snapshot, pick_kind
+from app.engine.conflicts import checks
+from app.engine.conflicts.concurrent import Concurrent
+from app.engine.conflicts.operations import (
+    Append,
+    CherryPick,
+    Delete,
+    Operation,
+    Overwrite,
+    PropertyChange,
+    RemovedFile,
+    ReplacePartitions,
+    RewriteFiles,
+    RewriteManifests,
+    RowDelta,
+    SchemaChange,
+    SpecChange,
+)
+from app.engine.conflicts.report import Conflict, ConflictKind, ConflictReport
+from app.engine.conflicts.scopes import (
+    AddedFileTest,
+    Matching,
+    PartitionScope,
+    RowScope,
+    scope_of_partitions,
+    shown,
+)
+from app.engine.conflicts.verdicts import verdict
+from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
+from app.engine.model.ids import SnapshotId
+from app.engine.model.manifests import DataFile, ManifestContent, ManifestSource
+from app.engine.model.partition_values import PartitionValues
+from app.engine.model.table_metadata import TableMetadata
+from app.errors import InvalidRefMove
+
+MAX_CONFLICTS = 1000
+"""More of them tell nobody more."""
+
+
+def find_conflicts(
+    metadata: TableMetadata,
+    source: ManifestSource,
+    ref: str,
+    base_snapshot_id: SnapshotId | None,
+    operation: Operation,
+    *,
+    limit: int = MAX_CONFLICTS,
+) -> ConflictReport:
+    """Return what an operation that was made from a base collides with on a branch as it is now.
+
+    Only manifests that concurrent snapshots wrote are opened, except where a file's path is all that is known of it.
+
+    Args:
+        metadata: the table as it is now.
+        base_snapshot_id: what the operation read; None if the branch was empty then.
+        limit: after how many conflicts to stop looking.
+
+    Raises:
+        InvalidFilter: a filter does not fit the table's columns.
+        InvalidMetadata: a manifest cannot be read.
+        FileMissing: a manifest is gone.
+        FilesUnavailable: the store does not answer.
+        NoSuchSnapshot: the snapshot to be picked is not there.
+        NoSuchRef: the branch to pick onto is not there.
+    """
+    head = metadata.snapshot_refs.get(ref)
+    head_id = head.snapshot_id if head else None
+    concurrent = Concurrent(metadata, source, head_id, base_snapshot_id)
+    found = tuple(islice(_conflicts(concurrent, source, ref, operation), limit + 1))
+    conflicts = _without_repetitions(found[:limit])
+    since = tuple(concurrent.since_fork())
+    safe, reason = verdict(operation, conflicts, since, ref)
+    return ConflictReport(
+        ref=ref,
+        base_snapshot_id=base_snapshot_id,
+        head_snapshot_id=head_id,
+        since=since,
+        conflicts=conflicts,
+        is_complete=len(found) <= limit,
+        safe_to_reapply=safe,
+        reason=reason,
+        partitions=PartitionValues(metadata),
+    )
+
+
+def _without_repetitions(conflicts: tuple[Conflict, ...]) -> tuple[Conflict, ...]:
+    """Leave out what two checks found alike; partitions may hold what cannot be in a set, messages say the same."""
+    first = {
+        (item.kind, item.message, item.snapshot_id, item.file_path): item for item in reversed(conflicts)
+    }
+    kept = {id(item) for item in first.values()}
+    return tuple(item for item in conflicts if id(item) in kept)
+
+
+def _conflicts(
+    concurrent: Concurrent, source: ManifestSource, ref: str, operation: Operation
+) -> Iterator[Conflict]:
+    match operation:
+        case Append() | PropertyChange():
+            return
+        case Delete():
+            yield from _of_delete(concurrent, operation)
+        case Overwrite():
+            yield from _of_overwrite(concurrent, operation)
+        case ReplacePartitions():
+            yield from _of_replace_partitions(concurrent, operation)
+        case RowDelta():
+            yield from _of_row_delta(concurrent, operation)
+        case RewriteFiles():
+            yield from _of_rewrite_files(concurrent, operation)
+        case RewriteManifests():
+            yield from checks.missing_manifests(concurrent, operation.removed_manifests)
+        case CherryPick():
+            yield from _of_cherry_pick(concurrent, source, ref, operation)
+        case SchemaChange():
+            yield from _of_schema_change(concurrent, operation)
+        case SpecChange():
+            yield from _of_spec_change(concurrent.metadata, operation)
+        case never:
+            assert_never(never)
+
+
+def _of_delete(concurrent: Concurrent, operation: Delete) -> Iterator[Conflict]:
+    if operation.checks_existence:
+        yield from checks.missing_files(concurrent, operation.removed_files, ManifestContent.DATA)
+    yield from _of_row_filter(concurrent, operation)
+
+
+def _of_row_filter(concurrent: Concurrent, operation: Delete | Overwrite) -> Iterator[Conflict]:
+    """Yield files that a filter cannot drop, which is found out when the operation is applied."""
+    expression = operation.row_filter
+    if expression is None:
+        return
+    matching = Matching(concurrent.metadata, expression, case_sensitive=operation.case_sensitive)
+    if concurrent.is_known:
+        yield from checks.partially_matching_files(
+            concurrent, matching, operation.removed_files, shown(expression)
+        )
+
+
+def _of_overwrite(concurrent: Concurrent, operation: Overwrite) -> Iterator[Conflict]:
+    metadata, row_filter = concurrent.metadata, operation.row_filter
+
+    def scope(expression: Expression) -> RowScope:
+        return RowScope(metadata, expression, case_sensitive=operation.case_sensitive)
+
+    if operation.checks_added_match_filter and row_filter is not None:
+        yield from _added_outside(metadata, operation, row_filter)
+    if operation.checks_new_data or operation.checks_new_deletes:
+        yield from _unknown_history_if_there_is_any(concurrent)
+    if not concurrent.is_known:
+        # What is known of a part of the history would only be a part of the answer.
+        pass
+    elif concurrent.head_id is not None:
+        read = operation.conflict_filter
+        if operation.checks_new_data:
+            if read is None:
+                is_by_filter = row_filter is not None and not operation.removed_files
+                read = row_filter if is_by_filter and row_filter is not None else ALWAYS_TRUE
+            yield from checks.added_data_files(concurrent, scope(read))
+        if operation.checks_new_deletes:
+            if row_filter is not None:
+                of_filter = scope(
+                    row_filter if operation.conflict_filter is None else operation.conflict_filter
+                )
+                yield from checks.new_delete_files(concurrent, of_filter)
+                yield from checks.removed_data_files(concurrent, of_filter)
+            of_files = None if operation.conflict_filter is None else scope(operation.conflict_filter)
+            yield from checks.new_deletes_for_files(concurrent, operation.removed_files, of_files)
+    if operation.checks_new_data or operation.checks_new_deletes:
+        yield from _missing(concurrent, operation)
+    yield from _of_row_filter(concurrent, operation)
+
+
+def _added_outside(
+    metadata: TableMetadata, operation: Overwrite, row_filter: Expression
+) -> Iterator[Conflict]:
+    tests = {
+        file.spec_id: AddedFileTest(
+            metadata, file.spec_id, row_filter, case_sensitive=operation.case_sensitive
+        )
+        for file in operation.added_files
+    }
+
+    def test(file: DataFile) -> bool:
+        return tests[file.spec_id](file)
+
+    yield from checks.added_outside_filter(operation.added_files, test, shown(row_filter))
+
+
+def _unknown_history_if_there_is_any(concurrent: Concurrent) -> Iterator[Conflict]:
+    if concurrent.head_id is not None:
+        yield from checks.unknown_history(concurrent)
+
+
+def _missing(concurrent: Concurrent, operation: Overwrite | RowDelta | RewriteFiles) -> Iterator[Conflict]:
+    yield from checks.missing_files(concurrent, operation.removed_files, ManifestContent.DATA)
+    yield from checks.missing_files(concurrent, operation.removed_delete_files, ManifestContent.DELETES)
+
+
+def _of_replace_partitions(concurrent: Concurrent, operation: ReplacePartitions) -> Iterator[Conflict]:
+    scope = scope_of_partitions(concurrent.metadata, operation.partitions)
+    if operation.checks_new_data or operation.checks_new_deletes:
+        yield from _unknown_history_if_there_is_any(concurrent)
+    if not concurrent.is_known:
+        return
+    if operation.checks_new_data:
+        yield from checks.added_data_files(concurrent, scope)
+    if operation.checks_new_deletes:
+        yield from checks.removed_data_files(concurrent, scope)
+        yield from checks.new_delete_files(concurrent, scope)
+    if operation.is_append_only:
+        yield from checks.occupied_partitions(concurrent, scope)
+
+
+def _of_row_delta(concurrent: Concurrent, operation: RowDelta) -> Iterator[Conflict]:
+    if concurrent.head_id is None:
+        return
+    yield from checks.no_ancestor(concurrent)
+    read = operation.conflict_filter
+    scope = (
+        None if read is None else RowScope(concurrent.metadata, read, case_sensitive=operation.case_sensitive)
+    )
+    if not concurrent.is_known:
+        if _looks_at_history(operation):
+            yield from checks.unknown_history(concurrent)
+    else:
+        if operation.referenced_files:
+            yield from checks.gone_data_files(
+                concurrent, operation.referenced_files, scope, is_after_deletes=operation.checks_deleted_files
+            )
+        if operation.checks_new_data and scope is not None:
+            yield from checks.added_data_files(concurrent, scope)
+        if operation.checks_new_deletes:
+            yield from checks.new_deletes_for_files(concurrent, operation.removed_files, scope)
+            if scope is not None:
+                yield from checks.new_delete_files(concurrent, scope)
+    yield from checks.referenced_and_removed(operation.removed_files, operation.referenced_files)
+    if concurrent.is_known:
+        yield from checks.added_vectors(concurrent, operation.vector_targets, scope)
+    if operation.checks_deleted_files:
+        yield from _missing(concurrent, operation)
+
+
+def _looks_at_history(operation: RowDelta) -> bool:
+    return bool(
+        operation.referenced_files
+        or operation.vector_targets
+        or operation.checks_new_data
+        or operation.checks_new_deletes
+    )
+
+
+def _of_rewrite_files(concurrent: Concurrent, operation: RewriteFiles) -> Iterator[Conflict]:
+    looks_at_history = operation.removed_files and (
+        concurrent.metadata.format_version >= checks.FIRST_WITH_DELETE_FILES
+    )
+    if looks_at_history:
+        yield from _unknown_history_if_there_is_any(concurrent)
+        if concurrent.is_known:
+            yield from checks.new_deletes_for_files(
+                concurrent,
+                operation.removed_files,
+                with_equality=operation.data_sequence_number is None,
+            )
+    yield from _missing(concurrent, operation)
+
+
+def _of_cherry_pick(
+    concurrent: Concurrent, source: ManifestSource, ref: str, operation: CherryPick
+) -> Iterator[Conflict]:
+    metadata = concurrent.metadata
+    picked = find_snapshot(metadata, operation.snapshot_id)
+    try:
+        kind = pick_kind(metadata, ref, picked)
+    except InvalidRefMove as error:
+        yield Conflict(ConflictKind.CHERRY_PICK, str(error), picked.snapshot_id)
+        return
+    if kind is not PickKind.REPLACE_PARTITIONS:
+        return
+    # What counts is what happened since the picked snapshot's own parent, whatever the caller's base is.
+    since_parent = Concurrent(metadata, source, concurrent.head_id, picked.parent_snapshot_id)
+    changes = file_changes(source, picked)
+    scope = PartitionScope(metadata, ((file.spec_id, file.partition) for file in changes.added))
+    for conflict in checks.added_data_files(since_parent, scope, None):
+        message = (
+            f"Cannot cherry-pick replace partitions with changed partition: snapshot "
+            f"{conflict.snapshot_id} added {conflict.file_path}"
+        )
+        yield Conflict(
+            ConflictKind.CHERRY_PICK,
+            message,
+            conflict.snapshot_id,
+            conflict.file_path,
+            conflict.spec_id,
+            conflict.partition,
+        )
+    removed = tuple(RemovedFile.of(file) for file in changes.removed)
+    yield from checks.missing_files(since_parent, removed, ManifestContent.DATA)
+
+
+def _of_schema_change(concurrent: Concurrent, operation: SchemaChange) -> Iterator[Conflict]:
+    metadata, expected = concurrent.metadata, operation.schema_id
+    if expected is None and concurrent.base_id is not None:
+        base = metadata.snapshots_by_id.get(concurrent.base_id)
+        expected = base.schema_id if base else None
+    kind = ConflictKind.SCHEMA_CHANGED
+    yield from _changed(kind, "current schema", expected, metadata.current_schema_id)
+    yield from _changed(kind, "last assigned field id", operation.last_column_id, metadata.last_column_id)
+
+
+def _of_spec_change(metadata: TableMetadata, operation: SpecChange) -> Iterator[Conflict]:
+    kind = ConflictKind.SPEC_CHANGED
+    yield from _changed(kind, "default partition spec", operation.spec_id, metadata.default_spec_id)
+    expected, found = operation.last_partition_id, metadata.last_partition_id
+    yield from _changed(kind, "last assigned partition id", expected, found)
+
+
+def _changed(kind: ConflictKind, name: str, expected: int | None, found: int | None) -> Iterator[Conflict]:
+    if expected is not None and expected != found:
+        yield Conflict(kind, f"{name} changed: expected id {expected} != {found}")

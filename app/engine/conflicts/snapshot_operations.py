@@ -1,0 +1,116 @@
+"""The operation that a snapshot stands for, read off its summary and its own manifests."""
+
+from __future__ import annotations
+
+from app.engine.change.ref_changes import REPLACE_PARTITIONS
+from app.engine.conflicts.new_deletes import is_vector, referenced_path
+from app.engine.conflicts.operations import (
+    Append,
+    Delete,
+    Operation,
+    Overwrite,
+    RemovedFile,
+    ReplacePartitions,
+    RewriteFiles,
+    RewriteManifests,
+    RowDelta,
+)
+from app.engine.model.ids import Location
+from app.engine.model.manifests import (
+    EntryStatus,
+    FileContent,
+    ManifestContent,
+    ManifestEntry,
+    ManifestSource,
+)
+from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import TableMetadata
+
+
+def operation_of(metadata: TableMetadata, source: ManifestSource, snapshot: Snapshot) -> Operation:
+    """Return what a snapshot does to its parent, as far as its files tell.
+
+    They do not tell which rows it has read, so new rows are minded only in partitions that it replaces as a whole.
+
+    Args:
+        metadata: the table, which need not have the snapshot yet.
+
+    Raises:
+        InvalidMetadata: a manifest cannot be read.
+        FileMissing: a manifest is gone.
+        FilesUnavailable: the store does not answer.
+    """
+    summary = snapshot.summary or {}
+    kind = summary.get("operation")
+    if kind == "append":
+        return Append()
+    files = _OwnFiles(source, snapshot)
+    if kind == "replace":
+        if not files.removed and not files.removed_deletes:
+            return RewriteManifests(_removed_manifests(metadata, source, snapshot))
+        return RewriteFiles(files.removed, files.removed_deletes, _kept_sequence_number(files, snapshot))
+    if kind == "overwrite" and summary.get(REPLACE_PARTITIONS, "").lower() == "true":
+        partitions = tuple((entry.file.spec_id, entry.file.partition) for entry in files.added)
+        return ReplacePartitions(partitions, checks_new_data=True, checks_new_deletes=True)
+    if files.added_deletes:
+        positions = [
+            entry.file for entry in files.added_deletes if entry.file.content is FileContent.POSITION_DELETES
+        ]
+        referenced = frozenset(path for file in positions if (path := referenced_path(file)) is not None)
+        vectors = frozenset(
+            path for file in positions if is_vector(file) and (path := referenced_path(file)) is not None
+        )
+        return RowDelta(
+            conflict_filter=None,
+            referenced_files=referenced,
+            vector_targets=vectors,
+            removed_files=files.removed,
+            removed_delete_files=files.removed_deletes,
+            checks_deleted_files=True,
+            checks_new_deletes=True,
+        )
+    if kind == "delete":
+        return Delete(removed_files=files.removed, checks_existence=True)
+    return Overwrite(
+        removed_files=files.removed, removed_delete_files=files.removed_deletes, checks_new_deletes=True
+    )
+
+
+class _OwnFiles:
+    """What the manifests that a snapshot wrote itself say that it added and removed."""
+
+    def __init__(self, source: ManifestSource, snapshot: Snapshot) -> None:
+        self.added: list[ManifestEntry] = []
+        self.added_deletes: list[ManifestEntry] = []
+        removed: list[RemovedFile] = []
+        removed_deletes: list[RemovedFile] = []
+        for manifest in source.manifests(snapshot):
+            if manifest.added_snapshot_id != snapshot.snapshot_id:
+                continue
+            is_data = manifest.content is ManifestContent.DATA
+            for entry in source.entries(manifest):
+                if entry.snapshot_id != snapshot.snapshot_id:
+                    continue
+                if entry.status is EntryStatus.ADDED:
+                    (self.added if is_data else self.added_deletes).append(entry)
+                elif entry.status is EntryStatus.DELETED:
+                    (removed if is_data else removed_deletes).append(RemovedFile.of(entry.file))
+        self.removed: tuple[RemovedFile, ...] = tuple(removed)
+        self.removed_deletes: tuple[RemovedFile, ...] = tuple(removed_deletes)
+
+
+def _kept_sequence_number(files: _OwnFiles, snapshot: Snapshot) -> int | None:
+    """Return the data sequence number that a rewrite gave its files, if that is not its own."""
+    numbers = [entry.data_sequence_number for entry in files.added if entry.data_sequence_number is not None]
+    kept = [number for number in numbers if number < snapshot.sequence]
+    return min(kept) if kept and len(kept) == len(numbers) else None
+
+
+def _removed_manifests(
+    metadata: TableMetadata, source: ManifestSource, snapshot: Snapshot
+) -> tuple[Location, ...]:
+    parent_id = snapshot.parent_snapshot_id
+    parent = None if parent_id is None else metadata.snapshots_by_id.get(parent_id)
+    kept = {manifest.manifest_path for manifest in source.manifests(snapshot)}
+    there = source.manifests(parent) if parent else ()
+    return tuple(manifest.manifest_path for manifest in there if manifest.manifest_path not in kept)

@@ -1,0 +1,94 @@
+"""Verdicts: whether an operation can be put on top of what happened, and why, in words for the person who asked."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import assert_never
+
+from app.engine.conflicts.operations import (
+    Append,
+    CherryPick,
+    Delete,
+    Operation,
+    Overwrite,
+    PropertyChange,
+    ReplacePartitions,
+    RewriteFiles,
+    RewriteManifests,
+    RowDelta,
+    SchemaChange,
+    SpecChange,
+)
+from app.engine.conflicts.report import Conflict, ConflictKind
+from app.engine.model.snapshot import Snapshot
+
+_ADVICE = {
+    ConflictKind.HISTORY: "What happened since cannot be told: start again from the branch's head.",
+    ConflictKind.ADDED_DATA: "Rows came in that it has not seen: read the table again, and compute it anew.",
+    ConflictKind.REMOVED_DATA: "Rows that it has read are gone: read the table again, and compute it anew.",
+    ConflictKind.NEW_DELETES: "Rows that it has read were deleted: read the table again, and compute it anew.",
+    ConflictKind.NEW_DELETES_FOR_FILE: "Rows of files that it replaces were deleted, and would come back: "
+    "read those files again.",
+    ConflictKind.MISSING_DATA_FILE: "Files that it is about are not there any more: plan it again.",
+    ConflictKind.MISSING_DELETE_FILE: "Delete files that it removes are not there any more: plan it again.",
+    ConflictKind.MISSING_MANIFEST: "Manifests that it replaces are not there any more: plan it again.",
+    ConflictKind.ADDED_VECTOR: "A data file can have one deletion vector only: merge the deletes, and write it anew.",
+    ConflictKind.PARTITION_NOT_EMPTY: "A partition that was to be filled has files now.",
+    ConflictKind.PARTIAL_MATCH: "Files came in of which only some rows match: they have to be rewritten, not dropped.",
+    ConflictKind.FILTER_MISMATCH: "Its own files hold rows outside of what it overwrites: another attempt "
+    "does not help.",
+    ConflictKind.REFERENCED_AND_REMOVED: "It contradicts itself; another attempt does not help.",
+    ConflictKind.CHERRY_PICK: "The snapshot cannot be repeated on this branch: make the change there anew.",
+    ConflictKind.SCHEMA_CHANGED: "Columns have changed: load the table again, and make the change to what it is now.",
+    ConflictKind.SPEC_CHANGED: "The partitioning has changed: load the table again, and make the change to what it is "
+    "now.",
+}
+
+
+def verdict(
+    operation: Operation, conflicts: Sequence[Conflict], since: Sequence[Snapshot], ref: str
+) -> tuple[bool, str]:
+    """Return whether the same change can be committed on top of the head, and why or why not."""
+    if conflicts:
+        counts = Counter(conflict.kind for conflict in conflicts)
+        return False, " ".join(_ADVICE[kind] for kind in counts)
+    if not since:
+        return True, f"Nothing has happened on {ref} since."
+    happened = f"{len(since)} snapshots have" if len(since) > 1 else "1 snapshot has"
+    checked, words = _standing(operation)
+    return checked, f"{happened} come onto {ref} since. {words}"
+
+
+def _standing(operation: Operation) -> tuple[bool, str]:
+    match operation:
+        case Append():
+            return (
+                True,
+                "An append collides with nothing, as long as its rows do not depend on what was read.",
+            )
+        case PropertyChange():
+            return True, "Properties collide with nothing: whoever sets one last wins."
+        case SchemaChange() | SpecChange():
+            return True, "None of them changed what it builds on."
+        case CherryPick():
+            return True, "None of them stands in the way of the pick."
+        case RewriteFiles() | RewriteManifests():
+            return True, "None of them touched what it replaces."
+        case Delete():
+            words = "A delete of whole files collides with nothing that is still there."
+            return True, words
+        case Overwrite() | ReplacePartitions() | RowDelta():
+            return _checked(operation)
+        case never:
+            assert_never(never)
+
+
+def _checked(operation: Overwrite | ReplacePartitions | RowDelta) -> tuple[bool, str]:
+    if operation.checks_new_data:
+        return True, "None of them touched what it has read or replaces."
+    if operation.checks_new_deletes:
+        return True, "None of them touched what it replaces; rows that came in were not looked at."
+    if isinstance(operation, RowDelta):
+        return True, "The files that it refers to are there; other changes were not looked at."
+    return False, "What they changed was not looked at: it was to be applied to whatever is there."

@@ -1,0 +1,48 @@
+"""Bounds of uuid columns, which writers have put in two orders.
+
+The order of the table format is that of unsigned bytes. Early Java writers compared the two halves as signed numbers,
+and no bound says how it was found.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Final
+
+_Halves = tuple[int, int]
+_SIGNED_HALVES: Final[Callable[[bytes], _Halves]] = struct.Struct(">qq").unpack
+_BYTES: Final = struct.Struct(">qq").pack
+
+
+def enclosing_bounds(lower: bytes | None, upper: bytes | None) -> tuple[bytes | None, bytes | None]:
+    """Return unsigned bounds of all uuids between two bounds, be those in unsigned or in signed order.
+
+    A bound that is no uuid counts as missing.
+    """
+    return _enclosing(_read_halves(lower), _read_halves(upper))
+
+
+def _read_halves(content: bytes | None) -> _Halves | None:
+    return None if content is None or len(content) != 16 else _SIGNED_HALVES(content)
+
+
+def _enclosing(lower: _Halves | None, upper: _Halves | None) -> tuple[bytes | None, bytes | None]:
+    if lower is not None and upper is not None:
+        if lower > upper:
+            # Not in signed order, so in unsigned order.
+            return _BYTES(*lower), _BYTES(*upper)
+        if lower[0] == upper[0]:
+            is_one_sign = (lower[1] < 0) is (upper[1] < 0)
+            half = lower[0]
+            return (
+                _BYTES(half, lower[1] if is_one_sign else 0),
+                _BYTES(half, upper[1] if is_one_sign else -1),
+            )
+    # In signed order, numbers of both signs are between a negative and a positive one: unsigned, all may be.
+    least = most = None
+    if lower is not None and (lower[0] >= 0 or (upper is not None and upper[0] < 0)):
+        least = _BYTES(lower[0], max(lower[1], 0))
+    if upper is not None and (upper[0] < 0 or (lower is not None and lower[0] >= 0)):
+        most = _BYTES(upper[0], upper[1] if upper[1] < 0 else -1)
+    return least, most

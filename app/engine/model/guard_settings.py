@@ -1,0 +1,75 @@
+"""How closely a table's commits are looked at: the properties, their values, and what can be found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+GUARD = "icetower.guard"
+GUARD_IGNORE = "icetower.guard.ignore"
+
+
+class GuardMode(StrEnum):
+    """What becomes of a commit in which the guard finds something."""
+
+    OFF = "off"
+    WARN = "warn"
+    REJECT = "reject"
+
+
+class FindingKind(StrEnum):
+    """What can be wrong with a new snapshot."""
+
+    DROPPED_FILES = "dropped-files"
+    """It says `append`, but files that live in its parent do not live in it."""
+    PARENTLESS = "parentless-snapshot"
+    """It has no parent, and a branch moves to it from a snapshot that the same commit did not take off."""
+    BYPASSED_HEAD = "bypassed-head"
+    """A branch moves to it from a snapshot that it does not descend from."""
+    SUMMARY_TOTALS = "summary-totals"
+    """Its summary's totals changed by more or less than its manifests did."""
+    MISSING_FILE = "missing-file"
+    """Its manifest list, or a manifest that it brings, is not there."""
+    OUTSIDE_LOCATION = "outside-location"
+    """Files that it adds lie outside the places where the table writes."""
+    SEQUENCE_NUMBERS = "sequence-numbers"
+    """A sequence number that no writer could have come by."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardSettings:
+    """The mode, and the kinds of findings that are passed over."""
+
+    mode: GuardMode = GuardMode.WARN
+    ignored: frozenset[FindingKind] = frozenset()
+
+
+def guard_settings(*sources: Mapping[str, str]) -> GuardSettings:
+    """Return what the first of several sources says that says anything; what makes no sense says nothing."""
+    return GuardSettings(
+        next((mode for source in sources if (mode := _mode(source)) is not None), GuardMode.WARN),
+        next((kinds for source in sources if (kinds := _ignored(source)) is not None), frozenset()),
+    )
+
+
+def flaw_of_guard_settings(properties: Mapping[str, str]) -> str | None:
+    """Return what is wrong with the guard's properties, or None."""
+    if GUARD in properties and _mode(properties) is None:
+        return f"{GUARD} must be off, warn or reject, found {properties[GUARD][:100]!r}"
+    if GUARD_IGNORE in properties and _ignored(properties) is None:
+        known = ", ".join(sorted(FindingKind))
+        return f"{GUARD_IGNORE} must be a comma-separated list of {known}, found {properties[GUARD_IGNORE][:200]!r}"
+    return None
+
+
+def _mode(properties: Mapping[str, str]) -> GuardMode | None:
+    value = properties.get(GUARD, "").strip().lower()
+    return GuardMode(value) if value in set(GuardMode) else None
+
+
+def _ignored(properties: Mapping[str, str]) -> frozenset[FindingKind] | None:
+    if GUARD_IGNORE not in properties:
+        return None
+    names = {name.strip().lower() for name in properties[GUARD_IGNORE].split(",")} - {""}
+    return frozenset(map(FindingKind, names)) if names <= set(FindingKind) else None
