@@ -71,14 +71,14 @@ def _column(kind: PrimitiveType, bounds: Sequence[bytes | None]) -> pa.Array:
     arrow = _arrow_type(kind)
     width = arrow.bit_width // 8
     if kind.kind not in _NUMBERS or any(bound is not None and len(bound) != width for bound in bounds):
-        return pa.array([_value(kind, bound) for bound in bounds], arrow)
+        return pa.array([_value(kind, arrow, bound) for bound in bounds], arrow)
     absent = bytes(width)
     packed = b"".join([absent if bound is None else bound for bound in bounds])
     is_present = pa.array([bound is not None for bound in bounds], pa.bool_())
     column = pa.Array.from_buffers(arrow, len(bounds), [is_present.buffers()[1], pa.py_buffer(packed)])
     if kind.kind in FLOATING_KINDS:
         # Early writers took NaN for a bound, which is none.
-        return pc.if_else(pc.is_nan(column), pa.scalar(None, arrow), column)
+        column = pc.if_else(pc.is_nan(column), pa.scalar(None, arrow), column)
     return column
 
 
@@ -86,15 +86,18 @@ def _arrow_type(kind: PrimitiveType) -> pa.DataType:
     return pa.decimal128(38, kind.scale) if kind.kind == "decimal" else _NUMBERS[kind.kind]
 
 
-def _value(kind: PrimitiveType, bound: bytes | None) -> Any:
+def _value(kind: PrimitiveType, arrow: pa.DataType, bound: bytes | None) -> Any:
     """Return a bound's value; None for one that makes no sense, so that it rules nothing out."""
     if bound is None:
         return None
     try:
         value = from_bytes(kind, bound)
-    except ValueError:
+        if is_nan(value):
+            return None
+        # A date that became a moment may be one that no moment's number reaches.
+        return pa.scalar(value, arrow).as_py()
+    except (ValueError, OverflowError, pa.ArrowException):
         return None
-    return None if is_nan(value) else value
 
 
 def _scalar(kind: PrimitiveType, limit: Any) -> pa.Scalar | None:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from app.engine.model.manifests import EntryStatus, FileContent
 from app.formats.avro_types import NULL, Array, AvroType, Number, Record, Text, Union, read_long
-from app.formats.metric_maps import MetricMap, read_bounds, read_counts
+from app.formats.metric_maps import BoundMap, MetricMap, read_counts
 
 STATUS, SNAPSHOT_ID, DATA_FILE, SEQUENCE_NUMBER, FILE_SEQUENCE_NUMBER = range(5)
 CONTENT, FILE_PATH, FILE_FORMAT, PARTITION, RECORD_COUNT, FIRST_ROW_ID = 134, 100, 101, 102, 103, 142
@@ -90,7 +90,7 @@ def _counts_at(kind: AvroType, start: int) -> Reader:
 
 def _bounds_at(kind: AvroType, start: int) -> Reader:
     if isinstance(kind, Array) and kind.is_map_of_texts and _starts_with_key(kind):
-        return lambda content: MetricMap(content, start, read_bounds)
+        return lambda content: BoundMap(content, start)
     raise _Unusual
 
 

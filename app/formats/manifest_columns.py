@@ -32,6 +32,7 @@ from app.formats.entry_fields import (
 )
 from app.formats.entry_layout import EntryLayout, layouts_of
 from app.formats.manifest_headers import ManifestHeader, read_header
+from app.formats.metric_maps import BoundMap
 
 Partition = tuple[Any, ...]
 
@@ -226,7 +227,8 @@ class ManifestColumns(Sequence[ManifestEntry]):
             for at, number in enumerate(self._partition_numbers)
             if number in wanted and statuses[at] != deleted
         ]
-        if ranges and len(positions) >= _WORTH_COLUMNS:
+        # A column is made of all entries: too much where the partition has left few to look at.
+        if len(positions) >= max(_WORTH_COLUMNS, len(self) // 4):
             for wanted_range in ranges:
                 columns = self._bounds_of(wanted_range)
                 if columns is not None:
@@ -241,7 +243,10 @@ class ManifestColumns(Sequence[ManifestEntry]):
             return None
         key = (wanted.field_id, wanted.kind)
         if key not in self._bounds:
-            columns = bound_columns(wanted.kind, *self._bounds_by_entry(wanted.field_id))
+            try:
+                columns = bound_columns(wanted.kind, *self._bounds_by_entry(wanted.field_id))
+            except ValueError as error:
+                raise self._invalid(error) from error
             if len(self._bounds) >= _KEPT_BOUNDS:
                 self._bounds.clear()
             self._bounds[key] = columns
@@ -257,7 +262,10 @@ class ManifestColumns(Sequence[ManifestEntry]):
             parts, _ = layout.pick(self._content, start, groups)
             for bounds, read, part in zip(found, readers, parts, strict=True):
                 by_field = read(part)
-                bounds.append(None if by_field is None else by_field.get(field_id))
+                if isinstance(by_field, BoundMap):
+                    bounds.append(by_field.find(field_id))
+                else:
+                    bounds.append(None if by_field is None else by_field.get(field_id))
         return found
 
     def _entry(self, at: int) -> ManifestEntry:

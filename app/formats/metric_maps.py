@@ -58,6 +58,19 @@ class MetricMap(Mapping[int, Value]):
         return self._known().values()
 
 
+class BoundMap(MetricMap[bytes]):
+    """Bounds in binary form."""
+
+    __slots__ = ()
+
+    def __init__(self, content: bytes, start: int) -> None:
+        super().__init__(content, start, read_bounds)
+
+    def find(self, field_id: int) -> bytes | None:
+        """Return one bound or None, without taking the others apart; worth it for those who want no more than one."""
+        return _find_bound(self._content, self._start, field_id)
+
+
 def read_counts(content: bytes, pos: int) -> dict[int, int]:
     """Return pairs of two whole numbers."""
     counts: dict[int, int] = {}
@@ -98,6 +111,27 @@ def read_bounds(content: bytes, pos: int) -> dict[int, bytes]:
             pos += size
         left, pos = _block(content, pos)
     return bounds
+
+
+def _find_bound(content: bytes, pos: int, field_id: int) -> bytes | None:
+    left, pos = _block(content, pos)
+    while left:
+        for _ in range(left):
+            byte = content[pos]
+            if byte < 128:
+                key, pos = (byte >> 1) ^ -(byte & 1), pos + 1
+            else:
+                key, pos = read_long(content, pos)
+            size = content[pos]
+            if size < 128:
+                size, pos = size >> 1, pos + 1
+            else:
+                size, pos = read_long(content, pos)
+            if key == field_id:
+                return content[pos : pos + size]
+            pos += size
+        left, pos = _block(content, pos)
+    return None
 
 
 def _block(content: bytes, pos: int) -> tuple[int, int]:

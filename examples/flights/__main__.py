@@ -12,7 +12,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from examples.flights import changes, history, loading, upkeep
+from examples.flights import changes, history, loading, tour, upkeep
 from examples.flights.comparison import compare
 from examples.flights.narration import Narrator, Unexpected
 from examples.flights.pipeline import Pipeline
@@ -38,6 +38,10 @@ STEPS: tuple[Step, ...] = (
     ("A tag on the complete year", history.tag_the_complete_year),
     ("A branch written, checked, and published by fast-forward", history.write_to_a_branch),
     ("Time travel", history.travel_in_time),
+    ("The catalog asked what has changed", tour.look_at_history),
+    ("A branch moved through the catalog alone", tour.move_a_branch),
+    ("Commits rehearsed: would they land, would they conflict?", tour.rehearse_a_commit),
+    ("A scan planned by the server", tour.let_the_server_plan),
     ("A view", changes.create_a_view),
     ("Small files compacted", upkeep.compact),
     ("Old snapshots expired, their files deleted", upkeep.expire_snapshots),
@@ -80,7 +84,7 @@ def run(console: Console, folder: Path) -> None:
                 narrator.say(f"[dim]{key} = {text}[/]")
             spark = open_session(settings, folder / "spark")
             running.callback(spark.stop)
-            pipeline = Pipeline(spark, narrator, unpack(folder / "raw"))
+            pipeline = Pipeline(spark, narrator, unpack(folder / "raw"), server.uri)
         for title, step in STEPS:
             with narrator.step(title):
                 step(pipeline)

@@ -13,6 +13,10 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 
+_LONGEST_COUNT = 10**12
+"""What is larger is an id."""
+
+
 class Unexpected(Exception):
     """A number is not what the step before says it must be."""
 
@@ -45,6 +49,10 @@ class Narrator:
         code = Syntax(text, "sql", theme="ansi_dark", background_color="default").highlight(text)
         self.console.print(code, end="")
 
+    def command(self, text: str) -> None:
+        """Print a shell command as it could be typed."""
+        self.console.print(Text(indent(text, " " * 7), style="cyan"), soft_wrap=True)
+
     def check(self, claim: str, found: object, expected: object) -> None:
         """Print a claim that holds.
 
@@ -53,5 +61,8 @@ class Narrator:
         """
         if found != expected:
             raise Unexpected(f"{claim}: expected {expected}, found {found}")
-        shown = f"{found:,}" if isinstance(found, int) else str(found)
+        if isinstance(found, bool):
+            shown = "yes" if found else "no"
+        else:
+            shown = f"{found:,}" if isinstance(found, int) and found < _LONGEST_COUNT else str(found)
         self.console.print(Text.assemble(("     ✓ ", "green"), claim, ": ", (shown, "bold")))

@@ -1,4 +1,4 @@
-"""What every step of the pipeline is given: Spark, the narrator and the raw files."""
+"""What every step of the pipeline is given: Spark, the narrator, the raw files and where the catalog is."""
 
 from __future__ import annotations
 
@@ -17,6 +17,8 @@ class Pipeline:
     spark: SparkSession
     narrator: Narrator
     raw_files: Path
+    uri: str
+    """Where the catalog is."""
 
     def sql(self, statement: str) -> list[Row]:
         """Show a statement, run it, return its rows."""

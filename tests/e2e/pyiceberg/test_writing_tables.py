@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
-from pyiceberg.exceptions import CommitFailedException, NoSuchTableError
+from pyiceberg.exceptions import BadRequestError, CommitFailedException, NoSuchTableError
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableRequest, Table, TableIdentifier
@@ -94,6 +94,9 @@ def test_add_files_takes_parquet_files_as_they_are(
 ) -> None:
     file = tmp_path / "outside.parquet"
     pa.parquet.write_table(rows((7, "seven")), file)
+    with pytest.raises(BadRequestError, match=f"adds files outside .* {file}"):
+        table.add_files([str(file)])
+    table.transaction().set_properties({"icetower.guard.ignore": "outside-location"}).commit_transaction()
 
     table.add_files([str(file)])
 
