@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from urllib.parse import unquote
+from collections.abc import Sequence
 
 from app import telemetry
 from app.catalog.budgeted_manifests import BudgetedTableManifests
 from app.catalog.commit_plans import PlannedPut, TableChange
 from app.catalog.context import Catalog
-from app.catalog.locations import roots_of
+from app.catalog.table_places import places_of
 from app.database.warehouses import Warehouse
 from app.engine.change.guard.arrivals import arrivals
 from app.engine.change.guard.findings import Finding, Report
@@ -18,15 +17,10 @@ from app.engine.change.guard.look import look_at
 from app.engine.change.updates import AddSnapshot, Update
 from app.engine.model.guard_settings import GUARD, GUARD_IGNORE, GuardMode, GuardSettings, guard_settings
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.properties import LOCATION_PROPERTIES
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CommitRefused, IcetowerError
-from app.fileio.locations import is_inside
 
 log = logging.getLogger(__name__)
-
-LOCATION_PROVIDER = "write.location-provider.impl"
-"""A class of the writer's own decides where data files lie: nobody else can tell whether they lie right."""
 
 
 class CommitGuard:
@@ -76,7 +70,7 @@ class CommitGuard:
         settings: GuardSettings,
     ) -> None:
         findings: list[Finding] = []
-        is_inside_table = _places_of(self._catalog, self._warehouse, base, after)
+        is_inside_table = places_of(self._catalog, self._warehouse, base, after)
         try:
             for arrival in arrivals(base, updates, after):
                 report = look_at(arrival, self._budgeted(), is_inside_table)
@@ -139,32 +133,3 @@ def _refusal(identifier: TableIdentifier, findings: Sequence[Finding], warehouse
         f"meant, set the {where} {GUARD} to warn or off, or add {findings[0].kind.value} to {GUARD_IGNORE}, in a "
         "change of its own, and commit again"
     )
-
-
-def _places_of(
-    catalog: Catalog, warehouse: Warehouse, base: TableMetadata | None, after: TableMetadata
-) -> Callable[[str], bool]:
-    """Return a test whether a location is one where a table writes, or a root outside the warehouse that it may use."""
-    # The first root is the warehouse's own, where the other tables' files are too.
-    places: set[str] = set(roots_of(catalog, warehouse)[1:])
-    for metadata in (base, after):
-        if metadata is not None:
-            if LOCATION_PROVIDER in metadata.properties:
-                return lambda _location: True
-            places.add(metadata.location)
-            places |= {value for name in LOCATION_PROPERTIES if (value := metadata.properties.get(name))}
-    starts = tuple(place.rstrip("/") + "/" for place in places)
-
-    def is_inside_one(location: str) -> bool:
-        # The spelling is nearly always the table's own, also where it has what no new location may have.
-        if location.startswith(starts) and not _climbs(location):
-            return True
-        return any(is_inside(location, place) for place in places)
-
-    return is_inside_one
-
-
-def _climbs(location: str) -> bool:
-    if "/." not in location and "%2" not in location:
-        return False
-    return any(unquote(segment) in (".", "..") for segment in location.split("/"))

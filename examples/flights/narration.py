@@ -12,7 +12,6 @@ from rich.console import Console
 from rich.syntax import Syntax
 from rich.text import Text
 
-
 _LONGEST_COUNT = 10**12
 """What is larger is an id."""
 
