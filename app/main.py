@@ -36,6 +36,7 @@ from app.database.warehouses import Warehouse, Warehouses
 from app.errors import IcetowerError, WarehouseExists
 from app.fileio.files import FileIO
 from app.fileio.schemes import files_for
+from app.formats.manifest_source import ManifestCache
 from app.formats.metadata_files import MetadataFiles
 from app.settings import Settings
 from app.telemetry import log_lines
@@ -127,6 +128,7 @@ def build_catalog(
         metadata_files=MetadataFiles(
             settings.metadata_cache_bytes, round(settings.metadata_recheck_seconds * 1000)
         ),
+        manifest_cache=ManifestCache(settings.manifest_cache_bytes),
         files_of=files_of or _FilesOfWarehouses(),
         now_ms=_now_ms,
         new_uuid=_new_uuid,

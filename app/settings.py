@@ -215,6 +215,11 @@ class Settings(BaseSettings):
         ge=0,
         description="How long a file cached from an object store is served before asking if it still exists.",
     )
+    manifest_cache_bytes: int = Field(
+        256 * 1024 * 1024,
+        ge=0,
+        description="Memory that each process spends on manifests read before, for scan planning and history.",
+    )
     commit_attempts: int = Field(
         20,
         ge=1,

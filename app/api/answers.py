@@ -15,7 +15,7 @@ Header = tuple[bytes, bytes]
 
 JSON: Header = (b"content-type", b"application/json")
 NO_CONFIG: Mapping[str, str] = {}
-"""What a table adds to the warehouse's settings: nothing until storage credentials are handed out."""
+"""What most tables add to the warehouse's settings."""
 
 
 class Answer(Response):

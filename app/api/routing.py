@@ -16,6 +16,7 @@ from app.api.error_responses import error_body, status_and_type
 from app.api.routes import (
     commits,
     config,
+    conflicts,
     docs,
     expiry,
     health,
@@ -59,6 +60,7 @@ def routes() -> list[BaseRoute]:
         validation,
         refs,
         history,
+        conflicts,
         expiry,
         scans,
         views,

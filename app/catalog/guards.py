@@ -26,11 +26,16 @@ log = logging.getLogger(__name__)
 class CommitGuard:
     """Looks at what one commit brings; one for all its tables and attempts, which share one budget.
 
-    No database connection is held meanwhile.
+    No database connection is held meanwhile. In a rehearsal nothing is logged or counted: nothing is committed.
+
+    Attributes:
+        findings: what it found.
     """
 
-    def __init__(self, catalog: Catalog, warehouse: Warehouse) -> None:
+    def __init__(self, catalog: Catalog, warehouse: Warehouse, *, is_rehearsal: bool = False) -> None:
         self._catalog, self._warehouse = catalog, warehouse
+        self._is_rehearsal = is_rehearsal
+        self.findings: list[Finding] = []
         self._manifests: BudgetedTableManifests | None = None
         self._told: set[Finding] = set()
 
@@ -78,14 +83,14 @@ class CommitGuard:
                 findings += kept
                 self._count(identifier, report, found=bool(kept))
         except IcetowerError as error:
-            telemetry.GUARDED_SNAPSHOTS.labels(outcome="unchecked").inc()
+            self._count_one("unchecked")
             if settings.mode is GuardMode.REJECT:
                 # The same store has to take the metadata file a moment later: waiting for it costs nothing more.
                 raise
             log.warning("could not look at a commit to %s: %s", identifier, error)
         except Exception:
             # A mistake of ours must not stand between writers and their tables, whatever the mode.
-            telemetry.GUARDED_SNAPSHOTS.labels(outcome="unchecked").inc()
+            self._count_one("unchecked")
             log.exception("the guard met something unexpected in a commit to %s", identifier)
         self._tell(identifier, findings, settings)
 
@@ -96,10 +101,19 @@ class CommitGuard:
         return self._manifests
 
     def _count(self, identifier: TableIdentifier, report: Report, *, found: bool) -> None:
-        for item in report.unchecked:
-            log.info("not everything in a commit to %s was looked at: %s", identifier, item.reason)
-        outcome = "found" if found else "unchecked" if report.unchecked else "clean"
-        telemetry.GUARDED_SNAPSHOTS.labels(outcome=outcome).inc()
+        if report.unchecked:
+            log.info(
+                "not everything in snapshot %s of %s was looked at, %d things in all: %s",
+                report.unchecked[0].snapshot_id,
+                identifier,
+                len(report.unchecked),
+                report.unchecked[0].reason,
+            )
+        self._count_one("found" if found else "unchecked" if report.unchecked else "clean")
+
+    def _count_one(self, outcome: str) -> None:
+        if not self._is_rehearsal:
+            telemetry.GUARDED_SNAPSHOTS.labels(outcome=outcome).inc()
 
     def _tell(
         self, identifier: TableIdentifier, findings: Sequence[Finding], settings: GuardSettings
@@ -109,6 +123,9 @@ class CommitGuard:
             if finding in self._told:  # by an attempt that lost its race
                 continue
             self._told.add(finding)
+            self.findings.append(finding)
+            if self._is_rehearsal:
+                continue
             telemetry.GUARD_FINDINGS.labels(kind=finding.kind.value, outcome=outcome).inc()
             fields = {
                 "warehouse": self._warehouse.name,

@@ -9,8 +9,10 @@ from typing import Literal
 from app.catalog.commit_plans import PlannedPut, Refusals, TableChange, plan_table, tell_standing
 from app.catalog.conflict_checks import conflicts_of_snapshot
 from app.catalog.context import Catalog
+from app.catalog.guards import CommitGuard
 from app.database.pointers import Pointer
 from app.database.warehouses import Warehouse
+from app.engine.change.guard.findings import Finding
 from app.engine.change.landed_since import ref_of
 from app.engine.change.metadata_diff import MetadataDiff, creation_diff, metadata_diff
 from app.engine.change.requirements import AssertCreate, Requirement, Value, expected_and_found
@@ -24,6 +26,7 @@ from app.errors import (
     AlreadyExists,
     BadRequest,
     CommitFailed,
+    CommitRefused,
     IcetowerError,
     NoSuchNamespace,
     NotFound,
@@ -85,6 +88,8 @@ class TableVerdict:
     difference: MetadataDiff | None
     """What would change, were all requirements met; None if the updates do not go together."""
     snapshots: Sequence[CheckedSnapshot]
+    findings: Sequence[Finding]
+    """What the guard against lost updates says of the new snapshots."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +140,9 @@ def validate_transaction(catalog: Catalog, warehouse: Warehouse, changes: Sequen
     for trial in trials:
         trial.run()
     first = next((trial.error for trial in trials if trial.error is not None), None)
+    for trial in trials:
+        refusal = trial.ask_the_guard()
+        first = first or refusal
     # The database asks for namespaces last, when it inserts the names in their order.
     for trial in sorted(trials, key=lambda item: item.identifier):
         missing = trial.missing_namespace()
@@ -158,6 +166,7 @@ class _Trial(Refusals):
         self._changes = changes
         self._notes: list[_ChangeNotes] = []
         self._planned: PlannedPut | None = None
+        self._findings: Sequence[Finding] = ()
         self.identifier = identifier
         self.error: IcetowerError | None = None
 
@@ -205,6 +214,20 @@ class _Trial(Refusals):
             tell_standing(error, self.identifier, notes.seen, notes.current, notes.change.updates)
         self.error = self.error or error
 
+    def ask_the_guard(self) -> CommitRefused | None:
+        """Return why the guard would reject this table's part, which it only looks at when all else is well."""
+        if self.error is not None or self._planned is None:
+            return None
+        guard = CommitGuard(self._catalog, self._warehouse, is_rehearsal=True)
+        try:
+            guard.check(self._planned, [change for _, change in self._changes])
+        except CommitRefused as refused:
+            self.error = refused
+            return refused
+        finally:
+            self._findings = guard.findings
+        return None
+
     def missing_namespace(self) -> NoSuchNamespace | None:
         """Return the error of a table that is to be created in a namespace that is not there."""
         planned, namespace = self._planned, self.identifier.namespace
@@ -229,6 +252,7 @@ class _Trial(Refusals):
             updates=[item for notes in self._notes for item in notes.updates],
             difference=self._difference(self._planned),
             snapshots=self._checked_snapshots(),
+            findings=self._findings,
         )
 
     def _difference(self, planned: PlannedPut) -> MetadataDiff | None:

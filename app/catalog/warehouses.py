@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from app.catalog.context import Catalog
 from app.database.warehouses import Warehouse
 from app.engine.model.guard_settings import flaw_of_guard_settings
-from app.errors import InvalidLocation, InvalidName, InvalidSetting, NoSuchWarehouse
+from app.engine.model.properties import SCAN_PLANNING_MODE, check_planning_mode
+from app.errors import InvalidLocation, InvalidName, InvalidSetting, InvalidUpdate, NoSuchWarehouse
 from app.fileio.locations import flaw_of, local_path, scheme_of
 from app.fileio.schemes import KNOWN_SCHEMES, files_for
 
@@ -45,13 +46,13 @@ def create_warehouse(
     Raises:
         InvalidName: the name cannot stand in a path.
         InvalidLocation: the root is not a location that files can be written to.
-        InvalidSetting: a storage setting, or one of the guard, makes no sense.
+        InvalidSetting: a storage setting, or one of the guard or of scan planning, makes no sense.
         WarehouseExists: the name is taken.
     """
     check_warehouse_name(name)
     root = check_root(root_location)
     files_for(storage)  # refuses settings that make no sense
-    _check_guard_settings(default_properties, override_properties)
+    _check_properties(default_properties, override_properties)
     return catalog.warehouses.create(
         name,
         root,
@@ -95,22 +96,26 @@ def update_warehouse(
     """Replace those settings that are given.
 
     Raises:
-        InvalidSetting: a storage setting, or one of the guard, makes no sense.
+        InvalidSetting: a storage setting, or one of the guard or of scan planning, makes no sense.
         NoSuchWarehouse: no warehouse has this name.
     """
     if storage is not None:
         files_for(storage)
-    _check_guard_settings(default_properties or {}, override_properties or {})
+    _check_properties(default_properties or {}, override_properties or {})
     return catalog.warehouses.update(
         name, default_properties=default_properties, override_properties=override_properties, storage=storage
     )
 
 
-def _check_guard_settings(*properties: Mapping[str, str]) -> None:
+def _check_properties(*properties: Mapping[str, str]) -> None:
     for given in properties:
         flaw = flaw_of_guard_settings(given)
         if flaw is not None:
             raise InvalidSetting(f"Warehouse property {flaw}")
+        try:
+            check_planning_mode(given.get(SCAN_PLANNING_MODE, "client"))
+        except InvalidUpdate as error:
+            raise InvalidSetting(str(error)) from error
 
 
 def list_warehouses(catalog: Catalog) -> list[Warehouse]:

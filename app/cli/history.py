@@ -159,8 +159,7 @@ def show_diff(
             ("to", f"{_state_line(found['to'])} ({found['relation']})"),
             ("added", _totals_line(found["added"])),
             ("removed", _totals_line(found["removed"])),
-            *_schema_lines(found),
-            *_metadata_lines(found.get("metadata", {})),
+            *difference_lines(found),
         ]
     )
     if any(part["partition"] for part in found["partitions"]):
@@ -190,6 +189,11 @@ def _totals_line(totals: Json) -> str:
     if totals["delete-files"]:
         parts.append(f"{totals['delete-files']} delete files, {totals['deletes']} deletes")
     return "; ".join(parts) if totals["data-files"] or totals["delete-files"] else "nothing"
+
+
+def difference_lines(found: Json) -> list[tuple[str, object]]:
+    """Return what else but files differs between two states, a name and its lines each."""
+    return [*_schema_lines(found), *_metadata_lines(found.get("metadata", {}))]
 
 
 def _schema_lines(found: Json) -> list[tuple[str, object]]:

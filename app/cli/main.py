@@ -9,7 +9,8 @@ from typing import Annotated
 import typer
 
 from app.cli import namespaces, server, tables, views, warehouses
-from app.cli.printing import print_line, tell_failure
+from app.cli.collisions import collision_lines
+from app.cli.printing import print_line, remark, tell_failure
 from app.client.failures import CallFailed, CatalogRefused, CatalogUnreachable
 from app.errors import IcetowerError, InvalidSetting
 
@@ -48,6 +49,8 @@ def run() -> None:
         sys.exit(REFUSED)
     except CatalogRefused as refused:
         tell_failure(refused.message)
+        for line in collision_lines(refused.conflict or {}):
+            remark(line)
         sys.exit(REFUSED)
     except (CallFailed, IcetowerError) as failure:
         tell_failure(str(failure))

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from app.cli import history, refs
+from app.cli import history, refs, validation
 from app.cli.asking import confirm_or_stop
+from app.cli.conflicts import check_conflicts
 from app.cli.connecting import connected
 from app.cli.expiring import expire_snapshots
 from app.cli.metadata_facts import table_facts
@@ -80,6 +81,7 @@ def show_table(
 
 history.add_to(commands)
 refs.add_to(commands)
+validation.add_to(commands)
 
 
 @commands.command("rename")
@@ -174,4 +176,5 @@ def drop_table(
     print_line(f"Dropped table {name}{'; its files will be deleted' if purge else '; its files stay'}.")
 
 
+commands.command("conflicts")(check_conflicts)
 commands.command("expire")(expire_snapshots)

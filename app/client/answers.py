@@ -123,6 +123,68 @@ class ExpiredSnapshots(Answer):
         return not (self.snapshots or self.refs or self.partition_spec_ids or self.schema_ids)
 
 
+class RefusalAnswer(Answer):
+    """An error that is told inside an answer."""
+
+    message: str
+    type: str
+    code: int
+
+
+class RequirementAnswer(Answer):
+    """How a requirement would fare."""
+
+    requirement: JsonObject
+    result: str
+    expected: Any = None
+    found: Any = None
+    error: RefusalAnswer | None = None
+
+
+class UpdateAnswer(Answer):
+    """How an update would fare."""
+
+    action: str
+    result: str
+    error: RefusalAnswer | None = None
+
+
+class NewSnapshotAnswer(Answer):
+    """What a new snapshot collides with on its branch."""
+
+    snapshot_id: int = Field(alias="snapshot-id")
+    ref: str | None = None
+    conflicts: JsonObject | None = None
+    error: RefusalAnswer | None = None
+
+
+class CommitVerdict(Answer):
+    """What a commit to one table would do."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    identifier: NamedBody
+    would_commit: bool = Field(alias="would-commit")
+    error: RefusalAnswer | None = None
+    conflict: JsonObject | None = None
+    already_committed: bool = Field(False, alias="already-committed")
+    changes_table: bool = Field(True, alias="changes-table")
+    requirements: list[RequirementAnswer]
+    updates: list[UpdateAnswer]
+    difference: JsonObject | None = None
+    snapshots: list[NewSnapshotAnswer] = Field(default_factory=list)
+    guard: list[JsonObject] = Field(default_factory=list)
+
+
+class TransactionVerdict(Answer):
+    """What a commit to several tables would do."""
+
+    would_commit: bool = Field(alias="would-commit")
+    error: RefusalAnswer | None = None
+    conflict: JsonObject | None = None
+    tables: list[CommitVerdict]
+
+
 class SnapshotPage(Answer):
     """One page of a list of snapshots."""
 

@@ -8,11 +8,13 @@ from typing import Self
 import httpx
 
 from app.client.answers import CatalogConfig
+from app.client.conflicts import ConflictCalls
 from app.client.history import HistoryCalls
 from app.client.http_calls import HttpCalls, Retries
 from app.client.namespaces import NamespaceCalls
 from app.client.refs import RefCalls
 from app.client.tables import TableCalls
+from app.client.validation import ValidationCalls
 from app.client.views import ViewCalls
 
 
@@ -48,6 +50,8 @@ class RemoteCatalog:
         self.views = ViewCalls(self._calls, root)
         self.history = HistoryCalls(self._calls, root)
         self.refs = RefCalls(self._calls, root)
+        self.conflicts = ConflictCalls(self._calls, root)
+        self.validation = ValidationCalls(self._calls, root)
 
     def close(self) -> None:
         """Close the connections to the server."""

@@ -9,6 +9,8 @@ CallFailed
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class CallFailed(Exception):
     """Parent of every failure of a call; `str(failure)` is one sentence for the person who reads it."""
@@ -21,12 +23,20 @@ class CatalogRefused(CallFailed):
         status: the HTTP status.
         type: the error's type in the protocol's words, `NoSuchTableException` for instance.
         message: the server's own sentence.
+        conflict: what a commit collided with, for programs; None where nothing is told, and from other servers.
     """
 
-    def __init__(self, status: int, type: str, message: str) -> None:  # noqa: A002 - the protocol's word
+    def __init__(
+        self,
+        status: int,
+        type: str,  # noqa: A002 - the protocol's word
+        message: str,
+        conflict: dict[str, Any] | None = None,
+    ) -> None:
         self.status = status
         self.type = type
         self.message = message
+        self.conflict = conflict
         super().__init__(status, type, message)
 
     def __str__(self) -> str:

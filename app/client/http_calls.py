@@ -213,8 +213,10 @@ def _refusal(response: httpx.Response) -> CatalogRefused | AnswerNotUnderstood:
     if response.request.method == "HEAD":
         return CatalogRefused(status, "RESTException", f"{response.reason_phrase} at {response.url}")
     try:
-        error = response.json()["error"]
-        return CatalogRefused(status, str(error["type"]), str(error["message"]))
+        body = response.json()
+        error, conflict = body["error"], body.get("conflict")
+        told = conflict if isinstance(conflict, dict) else None
+        return CatalogRefused(status, str(error["type"]), str(error["message"]), told)
     except (ValueError, TypeError, KeyError):
         return AnswerNotUnderstood(str(response.url), status, "its error has another form")
 

@@ -62,7 +62,7 @@ class TableCalls:
         requirements: Sequence[JsonObject] = (),
     ) -> LoadedTable:
         """Advance a table by one commit."""
-        body = _change(identifier, updates, requirements)
+        body = change_body(identifier, updates, requirements)
         return self._calls.read(LoadedTable, "POST", self._path(identifier), body=body)
 
     def commit_together(
@@ -73,7 +73,7 @@ class TableCalls:
         Args:
             changes: for each table its name, the updates and the requirements.
         """
-        body = {"table-changes": [_change(*change) for change in changes]}
+        body = {"table-changes": [change_body(*change) for change in changes]}
         self._calls.send("POST", f"{self._root}/transactions/commit", body=body)
 
     def register(
@@ -145,9 +145,10 @@ def identifier_body(identifier: TableIdentifier) -> JsonObject:
     return {"namespace": [*identifier.namespace.levels], "name": identifier.name}
 
 
-def _change(
+def change_body(
     identifier: TableIdentifier, updates: Sequence[JsonObject], requirements: Sequence[JsonObject]
 ) -> JsonObject:
+    """Return what is wanted of one table as the protocol writes it in bodies."""
     return {
         "identifier": identifier_body(identifier),
         "requirements": [*requirements],

@@ -107,6 +107,7 @@ def _scalar(kind: PrimitiveType, limit: Any) -> pa.Scalar | None:
     try:
         if kind.kind in _BYTES:
             return pa.scalar(to_bytes(kind, limit), pa.binary())
-        return pa.scalar(limit, _arrow_type(kind))
+        # A limit between two floats of 32 bits would be rounded to one of them: Arrow compares in 64 bits then.
+        return pa.scalar(limit, pa.float64() if kind.kind == "float" else _arrow_type(kind))
     except (ValueError, OverflowError, pa.ArrowException):
         return None

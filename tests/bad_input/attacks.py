@@ -93,8 +93,10 @@ def check_error_shape(answer: Answer, method: str) -> None:
     if method == HEAD:
         assert answer.body == b""
         return
-    assert answer.json().keys() == {"error"}
     error = answer.json()["error"]
+    assert answer.json().keys() - {"error"} == ({"conflict"} if error["type"] == CONFLICT else set())
+    conflict = json.dumps(answer.json().get("conflict"))
+    assert [leak for leak in _LEAKS if leak in conflict] == []
     assert error.keys() == {"message", "type", "code"}
     assert error["code"] == answer.status
     assert [leak for leak in _LEAKS if leak in error["message"]] == []

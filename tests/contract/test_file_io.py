@@ -13,11 +13,14 @@ import pytest
 
 from app.engine.model.ids import Location
 from app.errors import FileExists, FileMissing
+from app.fileio.bounded_reads import BoundedReads, read_at_most
 from app.fileio.files import FileIO
 from app.fileio.local import LocalFiles
 from app.fileio.locations import join
 from app.fileio.memory import MemoryFiles
 from app.fileio.schemes import files_for
+from tests.builders.counting_files import CountingFiles
+from tests.builders.failing_files import FailingFiles
 from tests.servers.s3 import S3Server
 
 _BUCKET = "contract"
@@ -60,7 +63,7 @@ class Store:
         return Location("/".join([self.root, *parts]))
 
 
-@pytest.fixture(params=["memory", "local", pytest.param("s3", marks=pytest.mark.s3)])
+@pytest.fixture(params=["memory", "local", "counting", pytest.param("s3", marks=pytest.mark.s3)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     match request.param:
         case "memory":
@@ -68,6 +71,9 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
             return Store(memory, Location("memory://m"), lambda: memory)
         case "local":
             return Store(LocalFiles(), Location(f"file:{tmp_path}"), LocalFiles)
+        case "counting":  # of the tests: what it counts must be what a real store would do
+            counting = CountingFiles(MemoryFiles())
+            return Store(counting, Location("memory://m"), lambda: counting.files)
         case _:
             server: S3Server = request.getfixturevalue("s3_server")
             server.create_bucket(_BUCKET)
@@ -89,6 +95,35 @@ def test_what_is_written_is_read(store: Store, content: bytes) -> None:
 
     assert store.files.read(location) == content
     assert store.files.exists(location)
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 5_000_000])
+def test_a_file_is_read_if_it_is_no_larger_than_allowed(store: Store, size: int) -> None:
+    location = store.at("t", "x")
+    store.files.write_new(location, bytes(size))
+
+    assert isinstance(store.files, BoundedReads)
+    assert read_at_most(store.files, location, size) == bytes(size)
+    assert read_at_most(store.files, location, size + 1) == bytes(size)
+    assert read_at_most(store.files, location, size - 1) is None
+
+
+def test_a_missing_file_is_missing_however_much_is_allowed(store: Store) -> None:
+    for allowed in (0, 100):
+        with pytest.raises(FileMissing, match="nothing"):
+            read_at_most(store.files, store.at("nothing"), allowed)
+
+
+def test_a_store_that_cannot_look_first_reads_all_of_a_file_and_keeps_what_is_too_large_to_itself(
+    store: Store,
+) -> None:
+    location = store.at("t", "x")
+    store.files.write_new(location, b"1234")
+    plain = FailingFiles(store.files)
+
+    assert not isinstance(plain, BoundedReads)
+    assert read_at_most(plain, location, 4) == b"1234"
+    assert read_at_most(plain, location, 3) is None
 
 
 def test_what_is_written_is_seen_from_elsewhere_at_once(store: Store) -> None:

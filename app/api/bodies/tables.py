@@ -12,8 +12,11 @@ from app.api.bodies.json_body import Body
 from app.engine.model.document import Bool
 from app.engine.model.ids import Location
 from app.engine.model.partition_spec import UnboundPartitionSpec
+from app.engine.model.properties import SCAN_PLANNING_MODE
 from app.engine.model.schema import Schema
 from app.engine.model.sort_order import SortOrder
+
+_MODE_KEY = f'"{SCAN_PLANNING_MODE}"'.encode()
 
 
 class CreateTableBody(Body):
@@ -34,6 +37,17 @@ class RegisterTableBody(Body):
 
 class MetricsBody(Body):
     report_type: str
+
+
+def table_config(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return what a table's properties say to the clients that load it."""
+    mode = properties.get(SCAN_PLANNING_MODE)
+    return {} if mode is None else {SCAN_PLANNING_MODE: mode}
+
+
+def may_have_config(metadata: bytes) -> bool:
+    """Tell whether a table's metadata may say something to clients: a look at the bytes, which are not parsed."""
+    return _MODE_KEY in metadata
 
 
 def loaded_json(location: str | None, metadata: bytes, config: Mapping[str, str]) -> bytes:

@@ -11,6 +11,7 @@ from app.api.bodies.conflicts import conflict_report_json
 from app.api.bodies.history import metadata_diff_object
 from app.api.error_responses import conflict_of, error_object, requirement_object, sendable
 from app.catalog.validation import CheckedRequirement, CheckedSnapshot, TableVerdict, TriedUpdate, Verdict
+from app.engine.change.guard.findings import Finding
 from app.errors import IcetowerError
 
 
@@ -55,6 +56,7 @@ def _table(verdict: TableVerdict, prefix: str | None, *, is_one_of_many: bool) -
     if verdict.difference is not None:
         answer["difference"] = metadata_diff_object(verdict.difference)
     answer["snapshots"] = [_snapshot(item) for item in verdict.snapshots]
+    answer["guard"] = [_finding(item) for item in verdict.findings]
     return answer
 
 
@@ -79,6 +81,14 @@ def _update(item: TriedUpdate) -> dict[str, Any]:
     answer: dict[str, Any] = {"action": item.update.action, "result": item.result}
     if item.error is not None:
         answer["error"] = error_object(item.error)
+    return answer
+
+
+def _finding(item: Finding) -> dict[str, Any]:
+    answer: dict[str, Any] = {"kind": item.kind.value, "message": sendable(item.message)}
+    answer["snapshot-id"] = item.snapshot_id
+    if item.file is not None:
+        answer["file-path"] = sendable(item.file)
     return answer
 
 

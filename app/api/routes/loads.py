@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.answers import JSON, NO_CONFIG, Answer, no_content, not_modified
-from app.api.bodies.tables import loaded_json
+from app.api.bodies.tables import loaded_json, may_have_config, table_config
 from app.api.dependencies import Visit
 from app.api.etags import ETAG, etag, is_unchanged
 from app.api.front_door import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip
+from app.catalog.commits import read_base
 from app.catalog.context import Pointer, Warehouse
 from app.catalog.tables import table_json
 from app.errors import InvalidRequest, NoSuchTable
@@ -35,7 +38,15 @@ async def load_table(request: Request) -> Response:
     metadata = visit.catalog.metadata_files.find_json(files, pointer.metadata_location, refs_only=refs_only)
     if metadata is None:
         metadata = await run_in_threadpool(table_json, visit.catalog, warehouse, pointer, refs_only=refs_only)
-    return await _answer(visit, pointer, metadata, tag)
+    config = NO_CONFIG
+    if may_have_config(metadata):
+        # Rare, and the words may stand elsewhere too: only then are they looked up in the parsed metadata.
+        config = await run_in_threadpool(_config, visit, warehouse, pointer)
+    return await _answer(visit, loaded_json(pointer.metadata_location, metadata, config), tag)
+
+
+def _config(visit: Visit, warehouse: Warehouse, pointer: Pointer) -> Mapping[str, str]:
+    return table_config(read_base(visit.catalog, warehouse, pointer).properties)
 
 
 async def table_exists(request: Request) -> Response:
@@ -55,8 +66,7 @@ async def _find(visit: Visit) -> tuple[Warehouse, Pointer]:
     return warehouse, pointer
 
 
-async def _answer(visit: Visit, pointer: Pointer, metadata: bytes, tag: bytes) -> Response:
-    body = loaded_json(pointer.metadata_location, metadata, NO_CONFIG)
+async def _answer(visit: Visit, body: bytes, tag: bytes) -> Response:
     headers = [JSON, (ETAG, tag), _VARY]
     if len(body) >= MIN_GZIP_BYTES and accepts_gzip(visit.header(b"accept-encoding") or b""):
         packed = visit.parts.packed_answers.find(tag)

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from app.api.answers import json_answer, loaded_table_answer, no_content
 from app.api.bodies.identifiers import RenameBody, identifiers_json
 from app.api.bodies.json_body import parse_body
-from app.api.bodies.tables import CreateTableBody, RegisterTableBody, loaded_json
+from app.api.bodies.tables import CreateTableBody, RegisterTableBody, loaded_json, table_config
 from app.api.dependencies import Visit, Visited
 from app.api.idempotency import run_once
 from app.api.paging import page_in_query, page_token
@@ -41,12 +41,12 @@ def create_table(visit: Visited) -> Response:
     )
     if body.stage_create:
         # Nothing is stored, so there is nothing to remember under an Idempotency-Key.
-        return loaded_table_answer(tables.stage_table(visit.catalog, visit.warehouse, new))
+        return _loaded(tables.stage_table(visit.catalog, visit.warehouse, new))
 
     def mutate(call: Call) -> Response:
-        return loaded_table_answer(tables.create_table(visit.catalog, call, visit.warehouse, new))
+        return _loaded(tables.create_table(visit.catalog, call, visit.warehouse, new))
 
-    return run_once(visit, mutate, lambda result: loaded_table_answer(_recorded(visit, identifier, result)))
+    return run_once(visit, mutate, lambda result: _loaded(_recorded(visit, identifier, result)))
 
 
 @router.post("/v1/namespaces/{namespace}/register")
@@ -56,7 +56,7 @@ def register_table(visit: Visited) -> Response:
     identifier = check_identifier(TableIdentifier(visit.namespace, body.name))
 
     def mutate(call: Call) -> Response:
-        return loaded_table_answer(
+        return _loaded(
             tables.register_table(
                 visit.catalog,
                 call,
@@ -67,7 +67,7 @@ def register_table(visit: Visited) -> Response:
             )
         )
 
-    return run_once(visit, mutate, lambda result: loaded_table_answer(_recorded(visit, identifier, result)))
+    return run_once(visit, mutate, lambda result: _loaded(_recorded(visit, identifier, result)))
 
 
 @router.post("/v1/namespaces/{namespace}/tables/{table}/unregister")
@@ -103,6 +103,10 @@ def rename_table(visit: Visited) -> Response:
         return no_content()
 
     return run_once(visit, mutate, lambda _result: no_content())
+
+
+def _loaded(loaded: LoadedTable) -> Response:
+    return loaded_table_answer(loaded, table_config(loaded.metadata.properties))
 
 
 def _recorded(visit: Visit, identifier: TableIdentifier, location: str) -> LoadedTable:

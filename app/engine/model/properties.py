@@ -19,6 +19,7 @@ GC_ENABLED = "gc.enabled"
 PARQUET_COMPRESSION = "write.parquet.compression-codec"
 ENCRYPTION_KEY_ID = "encryption.key-id"
 COLUMN_METRICS_PREFIX = "write.metadata.metrics.column."
+SCAN_PLANNING_MODE = "scan-planning-mode"
 VIEW_HISTORY_ENTRIES = "version.history.num-entries"
 VIEW_DROP_DIALECT_ALLOWED = "replace.drop-dialect.allowed"
 
@@ -65,6 +66,7 @@ _SWITCHES = frozenset(
     {DELETE_AFTER_COMMIT, GC_ENABLED, "commit.manifest-merge.enabled", VIEW_DROP_DIALECT_ALLOWED}
 )
 _CODECS = frozenset({"none", "gzip"})
+_PLANNING_MODES = ("client", "server")
 
 
 def int_property(properties: Mapping[str, str], name: str, default: int) -> int:
@@ -107,8 +109,20 @@ def check_properties(changed: Mapping[str, str]) -> None:
                 raise InvalidUpdate(f"Table property {name} must be at most {MAX_INT}, found {number}")
         elif name in _SWITCHES and value.strip().lower() not in ("true", "false"):
             raise InvalidUpdate(f"Table property {name} must be true or false, found {value[:100]!r}")
+        elif name == SCAN_PLANNING_MODE:
+            check_planning_mode(value)
         elif name == METADATA_COMPRESSION and value.strip().lower() not in _CODECS:
             raise InvalidUpdate(f"Table property {name} must be none or gzip, found {value[:100]!r}")
+
+
+def check_planning_mode(value: str) -> None:
+    """Check who is to plan scans: clients know two answers, in lower case, and fail on others.
+
+    Raises:
+        InvalidUpdate: names what is expected.
+    """
+    if value not in _PLANNING_MODES:
+        raise InvalidUpdate(f"Property {SCAN_PLANNING_MODE} must be client or server, found {value[:100]!r}")
 
 
 def check_column_metrics(properties: Mapping[str, str], schema: Schema) -> None:

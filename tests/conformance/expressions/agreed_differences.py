@@ -1,22 +1,53 @@
-"""Where we answer otherwise than the reference, and why.
+"""Where we answer otherwise than the reference, and why: it errs, or one of us knows more.
 
-Each function tells whether a difference found there is one of these. All of them know one predicate only.
+Each function tells whether a difference found there is one of these. All of them know one predicate only. Where it errs
+we are the careful ones: what it passes over may hold a row that matches.
 """
 
 from __future__ import annotations
 
 import math
+import operator
+import struct
 from typing import Any
+from uuid import UUID
 
-from app.engine.expressions.expressions import BoundPredicate, Operation, TransformTerm, predicates_of
-from app.engine.model.manifests import DataFile
+from app.engine.expressions.expressions import (
+    BoundPredicate,
+    BoundTransform,
+    Operation,
+    TransformTerm,
+    predicates_of,
+)
+from app.engine.expressions.transform_values import lowest_unwrapped, transform_value
+from app.engine.model.manifests import DataFile, ManifestFile
+from app.engine.model.transforms import Transform, parse_transform
 from app.engine.model.types import PrimitiveType
 from tests.conformance.expressions.columns import Question, asks_transformed
+from tests.conformance.expressions.reference import Refused
 
-_ORDERED = frozenset({Operation.LT, Operation.LT_EQ, Operation.GT, Operation.GT_EQ})
+_ORDERED = {
+    Operation.LT: operator.lt,
+    Operation.LT_EQ: operator.le,
+    Operation.GT: operator.gt,
+    Operation.GT_EQ: operator.ge,
+}
 _BELOW = frozenset({Operation.LT, Operation.LT_EQ})
+_ABOVE = frozenset({Operation.GT, Operation.GT_EQ})
 _APART = frozenset({Operation.NOT_EQ, Operation.NOT_IN})
 _PREFIXES = frozenset({Operation.STARTS_WITH, Operation.NOT_STARTS_WITH})
+_TWO_SIDED = frozenset({Operation.EQ, Operation.IN}) | _PREFIXES
+_TIMES = frozenset({"year", "month", "day", "hour"})
+
+
+def on_refusal(asked: Question, refusal: Refused) -> bool:
+    """It fails where a null is asked for a prefix, and where a set of nanoseconds is transformed."""
+    (predicate, *_) = (*predicates_of(asked.bound), None)
+    if "NullPointerException" in str(refusal):
+        return predicate is not None and predicate.operation in _PREFIXES
+    is_nanoseconds = any(str(item.reference.type).endswith("_ns") for item in predicates_of(asked.bound))
+    is_set = any(item.operation.is_set for item in predicates_of(asked.bound))
+    return "long overflow" in str(refusal) and is_nanoseconds and is_set
 
 
 def on_nullness(asked: Question) -> bool:
@@ -27,60 +58,129 @@ def on_nullness(asked: Question) -> bool:
     )
 
 
-def on_row(asked: Question, row: Any) -> bool:
+def on_projection(asked: Question) -> bool:
+    """It takes any transform of a column for the column itself where that is an identity field."""
+    transformed = {
+        predicate.reference.field_id
+        for predicate in predicates_of(asked.bound)
+        if isinstance(predicate.term, BoundTransform)
+    }
+    return any(
+        field.transform == "identity" and field.source_id in transformed for field in asked.spec.fields
+    )
+
+
+def on_rounding(asked: Question) -> bool:
+    """Early writers rounded times before 1970 up. We remember it also where a filter asks about a year or day.
+
+    It remembers it where a filter asks about a column, and then needlessly for the first period of 1970 too.
+    """
+    return any(
+        _asks_about_rounded(predicate, parse_transform(field.transform))
+        for predicate in predicates_of(asked.bound)
+        for field in asked.spec.fields
+        if field.source_id == predicate.reference.field_id and field.transform in _TIMES
+    )
+
+
+def _asks_about_rounded(predicate: BoundPredicate, transform: Transform) -> bool:
+    if isinstance(predicate.term, BoundTransform):
+        return any(value <= 0 for value in predicate.values)
+    if predicate.operation not in _ABOVE:
+        return False
+    (value,) = predicate.values
+    kind = predicate.reference.type
+    return 0 in (transform_value(transform, kind, value), transform_value(transform, kind, value - 1))
+
+
+def on_row(asked: Question, row: Any, *, ours: bool, theirs: bool) -> bool:
     """Null is below everything to its row evaluator alone, NaN is above; uuids are two signed numbers."""
+    predicate = _predicate(asked)
     value = row
-    for position in _predicate(asked).reference.positions:
+    for position in predicate.reference.positions:
         value = None if value is None else value[position]
-    return _on_value(asked, value)
+    if isinstance(predicate.term, BoundTransform):
+        value = transform_value(predicate.term.transform, predicate.reference.type, value)
+    return _on_value(predicate, value, ours=ours, theirs=theirs)
 
 
-def on_partition(asked: Question, partition: tuple[Any, ...], *, ours: Any) -> bool:
-    """As on rows. We never say yes where it says no, but for a null that is not below a literal."""
-    column = _predicate(asked).reference.field_id
+def on_partition(asked: Question, partition: tuple[Any, ...], *, ours: bool, theirs: bool) -> bool:
+    """As on rows."""
+    predicate = _predicate(asked)
     values = [
         value
         for field, value in zip(asked.spec.fields, partition, strict=True)
-        if field.source_id == column and field.transform != "void"
+        if field.source_id == predicate.reference.field_id and field.transform != "void"
     ]
-    return any(_on_value(asked, value) for value in values)
+    return any(_on_value(predicate, value, ours=ours, theirs=theirs) for value in values)
 
 
-def _on_value(asked: Question, value: Any) -> bool:
-    predicate = _predicate(asked)
+def on_residual(asked: Question, partition: tuple[Any, ...]) -> bool:
+    """As on rows: a question is left where engines disagree about a value."""
+    both = ((True, False), (False, True))
+    return any(on_partition(asked, partition, ours=ours, theirs=theirs) for ours, theirs in both)
+
+
+def _on_value(predicate: BoundPredicate, value: Any, *, ours: bool, theirs: bool) -> bool:
+    operation = predicate.operation
     if value is None:
-        return predicate.operation in _BELOW
-    if isinstance(value, float) and (math.isnan(value) or value == 0.0):
-        return True
-    return _is_uuid(predicate) and predicate.operation in _ORDERED
+        return operation in _BELOW and theirs and not ours
+    if isinstance(value, float):
+        if math.isnan(value):
+            return operation in _ABOVE and theirs and not ours
+        return value == 0.0 and _asks_for_zero(predicate)
+    if _is_uuid(predicate) and operation in _ORDERED:
+        return _ORDERED[operation](_signed(value), _signed(predicate.values[0])) is theirs
+    return False
 
 
-def on_projection(asked: Question) -> bool:
-    """It takes any transform of a column for the column itself where that is an identity field."""
-    return asks_transformed(asked) and any(field.transform == "identity" for field in asked.spec.fields)
-
-
-def on_manifest(asked: Question, *, ours: bool) -> bool:
+def on_manifest(asked: Question, manifest: ManifestFile, *, ours: bool) -> bool:
     """We see that there is one value only, and it is not the one asked for; and take care of uuids and zeros."""
     predicate = _predicate(asked)
+    if _is_uuid(predicate) and predicate.operation in _ORDERED.keys() | {Operation.EQ, Operation.IN}:
+        return True
     if ours:
-        return _is_uuid(predicate) or _asks_for_zero(predicate)
-    return predicate.operation in _APART
+        is_above = predicate.operation in _ABOVE and _is_floating(predicate)
+        return _asks_for_zero(predicate) or is_above
+    summaries = [
+        summary
+        for field, summary in zip(asked.spec.fields, manifest.partitions or (), strict=True)
+        if field.source_id == predicate.reference.field_id
+    ]
+    is_single = any(summary.lower_bound == summary.upper_bound is not None for summary in summaries)
+    return predicate.operation in _APART and is_single
 
 
-def on_metrics(asked: Question, *, ours: bool) -> bool:
-    """As on manifests; and we make use of an upper bound alone, where it gives up without a lower one."""
+def on_metrics(asked: Question, file: DataFile, *, ours: bool) -> bool:
+    """As on manifests; we make use of an upper bound alone, where it gives up without a lower one.
+
+    And we do not believe a count that there are no nulls inside structs: its own writers do not count those whose
+    struct is null.
+    """
     predicate = _predicate(asked)
+    operation, column = predicate.operation, predicate.reference.field_id
+    if _is_uuid(predicate) and operation in _ORDERED.keys() | {Operation.EQ, Operation.IN}:
+        return True
+    lower, upper = (file.lower_bounds or {}).get(column), (file.upper_bounds or {}).get(column)
     if ours:
-        return _is_uuid(predicate) or _asks_for_zero(predicate)
-    return predicate.operation in _APART | _PREFIXES | {Operation.EQ, Operation.IN}
+        is_above_nan = operation in _ABOVE and bool((file.nan_value_counts or {}).get(column))
+        is_inside = operation is Operation.IS_NULL and len(predicate.reference.positions) > 1
+        return _asks_for_zero(predicate) or is_above_nan or is_inside or _may_wrap(predicate, lower)
+    if operation in _APART:
+        return lower is not None and upper is not None
+    if operation in _TWO_SIDED:
+        return lower is None and upper is not None
+    return operation is Operation.NOT_STARTS_WITH or (
+        asks_transformed(asked) and operation is Operation.IS_NULL
+    )
 
 
 def on_strict_metrics(asked: Question, file: DataFile, *, ours: bool) -> bool:
     """We know more of transformed columns and prefixes, and do not take a missing count for none."""
     predicate = _predicate(asked)
     if ours:
-        return asks_transformed(asked) or predicate.operation in _PREFIXES
+        is_uuid = _is_uuid(predicate) and predicate.operation in _ORDERED
+        return asks_transformed(asked) or predicate.operation in _PREFIXES or is_uuid
     column = predicate.reference.field_id
     counts_missing = (file.null_value_counts or {}).get(column) is None
     if _is_floating(predicate):
@@ -97,9 +197,22 @@ def on_any_predicate(asked: Question) -> bool:
     )
 
 
+def _may_wrap(predicate: BoundPredicate, lower: bytes | None) -> bool:
+    """Tell whether values may be so low that truncating makes the highest of them, for all that bounds say."""
+    term = predicate.term
+    if not isinstance(term, BoundTransform) or lowest_unwrapped(term.transform, term.reference.type) is None:
+        return False
+    return lower is None
+
+
 def _predicate(asked: Question) -> BoundPredicate:
     assert asked.predicate is not None, "there is no difference about constants"
     return asked.predicate
+
+
+def _signed(value: UUID) -> tuple[int, int]:
+    high, low = struct.unpack(">qq", value.bytes)
+    return high, low
 
 
 def _is_uuid(predicate: BoundPredicate) -> bool:

@@ -127,8 +127,9 @@ class ReferenceTable:
 
     def row_matches(self, document: Json, row: Json) -> bool:
         """Evaluate an expression on a row."""
-        evaluator = self._expressions.Evaluator(self._schema.asStruct(), self._expression(document))
-        return bool(evaluator.eval(self.row(row)))
+        evaluator = self._expressions.Evaluator
+        struct, values = self._schema.asStruct(), self.row(row)
+        return bool(_asked(lambda: evaluator(struct, self._expression(document)).eval(values)))
 
     def partition(self, row: Json) -> Any:
         """Return the partition of a row."""
@@ -145,22 +146,26 @@ class ReferenceTable:
         """Evaluate the projection of an expression on the partition of a row."""
         projections = self._expressions.Projections
         projection = (projections.strict if strict else projections.inclusive)(self._spec)
-        projected = projection.project(self._expression(document))
-        evaluator = self._expressions.Evaluator(self._spec.partitionType(), projected)
-        return bool(evaluator.eval(self.partition(row)))
+        evaluator, values = self._expressions.Evaluator, self.partition(row)
+
+        def matched() -> Any:
+            projected = projection.project(self._expression(document))
+            return evaluator(self._spec.partitionType(), projected).eval(values)
+
+        return bool(_asked(matched))
 
     def residual(self, document: Json, row: Json) -> Json:
         """Return what is left of an expression for the partition of a row."""
+        evaluator, values = self._expressions.ResidualEvaluator, self.partition(row)
         expression = self._expression(document)
-        evaluator = self._expressions.ResidualEvaluator.of(self._spec, expression, True)
-        return self._reference.to_json(evaluator.residualFor(self.partition(row)))
+        left = _asked(lambda: evaluator.of(self._spec, expression, True).residualFor(values))
+        return self._reference.to_json(left)
 
     def manifest_may_match(self, document: Json, manifest: ManifestFile) -> bool:
         """Ask a manifest's summaries."""
-        evaluator = self._expressions.ManifestEvaluator.forRowFilter(
-            self._expression(document), self._spec, True
-        )
-        return bool(evaluator.eval(self._reference.manifest(manifest)))
+        evaluator, named = self._expressions.ManifestEvaluator, self._reference.manifest(manifest)
+        expression = self._expression(document)
+        return bool(_asked(lambda: evaluator.forRowFilter(expression, self._spec, True).eval(named)))
 
     def metrics_match(self, document: Json, file: DataFile, *, strict: bool) -> bool:
         """Ask a file's metrics."""

@@ -28,6 +28,7 @@ READS: dict[str, Callable[[Stores], Any]] = {
     "idempotency_keys.find": lambda stores: stores.idempotency_keys.find("alice", "key-1", NOW_MS),
     "counts": lambda stores: stores.file_deletions.counts(),
     "find_expired": lambda stores: stores.file_deletions.find_expired(TableUuid("u"), Location("l")),
+    "scan_plans.find": lambda stores: stores.scan_plans.find("there", 1, NOW_MS),
     "is_purged": lambda stores: stores.file_deletions.is_purged(TableUuid("u")),
 }
 LOCKED_READS: dict[str, Callable[[Stores], Any]] = {
@@ -52,6 +53,12 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "lease": lambda stores: stores.file_deletions.lease(NOW_MS, 1000),
     "finish": lambda stores: stores.file_deletions.finish(1, "done", NOW_MS),
     "renew": lambda stores: stores.file_deletions.renew(1, NOW_MS),
+    "add plan": lambda stores: stores.submit("new"),
+    "renew plan": lambda stores: stores.scan_plans.renew("there", NOW_MS),
+    "finish plan": lambda stores: stores.scan_plans.finish("there", "completed", "[]"),
+    "cancel plan": lambda stores: stores.scan_plans.cancel("there", 1),
+    "delete_expired plans": lambda stores: stores.scan_plans.delete_expired(NOW_MS * 2),
+    "signing key": lambda stores: stores.signing_keys.find_or_create("new", b"secret", NOW_MS),
     "postpone": lambda stores: stores.file_deletions.postpone(1, "error", NOW_MS),
 }
 EVERY_CALL = READS | LOCKED_READS | WRITES
@@ -67,6 +74,7 @@ def fill(stores: Stores) -> None:
     stores.pointers.drop(stores.id, name("a.purged"), TABLE, AUTHOR, deletion=True)
     stores.add("a.expired")
     stores.expire("a.expired")
+    stores.submit("there")
     stores.warehouses.create("spare", "file:///spare", created_ms=NOW_MS)
 
 

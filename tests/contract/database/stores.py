@@ -9,6 +9,8 @@ from app.database.file_deletions import FileDeletions, QueuedExpiry
 from app.database.idempotency_keys import IdempotencyClaim, IdempotencyKeys
 from app.database.namespaces import Namespaces
 from app.database.pointers import Advance, Author, Creation, Pointer, PointerKind, Pointers, PutOutcome
+from app.database.scan_plans import ScanPlan, ScanPlans
+from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
@@ -42,6 +44,8 @@ class Stores:
     pointers: Pointers
     idempotency_keys: IdempotencyKeys
     file_deletions: FileDeletions
+    scan_plans: ScanPlans
+    signing_keys: SigningKeys
 
     @staticmethod
     def on(database: Database) -> Stores:
@@ -63,6 +67,8 @@ class Stores:
             Pointers(database),
             IdempotencyKeys(database),
             FileDeletions(database),
+            ScanPlans(database),
+            SigningKeys(database),
         )
 
     @property
@@ -89,6 +95,12 @@ class Stores:
         found = self.pointers.find(self.id, name(dotted))
         assert found is not None, f"{dotted} is not there"
         return found
+
+    def submit(self, plan_id: str, pointer_id: int = 1) -> ScanPlan:
+        """Remember a plan that is being made."""
+        plan = ScanPlan(plan_id, pointer_id, "submitted", None, NOW_MS + 100, NOW_MS + 1000)
+        self.scan_plans.add(plan, NOW_MS)
+        return plan
 
     def expire(
         self, dotted: str, location: str = "expired.json", not_before_ms: int | None = NOW_MS

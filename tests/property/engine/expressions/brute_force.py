@@ -1,4 +1,4 @@
-"""What a filter means, row by row, in the plainest words: read from its JSON, and from nothing that binds or evaluates."""
+"""What a filter means, row by row, in the plainest words: read from its JSON, with nothing that binds or evaluates."""
 
 from __future__ import annotations
 
