@@ -36,6 +36,7 @@ from app.database.warehouses import Warehouse, Warehouses
 from app.errors import IcetowerError, WarehouseExists
 from app.fileio.files import FileIO
 from app.fileio.schemes import files_for
+from app.formats.manifest_folder import ManifestFolder
 from app.formats.manifest_source import ManifestCache
 from app.formats.metadata_files import MetadataFiles
 from app.settings import Settings
@@ -129,6 +130,7 @@ def build_catalog(
             settings.metadata_cache_bytes, round(settings.metadata_recheck_seconds * 1000)
         ),
         manifest_cache=ManifestCache(settings.manifest_cache_bytes),
+        manifest_folder=_manifest_folder(settings),
         files_of=files_of or _FilesOfWarehouses(),
         now_ms=_now_ms,
         new_uuid=_new_uuid,
@@ -145,6 +147,12 @@ def build_catalog(
         ),
         step=step or _no_step,
     )
+
+
+def _manifest_folder(settings: Settings) -> ManifestFolder | None:
+    if settings.manifest_folder is None:
+        return None
+    return ManifestFolder(settings.manifest_folder, settings.manifest_folder_bytes)
 
 
 def prepare(settings: Settings, database: Database, catalog: Catalog) -> None:

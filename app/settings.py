@@ -220,6 +220,13 @@ class Settings(BaseSettings):
         ge=0,
         description="Memory that each process spends on manifests read before, for scan planning and history.",
     )
+    manifest_folder: Path | None = Field(
+        None,
+        description="Local folder for copies of manifests from object stores; server processes may share it.",
+    )
+    manifest_folder_bytes: int = Field(
+        10 * 1024 * 1024 * 1024, ge=0, description="About how much that folder holds."
+    )
     commit_attempts: int = Field(
         20,
         ge=1,
@@ -348,7 +355,7 @@ def _shown(value: object) -> object:
         return mask_url_password(value.get_secret_value())
     if isinstance(value, SecretProperties):
         return mask_secrets(value.get_secret_value())
-    return value
+    return str(value) if isinstance(value, Path) else value
 
 
 def _variable(name: str) -> str:

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import commits, expiry, listings, loads, sizes, starts
+from benchmarks import commits, expiry, guard, listings, loads, manifests, planning, sizes, starts
 from benchmarks.report import RESULTS, Row, page, table
 from tests.servers.postgres import PostgresServer
 
@@ -26,6 +26,12 @@ def main(names: list[str]) -> None:
             "sizes": ("Cost against size", lambda: sizes.measure(folder)),
             "listings": ("Listing", lambda: listings.measure(folder, database())),
             "expiry": ("Expiring snapshots", lambda: expiry.measure(folder)),
+            "planning": ("Planning scans", lambda: planning.measure(folder)),
+            "manifests": (
+                "Manifests, in entries a second of processor time",
+                lambda: manifests.measure(folder),
+            ),
+            "guard": ("Guarding commits", lambda: guard.measure(folder)),
             "starts": ("Starting", lambda: starts.measure(folder)),
         }
         unknown = set(names) - known.keys()

@@ -17,6 +17,7 @@ from app.database.warehouses import Warehouse, Warehouses
 from app.engine.scan.delete_index import DeleteIndex
 from app.fileio.files import FileIO
 from app.formats.caches import ReadThroughCache
+from app.formats.manifest_folder import ManifestFolder
 from app.formats.manifest_source import ManifestCache
 from app.formats.metadata_files import MetadataFiles
 
@@ -86,6 +87,8 @@ class Catalog:
     rules: Rules = field(default_factory=Rules)
     manifest_cache: ManifestCache = field(default_factory=lambda: ManifestCache(DEFAULT_MANIFEST_CACHE_BYTES))
     """Parsed manifests, shared by all warehouses; see `app.catalog.table_manifests`."""
+    manifest_folder: ManifestFolder | None = None
+    """Copies of manifests from object stores on the local disk, if the operator wants that."""
     delete_indexes: ReadThroughCache[DeleteIndex] = field(
         default_factory=lambda: ReadThroughCache(DELETE_INDEX_BYTES)
     )

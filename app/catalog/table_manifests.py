@@ -27,7 +27,9 @@ class TableManifests:
     def __init__(self, catalog: Catalog, warehouse: Warehouse) -> None:
         self._catalog, self._warehouse = catalog, warehouse
         self._files = catalog.files_of(warehouse)
-        self._source = FileManifestSource(self._files, catalog.manifest_cache)
+        folder = catalog.manifest_folder
+        read = None if folder is None else folder.reader(warehouse.storage, self._files.read)
+        self._source = FileManifestSource(self._files, catalog.manifest_cache, read)
 
     def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile]:
         """Return a snapshot's manifests in the order of its list.

@@ -91,9 +91,7 @@ def check_conflicts(  # noqa: PLR0917 - a command has as many arguments as it ha
     ] = None,
     snapshot: Annotated[
         int | None,
-        typer.Option(
-            "--snapshot", help="The snapshot to pick.", rich_help_panel=_ABOUT, show_default=False
-        ),
+        typer.Option("--snapshot", help="The snapshot to pick.", rich_help_panel=_ABOUT, show_default=False),
     ] = None,
     more: Annotated[
         str | None,

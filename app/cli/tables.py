@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli import history, refs, validation
+from app.cli import history, refs, scans, validation
 from app.cli.asking import confirm_or_stop
 from app.cli.conflicts import check_conflicts
 from app.cli.connecting import connected
@@ -81,6 +81,7 @@ def show_table(
 
 history.add_to(commands)
 refs.add_to(commands)
+scans.add_to(commands)
 validation.add_to(commands)
 
 

@@ -4,6 +4,7 @@ CallFailed
 ├── CatalogRefused          the server answered, with an error
 ├── AnswerNotUnderstood     something answered that is not an Iceberg REST catalog, or a broken one
 ├── CatalogUnreachable      nothing was done: there was no connection
+├── ScanNotPlanned          the server began to plan a scan and did not come to an end
 └── AnswerLost              the request was sent and no whole answer came back
 """
 
@@ -58,6 +59,10 @@ class CatalogUnreachable(CallFailed):
 
     def __init__(self, uri: str, reason: str) -> None:
         super().__init__(f"Cannot reach a catalog at {uri}: {reason}")
+
+
+class ScanNotPlanned(CallFailed):
+    """The server began to plan a scan and gave up, or took too long."""
 
 
 class AnswerLost(CallFailed):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bz2
-import json
 import lzma
 import zlib
 from collections.abc import Callable, Mapping
@@ -31,10 +30,9 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class AvroFile:
-    """A file taken apart; `schema` is the JSON of the writer's schema, `schema_text` its text."""
+    """A file taken apart; `schema_text` is the JSON of the writer's schema."""
 
     metadata: Mapping[str, str]
-    schema: Any
     schema_text: str
     blocks: tuple[Block, ...]
 
@@ -62,10 +60,6 @@ def _open(content: bytes, max_unpacked_bytes: int) -> AvroFile:
     unpack = _CODECS.get(codec)
     if unpack is None:
         raise ValueError(f"it is packed with {codec[:50]!r}, which this build cannot unpack")
-    try:
-        schema = json.loads(schema_text)
-    except RecursionError as error:
-        raise ValueError("its schema is nested too deeply") from error
     blocks: list[Block] = []
     left = max_unpacked_bytes
     while pos < len(content):
@@ -88,7 +82,7 @@ def _open(content: bytes, max_unpacked_bytes: int) -> AvroFile:
     if len(sync) != _SYNC_BYTES:
         raise ValueError("it is cut off")
     metadata = {name: value.decode(errors="replace") for name, value in raw.items()}
-    return AvroFile(metadata, schema, schema_text, tuple(blocks))
+    return AvroFile(metadata, schema_text, tuple(blocks))
 
 
 def _read_metadata(content: bytes, pos: int) -> tuple[dict[str, bytes], int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -63,9 +64,7 @@ def read_manifest_list(content: bytes, location: Location) -> tuple[ManifestFile
 
 
 def _manifests(file: AvroFile) -> Iterator[ManifestFile]:
-    kind = compile_type(file.schema)
-    if not isinstance(kind, Record):
-        raise ValueError("its records are no manifests")  # noqa: TRY004 - the file's fault, not the program's
+    kind = _record_of(file.schema_text)
     for block in file.blocks:
         pos = 0
         for _ in range(block.record_count):
@@ -73,6 +72,17 @@ def _manifests(file: AvroFile) -> Iterator[ManifestFile]:
             yield _manifest(_by_id(record))
         if pos != len(block.content):
             raise ValueError("a block does not have the records it says")
+
+
+@lru_cache(maxsize=32)
+def _record_of(schema_text: str) -> Record:
+    try:
+        kind = compile_type(json.loads(schema_text))
+    except RecursionError as error:
+        raise ValueError("its schema is nested too deeply") from error
+    if not isinstance(kind, Record):
+        raise ValueError("its records are no manifests")  # noqa: TRY004 - the file's fault, not the program's
+    return kind
 
 
 def _by_id(record: Mapping[int | str, Any]) -> dict[int, Any]:

@@ -3,15 +3,36 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
-from typing import Any
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, Final, TypeVar
 
 import fastavro
+from fastavro.schema import SchemaParseException, UnknownType
 
 from app.engine.model.ids import Location
 from app.engine.model.snapshot import Snapshot
 from app.errors import InvalidMetadata
 from app.fileio.files import FileIO
+from app.formats.avro_files import AvroFile, open_avro
+from app.formats.avro_schemas import has_plain_fixed
+
+Picked = TypeVar("Picked")
+
+_INNER: Final = ("type", "fields", "items", "values")
+_BROKEN: Final = (
+    ValueError,
+    EOFError,
+    KeyError,
+    IndexError,
+    TypeError,
+    OverflowError,
+    AttributeError,
+    MemoryError,
+)
+"""fastavro raises whatever broken bytes lead it into; `_picked` is the one place that turns it into ours."""
 
 
 def manifests_of(files: FileIO, snapshot: Snapshot) -> list[Location]:
@@ -26,13 +47,11 @@ def manifests_of(files: FileIO, snapshot: Snapshot) -> list[Location]:
     """
     if snapshot.manifest_list is None:
         return [Location(path) for path in snapshot.manifests or ()]
-    return [
-        Location(entry["manifest_path"]) for entry in _records(files, snapshot.manifest_list, "manifest_path")
-    ]
+    return _picked(files, snapshot.manifest_list, lambda entry: Location(_text(entry["manifest_path"])))
 
 
 def content_files_of(files: FileIO, manifest: Location) -> Iterator[Location]:
-    """Yield the locations of the data and delete files that a manifest names, whatever their status.
+    """Return the locations of the data and delete files that a manifest names, whatever their status.
 
     Raises:
         FileMissing: the manifest is gone.
@@ -41,15 +60,17 @@ def content_files_of(files: FileIO, manifest: Location) -> Iterator[Location]:
 
     Spec: #manifests
     """
-    for entry in _records(files, manifest, "data_file"):
-        path = entry["data_file"].get("file_path")
-        if not isinstance(path, str):
-            raise InvalidMetadata(f"Cannot read manifest {manifest}: an entry has no file_path")
-        yield Location(path)
+    return iter(_picked(files, manifest, lambda entry: Location(_text(entry["data_file"]["file_path"]))))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a path is no text")
+    return value
 
 
 def statuses_and_paths(files: FileIO, manifest: Location) -> list[tuple[int, str]]:
-    """Return status and file path of each entry, read by a decoder that shares nothing with our own.
+    """Return status and file path of each entry, whose records are read by a decoder that is not our own.
 
     Before anything is deleted because our own decoder says so, the two must agree.
 
@@ -58,18 +79,61 @@ def statuses_and_paths(files: FileIO, manifest: Location) -> list[tuple[int, str
         InvalidMetadata: the manifest cannot be read.
         FilesUnavailable: the store does not answer.
     """
-    return [
-        (entry["status"], entry["data_file"]["file_path"]) for entry in _records(files, manifest, "data_file")
-    ]
+    return _picked(files, manifest, lambda entry: (entry["status"], _text(entry["data_file"]["file_path"])))
 
 
-def _records(files: FileIO, location: Location, needed: str) -> Iterator[dict[str, Any]]:
+def _picked(files: FileIO, location: Location, pick: Callable[[dict[str, Any]], Picked]) -> list[Picked]:
+    """Return a part of each record of a file."""
     content = files.read(location)
     try:
-        for record in fastavro.reader(io.BytesIO(content)):
-            if not isinstance(record, dict) or needed not in record:
-                raise InvalidMetadata(f"Cannot read {location}: a record has no {needed}")
-            yield record
-    # fastavro raises whatever the broken bytes lead it into; this is the one place that turns it into ours.
-    except (ValueError, EOFError, KeyError, IndexError, TypeError, OverflowError, AttributeError) as error:
-        raise InvalidMetadata(f"Cannot read {location} as Avro: {error}") from error
+        file = open_avro(content)
+        *unlikely, plain = _fastavro_schemas(file.schema_text)
+        for schema in unlikely:
+            with suppress(*_BROKEN):
+                return [pick(record) for record in _records(file, schema)]
+        return [pick(record) for record in _records(file, plain)]
+    except _BROKEN as error:
+        raise InvalidMetadata(f"Cannot read {location} as Avro: {type(error).__name__}: {error}") from error
+
+
+def _records(file: AvroFile, schema: Any) -> Iterator[Any]:
+    for block in file.blocks:
+        stream = io.BytesIO(block.content)
+        for _ in range(block.record_count):
+            yield fastavro.schemaless_reader(stream, schema, None)
+        if stream.tell() != len(block.content):
+            raise ValueError("a block does not have the records it says")
+
+
+@lru_cache(maxsize=128)
+def _fastavro_schemas(schema_text: str) -> tuple[Any, ...]:
+    """Return the schemas that a file with this one may be laid out by, likeliest first; see `CountedFixed`."""
+    try:
+        schema = json.loads(schema_text)
+        plain = fastavro.parse_schema(_without_meanings(schema, None))
+        if has_plain_fixed(schema):
+            return fastavro.parse_schema(_without_meanings(schema, set())), plain
+    except (RecursionError, SchemaParseException, UnknownType) as error:
+        raise ValueError(f"its schema makes no sense: {error}") from error
+    return (plain,)
+
+
+def _without_meanings(schema: Any, counted: set[str] | None) -> Any:
+    """Return a schema whose values are read as they are: fastavro's dates, for one, end with the year 9999.
+
+    With a set of names, types that are `fixed` and no more than that are read as bytes, and their names put there.
+    """
+    match schema:
+        case str():
+            return "bytes" if counted is not None and schema in counted else schema
+        case list():
+            return [_without_meanings(branch, counted) for branch in schema]
+        case {"type": "fixed", "name": str(name)}:
+            if counted is None or "logicalType" in schema:
+                return {key: value for key, value in schema.items() if key != "logicalType"}
+            counted.add(name)
+            return "bytes"
+        case dict():
+            inner = {key: _without_meanings(schema[key], counted) for key in _INNER if key in schema}
+            return {key: value for key, value in schema.items() if key != "logicalType"} | inner
+    return schema

@@ -54,10 +54,9 @@ class TableFiles:
                 kept.append(manifest)
                 continue
             rewritten = [
-                replace(
-                    entry,
-                    status=EntryStatus.DELETED if entry.file.file_path in gone else EntryStatus.EXISTING,
-                )
+                replace(entry, status=EntryStatus.DELETED, snapshot_id=snapshot_id)
+                if entry.file.file_path in gone
+                else replace(entry, status=EntryStatus.EXISTING)
                 for entry in entries
                 if entry.is_live
             ]

@@ -10,10 +10,14 @@ import pyarrow as pa
 import pytest
 from pyarrow import fs
 from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.exceptions import BadRequestError
 from pyiceberg.schema import Schema
+from pyiceberg.table.snapshots import Snapshot
+from pyiceberg.table.update import AddSnapshotUpdate
 from pyiceberg.types import LongType, NestedField
 
 from examples.flights.comparison import duckdb_with_iceberg
+from tests.e2e.guarding import watched
 from tests.servers.icetower import icetower_process
 from tests.servers.s3 import S3Server
 
@@ -31,6 +35,7 @@ def server(s3_server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Ite
         default_warehouse_location=f"s3://{BUCKET}/warehouse",
         default_warehouse_storage=storage,
         default_warehouse_properties=storage,
+        default_warehouse_overrides='{"icetower.guard": "reject"}',
         file_deletion_interval_seconds="0.2",
     ) as url:
         yield url
@@ -55,6 +60,23 @@ def test_pyiceberg_writes_reads_and_purges(server: str, s3_server: S3Server) -> 
     found = keys(s3_server, again.location())
     assert len([key for key in found if key.endswith(".metadata.json")]) == 3
     assert len([key for key in found if key.endswith(".parquet")]) == 2
+
+
+def test_the_guard_reads_there_and_misses_what_is_gone(server: str, s3_server: S3Server) -> None:
+    catalog = RestCatalog("tower", uri=server)
+    catalog.create_namespace("guarded_on_s3")
+    table = catalog.create_table(("guarded_on_s3", "numbers"), Schema(NestedField(1, "id", LongType())))
+    location = f"{table.location()}/metadata/never-written.avro"
+    lost = Snapshot(**{"snapshot-id": 1, "sequence-number": 3, "timestamp-ms": 1, "manifest-list": location})
+
+    with watched(server) as seen:
+        table.append(pa.table({"id": [1, 2, 3]}))
+        table.delete("id = 2")
+        with pytest.raises(BadRequestError, match=f"names a file that is not there: {location}"):
+            catalog.commit_table(table, (), (AddSnapshotUpdate(snapshot=lost),))
+
+    assert seen.snapshots == {"clean": 2, "found": 1}
+    assert seen.findings == {"missing-file": 1}
 
 
 def test_duckdb_creates_and_pyiceberg_reads(server: str, s3_server: S3Server, tmp_path: Path) -> None:

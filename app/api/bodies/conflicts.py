@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, assert_never
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
 from app.api.bodies.json_body import Body
 from app.engine.conflicts.operations import (
@@ -129,7 +129,14 @@ class FileBody(StrictBody):
         )
 
 
-Removed = Annotated[tuple[Text | FileBody, ...], Field(max_length=MAX_FILES)]
+def _form_of(value: object) -> str:
+    return "path" if isinstance(value, str) else "file"
+
+
+PathOrFile = Annotated[
+    Annotated[Text, Tag("path")] | Annotated[FileBody, Tag("file")], Discriminator(_form_of)
+]
+Removed = Annotated[tuple[PathOrFile, ...], Field(max_length=MAX_FILES)]
 Paths = Annotated[tuple[Text, ...], Field(max_length=MAX_FILES)]
 Added = Annotated[tuple[FileBody, ...], Field(max_length=MAX_FILES)]
 Partitions = Annotated[tuple[PartitionBody, ...], Field(max_length=MAX_FILES)]

@@ -61,34 +61,30 @@ def added_data_files(
     concurrent: Concurrent, scope: Scope, operations: Operations | None = ADDING_DATA
 ) -> Iterator[Conflict]:
     """Yield data files in scope that were added."""
-    for entry in _entries(concurrent, scope, EntryStatus.ADDED, operations):
-        message = (
-            f"Found conflicting files that can contain records matching {scope.words}: {entry.file.file_path}"
-        )
-        yield conflict_of(ConflictKind.ADDED_DATA, message, entry)
+    ids = concurrent.ids(operations)
+    for _, manifest in concurrent.manifests(ManifestContent.DATA, operations):
+        if manifest.added_files_count == 0 or not scope.may_hold(manifest):
+            continue
+        for entry in scope.live(manifest, concurrent.entries(manifest)):
+            if entry.status is EntryStatus.ADDED and entry.snapshot_id in ids:
+                path = entry.file.file_path
+                message = f"Found conflicting files that can contain records matching {scope.words}: {path}"
+                yield conflict_of(ConflictKind.ADDED_DATA, message, entry)
 
 
 def removed_data_files(concurrent: Concurrent, scope: Scope) -> Iterator[Conflict]:
     """Yield data files in scope that were removed."""
-    for entry in _entries(concurrent, scope, EntryStatus.DELETED, REMOVING_DATA):
-        message = (
-            "Found conflicting deleted files that can contain records matching "
-            f"{scope.words}: {entry.file.file_path}"
-        )
-        yield conflict_of(ConflictKind.REMOVED_DATA, message, entry)
-
-
-def _entries(
-    concurrent: Concurrent, scope: Scope, status: EntryStatus, operations: Operations | None
-) -> Iterator[ManifestEntry]:
-    ids = concurrent.ids(operations)
-    for _, manifest in concurrent.manifests(ManifestContent.DATA, operations):
-        count = manifest.added_files_count if status is EntryStatus.ADDED else manifest.deleted_files_count
-        if count == 0 or not scope.may_hold(manifest):
+    ids = concurrent.ids(REMOVING_DATA)
+    for _, manifest in concurrent.manifests(ManifestContent.DATA, REMOVING_DATA):
+        if manifest.deleted_files_count == 0 or not scope.may_hold(manifest):
             continue
         for entry in concurrent.entries(manifest):
-            if entry.status is status and entry.snapshot_id in ids and scope.covers(entry.file):
-                yield entry
+            if entry.status is EntryStatus.DELETED and entry.snapshot_id in ids and scope.covers(entry.file):
+                message = (
+                    "Found conflicting deleted files that can contain records matching "
+                    f"{scope.words}: {entry.file.file_path}"
+                )
+                yield conflict_of(ConflictKind.REMOVED_DATA, message, entry)
 
 
 def gone_data_files(
@@ -118,14 +114,14 @@ def new_deletes(concurrent: Concurrent, scope: Scope | None) -> NewDeletes:
         for _, manifest in concurrent.manifests(ManifestContent.DELETES, ADDING_DELETES):
             if _has_no_live_files(manifest.added_files_count, manifest.existing_files_count):
                 continue
-            if scope is not None and not scope.may_hold(manifest):
+            if scope is None:
+                live = (entry for entry in concurrent.entries(manifest) if entry.is_live)
+            elif scope.may_hold(manifest):
+                live = scope.live(manifest, concurrent.entries(manifest))
+            else:
                 continue
             found.extend(
-                entry
-                for entry in concurrent.entries(manifest)
-                if entry.is_live
-                and (entry.data_sequence_number or 0) > concurrent.base_sequence
-                and (scope is None or scope.covers(entry.file))
+                entry for entry in live if (entry.data_sequence_number or 0) > concurrent.base_sequence
             )
     return NewDeletes(concurrent.metadata, found)
 
@@ -253,8 +249,11 @@ def _steps(
             yield [entry for entry in entries if entry.status is status], status
 
 
-def added_and_live(concurrent: Concurrent, content: ManifestContent) -> Iterator[ManifestEntry]:
-    """Yield files that were added and are still there."""
+def came_in(concurrent: Concurrent, content: ManifestContent) -> Iterator[ManifestEntry]:
+    """Yield files that were added and are still there; without a history, whatever is there."""
+    if not concurrent.is_known:
+        yield from concurrent.live_entries_at(concurrent.head_id, content)
+        return
     live: dict[_Key, ManifestEntry] = {}
     for entries, status in _steps(concurrent, content):
         for entry in entries:
@@ -270,7 +269,7 @@ def partially_matching_files(
 ) -> Iterator[Conflict]:
     """Yield data files that came in and of which a filter matches some rows, but perhaps not all."""
     named = {item.path for item in removed}
-    for entry in added_and_live(concurrent, ManifestContent.DATA):
+    for entry in came_in(concurrent, ManifestContent.DATA):
         file = entry.file
         if file.file_path not in named and matching.may_match(file) and not matching.must_match(file):
             message = (
@@ -281,7 +280,7 @@ def partially_matching_files(
 
 def occupied_partitions(concurrent: Concurrent, scope: Scope) -> Iterator[Conflict]:
     """Yield files that came into partitions which were to be filled, not replaced."""
-    for entry in added_and_live(concurrent, ManifestContent.DATA):
+    for entry in came_in(concurrent, ManifestContent.DATA):
         if scope.covers(entry.file):
             message = (
                 f"Cannot commit file that conflicts with existing partition: {scope.words}, "

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from app.engine.model.ancestry import ancestors
+from app.engine.model.entry_filters import FilterableEntries
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import ManifestContent, ManifestEntry, ManifestFile, ManifestSource
 from app.engine.model.snapshot import Snapshot
@@ -40,7 +41,7 @@ class Concurrent:
         self.base_id = base_id
         self._source = source
         self._own: dict[tuple[SnapshotId, ManifestContent], Sequence[ManifestFile]] = {}
-        self._entries: dict[Location, Sequence[ManifestEntry]] = {}
+        self._entries: dict[Location, Iterable[ManifestEntry]] = {}
         found: list[Snapshot] = []
         for snapshot in ancestors(metadata, head_id):
             if snapshot.snapshot_id == base_id:
@@ -87,11 +88,14 @@ class Concurrent:
                 ]
             yield from ((snapshot, manifest) for manifest in self._own[key])
 
-    def entries(self, manifest: ManifestFile) -> Sequence[ManifestEntry]:
-        """Return a manifest's entries of every status."""
+    def entries(self, manifest: ManifestFile) -> Iterable[ManifestEntry]:
+        """Return a manifest's entries of every status, to be gone through as often as it takes."""
         found = self._entries.get(manifest.manifest_path)
         if found is None:
-            found = self._entries[manifest.manifest_path] = list(self._source.entries(manifest))
+            found = self._source.entries(manifest)
+            if not isinstance(found, FilterableEntries | Sequence):
+                found = tuple(found)
+            self._entries[manifest.manifest_path] = found
         return found
 
     def live_entries_at(

@@ -141,10 +141,9 @@ def _of_row_filter(concurrent: Concurrent, operation: Delete | Overwrite) -> Ite
     if expression is None:
         return
     matching = Matching(concurrent.metadata, expression, case_sensitive=operation.case_sensitive)
-    if concurrent.is_known:
-        yield from checks.partially_matching_files(
-            concurrent, matching, operation.removed_files, shown(expression)
-        )
+    yield from checks.partially_matching_files(
+        concurrent, matching, operation.removed_files, shown(expression)
+    )
 
 
 def _of_overwrite(concurrent: Concurrent, operation: Overwrite) -> Iterator[Conflict]:
@@ -211,11 +210,9 @@ def _of_replace_partitions(concurrent: Concurrent, operation: ReplacePartitions)
     scope = scope_of_partitions(concurrent.metadata, operation.partitions)
     if operation.checks_new_data or operation.checks_new_deletes:
         yield from _unknown_history_if_there_is_any(concurrent)
-    if not concurrent.is_known:
-        return
-    if operation.checks_new_data:
+    if concurrent.is_known and operation.checks_new_data:
         yield from checks.added_data_files(concurrent, scope)
-    if operation.checks_new_deletes:
+    if concurrent.is_known and operation.checks_new_deletes:
         yield from checks.removed_data_files(concurrent, scope)
         yield from checks.new_delete_files(concurrent, scope)
     if operation.is_append_only:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, TypeAlias
@@ -157,17 +156,3 @@ Operation: TypeAlias = (
     | SpecChange
     | PropertyChange
 )
-
-
-def filters_of(operation: Operation) -> Iterator[Expression]:
-    """Yield the filters that an operation has."""
-    match operation:
-        case Delete(row_filter=row_filter):
-            found = [row_filter]
-        case Overwrite(row_filter=row_filter, conflict_filter=conflict_filter):
-            found = [row_filter, conflict_filter]
-        case RowDelta(conflict_filter=conflict_filter):
-            found = [conflict_filter]
-        case _:
-            found = []
-    yield from (expression for expression in found if expression is not None)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol
 
 from app.engine.conflicts.operations import PartitionKey
 from app.engine.expressions.binding import bind
@@ -14,8 +14,10 @@ from app.engine.expressions.metrics_evaluation import metrics_test, strict_metri
 from app.engine.expressions.projection import project_bound
 from app.engine.expressions.residuals import residual_function
 from app.engine.expressions.summary_evaluation import summaries_test
+from app.engine.expressions.value_ranges import value_ranges
+from app.engine.model.entry_filters import PartitionTest, live_entries
 from app.engine.model.ids import SpecId
-from app.engine.model.manifests import DataFile, ManifestFile
+from app.engine.model.manifests import DataFile, ManifestEntry, ManifestFile
 from app.engine.model.partition_values import PartitionValues
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.values import order_key
@@ -33,6 +35,10 @@ class Scope(Protocol):
 
     def covers(self, file: DataFile) -> bool:
         """Tell whether a data file or delete file is, or may be, one of them."""
+        ...
+
+    def live(self, manifest: ManifestFile, entries: Iterable[ManifestEntry]) -> Iterator[ManifestEntry]:
+        """Yield the live ones of a manifest's entries that are covered; the others are hardly looked at."""
         ...
 
     @property
@@ -58,6 +64,7 @@ class RowScope:
         self._summaries = {spec_id: summaries_test(each) for spec_id, each in projected.items()}
         self._partition = {spec_id: partition_test(each) for spec_id, each in projected.items()}
         self._metrics = metrics_test(bound)
+        self._ranges = value_ranges(bound)
 
     def may_hold(self, manifest: ManifestFile) -> bool:
         test = self._summaries.get(manifest.partition_spec_id)
@@ -67,12 +74,22 @@ class RowScope:
     def covers(self, file: DataFile) -> bool:
         if self._is_everything:
             return True
-        test = self._partition.get(file.spec_id)
-        return (test is None or test(file.partition)) and self._metrics(file)
+        return self._test_of(file.spec_id)(file.partition) and self._metrics(file)
+
+    def live(self, manifest: ManifestFile, entries: Iterable[ManifestEntry]) -> Iterator[ManifestEntry]:
+        found = live_entries(entries, self._test_of(manifest.partition_spec_id), self._ranges)
+        return (entry for entry in found if self._is_everything or self._metrics(entry.file))
+
+    def _test_of(self, spec_id: SpecId) -> PartitionTest:
+        return self._partition.get(spec_id, _every)
 
     @property
     def words(self) -> str:
         return shown(self._expression)
+
+
+def _every(_partition: tuple[Any, ...]) -> bool:
+    return True
 
 
 class PartitionScope:
@@ -88,6 +105,10 @@ class PartitionScope:
 
     def covers(self, file: DataFile) -> bool:
         return comparable((file.spec_id, file.partition)) in self._partitions
+
+    def live(self, manifest: ManifestFile, entries: Iterable[ManifestEntry]) -> Iterator[ManifestEntry]:
+        spec_id = manifest.partition_spec_id
+        return live_entries(entries, lambda values: comparable((spec_id, values)) in self._partitions)
 
     @property
     def words(self) -> str:

@@ -30,8 +30,8 @@ from app.engine.model.types import PrimitiveType, StructType
 from app.engine.model.values import order_key
 from app.errors import InvalidFilter
 
-_TRUE_ABOVE = frozenset({Operation.LT, Operation.LT_EQ, Operation.NOT_EQ})
-_TRUE_BELOW = frozenset({Operation.GT, Operation.GT_EQ, Operation.NOT_EQ})
+_TRUE_ABOVE = frozenset({Operation.LT, Operation.LT_EQ})
+_TRUE_BELOW = frozenset({Operation.GT, Operation.GT_EQ})
 _BESIDE = {Operation.LT: Operation.LT_EQ, Operation.GT_EQ: Operation.GT}
 """What to ask of the value below instead of a literal that is between two values."""
 _FLOATING = frozenset({"float", "double"})
@@ -84,13 +84,20 @@ def _bind_comparison(operation: Operation, term: BoundTerm, literals: tuple[Lite
         if operation in (Operation.EQ, Operation.NOT_EQ):
             return ALWAYS_TRUE if operation is Operation.NOT_EQ else ALWAYS_FALSE
         operation, value = _BESIDE.get(operation, operation), value.below
-    if value is OutOfRange.ABOVE:
-        return ALWAYS_TRUE if operation in _TRUE_ABOVE else ALWAYS_FALSE
-    if value is OutOfRange.BELOW:
-        return ALWAYS_TRUE if operation in _TRUE_BELOW else ALWAYS_FALSE
+    if isinstance(value, OutOfRange):
+        return _bind_beyond(operation, term, value)
     if operation in (Operation.STARTS_WITH, Operation.NOT_STARTS_WITH) and term.type.kind != "string":
         raise InvalidFilter(f"Invalid filter: {operation} needs a string, not {_shown(term)}")
     return BoundPredicate(operation, term, (value,))
+
+
+def _bind_beyond(operation: Operation, term: BoundTerm, place: OutOfRange) -> BoundExpression:
+    """Return what a comparison with a literal above or below all values of a type comes to."""
+    if operation is Operation.NOT_EQ:
+        return ALWAYS_TRUE
+    if operation in (_TRUE_ABOVE if place is OutOfRange.ABOVE else _TRUE_BELOW):
+        return _bind_unary(Operation.NOT_NULL, term)
+    return ALWAYS_FALSE
 
 
 def _bind_unary(operation: Operation, term: BoundTerm) -> BoundExpression:

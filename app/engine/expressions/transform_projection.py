@@ -155,7 +155,7 @@ def _project_prefix(
     # A truncated value says that a row has the first part of the prefix, not that it has all of it.
     if (operation is STARTS_WITH) is strict:
         return None
-    return BoundPredicate(EQ if operation is STARTS_WITH else NOT_EQ, target, (prefix[:width],))
+    return BoundPredicate(operation, target, (prefix[:width],))
 
 
 def _neighbours(source: Type) -> tuple[Function, Function]:

@@ -164,7 +164,10 @@ class _RowOverlap:
         column = self._columns.get(field_id)
         kind = column.field.type if column is not None else None
         # Early writers put the bounds of uuids in another order.
-        if not isinstance(kind, PrimitiveType) or kind.kind == "uuid":
+        if column is None or not isinstance(kind, PrimitiveType) or kind.kind == "uuid":
+            return True
+        if _may_lack_struct(column):
+            # Some writers count nulls only where there is a struct around them.
             return True
         delete_nulls, file_nulls = (_nulls(each, field_id) for each in (delete, file))
         if delete_nulls is not _NONE and file_nulls is not _NONE:
@@ -198,6 +201,15 @@ def _nulls(file: DataFile, field_id: FieldId) -> str:
         return _NONE
     values = (file.value_counts or {}).get(field_id)
     return _ALL if nulls is not None and values is not None and nulls >= values else _SOME
+
+
+def _may_lack_struct(column: Column) -> bool:
+    place = column.parent
+    while place is not None:
+        if not place.field.required:
+            return True
+        place = place.parent
+    return False
 
 
 def _has_no_nan(file: DataFile, field_id: FieldId) -> bool:

@@ -141,7 +141,10 @@ def _column_ids(names: Iterable[str], schema: Schema, where: str, *, case_sensit
             lowered.setdefault(name.lower(), set()).add(field_id)
     for name in names:
         alike = lowered.get(name.lower(), set())
-        field_id = schema.ids_by_name.get(name) if case_sensitive or len(alike) != 1 else next(iter(alike))
+        if case_sensitive:
+            field_id = schema.ids_by_name.get(name)
+        else:
+            field_id = next(iter(alike)) if len(alike) == 1 else None
         if field_id is not None:
             found.append(field_id)
         elif len(alike) > 1:

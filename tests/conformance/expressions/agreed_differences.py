@@ -42,12 +42,13 @@ _TIMES = frozenset({"year", "month", "day", "hour"})
 
 def on_refusal(asked: Question, refusal: Refused) -> bool:
     """It fails where a null is asked for a prefix, and where a set of nanoseconds is transformed."""
-    (predicate, *_) = (*predicates_of(asked.bound), None)
+    predicates = list(predicates_of(asked.bound))
     if "NullPointerException" in str(refusal):
-        return predicate is not None and predicate.operation in _PREFIXES
-    is_nanoseconds = any(str(item.reference.type).endswith("_ns") for item in predicates_of(asked.bound))
-    is_set = any(item.operation.is_set for item in predicates_of(asked.bound))
-    return "long overflow" in str(refusal) and is_nanoseconds and is_set
+        return any(predicate.operation in _PREFIXES for predicate in predicates)
+    return "long overflow" in str(refusal) and any(
+        predicate.operation.is_set and str(predicate.reference.type).endswith("_ns")
+        for predicate in predicates
+    )
 
 
 def on_nullness(asked: Question) -> bool:
@@ -58,7 +59,7 @@ def on_nullness(asked: Question) -> bool:
     )
 
 
-def on_projection(asked: Question) -> bool:
+def _on_identity(asked: Question) -> bool:
     """It takes any transform of a column for the column itself where that is an identity field."""
     transformed = {
         predicate.reference.field_id
@@ -70,7 +71,22 @@ def on_projection(asked: Question) -> bool:
     )
 
 
-def on_rounding(asked: Question) -> bool:
+def _on_prefix(asked: Question) -> bool:
+    """It counts a prefix's UTF-16 units where transforms count code points, and so passes over matches."""
+    truncated = {field.source_id for field in asked.spec.fields if field.transform.startswith("truncate")}
+    return any(
+        predicate.operation in _PREFIXES and max(predicate.values[0], default="") > "\uffff"
+        for predicate in predicates_of(asked.bound)
+        if predicate.reference.field_id in truncated
+    )
+
+
+def on_projection(asked: Question) -> bool:
+    """Tell whether a projection is known to differ, for any of the reasons."""
+    return _on_identity(asked) or on_nullness(asked) or _on_prefix(asked) or _on_rounding(asked)
+
+
+def _on_rounding(asked: Question) -> bool:
     """Early writers rounded times before 1970 up. We remember it also where a filter asks about a year or day.
 
     It remembers it where a filter asks about a column, and then needlessly for the first period of 1970 too.
@@ -129,7 +145,7 @@ def _on_value(predicate: BoundPredicate, value: Any, *, ours: bool, theirs: bool
         if math.isnan(value):
             return operation in _ABOVE and theirs and not ours
         return value == 0.0 and _asks_for_zero(predicate)
-    if _is_uuid(predicate) and operation in _ORDERED:
+    if isinstance(value, UUID) and operation in _ORDERED:
         return _ORDERED[operation](_signed(value), _signed(predicate.values[0])) is theirs
     return False
 

@@ -49,7 +49,6 @@ def test_a_filter_is_bound_alike(reference: Reference, asked: Question) -> None:
 def test_a_filter_is_projected_alike(reference: Reference, asked: Question, strict: bool) -> None:
     transforms = {field.transform for field in asked.spec.fields}
     assume(not agreed.on_projection(asked))
-    assume(not agreed.on_nullness(asked) and not agreed.on_rounding(asked))
     # It forgets that with these the lowest numbers wrap around to the highest.
     assume(not transforms & {"truncate[3]", "truncate[10]"})
 
@@ -64,25 +63,35 @@ _KINDS = {
     "long": (-1, 0, 1, 7),
     "decimal(9,2)": ("-0.01", "0.00", "0.05"),
     "date": ("1968-02-29", "1969-12-31", "1970-01-01", "2024-02-29"),
-    "timestamp": ("1969-12-31T23:59:59.999999", "1970-01-01T00:00:00.000000", "2024-02-29T01:00:00.000000"),
+    "timestamp": ("1969-12-31T23:59:59.999999", "1970-01-01T00:00:00", "2024-02-29T01:00:00"),
     "timestamptz": ("1969-12-31T23:59:59.999999+00:00", "2024-02-29T01:00:00.000000+00:00"),
     "string": ("", "ab", "abc", "abcd", "a\U0001f600b"),
     "uuid": ("00000000-0000-0000-8000-000000000001",),
     "boolean": (True, False),
     "double": (-1.5, 0.0),
 }
-_TRANSFORMS = ("identity", "void", "bucket[4]", "truncate[2]", "truncate[3]", "year", "month", "day", "hour")
+_KNOWN = "identity void bucket[4] truncate[2] truncate[4] year month day hour".split()
+_UNKNOWN = "zorder bucketed[7] bucket[4,x]".split()
 
 
-@pytest.mark.parametrize("transform", [*_TRANSFORMS, "zorder", "bucketed[7]"])
-@pytest.mark.parametrize("kind", _KINDS)
+def _may_transform(transform: str, kind: str) -> bool:
+    known = find_transform(transform)
+    return known is None or known.applies_to(parse_primitive(kind))
+
+
+@pytest.mark.parametrize(
+    ("kind", "transform"),
+    [
+        (kind, transform)
+        for kind in _KINDS
+        for transform in _KNOWN + _UNKNOWN
+        if _may_transform(transform, kind)
+    ],
+)
 def test_every_operation_is_projected_alike_through_every_transform(
     reference: Reference, kind: str, transform: str
 ) -> None:
     """Transforms that this build does not know say nothing, and neither does void."""
-    known = find_transform(transform)
-    if known is not None and not known.applies_to(parse_primitive(kind)):
-        pytest.skip(f"{transform} does not apply to {kind}")
     column = {"id": 1, "name": "c", "required": False, "type": kind}
     field = {"name": "p", "transform": transform, "source-id": 1, "field-id": 1000}
     schema = {"type": "struct", "schema-id": 0, "fields": [column]}
@@ -123,4 +132,4 @@ class _Asked:
         ours = to_json(project(expression, self._schema, self._spec, strict=strict))
         if isinstance(ours, bool) or isinstance(theirs, bool):
             return bool(ours == theirs)
-        return bool(ours == rewritten(theirs, asked.partition_schema())) or agreed.on_rounding(asked)
+        return bool(ours == rewritten(theirs, asked.partition_schema())) or agreed.on_projection(asked)

@@ -69,9 +69,10 @@ class _Look:
         self.findings += sequence_findings(self._snapshot, self._parent, lists)
         opened = self._open_new(lists)
         if lists.is_whole:
-            self._check_totals(lists, opened)
+            # The loss itself first: it is what a refusal tells, and totals that are wrong mostly follow from it.
             if (self._snapshot.summary or {}).get("operation") == "append":
                 self._check_dropped(lists)
+            self._check_totals(lists, opened)
 
     def _listed(self) -> Sequence[ManifestFile] | None:
         snapshot = self._snapshot

@@ -19,6 +19,7 @@ from app.engine.expressions.projection import project
 from app.engine.expressions.residuals import residual_function
 from app.engine.expressions.summary_evaluation import summaries_test
 from app.engine.expressions.value_ranges import value_ranges
+from app.engine.model.ids import FieldId
 from app.engine.model.manifests import DataFile, ManifestFile
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
@@ -156,7 +157,7 @@ def test_a_matching_row_has_a_value_in_every_range(asked: Question) -> None:
     event(f"ranges: {len(ranges)}")
     for row in asked.matched(asked.rows):
         for wanted in ranges:
-            value = value_in(row, asked.schema.columns[wanted.field_id], asked.schema)
+            value = value_in(row, asked.schema.columns[FieldId(wanted.field_id)], asked.schema)
             assert value is not None
             assert not is_nan(value)
             assert wanted.lowest is None or wanted.lowest <= value

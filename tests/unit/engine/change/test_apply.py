@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from app.engine.change.apply import apply_to_new
+from app.engine.change.apply import apply_to_new, apply_updates
 from app.engine.change.updates import ACTIONS
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
-from app.errors import InvalidUpdate
+from app.errors import IcetowerError, InvalidUpdate
 from tests.unit.engine.documents import (
     BASE_LOCATION,
     NOW_MS,
@@ -202,3 +202,46 @@ def test_replacing_a_table_keeps_its_past() -> None:
 def test_every_known_action_is_written_with_its_own_name() -> None:
     assert len(ACTIONS) == 25
     assert all(action == action.lower() for action in ACTIONS)
+
+
+HALF_DONE: tuple[Json, ...] = (
+    # Refused for its row ids, after its sequence number was taken.
+    add_snapshot(snapshot_json(9, 50, None, first_row_id=0, added_rows=1)),
+    {"action": "set-current-schema", "schema-id": 77},
+    set_ref("x", 99),
+)
+
+
+@pytest.mark.parametrize("refused", HALF_DONE)
+def test_refused_update_leaves_no_trace_when_the_others_are_tried(refused: Json) -> None:
+    rows = {"first_row_id": 5, "added_rows": 1}
+    base = committed(
+        table(3), add_snapshot(snapshot_json(1, 1, None, **(rows | {"first_row_id": 5}))), set_ref("main", 1)
+    )
+    others: tuple[Json, ...] = (
+        {"action": "set-properties", "updates": {"a": "b"}},
+        set_ref("audit", 1),
+    )
+    told: list[tuple[int, bool]] = []
+
+    def take(position: int, error: IcetowerError | None) -> bool:
+        told.append((position, error is None))
+        return True
+
+    draft = apply_updates(base, updates_of(others[0], refused, others[1]), NOW_MS + 60_000, take)
+
+    assert told == [(0, True), (1, False), (2, True)]
+    assert draft.finish(BASE_LOCATION) == committed(base, *others)
+
+
+def test_nothing_is_tried_after_somebody_has_heard_enough() -> None:
+    wrong = set_ref("x", 99)
+
+    draft = apply_updates(
+        table(),
+        updates_of({"action": "set-properties", "updates": {"a": "b"}}, wrong, wrong),
+        NOW_MS,
+        lambda position, _error: position < 1,
+    )
+
+    assert draft.properties["a"] == "b"

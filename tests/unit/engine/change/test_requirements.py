@@ -10,11 +10,12 @@ from app.engine.change.requirements import (
     AssertCreate,
     check_requirements,
     check_view_requirements,
+    expected_and_found,
     is_create,
     requirements_for,
 )
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
-from app.errors import InvalidUpdate, RequirementFailed
+from app.errors import IcetowerError, InvalidUpdate, RequirementFailed
 from tests.unit.engine.documents import (
     OTHER_UUID,
     UUID,
@@ -332,3 +333,50 @@ def test_each_demand_is_made_once() -> None:
 
 def test_table_to_be_created_must_not_be_there() -> None:
     assert requirements_for(None, updates_of(SCHEMA, set_ref("main", 1))) == (AssertCreate(),)
+
+
+@pytest.mark.parametrize(
+    ("requirement", "expected", "found"),
+    [
+        (need("assert-create"), None, UUID),
+        (need("assert-table-uuid", uuid=OTHER_UUID), OTHER_UUID, UUID),
+        (need("assert-ref-snapshot-id", ref="main", snapshot_id=2), 2, 3),
+        (need("assert-ref-snapshot-id", ref="main"), None, 3),
+        (need("assert-ref-snapshot-id", ref="nope", snapshot_id=2), 2, None),
+        (need("assert-last-assigned-field-id", last_assigned_field_id=7), 7, 2),
+        (need("assert-current-schema-id", current_schema_id=7), 7, 0),
+        (need("assert-last-assigned-partition-id", last_assigned_partition_id=7), 7, 1000),
+        (need("assert-default-spec-id", default_spec_id=7), 7, 0),
+        (need("assert-default-sort-order-id", default_sort_order_id=7), 7, 0),
+    ],
+)
+def test_failure_carries_what_was_demanded_expected_and_found(
+    requirement: Json, expected: object, found: object
+) -> None:
+    demanded = requirements_of(requirement)
+
+    with pytest.raises(RequirementFailed) as caught:
+        check_requirements(BASE, demanded)
+
+    assert caught.value.requirement == demanded[0]
+    assert (caught.value.expected, caught.value.found) == (expected, found)
+    assert expected_and_found(BASE, demanded[0]) == (expected, found)
+    assert expected_and_found(None, demanded[0]) == (expected, None)
+
+
+def test_all_requirements_are_checked_if_somebody_wants_to_know() -> None:
+    told: list[tuple[int, str]] = []
+
+    def take(position: int, error: IcetowerError | None) -> bool:
+        told.append((position, "" if error is None else type(error).__name__))
+        return True
+
+    requirements = [
+        need("assert-default-spec-id", default_spec_id=7),
+        need("assert-view-uuid", uuid=UUID),
+        need("assert-table-uuid", uuid=UUID),
+        need("assert-create"),
+    ]
+    check_requirements(BASE, requirements_of(*requirements), take)
+
+    assert told == [(0, "RequirementFailed"), (1, "InvalidUpdate"), (2, ""), (3, "RequirementFailed")]

@@ -1,0 +1,69 @@
+"""`icetower table plan` against a real server."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.rest import RestCatalog
+
+from app.client.catalog import RemoteCatalog
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from tests.unit.cli.conftest import SCHEMA, Icetower
+
+
+@pytest.fixture
+def written(server_url: str, namespace: str) -> str:
+    """A table of three files in two partitions, of which the last one was written after a tag."""
+    rows = pa.table({"id": pa.array([1, 2]), "word": pa.array(["a", "b"])})
+    made = RestCatalog("tower", uri=server_url).create_table((namespace, "planned"), rows.schema)
+    with made.update_spec() as spec:
+        spec.add_identity("word")
+    made.append(rows)
+    current = made.current_snapshot()
+    assert current is not None
+    made.manage_snapshots().create_tag(current.snapshot_id, "first").commit()
+    made.append(rows.slice(1, 1))
+    return f"{namespace}.planned"
+
+
+def test_plan_is_told_in_plain_words(icetower: Icetower, written: str) -> None:
+    told = icetower("table", "plan", written, "--filter", '{"type":"eq","term":"word","value":"b"}').out
+
+    assert "2, 1 of 3 left out" in told
+    assert "2 rows" in told
+    assert "the rows of 0 files" in told
+    assert "1 answer" in told
+
+
+def test_rows_that_are_still_to_be_asked_are_counted_and_shown(icetower: Icetower, written: str) -> None:
+    filter_ = '{"type":"gt","term":"id","value":1}'
+    told = icetower("table", "plan", written, "--filter", filter_).out
+    files = icetower("table", "plan", written, "--filter", filter_, "--json").json
+
+    assert "the rows of 2 files" in told
+    assert [file["residual-filter"] for file in files] == [{"type": "gt", "term": "id", "value": 1}] * 2
+
+
+def test_earlier_state_is_planned_by_tag_branch_and_id(icetower: Icetower, written: str) -> None:
+    assert len(icetower("table", "plan", written, "--json").json) == 3
+    assert len(icetower("table", "plan", written, "--snapshot", "first", "--json").json) == 2
+    assert len(icetower("table", "plan", written, "--snapshot", "main", "--json").json) == 3
+    snapshot_id = icetower("table", "refs", written, "--json").json[0]["snapshot-id"]
+    assert icetower("table", "plan", written, "--snapshot", str(snapshot_id), "--select", "id").status == 0
+
+
+def test_what_cannot_be_planned_is_refused(icetower: Icetower, written: str) -> None:
+    assert icetower("table", "plan", written, "--filter", "{").status == 2
+    assert icetower("table", "plan", written, "--snapshot", "nope").status == 2
+    refused = icetower("table", "plan", written, "--select", "nope")
+    assert refused.status == 1
+    assert "there is no column named 'nope'" in refused.err
+
+
+def test_table_without_data_has_nothing_to_read(
+    icetower: Icetower, catalog: RemoteCatalog, namespace: str
+) -> None:
+    catalog.tables.create(TableIdentifier(Namespace((namespace,)), "bare"), SCHEMA)
+
+    told = icetower("table", "plan", f"{namespace}.bare").out
+    assert "0, 0 of 0 left out" in told
