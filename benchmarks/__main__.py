@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import commits, expiry, guard, listings, loads, manifests, planning, sizes, starts
+from benchmarks import commits, conflicts, expiry, guard, listings, loads, manifests, planning, sizes, starts
 from benchmarks.report import RESULTS, Row, page, table
 from tests.servers.postgres import PostgresServer
 
@@ -32,6 +32,7 @@ def main(names: list[str]) -> None:
                 lambda: manifests.measure(folder),
             ),
             "guard": ("Guarding commits", lambda: guard.measure(folder)),
+            "conflicts": ("Conflict checks and diffs", lambda: conflicts.measure(folder)),
             "starts": ("Starting", lambda: starts.measure(folder)),
         }
         unknown = set(names) - known.keys()

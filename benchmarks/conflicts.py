@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
-from pyiceberg.expressions import LessThan
+from pyiceberg.expressions.parser import parse
 from pyiceberg.table import StaticTable, Table
 from pyiceberg.table.update import validate
 
@@ -68,13 +68,20 @@ def _conflict_rows(folder: Path) -> list[Row]:
             report = find_conflicts(history.metadata, source, "main", base_id, operation)
             return len(report.conflicts)
 
+        warm_cache = ManifestCache(1 << 30)
+
+        def ask_cold(ask: Callable[[ManifestCache], int] = ask) -> int:
+            return ask(ManifestCache(0))
+
+        def ask_warm(ask: Callable[[ManifestCache], int] = ask, cache: ManifestCache = warm_cache) -> int:
+            return ask(cache)
+
         def ask_theirs(limit: int = limit) -> int:
             return _validate_with_pyiceberg(theirs, base_id, limit)
 
-        warm_cache = ManifestCache(1 << 30)
-        found = ask(warm_cache)
-        cold = _best(lambda ask=ask: ask(ManifestCache(0)))
-        warm = _best(lambda ask=ask, cache=warm_cache: ask(cache))
+        found = ask_warm()
+        cold = _best(ask_cold)
+        warm = _best(ask_warm)
         beside = _best(ask_theirs)
         text = f"PyIceberg's validation: {beside * 1000:.0f} ms"
         name = f"overwrite against {CONCURRENT} snapshots of {FILES_A_SNAPSHOT} files, {what}"
@@ -88,7 +95,7 @@ def _conflict_rows(folder: Path) -> list[Row]:
 
 def _validate_with_pyiceberg(table: Table, base_id: SnapshotId, limit: int) -> int:
     """Do what a commit of PyIceberg does that overwrites by the same filter; return how many files it finds."""
-    head, base, below = table.current_snapshot(), table.snapshot_by_id(base_id), LessThan("id", limit)
+    head, base, below = table.current_snapshot(), table.snapshot_by_id(base_id), parse(f"id < {limit}")
     assert head is not None
     # The first conflict would end its check: this looks for all of them, as ours does.
     found = sum(1 for _ in validate._added_data_files(table, head, below, None, base))  # noqa: SLF001

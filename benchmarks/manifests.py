@@ -94,7 +94,7 @@ def measure(folder: Path) -> list[Row]:
     places = [folder / f"manifest-{at}.avro" for at in range(MANIFESTS)]
     for place, content in zip(places, contents, strict=True):
         place.write_bytes(content)
-    records = [list(fastavro.reader(io.BytesIO(content))) for content in contents]
+    records: list[list[Any]] = [list(fastavro.reader(io.BytesIO(content))) for content in contents]
     writer_schema = fastavro.reader(io.BytesIO(contents[0])).writer_schema
 
     beside_fastavro = _speed(

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,23 +54,26 @@ def _moment(day: int) -> str:
 def _filtered(server: Running, shape: Shape) -> list[Row]:
     """Plan a filter that keeps one in a hundred files: for four days, on three sides."""
     first, end = _moment(100), _moment(100 + KEPT_DAYS)
-    filter_: dict[str, Any] = {
-        "type": "and",
-        "left": {"type": "gt-eq", "term": TIME, "value": first},
-        "right": {"type": "lt", "term": TIME, "value": end},
-    }
     identifier = TableIdentifier(Namespace((NAMESPACE,)), shape.name)
     expected = shape.files * KEPT_DAYS // DAYS
     with RemoteCatalog(server.url) as catalog:
         catalog.tables.load(identifier)
 
-        def plan() -> int:
+        def plan(digits: int) -> int:
+            # The same moment in other words: the answer to one spelling is not kept for another.
+            start = f"{first}.{'0' * digits}"
+            filter_ = {
+                "type": "and",
+                "left": {"type": "gt-eq", "term": TIME, "value": start},
+                "right": {"type": "lt", "term": TIME, "value": end},
+            }
             return len(catalog.scans.plan(identifier, {"filter": filter_}).files)
 
-        cold = _seconds(plan, expected)
-        warm = min(_seconds(plan, expected) for _ in range(5))
+        cold = _seconds(lambda: plan(1), expected)
+        warm = min(_seconds(partial(plan, digits), expected) for digits in range(2, 7))
+        again = min(_seconds(lambda: plan(1), expected) for _ in range(5))
     words = f"{TIME} >= '{first}' and {TIME} < '{end}'"
-    local = _pyiceberg(server.url, shape, words, expected, "client")
+    local = min(_pyiceberg(server.url, shape, words, expected, "client") for _ in range(2))
     remote = min(_pyiceberg(server.url, shape, words, expected, "server") for _ in range(3))
     java_first, java = _java(server.url, shape, (first, end), expected)
     table = f"{shape.files:,} files, {shape.name.replace('_', ' ')}"
@@ -77,15 +81,16 @@ def _filtered(server: Running, shape: Shape) -> list[Row]:
     java_words = f"Iceberg Java plans itself: {java_first:.2f} s first, {java:.2f} s then"
     return [
         Row(f"1 % of {table}: cold", f"{cold:.3f} s", beside, f"{local / cold:.1f}", "≥ 3"),
-        Row(f"1 % of {table}: warm", f"{warm:.3f} s", beside, f"{local / warm:.1f}", "≥ 30"),
+        Row(f"1 % of {table}: warm, asked first", f"{warm:.3f} s", beside, f"{local / warm:.1f}", "≥ 30"),
+        Row(f"1 % of {table}: warm, asked again", f"{again:.3f} s", beside, f"{local / again:.1f}", "≥ 30"),
         Row(
-            f"1 % of {table}: warm, asked by PyIceberg",
+            f"1 % of {table}: warm, asked again by PyIceberg",
             f"{remote:.3f} s",
             beside,
             f"{local / remote:.1f}",
             "–",
         ),
-        Row(f"1 % of {table}: warm", f"{warm:.3f} s", java_words, f"{java / warm:.1f}", "–"),
+        Row(f"1 % of {table}: warm, asked first", f"{warm:.3f} s", java_words, f"{java / warm:.1f}", "–"),
     ]
 
 

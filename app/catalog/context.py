@@ -16,7 +16,7 @@ from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
 from app.engine.scan.delete_index import DeleteIndex
 from app.fileio.files import FileIO
-from app.formats.caches import ReadThroughCache
+from app.formats.caches import BoundedCache, ReadThroughCache
 from app.formats.manifest_folder import ManifestFolder
 from app.formats.manifest_source import ManifestCache
 from app.formats.metadata_files import MetadataFiles
@@ -39,6 +39,7 @@ Item = TypeVar("Item")
 
 DEFAULT_MANIFEST_CACHE_BYTES = 64 << 20
 DELETE_INDEX_BYTES = 64 << 20
+SCAN_ANSWER_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,8 @@ class Catalog:
         default_factory=lambda: ReadThroughCache(DELETE_INDEX_BYTES)
     )
     """The deletes of scans planned last: the plan tasks of one scan share them."""
+    scan_answers: BoundedCache[bytes] = field(default_factory=lambda: BoundedCache(SCAN_ANSWER_BYTES))
+    """Planned scans as they were answered last: dashboards ask the same again and again."""
     scan_workers: ScanWorkers = field(default_factory=ScanWorkers)
     """Where scans are planned in the background."""
     step: Callable[[str], None] = _ignore

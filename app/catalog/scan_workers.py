@@ -10,7 +10,9 @@ from app.errors import Unavailable
 
 AT_WORK: Final = 2
 AT_MOST: Final = 32
-_POLL_S: Final = 5.0
+_LOOK_S: Final = 0.25
+_LOOKS_A_SIGN: Final = 40
+"""How many times a waiting plan looks whether the server stops for each sign of life that it gives."""
 
 
 class ScanWorkers:
@@ -35,8 +37,11 @@ class ScanWorkers:
 
         def run() -> None:
             try:
-                while not self._turn.acquire(timeout=_POLL_S):
-                    if self._stopping.is_set() or not keep_alive():
+                looks = 0
+                while not self._turn.acquire(timeout=_LOOK_S):
+                    looks += 1
+                    is_wanted = looks % _LOOKS_A_SIGN or keep_alive()
+                    if self._stopping.is_set() or not is_wanted:
                         return
                 try:
                     work()

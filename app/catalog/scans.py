@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import islice
 from typing import Final, assert_never
 
@@ -27,11 +29,14 @@ from app.engine.scan.scan_planner import Candidate, MakeIndex, PlannedFile, Scan
 from app.engine.scan.scan_scope import ScanRequest, ScanScope, scope_of
 from app.errors import IcetowerError, NoSuchPlan, NoSuchPlanTask
 
+log = logging.getLogger(__name__)
+
 LEASE_MS: Final = 60_000
 """How long a plan is believed to be in the making without a word from the server that makes it."""
 _PLAN_ID: Final = re.compile(r"[0-9a-f-]{36}")
 _TASK_BYTES: Final = 32 << 20
 _MOST_TOKEN_BYTES: Final = 8 << 20
+_BYTES_A_KEY: Final = 500
 _BYTES_A_DELETE: Final = 1_500
 
 
@@ -71,13 +76,19 @@ class Completed:
     """A scan that was planned at once."""
 
     plan_id: str
-    page: ScanPage
+    content: bytes
+    """The page, written."""
+
+
+Write = Callable[[ScanPage], bytes]
 
 
 def plan_scan(
-    catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, request: ScanRequest
+    catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, request: ScanRequest, write: Write
 ) -> Completed | Submitted:
     """Plan a scan, or begin to.
+
+    A metadata file never changes, nor does what a request finds in it: what was written once is kept for a while.
 
     Raises:
         NoSuchTable: no table has this name.
@@ -91,14 +102,23 @@ def plan_scan(
     """
     pointer = find_table(catalog, warehouse, identifier)
     metadata = read_base(catalog, warehouse, pointer)
+    # By its text: to Python 1, 1.0 and true are one, and so are 0.0 and -0.0.
+    key = _key(catalog, pointer, repr(request))
+    kept = catalog.scan_answers.find(key)
+    if kept is not None:
+        return Completed(catalog.new_uuid(), kept)
     scan = _Scan(catalog, warehouse, pointer, metadata, scope_of(metadata, request))
     if scan.must_wait:
         return _submit(scan, request.min_rows)
-    return Completed(catalog.new_uuid(), scan.first_page(request.min_rows))
+    content = write(scan.first_page(request.min_rows))
+    catalog.scan_answers.put(key, content, len(content) + _BYTES_A_KEY)
+    return Completed(catalog.new_uuid(), content)
 
 
-def expand_task(catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, token: str) -> ScanPage:
-    """Return the files of a plan task; as often as somebody asks, and on any server.
+def expand_task(
+    catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, token: str, write: Write
+) -> bytes:
+    """Return the files of a plan task, written; as often as somebody asks, and on any server.
 
     Raises:
         NoSuchTable: no table has this name.
@@ -111,7 +131,19 @@ def expand_task(catalog: Catalog, warehouse: Warehouse, identifier: TableIdentif
     pointer = find_table(catalog, warehouse, identifier)
     metadata = read_base(catalog, warehouse, pointer)
     task = PlanTokens(catalog, pointer).read(token, metadata)
-    return _Scan(catalog, warehouse, pointer, metadata, task.scope).page_of(task)
+    key = _key(catalog, pointer, token)
+    kept = catalog.scan_answers.find(key)
+    if kept is not None:
+        return kept
+    content = write(_Scan(catalog, warehouse, pointer, metadata, task.scope).page_of(task))
+    catalog.scan_answers.put(key, content, len(content) + _BYTES_A_KEY)
+    return content
+
+
+def _key(catalog: Catalog, pointer: Pointer, asked: str) -> Hashable:
+    # A filter may be long; its digest is not.
+    digest = sha256(asked.encode("utf-8", "surrogatepass")).digest()
+    return pointer.id, pointer.metadata_location, catalog.rules.scan_page_files, digest
 
 
 def fetch_plan(
@@ -354,4 +386,8 @@ def _plan(scan: _Scan, plan_id: str, min_rows: int | None) -> None:
 
 
 def _fail(catalog: Catalog, plan_id: str, error: str, message: str) -> None:
-    catalog.scan_plans.finish(plan_id, "failed", json.dumps({"error": error, "message": message}))
+    try:
+        catalog.scan_plans.finish(plan_id, "failed", json.dumps({"error": error, "message": message}))
+    except IcetowerError as failure:
+        # Its lease runs out, which says the same a little later.
+        log.warning("could not say that plan %s failed (%s): %s", plan_id, message, failure)

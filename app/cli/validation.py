@@ -17,7 +17,8 @@ from app.cli.options import AsJson, Separator, Uri, WarehouseName
 from app.cli.printing import print_facts, print_json, print_line, print_table
 from app.client.answers import CommitVerdict, NewSnapshotAnswer, RefusalAnswer
 
-WOULD_BE_REFUSED = 1
+WOULD_BE_REFUSED = 3
+"""Exit status; 1 says that the question itself was refused."""
 _SHOWN_CONFLICTS = 10
 
 File = Annotated[
@@ -43,7 +44,7 @@ def validate_commit(
     """Tell what a commit would do, and write nothing.
 
     The file holds the commit as the protocol has it: `{"requirements": […], "updates": […]}`. The exit status is 0 if
-    it would land now, and 1 if it would be refused.
+    it would land now, and 3 if it would be refused.
 
     For example:
 

@@ -1,9 +1,16 @@
-"""Bounds of one column as Arrow columns: which files of a large manifest can hold a value in a range."""
+"""Bounds of one column as Arrow columns: which files of a large manifest can hold a value in a range.
+
+Columns are made of bytes, never of Python's values: the first value that Arrow converts makes it look for pandas, and
+where there is one, loading it takes longer than planning a scan.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import struct
+from array import array
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, Final
 
 import pyarrow as pa
@@ -11,7 +18,7 @@ import pyarrow.compute as pc
 
 from app.engine.model.entry_filters import ValueRange
 from app.engine.model.types import PrimitiveType
-from app.engine.model.values import FLOATING_KINDS, from_bytes, is_nan, to_bytes
+from app.engine.model.values import FLOATING_KINDS, from_bytes, is_nan, to_bytes, unscaled_value
 
 _NUMBERS: Final = {
     "int": pa.int32(),
@@ -28,6 +35,9 @@ _NUMBERS: Final = {
 """Bounds of these are laid out as Arrow has them in memory."""
 _BYTES: Final = frozenset({"string", "uuid", "fixed", "binary"})
 """Values of these are in the order of their bytes."""
+_DECIMAL_BYTES: Final = 16
+_DOUBLE: Final = struct.Struct("<d")
+_FALSE: Final = pa.Array.from_buffers(pa.bool_(), 1, [None, pa.py_buffer(b"\x00")])[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +54,20 @@ class BoundColumns:
 
     def positions_in(self, wanted: ValueRange) -> set[int]:
         """Return the positions of files that may hold a value of the range; a missing bound rules nothing out."""
-        is_out = pa.array([False] * len(self.lower), pa.bool_())
-        for bounds, limit, is_beyond in (
-            (self.upper, wanted.lowest, pc.less),
-            (self.lower, wanted.highest, pc.greater),
-        ):
-            scalar = _scalar(wanted.kind, limit)
-            if scalar is not None:
-                is_out = pc.or_kleene(is_out, is_beyond(bounds, scalar))
-        may_be_in = pc.invert(pc.fill_null(is_out, fill_value=False))
-        return set(pc.indices_nonzero(may_be_in).to_pylist())
+        ruled_out = [
+            pc.coalesce(is_beyond(bounds, limit), _FALSE)
+            for bounds, limit, is_beyond in (
+                (self.upper, _limit(wanted.kind, wanted.lowest), pc.less),
+                (self.lower, _limit(wanted.kind, wanted.highest), pc.greater),
+            )
+            if limit is not None
+        ]
+        match ruled_out:
+            case [one]:
+                return set(pc.indices_nonzero(pc.invert(one)).to_pylist())
+            case [one, other]:
+                return set(pc.indices_nonzero(pc.invert(pc.or_(one, other))).to_pylist())
+        return set(range(len(self.lower)))
 
 
 def bound_columns(
@@ -67,47 +81,59 @@ def bound_columns(
 
 def _column(kind: PrimitiveType, bounds: Sequence[bytes | None]) -> pa.Array:
     if kind.kind in _BYTES:
-        return pa.array(bounds, pa.binary())
+        sizes = (0 if bound is None else len(bound) for bound in bounds)
+        offsets = array("q", accumulate(sizes, initial=0))
+        return _array_of(pa.large_binary(), bounds, [offsets, b"".join(bound or b"" for bound in bounds)])
     arrow = _arrow_type(kind)
     width = arrow.bit_width // 8
-    if kind.kind not in _NUMBERS or any(bound is not None and len(bound) != width for bound in bounds):
-        return pa.array([_value(kind, arrow, bound) for bound in bounds], arrow)
+    # Numbers are mostly as they have to be; others, and what may be NaN, are looked at one by one.
+    is_as_it_is = kind.kind in _NUMBERS and kind.kind not in FLOATING_KINDS
+    if not is_as_it_is or any(bound is not None and len(bound) != width for bound in bounds):
+        bounds = list(_repacked(kind, bounds))
     absent = bytes(width)
-    packed = b"".join([absent if bound is None else bound for bound in bounds])
-    is_present = pa.array([bound is not None for bound in bounds], pa.bool_())
-    column = pa.Array.from_buffers(arrow, len(bounds), [is_present.buffers()[1], pa.py_buffer(packed)])
-    if kind.kind in FLOATING_KINDS:
-        # Early writers took NaN for a bound, which is none.
-        column = pc.if_else(pc.is_nan(column), pa.scalar(None, arrow), column)
-    return column
+    return _array_of(arrow, bounds, [b"".join([absent if bound is None else bound for bound in bounds])])
+
+
+def _array_of(arrow: pa.DataType, bounds: Sequence[bytes | None], buffers: Sequence[Any]) -> pa.Array:
+    presence = pa.py_buffer(bytes([bound is not None for bound in bounds]))
+    is_present = pa.Array.from_buffers(pa.uint8(), len(bounds), [None, presence]).cast(pa.bool_())
+    return pa.Array.from_buffers(
+        arrow, len(bounds), [is_present.buffers()[1], *(pa.py_buffer(buffer) for buffer in buffers)]
+    )
 
 
 def _arrow_type(kind: PrimitiveType) -> pa.DataType:
     return pa.decimal128(38, kind.scale) if kind.kind == "decimal" else _NUMBERS[kind.kind]
 
 
-def _value(kind: PrimitiveType, arrow: pa.DataType, bound: bytes | None) -> Any:
-    """Return a bound's value; None for one that makes no sense, so that it rules nothing out."""
-    if bound is None:
-        return None
-    try:
-        value = from_bytes(kind, bound)
-        if is_nan(value):
-            return None
+def _repacked(kind: PrimitiveType, bounds: Sequence[bytes | None]) -> Iterator[bytes | None]:
+    """Yield bounds in the form that a column has; None for one that makes no sense, so that it rules nothing out."""
+    for bound in bounds:
+        try:
+            value = None if bound is None else from_bytes(kind, bound)
+            # Early writers took NaN for a bound, which is none.
+            yield None if value is None or is_nan(value) else _packed(kind, value)
         # A date that became a moment may be one that no moment's number reaches.
-        return pa.scalar(value, arrow).as_py()
-    except (ValueError, OverflowError, pa.ArrowException):
-        return None
+        except (ValueError, OverflowError):
+            yield None
 
 
-def _scalar(kind: PrimitiveType, limit: Any) -> pa.Scalar | None:
+def _packed(kind: PrimitiveType, value: Any) -> bytes:
+    if kind.kind == "decimal":
+        return unscaled_value(kind, value).to_bytes(_DECIMAL_BYTES, "little", signed=True)
+    return to_bytes(kind, value)
+
+
+def _limit(kind: PrimitiveType, limit: Any) -> pa.Scalar | None:
     """Return a limit to compare with; None for one that the type cannot have, which so rules nothing out."""
     if limit is None:
         return None
     try:
         if kind.kind in _BYTES:
-            return pa.scalar(to_bytes(kind, limit), pa.binary())
-        # A limit between two floats of 32 bits would be rounded to one of them: Arrow compares in 64 bits then.
-        return pa.scalar(limit, pa.float64() if kind.kind == "float" else _arrow_type(kind))
-    except (ValueError, OverflowError, pa.ArrowException):
+            return _column(kind, [to_bytes(kind, limit)])[0]
+        if kind.kind == "float":
+            # A limit between two floats of 32 bits would be rounded to one of them: Arrow compares in 64 bits then.
+            return pa.Array.from_buffers(pa.float64(), 1, [None, pa.py_buffer(_DOUBLE.pack(limit))])[0]
+        return pa.Array.from_buffers(_arrow_type(kind), 1, [None, pa.py_buffer(_packed(kind, limit))])[0]
+    except (ValueError, OverflowError, struct.error):
         return None

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from app.engine.model.manifests import EntryStatus, FileContent
 from app.formats.avro_types import NULL, Array, AvroType, Number, Record, Text, Union, read_long
-from app.formats.metric_maps import BoundMap, MetricMap, read_counts
+from app.formats.metric_maps import BoundMap, CountMap
 
 STATUS, SNAPSHOT_ID, DATA_FILE, SEQUENCE_NUMBER, FILE_SEQUENCE_NUMBER = range(5)
 CONTENT, FILE_PATH, FILE_FORMAT, PARTITION, RECORD_COUNT, FIRST_ROW_ID = 134, 100, 101, 102, 103, 142
@@ -84,7 +84,7 @@ def _numbers_at(kind: AvroType, start: int) -> Reader:
 
 def _counts_at(kind: AvroType, start: int) -> Reader:
     if isinstance(kind, Array) and kind.numbers_an_item == 2 and _starts_with_key(kind):
-        return lambda content: MetricMap(content, start, read_counts)
+        return lambda content: CountMap(content, start)
     raise _Unusual
 
 

@@ -15,7 +15,7 @@ from app.errors import InvalidMetadata
 from app.formats.avro_files import AvroFile, open_avro
 from app.formats.avro_packing import Packer, packer_of, write_avro
 from app.formats.avro_schemas import compile_type
-from app.formats.avro_types import Record
+from app.formats.avro_types import Array, AvroType, Field, Record, Union
 from app.formats.manifest_columns import UNASSIGNED_SEQUENCE_NUMBER
 from app.formats.manifest_schemas import manifest_list_schema
 
@@ -69,7 +69,7 @@ def _manifests(file: AvroFile) -> Iterator[ManifestFile]:
         pos = 0
         for _ in range(block.record_count):
             record, pos = kind.read(block.content, pos)
-            yield _manifest(_by_id(record))
+            yield _manifest(record)
         if pos != len(block.content):
             raise ValueError("a block does not have the records it says")
 
@@ -77,7 +77,7 @@ def _manifests(file: AvroFile) -> Iterator[ManifestFile]:
 @lru_cache(maxsize=32)
 def _record_of(schema_text: str) -> Record:
     try:
-        kind = compile_type(json.loads(schema_text))
+        kind = _with_ids(compile_type(json.loads(schema_text)))
     except RecursionError as error:
         raise ValueError("its schema is nested too deeply") from error
     if not isinstance(kind, Record):
@@ -85,10 +85,25 @@ def _record_of(schema_text: str) -> Record:
     return kind
 
 
-def _by_id(record: Mapping[int | str, Any]) -> dict[int, Any]:
-    return {
-        _IDS_BY_NAME.get(key, -1) if isinstance(key, str) else key: value for key, value in record.items()
-    }
+def _with_ids(kind: AvroType) -> AvroType:
+    """Return a type whose records give their values by the spec's ids, also where the writer gave names only."""
+    match kind:
+        case Record():
+            return Record(
+                tuple(
+                    Field(
+                        field.name,
+                        _IDS_BY_NAME.get(field.name, -1) if field.field_id is None else field.field_id,
+                        _with_ids(field.kind),
+                    )
+                    for field in kind.fields
+                )
+            )
+        case Union():
+            return Union(tuple(map(_with_ids, kind.branches)))
+        case Array():
+            return replace(kind, items=_with_ids(kind.items))
+    return kind
 
 
 def _manifest(values: Mapping[int, Any]) -> ManifestFile:
@@ -110,7 +125,7 @@ def _manifest(values: Mapping[int, Any]) -> ManifestFile:
         added_rows_count=values.get(512),
         existing_rows_count=values.get(513),
         deleted_rows_count=values.get(514),
-        partitions=None if summaries is None else tuple(_summary(_by_id(item)) for item in summaries),
+        partitions=None if summaries is None else tuple(map(_summary, summaries)),
         key_metadata=values.get(519),
         first_row_id=values.get(520),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterator, Mapping, ValuesView
+from abc import abstractmethod
+from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from typing import Any, TypeVar
 
 from app.formats.avro_types import read_long
@@ -17,13 +18,17 @@ class MetricMap(Mapping[int, Value]):
     bytes they take a fraction of the memory of a dict.
     """
 
-    __slots__ = ("_content", "_read", "_start", "_values")
+    __slots__ = ("_content", "_start", "_values")
 
-    def __init__(self, content: bytes, start: int, read: Callable[[bytes, int], dict[int, Value]]) -> None:
+    def __init__(self, content: bytes, start: int) -> None:
         self._content = content
         self._start = start
-        self._read: Callable[[bytes, int], dict[int, Value]] = read
         self._values: dict[int, Value] | None = None
+
+    @staticmethod
+    @abstractmethod
+    def _read(content: bytes, pos: int) -> dict[int, Value]:
+        """Take the array apart."""
 
     @property
     def packed(self) -> bytes | None:
@@ -58,13 +63,24 @@ class MetricMap(Mapping[int, Value]):
         return self._known().values()
 
 
+class CountMap(MetricMap[int]):
+    """Counts or sizes."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def _read(content: bytes, pos: int) -> dict[int, int]:
+        return read_counts(content, pos)
+
+
 class BoundMap(MetricMap[bytes]):
     """Bounds in binary form."""
 
     __slots__ = ()
 
-    def __init__(self, content: bytes, start: int) -> None:
-        super().__init__(content, start, read_bounds)
+    @staticmethod
+    def _read(content: bytes, pos: int) -> dict[int, bytes]:
+        return read_bounds(content, pos)
 
     def find(self, field_id: int) -> bytes | None:
         """Return one bound or None, without taking the others apart; worth it for those who want no more than one."""

@@ -35,7 +35,7 @@ def documented_defaults() -> dict[str, str]:
 
 def shown_default(default: object) -> str:
     value = default.get_secret_value() if isinstance(default, Secret) else default
-    return "" if value in ((), {}) else str(value)
+    return "" if value in ((), {}, None) else str(value)
 
 
 def test_readme_documents_every_setting_with_its_default() -> None:

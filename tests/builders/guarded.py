@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.engine.change.guard.arrivals import Arrival
@@ -58,6 +58,8 @@ class Manifests:
     contents: dict[Location, Sequence[ManifestEntry]] = field(default_factory=dict)
     gone: set[str] = field(default_factory=set)
     broken: set[str] = field(default_factory=set)
+    late: set[str] = field(default_factory=set)
+    """Manifests whose first entry can be read, and no more."""
     unavailable: set[str] = field(default_factory=set)
     opened: list[str] = field(default_factory=list)
 
@@ -113,9 +115,15 @@ class Manifests:
         assert made.manifest_list is not None
         return self.lists[made.snapshot_id] if self._open(made.manifest_list, 100) else None
 
-    def entries(self, manifest: ManifestFile) -> Sequence[ManifestEntry] | None:
+    def entries(self, manifest: ManifestFile) -> Iterable[ManifestEntry] | None:
         path = manifest.manifest_path
-        return self.contents[path] if self._open(path, manifest.manifest_length) else None
+        if not self._open(path, manifest.manifest_length):
+            return None
+        return self._broken_off(path) if path in self.late else self.contents[path]
+
+    def _broken_off(self, path: Location) -> Iterator[ManifestEntry]:
+        yield self.contents[path][0]
+        raise InvalidMetadata(f"{path} breaks off")
 
     def exists(self, location: Location) -> bool | None:
         if not self.looks:

@@ -109,6 +109,17 @@ def test_records_of_libraries_become_the_same_lines(stream: io.BytesIO) -> None:
     assert "by zero" in line["traceback"]
 
 
+def test_fields_of_a_record_stand_in_its_line(stream: io.BytesIO) -> None:
+    logger = logging.getLogger("with.fields")
+    logger.propagate = False
+    logger.addHandler(JsonLogHandler())
+
+    logger.warning("found", extra={"fields": {"table": "a.b", "snapshot_id": 7, "file": None}})
+
+    line = orjson.loads(stream.getvalue())
+    assert (line["message"], line["table"], line["snapshot_id"], line["file"]) == ("found", "a.b", 7, None)
+
+
 def test_level_decides_what_is_written(stream: io.BytesIO, root_logger: logging.Logger) -> None:
     configure_logging("warning")
 

@@ -37,6 +37,8 @@ from app.engine.model.table_metadata import TableMetadata
 from app.errors import InvalidRequest
 
 MAX_CONFLICTS = 100
+MAX_SNAPSHOTS = 1000
+"""How many of the newest concurrent snapshots are listed."""
 MAX_FILES = 100_000
 
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
@@ -376,8 +378,9 @@ def conflict_report_json(report: ConflictReport) -> dict[str, Any]:
                 "timestamp-ms": snapshot.timestamp_ms,
                 "operation": (snapshot.summary or {}).get("operation", "unknown"),
             }
-            for snapshot in report.since
+            for snapshot in report.since[-MAX_SNAPSHOTS:]
         ],
+        "snapshots-since-count": len(report.since),
         "conflicts": [_conflict(conflict, report.partitions) for conflict in shown],
         "is-complete": report.is_complete and len(shown) == len(report.conflicts),
     }

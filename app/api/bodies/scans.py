@@ -67,7 +67,8 @@ def planned_json(outcome: Completed | Submitted) -> bytes:
     """Return the answer to a scan that is to be planned."""
     if isinstance(outcome, Submitted):
         return orjson.dumps({"status": "submitted", "plan-id": outcome.plan_id})
-    return orjson.dumps({"status": "completed", "plan-id": outcome.plan_id, **_page(outcome.page)})
+    # The page was written before, perhaps for somebody else: an object with two fields more.
+    return b'{"status":"completed","plan-id":' + orjson.dumps(outcome.plan_id) + b"," + outcome.content[1:]
 
 
 def plan_json(outcome: ScanPage | Submitted | Cancelled | Failed) -> bytes:
@@ -87,7 +88,7 @@ def plan_json(outcome: ScanPage | Submitted | Cancelled | Failed) -> bytes:
 
 
 def scan_tasks_json(page: ScanPage) -> bytes:
-    """Return the files of a plan task."""
+    """Return a page of files and plan tasks."""
     return orjson.dumps(_page(page))
 
 

@@ -34,7 +34,7 @@ def plan_table_scan(visit: Visited) -> Response:
     request = parse_body(PlanTableScanBody, visit.body).request()
 
     def plan() -> tuple[Response, str]:
-        outcome = scans.plan_scan(visit.catalog, visit.warehouse, visit.table, request)
+        outcome = scans.plan_scan(visit.catalog, visit.warehouse, visit.table, request, scan_tasks_json)
         remembered = outcome.plan_id if isinstance(outcome, Submitted) else ""
         return json_answer(planned_json(outcome)), remembered
 
@@ -69,8 +69,8 @@ def fetch_scan_tasks(visit: Visited) -> Response:
     token = parse_body(FetchScanTasksBody, visit.body).plan_task
 
     def expand() -> tuple[Response, str]:
-        page = scans.expand_task(visit.catalog, visit.warehouse, visit.table, token)
-        return json_answer(scan_tasks_json(page)), ""
+        content = scans.expand_task(visit.catalog, visit.warehouse, visit.table, token, scan_tasks_json)
+        return json_answer(content), ""
 
     return _once(visit, expand, lambda _: expand()[0])
 

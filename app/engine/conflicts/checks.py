@@ -114,16 +114,18 @@ def new_deletes(concurrent: Concurrent, scope: Scope | None) -> NewDeletes:
         for _, manifest in concurrent.manifests(ManifestContent.DELETES, ADDING_DELETES):
             if _has_no_live_files(manifest.added_files_count, manifest.existing_files_count):
                 continue
-            if scope is None:
-                live = (entry for entry in concurrent.entries(manifest) if entry.is_live)
-            elif scope.may_hold(manifest):
-                live = scope.live(manifest, concurrent.entries(manifest))
-            else:
+            if scope is not None and not scope.may_hold(manifest):
                 continue
+            entries = concurrent.entries(manifest)
+            live = filter(_is_live, entries) if scope is None else scope.live(manifest, entries)
             found.extend(
                 entry for entry in live if (entry.data_sequence_number or 0) > concurrent.base_sequence
             )
     return NewDeletes(concurrent.metadata, found)
+
+
+def _is_live(entry: ManifestEntry) -> bool:
+    return entry.is_live
 
 
 def _has_no_live_files(added: int | None, existing: int | None) -> bool:

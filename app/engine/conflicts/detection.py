@@ -35,7 +35,7 @@ from app.engine.conflicts.scopes import (
     shown,
 )
 from app.engine.conflicts.verdicts import verdict
-from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
+from app.engine.expressions.expressions import ALWAYS_TRUE, AlwaysFalse, Expression
 from app.engine.model.ids import SnapshotId
 from app.engine.model.manifests import DataFile, ManifestContent, ManifestSource
 from app.engine.model.partition_values import PartitionValues
@@ -147,7 +147,9 @@ def _of_row_filter(concurrent: Concurrent, operation: Delete | Overwrite) -> Ite
 
 
 def _of_overwrite(concurrent: Concurrent, operation: Overwrite) -> Iterator[Conflict]:
-    metadata, row_filter = concurrent.metadata, operation.row_filter
+    metadata = concurrent.metadata
+    # A filter that no row matches is how the reference writes that there is none.
+    row_filter = None if isinstance(operation.row_filter, AlwaysFalse) else operation.row_filter
 
     def scope(expression: Expression) -> RowScope:
         return RowScope(metadata, expression, case_sensitive=operation.case_sensitive)

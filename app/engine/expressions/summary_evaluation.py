@@ -57,15 +57,15 @@ def _summary_test(predicate: BoundPredicate) -> _SummaryTest:
         )
     if is_floating and operation in MATCHED_BY_NAN_ON_TOP:
         return lambda summary: (
-            summary.contains_nan is True
+            _may_hold_nan(summary)
             or (
                 (range_test is None or range_test(summary.lower_bound, summary.upper_bound))
-                and not _holds_nothing(summary, is_floating=True)
+                and not _holds_nothing(summary)
             )
         )
     return lambda summary: (
         (range_test is None or range_test(summary.lower_bound, summary.upper_bound))
-        and not _holds_nothing(summary, is_floating=is_floating)
+        and not _holds_nothing(summary)
     )
 
 
@@ -84,8 +84,11 @@ def _only_nan(summary: PartitionSummary) -> bool:
     return summary.contains_nan is True and not summary.contains_null and not _has_bounds(summary)
 
 
-def _holds_nothing(summary: PartitionSummary, *, is_floating: bool) -> bool:
-    """Tell whether no partition has a value that can be compared."""
-    if _has_bounds(summary):
-        return False
-    return summary.contains_null or (is_floating and summary.contains_nan is not False)
+def _may_hold_nan(summary: PartitionSummary) -> bool:
+    """Tell whether a partition may be NaN; where that is not said, bounds are taken to speak of all values."""
+    return summary.contains_nan is True or (summary.contains_nan is None and not _has_bounds(summary))
+
+
+def _holds_nothing(summary: PartitionSummary) -> bool:
+    """Tell whether no partition has a value that can be compared: null and NaN explain why there are no bounds."""
+    return not _has_bounds(summary) and (summary.contains_null or summary.contains_nan is True)

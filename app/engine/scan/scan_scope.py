@@ -137,14 +137,15 @@ def _column_ids(names: Iterable[str], schema: Schema, where: str, *, case_sensit
     found: list[FieldId] = []
     lowered: dict[str, set[FieldId]] = {}
     if not case_sensitive:
-        for name, field_id in schema.ids_by_name.items():
-            lowered.setdefault(name.lower(), set()).add(field_id)
+        for name, known_id in schema.ids_by_name.items():
+            lowered.setdefault(name.lower(), set()).add(known_id)
     for name in names:
         alike = lowered.get(name.lower(), set())
+        field_id: FieldId | None = None
         if case_sensitive:
             field_id = schema.ids_by_name.get(name)
-        else:
-            field_id = next(iter(alike)) if len(alike) == 1 else None
+        elif len(alike) == 1:
+            (field_id,) = alike
         if field_id is not None:
             found.append(field_id)
         elif len(alike) > 1:

@@ -68,8 +68,30 @@ class World:
         self.java = table.table
         self.rng = rng
         self.format_version = format_version
+        self.specs = [self.java.spec()]
         self.spec = self.java.spec()
-        self.has_categories = any(str(field.transform()) == "identity" for field in self.spec.fields())
+
+    @property
+    def has_categories(self) -> bool:
+        """Whether partitions answer by themselves what a category is, whichever spec a file is of."""
+        return all(
+            any(str(field.transform()) == "identity" for field in spec.fields()) for spec in self.specs
+        )
+
+    def evolve(self) -> None:
+        """Add a partition field, or remove one.
+
+        Not while a change is pending: the reference's would not know the spec, and fall over it.
+        """
+        names = [field.name() for field in self.spec.fields()]
+        change = self.java.updateSpec()
+        if "category" in names or not names:
+            change = change.removeField("category") if names else change.addField("category")
+        else:
+            change = change.addField("category")
+        commit(change)
+        self.java.refresh()
+        self.specs.append(self.java.spec())
 
     def chance(self, of: float = 0.5) -> bool:
         return self.rng.random() < of
@@ -223,6 +245,8 @@ class World:
             self.cherry_pick,
         ]
         while True:
+            # The files of one change are of one spec, which need not be the default one.
+            self.spec = self.rng.choice(self.specs)
             made = self.rng.choice(makers)()
             if made is not None:
                 return made
@@ -313,9 +337,11 @@ class World:
         for file in added:
             pending.addFile(self.table.file(file))
         new_data, new_deletes, append_only = self.chance(0.6), self.chance(0.6), self.chance(0.2)
-        taken = {file.partition for file in self.live_data()}
+        live = self.live_data()
+        taken = {(file.spec_id, file.partition) for file in live}
         if append_only:
-            if any(file.partition in taken for file in added):
+            is_all = bool(live) and not self.spec.fields()
+            if is_all or any((file.spec_id, file.partition) in taken for file in added):
                 return None
             pending.validateAppendOnly()
         if new_data:

@@ -16,7 +16,7 @@ from tests.conformance.conflicts.reference import Reference, Refused, commit
 pytestmark = pytest.mark.spark
 
 IS_NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
-CASES = 150 if IS_NIGHTLY else 40
+CASES = 150 if IS_NIGHTLY else 30
 """Each makes a table, a base, one to four concurrent commits and one commit that may collide with them."""
 
 
@@ -38,6 +38,8 @@ def test_random_histories(reference: Reference, format_version: int, spec: int) 
         world = World(table, rng, format_version)
         if rng.random() < 0.95:
             commit(world.append().pending)
+            if rng.random() < 0.3:
+                world.evolve()
             for _ in range(rng.randint(0, 2)):
                 world.concurrently()
         base_id = world.base()

@@ -180,15 +180,16 @@ def on_metrics(asked: Question, file: DataFile, *, ours: bool) -> bool:
     lower, upper = (file.lower_bounds or {}).get(column), (file.upper_bounds or {}).get(column)
     if ours:
         is_above_nan = operation in _ABOVE and bool((file.nan_value_counts or {}).get(column))
-        is_inside = operation is Operation.IS_NULL and len(predicate.reference.positions) > 1
+        of_null = operation in (Operation.IS_NULL, Operation.NOT_STARTS_WITH)
+        is_inside = of_null and len(predicate.reference.positions) > 1
         return _asks_for_zero(predicate) or is_above_nan or is_inside or _may_wrap(predicate, lower)
     if operation in _APART:
         return lower is not None and upper is not None
-    if operation in _TWO_SIDED:
-        return lower is None and upper is not None
-    return operation is Operation.NOT_STARTS_WITH or (
-        asks_transformed(asked) and operation is Operation.IS_NULL
-    )
+    if operation in _TWO_SIDED and lower is None and upper is not None:
+        return True
+    # It asks no counts about transformed columns.
+    nulls = (file.null_value_counts or {}).get(column)
+    return asks_transformed(asked) and nulls is not None
 
 
 def on_strict_metrics(asked: Question, file: DataFile, *, ours: bool) -> bool:

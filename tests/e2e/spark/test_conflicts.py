@@ -34,13 +34,15 @@ def pending(sql: Sql, spark: SparkSession) -> Any:
         "('format-version' = '2', 'write.delete.mode' = 'merge-on-read', 'write.distribution-mode' = 'none')"
     )
     sql("INSERT INTO t SELECT /*+ REPARTITION(1) */ * FROM VALUES (1, 'a'), (2, 'a'), (3, 'b'), (4, 'b')")
-    java = spark._jvm.org.apache.iceberg.spark.Spark3Util
-    return java.loadIcebergTable(spark._jsparkSession, f"{sql.catalog}.{sql.namespace}.t")
+    jvm: Any = spark._jvm
+    return jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
+        spark._jsparkSession, f"{sql.catalog}.{sql.namespace}.t"
+    )
 
 
 def expression(spark: SparkSession) -> Any:
-    expressions = spark._jvm.org.apache.iceberg.expressions.Expressions
-    return expressions.equal("kind", "a")
+    jvm: Any = spark._jvm
+    return jvm.org.apache.iceberg.expressions.Expressions.equal("kind", "a")
 
 
 def file_of_kind_a(table: Any) -> Any:

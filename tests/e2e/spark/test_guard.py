@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -110,28 +111,34 @@ def test_fast_appends_and_transactions_of_iceberg_itself_are_sound(
     sql("INSERT INTO sales VALUES (1, 'n', 1), (2, 's', 1)")
     jvm = spark._jvm  # type: ignore[attr-defined]  # py4j's door, which the stubs do not show
     assert jvm is not None
-    table = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable(
-        spark._jsparkSession,
-        f"{sql.catalog}.{sql.namespace}.sales",  # type: ignore[attr-defined]  # as above
-    )
+    loaded = jvm.org.apache.iceberg.spark.Spark3Util.loadIcebergTable
+    table = loaded(spark._jsparkSession, f"{sql.catalog}.{sql.namespace}.sales")  # type: ignore[attr-defined]  # as above
     a_file = table.newScan().planFiles().iterator().next().file()
+    data = f"{table.location()}/data"
 
-    def copy(name: str) -> object:
+    def append(pending: Any, name: str) -> None:
         builder = jvm.org.apache.iceberg.DataFiles.builder(table.spec()).copy(a_file)
-        return builder.withPath(f"{table.location()}/data/{name}.parquet").build()
+        pending.appendFile(builder.withPath(f"{data}/{name}.parquet").build())
+        pending.commit()
 
     with watched(sqlite_server) as seen:
         for number in range(5):
-            table.newFastAppend().appendFile(copy(f"fast-{number}")).commit()
+            append(table.newFastAppend(), f"fast-{number}")
         transaction = table.newTransaction()
-        transaction.newAppend().appendFile(copy("one")).commit()
-        transaction.newAppend().appendFile(copy("two")).commit()
-        transaction.newDelete().deleteFile(f"{table.location()}/data/one.parquet").commit()
-        transaction.newFastAppend().appendFile(copy("three")).commit()
+        append(transaction.newAppend(), "one")
+        append(transaction.newAppend(), "two")
+        delete = transaction.newDelete()
+        delete.deleteFile(f"{data}/one.parquet")
+        delete.commit()
+        append(transaction.newFastAppend(), "three")
         transaction.commitTransaction()
 
     assert seen.findings == {}
     assert seen.snapshots == {"clean": 9}
+    sql("REFRESH TABLE sales")
+    for r in sql("SELECT operation, summary FROM our.sales.snapshots ORDER BY committed_at"): print("SNAP", r)
+    for r in sql("SELECT file_path FROM our.sales.files"): print("FILE", r)
+    assert False
 
 
 def test_spark_is_told_once_and_nothing_is_changed(

@@ -54,7 +54,8 @@ def test_refused_schema_change_has_javas_exception_and_our_sentence(
     sql("CREATE TABLE t (id int) USING iceberg")
     stale = java_table(spark, sql, "t")
     change = stale.updateSchema().addColumn(
-        "theirs", spark._jvm.org.apache.iceberg.types.Types.IntegerType.get()  # type: ignore[union-attr]  # a gateway is there
+        "theirs",
+        spark._jvm.org.apache.iceberg.types.Types.IntegerType.get(),  # type: ignore[union-attr]  # a gateway is there
     )
     add_column(curl, sql)
     before = refusals(curl)
@@ -70,16 +71,22 @@ def test_refused_schema_change_has_javas_exception_and_our_sentence(
     assert refusals(curl) > before
 
 
-def test_refused_append_is_refreshed_and_sent_again(spark: SparkSession, sql: Sql, curl: httpx.Client) -> None:
+def test_refused_append_is_refreshed_and_sent_again(
+    spark: SparkSession, sql: Sql, curl: httpx.Client
+) -> None:
     sql("CREATE TABLE t (id int) USING iceberg")
-    sql("INSERT INTO t VALUES (1)")
-    stale = java_table(spark, sql, "t")
-    append = stale.newFastAppend().set("made-by", "java")
+    for number in (1, 2):
+        sql(f"INSERT INTO t VALUES ({number})")
     path = f"/v1/namespaces/{sql.namespace}/tables/t"
-    curl.put(f"{path}/refs/audit", json={}).raise_for_status()
-    stale.currentSnapshot()
-    curl.put(f"{path}/refs/main", json={"rollback-to": None, "min-snapshots-to-keep": 3}).raise_for_status()
+    first, second = (item["snapshot-id"] for item in curl.get(path).json()["metadata"]["snapshots"])
+    append = java_table(spark, sql, "t").newFastAppend().set("made-by", "java")
+    curl.put(f"{path}/refs/main", json={"rollback-to": first}).raise_for_status()
+    before = refusals(curl)
+
     append.commit()
 
-    snapshots = curl.get(path).json()["metadata"]["snapshots"]
-    assert [item["summary"].get("made-by") for item in snapshots] == [None, "java"]
+    metadata = curl.get(path).json()["metadata"]
+    made = metadata["snapshots"][-1]
+    assert refusals(curl) == before + 1
+    assert metadata["current-snapshot-id"] == made["snapshot-id"] != second
+    assert (made["summary"]["made-by"], made["parent-snapshot-id"]) == ("java", first)

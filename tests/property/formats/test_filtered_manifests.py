@@ -67,8 +67,8 @@ def bounds(draw: st.DrawFn, kind: PrimitiveType) -> dict[str, dict[int, bytes] |
     metrics: dict[str, dict[int, bytes] | None] = {}
     for name, value in zip(("lower_bounds", "upper_bounds"), pair, strict=True):
         bound = draw(st.sampled_from([to_bytes(form, value)] * 6 + [None, b"", b"\x01\x02\x03"]))
-        other = {OTHER: b"\xff" * 70} if draw(st.booleans()) else {}
-        own = {} if bound is None else {COLUMN: bound}
+        other: dict[int, bytes] = {OTHER: b"\xff" * 70} if draw(st.booleans()) else {}
+        own: dict[int, bytes] = {} if bound is None else {COLUMN: bound}
         metrics[name] = draw(st.sampled_from([other | own, own | other, other | own, None]))
     return metrics
 

@@ -94,7 +94,8 @@ def _rearranged(draw: st.DrawFn, fields: list[dict[str, Any]]) -> list[dict[str,
 
 def values_of(field: dict[str, Any]) -> st.SearchStrategy[Any]:
     """Return values of a field of such a schema."""
-    kind, null = field["type"], st.nothing()
+    kind = field["type"]
+    null: st.SearchStrategy[Any] = st.nothing()
     if isinstance(kind, list):
         null = st.nothing() if field["name"] in NEEDED else st.none()
         kind = next(branch for branch in kind if branch != "null")
@@ -143,7 +144,8 @@ def files(draw: st.DrawFn) -> tuple[bytes, list[dict[str, Any]]]:
     )
     content = stream.getvalue()
     packed = draw(st.sampled_from([content, packed_with_snappy(content), packed_with_zstandard(content)]))
-    return packed, list(fastavro.reader(io.BytesIO(content)))
+    read: list[Any] = list(fastavro.reader(io.BytesIO(content)))
+    return packed, read
 
 
 def packed_with_snappy(content: bytes) -> bytes:

@@ -8,21 +8,30 @@ import pytest
 from app import errors
 from app.api.error_responses import (
     MAX_MESSAGE_LENGTH,
+    MAX_TEXT_LENGTH,
     STATUS_AND_TYPE,
+    body_of,
     error_body,
     is_retry_safe,
     message_for_client,
     status_and_type,
 )
+from app.engine.change.requirements import AssertRefSnapshotId
+from app.engine.model.ids import SnapshotId
 from app.errors import (
     CommitFailed,
     CommitStateUnknown,
+    DanglingRef,
     DatabaseUnavailable,
     FilesUnavailable,
     IcetowerError,
     InvalidViewVersion,
+    LandedSnapshot,
     NoSuchTable,
+    PointerMoved,
     RequirementFailed,
+    StaleUpdate,
+    Standing,
     Throttled,
 )
 
@@ -91,3 +100,59 @@ def test_message_with_a_lone_surrogate_can_be_sent() -> None:
 
 def test_long_message_is_cut() -> None:
     assert len(message_for_client(NoSuchTable("x" * 100_000), "")) == MAX_MESSAGE_LENGTH + 1
+
+
+STANDING = Standing(
+    namespace=("a b", "c"),
+    name="t",
+    metadata_location="s3://m",
+    landed=(LandedSnapshot(5, None, 2, 1_000),),
+    landed_count=7,
+)
+
+
+def told_of(error: CommitFailed, standing: Standing | None = None, prefix: str | None = None) -> object:
+    error.standing = standing
+    return orjson.loads(body_of(error, "", prefix)).get("conflict")
+
+
+def test_failed_requirement_is_told_for_programs() -> None:
+    requirement = AssertRefSnapshotId(ref="main", snapshot_id=None)
+
+    told = told_of(RequirementFailed("x", requirement, None, 5), STANDING, "w h")
+
+    assert told == {
+        "requirement": {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None},
+        "expected": None,
+        "found": 5,
+        "identifier": {"namespace": ["a b", "c"], "name": "t"},
+        "metadata-location": "s3://m",
+        "conflicts": "/v1/w%20h/namespaces/a%20b%1Fc/tables/t/conflicts",
+        "snapshot-count": 7,
+        "snapshots": [{"snapshot-id": 5, "sequence-number": 2, "timestamp-ms": 1_000}],
+    }
+
+
+def test_of_other_lost_races_is_told_what_is_known() -> None:
+    absent = Standing(("a",), "t")
+
+    assert told_of(StaleUpdate("x", "next-row-id", 1, 2)) == {
+        "counter": "next-row-id",
+        "expected": 1,
+        "found": 2,
+    }
+    assert told_of(DanglingRef("x", "main", 5)) == {"ref": "main", "snapshot-id": 5}
+    assert told_of(PointerMoved("a.t", 20), absent) == {
+        "attempts": 20,
+        "identifier": {"namespace": ["a"], "name": "t"},
+    }
+    assert told_of(RequirementFailed("x")) is None
+    assert "conflict" not in orjson.loads(body_of(NoSuchTable("a.t"), "", None))
+
+
+def test_texts_for_programs_can_be_sent_and_are_not_long() -> None:
+    requirement = AssertRefSnapshotId(ref="\ud800" + "x" * 10_000, snapshot_id=SnapshotId(1))
+
+    told = orjson.loads(body_of(RequirementFailed("x", requirement, 1, None), "", None))["conflict"]
+
+    assert told["requirement"]["ref"] == "?" + "x" * (MAX_TEXT_LENGTH - 1) + "…"

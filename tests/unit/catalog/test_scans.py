@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from app.catalog import scans
 from app.catalog.commits import commit_table
 from app.catalog.context import Catalog, Rules
 from app.catalog.scan_workers import AT_MOST, ScanWorkers
@@ -23,18 +24,17 @@ from app.catalog.scans import (
     ScanPage,
     Submitted,
     cancel_plan,
-    expand_task,
     fetch_plan,
-    plan_scan,
 )
 from app.catalog.tables import drop_table, load_table, rename_table
 from app.database.warehouses import Warehouse
-from app.engine.change.updates import AddSnapshot, RemoveSnapshots, SetSnapshotRef
+from app.engine.change.updates import AddSnapshot, RemoveSnapshots, SetSnapshotRef, Update
 from app.engine.expressions.expression_json import parse_expression
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import SnapshotId
+from app.engine.model.ids import Location, SnapshotId
 from app.engine.scan.scan_scope import ScanRequest
-from app.errors import InvalidRequest, NoSuchPlan, NoSuchPlanTask, NoSuchTable, Unavailable
+from app.errors import InvalidFilter, InvalidRequest, NoSuchPlan, NoSuchPlanTask, NoSuchTable, Unavailable
+from app.formats.caches import BoundedCache
 from app.formats.manifest_source import ManifestCache
 from tests.builders.catalogs import CALL, Clock, catalog_on, warehouse_in
 from tests.builders.table_files import TableFiles
@@ -48,7 +48,7 @@ def append(catalog: Catalog, warehouse: Warehouse, files: TableFiles, names: Seq
     """Add files in a manifest of their own."""
     metadata = load_table(catalog, warehouse, DEPARTURES).metadata
     snapshot = files.snapshot(metadata, names)
-    updates = [
+    updates: list[Update] = [
         AddSnapshot(snapshot=snapshot),
         SetSnapshotRef(ref_name="main", snapshot_id=snapshot.snapshot_id, type="branch"),
     ]
@@ -56,7 +56,7 @@ def append(catalog: Catalog, warehouse: Warehouse, files: TableFiles, names: Seq
     return snapshot.snapshot_id
 
 
-def ruled(catalog: Catalog, **changes: int) -> Catalog:
+def ruled(catalog: Catalog, **changes: Any) -> Catalog:
     return replace(catalog, rules=replace(catalog.rules, **changes))
 
 
@@ -74,9 +74,39 @@ def names(page: ScanPage) -> list[str]:
     return [Path(planned.file.file_path).stem for planned in page.files]
 
 
-def page_of(outcome: Completed | Submitted) -> ScanPage:
-    assert isinstance(outcome, Completed)
-    return outcome.page
+def nothing_kept(catalog: Catalog) -> Catalog:
+    return replace(catalog, scan_answers=BoundedCache(0))
+
+
+def plan_scan(
+    catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, request: ScanRequest
+) -> ScanPage | Submitted:
+    """Plan a scan, and return the page as it is before it is written."""
+    pages: list[ScanPage] = []
+
+    def write(page: ScanPage) -> bytes:
+        pages.append(page)
+        return b"{}"
+
+    outcome = scans.plan_scan(nothing_kept(catalog), warehouse, identifier, request, write)
+    return pages[0] if isinstance(outcome, Completed) else outcome
+
+
+def expand_task(catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, token: str) -> ScanPage:
+    """Expand a task, and return the page as it is before it is written."""
+    pages: list[ScanPage] = []
+
+    def write(page: ScanPage) -> bytes:
+        pages.append(page)
+        return b"{}"
+
+    scans.expand_task(nothing_kept(catalog), warehouse, identifier, token, write)
+    return pages[0]
+
+
+def page_of(outcome: ScanPage | Submitted) -> ScanPage:
+    assert isinstance(outcome, ScanPage)
+    return outcome
 
 
 def everything(catalog: Catalog, warehouse: Warehouse, page: ScanPage) -> list[str]:
@@ -334,7 +364,7 @@ def test_plan_that_cannot_be_made_says_why(slow: Catalog, warehouse: Warehouse) 
     assert isinstance(submitted, Submitted)
     metadata = load_table(slow, warehouse, DEPARTURES).metadata
     files = slow.files_of(warehouse)
-    for listed in list(files.list_files(f"{metadata.location}/metadata")):
+    for listed in list(files.list_files(Location(f"{metadata.location}/metadata"))):
         if "-m" in listed.location:
             files.delete(listed.location)
 
@@ -410,3 +440,50 @@ def test_warehouse_of_another_name_has_other_tables(catalog: Catalog, warehouse:
 
     with pytest.raises(NoSuchPlanTask):
         expand_task(catalog, second, DEPARTURES, token)
+
+
+def test_answer_is_written_once_until_the_table_moves(
+    catalog: Catalog, warehouse: Warehouse, filled: list[SnapshotId]
+) -> None:
+    small = ruled(catalog, scan_page_files=2)
+    written: list[ScanPage] = []
+
+    def write(page: ScanPage) -> bytes:
+        written.append(page)
+        return b"%d" % len(written)
+
+    def ask(request: ScanRequest = EVERYTHING) -> bytes:
+        outcome = scans.plan_scan(small, warehouse, DEPARTURES, request, write)
+        assert isinstance(outcome, Completed)
+        return outcome.content
+
+    assert [ask(), ask(), ask(SOME), ask(ScanRequest(stats_fields=("id",)))] == [b"1", b"1", b"2", b"3"]
+    token = written[0].tasks[0]
+    tasks = [scans.expand_task(small, warehouse, DEPARTURES, token, write) for _ in range(2)]
+    assert tasks == [b"4", b"4"]
+    commit_table(catalog, CALL, warehouse, DEPARTURES, [], [RemoveSnapshots(snapshot_ids=(filled[0],))])
+    assert ask() == b"5"
+
+
+@pytest.mark.usefixtures("filled")
+def test_filters_that_are_one_to_python_are_not_answered_alike(
+    catalog: Catalog, warehouse: Warehouse
+) -> None:
+    def ask(value: Any) -> ScanRequest:
+        return ScanRequest(filter=parse_expression({"type": "eq", "term": "id", "value": value}))
+
+    assert ask(1) == ask(True)  # which is why this has to be looked at
+    scans.plan_scan(catalog, warehouse, DEPARTURES, ask(1), lambda _: b"{}")
+
+    with pytest.raises(InvalidFilter):
+        scans.plan_scan(catalog, warehouse, DEPARTURES, ask(True), lambda _: b"{}")
+
+
+def test_each_completed_plan_has_an_id_of_its_own(catalog: Catalog, warehouse: Warehouse) -> None:
+    table_in(catalog, warehouse)
+
+    outcomes = [
+        scans.plan_scan(catalog, warehouse, DEPARTURES, EVERYTHING, lambda _: b"{}") for _ in range(2)
+    ]
+
+    assert len({outcome.plan_id for outcome in outcomes}) == 2

@@ -55,7 +55,7 @@ def test_commit_that_would_be_refused_is_told_in_plain_words(
     told = icetower("table", "validate", table, written(folder, STALE))
 
     lines = [" ".join(line.split()) for line in told.out.splitlines()]
-    assert told.status == 1
+    assert told.status == 3
     assert lines[0] == (
         f"Table {table}: would be refused: Requirement failed: branch main was created concurrently "
         "(CommitFailedException, HTTP status 409)"
@@ -102,7 +102,7 @@ def test_body_may_come_from_standard_input_and_the_answer_go_to_a_script(
 
     told = icetower("table", "validate", table, "-", "--json")
 
-    assert told.status == 1
+    assert told.status == 3
     assert told.json["would-commit"] is False
     assert told.json["conflict"]["found"] == 77
     assert [item["result"] for item in told.json["requirements"]] == ["failed", "passed"]
@@ -126,7 +126,7 @@ def test_transaction_is_told_table_by_table(icetower: Icetower, folder: Path, ta
     sent = icetower("table", "validate-together", file, "--json")
 
     missing = f"Table does not exist: {namespace}.nope (NoSuchTableException, HTTP status 404)"
-    assert (told.status, sent.status) == (1, 1)
+    assert (told.status, sent.status) == (3, 3)
     assert told.out.startswith(f"Would be refused: {missing}\n")
     assert f"\nTable {table}: would commit.\n" in told.out
     assert f"\nTable {namespace}.nope: would be refused: {missing}\n" in told.out

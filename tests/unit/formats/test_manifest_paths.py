@@ -15,8 +15,8 @@ from app.formats.avro_packing import write_avro
 from app.formats.manifest_lists import assign_numbers, write_manifest_list
 from app.formats.manifest_paths import content_files_of, manifests_of, statuses_and_paths
 from app.formats.manifests import WrittenManifest, write_manifest
+from tests.builders.manifest_records import FIXED, record, schema_with
 from tests.strategies.manifest_entries import table_of
-from tests.unit.formats.test_manifest_layouts import FIXED, record, schema_with
 
 MANIFEST, LIST = Location("memory://m.avro"), Location("memory://l.avro")
 PATHS = [Location("s3://b/é"), Location("s3://b/2")]

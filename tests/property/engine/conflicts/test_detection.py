@@ -89,27 +89,24 @@ def operations(draw: st.DrawFn, branch: Branch) -> Operation:
     some = draw(st.lists(st.sampled_from(every), max_size=2)) if every else []
     removed = tuple(map(RemovedFile.of, some))
     new_data, new_deletes = draw(st.booleans()), draw(st.booleans())
-    return draw(
-        st.sampled_from(
-            [
-                Delete(removed_files=removed, checks_existence=new_data),
-                Overwrite(
-                    conflict_filter=draw(filters()),
-                    removed_files=removed,
-                    checks_new_data=new_data,
-                    checks_new_deletes=new_deletes,
-                ),
-                ReplacePartitions(((SpecId(0), (draw(st.sampled_from(KINDS)),)),), new_data, new_deletes),
-                RowDelta(
-                    draw(filters()),
-                    referenced_files=frozenset(file.file_path for file in some),
-                    checks_new_data=new_data,
-                    checks_new_deletes=new_deletes,
-                ),
-                RewriteFiles(removed),
-            ]
-        )
-    )
+    made: list[Operation] = [
+        Delete(removed_files=removed, checks_existence=new_data),
+        Overwrite(
+            conflict_filter=draw(filters()),
+            removed_files=removed,
+            checks_new_data=new_data,
+            checks_new_deletes=new_deletes,
+        ),
+        ReplacePartitions(((SpecId(0), (draw(st.sampled_from(KINDS)),)),), new_data, new_deletes),
+        RowDelta(
+            draw(filters()),
+            referenced_files=frozenset(file.file_path for file in some),
+            checks_new_data=new_data,
+            checks_new_deletes=new_deletes,
+        ),
+        RewriteFiles(removed),
+    ]
+    return draw(st.sampled_from(made))
 
 
 def bases(branch: Branch) -> st.SearchStrategy[SnapshotId | None]:

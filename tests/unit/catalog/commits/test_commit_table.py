@@ -26,12 +26,14 @@ from app.errors import (
     CorruptMetadata,
     DatabaseUnavailable,
     InvalidLocation,
+    LandedSnapshot,
     MetadataFileMissing,
     NoSuchNamespace,
     NoSuchTable,
     PointerMoved,
     RequirementFailed,
     StaleUpdate,
+    Standing,
     ViewExists,
 )
 from tests.builders.catalogs import CALL
@@ -384,3 +386,52 @@ def test_commit_remembers_its_idempotency_key_with_where_it_landed(
     outcome = catalog.idempotency_keys.find("tester", "key-1", catalog.now_ms())
     assert outcome is not None
     assert (outcome.status, outcome.result) == (200, landed.location)
+
+
+def test_commit_that_loses_every_race_tells_who_won_them(catalog: Catalog, warehouse: Warehouse) -> None:
+    """Each attempt meets a rival's snapshot that landed just before."""
+    table = table_in(catalog, warehouse)
+    meddled, pointers = interfering(replace(catalog, rules=Rules(commit_attempts=3)))
+    won: list[int] = []
+
+    def lose(*_args: object, **_kwargs: object) -> PutOutcome:
+        rival = append_to(catalog, warehouse, load_table(catalog, warehouse, DEPARTURES))
+        won.append(rival.metadata.current_snapshot.snapshot_id)
+        return PutOutcome.MOVED
+
+    pointers.check_and_put = lose  # type: ignore[method-assign]  # every race is lost
+
+    with pytest.raises(PointerMoved, match="all 3 attempts") as caught:
+        commit_table(meddled, CALL, warehouse, DEPARTURES, [], [SetProperties(updates={"a": "b"})])
+
+    standing = caught.value.standing
+    assert standing is not None
+    assert (standing.namespace, standing.name) == (("flights",), "departures")
+    # Who won the last race was not looked at any more.
+    assert [item.snapshot_id for item in standing.landed or ()] == won[-2::-1]
+    assert standing.landed_count == 2
+    assert table.location != standing.metadata_location
+
+
+def test_failed_commit_tells_how_the_table_stands(catalog: Catalog, warehouse: Warehouse) -> None:
+    first = append_to(catalog, warehouse, table_in(catalog, warehouse))
+    second = append_to(catalog, warehouse, first)
+    base, head = (item.metadata.current_snapshot for item in (first, second))
+    requirement = AssertRefSnapshotId(ref="main", snapshot_id=base.snapshot_id)
+
+    with pytest.raises(RequirementFailed) as caught:
+        commit_table(catalog, CALL, warehouse, DEPARTURES, [requirement], [])
+
+    error = caught.value
+    assert (error.requirement, error.expected, error.found) == (
+        requirement,
+        base.snapshot_id,
+        head.snapshot_id,
+    )
+    assert error.standing == Standing(
+        namespace=("flights",),
+        name="departures",
+        metadata_location=second.location,
+        landed=(LandedSnapshot(head.snapshot_id, "append", head.sequence, head.timestamp_ms),),
+        landed_count=1,
+    )

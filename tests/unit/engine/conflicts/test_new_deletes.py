@@ -117,10 +117,9 @@ def test_required_and_nested_columns() -> None:
         b'{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"id","required":true,"type":"long"},'
         b'{"id":5,"name":"s","required":false,"type":{"type":"struct","fields":[]}}]}'
     )
-    unknown_nulls = {"null_value_counts": None, "value_counts": None}
-    apart = replace(equality_deletes("e", "a", (10, 20)), **unknown_nulls)
+    apart = counted(equality_deletes("e", "a", (10, 20)), None, None)
 
-    assert not may_delete_rows(apart, replace(OLD, **unknown_nulls), columns)
+    assert not may_delete_rows(apart, counted(OLD, None, None), columns)
     assert may_delete_rows(replace(apart, equality_ids=(5,)), OLD, columns)
 
 

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations_with_replacement, product
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -21,7 +23,7 @@ def is_between(value: UUID, lower: bytes | None, upper: bytes | None) -> bool:
 
 
 @pytest.mark.parametrize("order", [signed, lambda value: value.bytes], ids=["signed", "unsigned"])
-def test_all_uuids_between_two_bounds_are_enclosed_whatever_their_order(order) -> None:  # type: ignore[no-untyped-def]
+def test_all_uuids_between_two_bounds_are_enclosed_whatever_their_order(order: Callable[[UUID], Any]) -> None:
     for pair in combinations_with_replacement(UUIDS, 2):
         least, most = sorted(pair, key=order)
         between = [value for value in UUIDS if order(least) <= order(value) <= order(most)]

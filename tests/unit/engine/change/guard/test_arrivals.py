@@ -159,6 +159,11 @@ def test_moving_a_branch_to_a_snapshot_that_was_there_is_somebodys_will() -> Non
     assert arrived(BASE, point(1)) == []
 
 
+def test_branch_that_is_set_twice_to_the_same_new_snapshot() -> None:
+    assert kinds(arrived(BASE, add(snapshot(4, 3)), point(4), point(4))) == []
+    assert kinds(arrived(None, add(snapshot(4)), point(4), point(4))) == []
+
+
 def test_repeated_change_brings_nothing_new() -> None:
     landed = BASE.snapshots_by_id[SnapshotId(3)]
 

@@ -407,6 +407,44 @@ class TestWhatCannotBeLookedAt:
         assert report.findings == ()
         assert len(report.unchecked) == 3  # the manifest, the totals, the files
 
+    @pytest.mark.parametrize("trouble", ["gone", "broken", "late"])
+    def test_totals_are_no_finding_while_a_manifest_that_went_cannot_be_read(
+        self, source: Manifests, trouble: str
+    ) -> None:
+        parent = source.commit(
+            snapshot(1, total_data_files=2), without_counts(source.manifest("m1", 1, ["a", "b"]))
+        )
+        made = source.commit(snapshot(2, 1, "overwrite", total_data_files=9), source.manifest("m2", 2, ["c"]))
+        getattr(source, trouble).add(f"{ROOT}/metadata/m1.avro")
+
+        report = looked_at(source, made, parent)
+
+        assert report.findings == ()
+        assert [item.reason for item in report.unchecked][1:] == [
+            "its summary's totals could not be compared with all manifests"
+        ]
+
+    def test_new_manifest_that_turns_out_unreadable_half_way(self, source: Manifests) -> None:
+        made = first_append(source, "s3://x/outside.parquet", "b", total_data_files=9)
+        source.late.add(f"{ROOT}/metadata/m1.avro")
+
+        report = looked_at(source, made)
+
+        assert kinds(report) == [FindingKind.OUTSIDE_LOCATION]
+        assert "breaks off" in report.unchecked[0].reason
+
+    def test_lost_delete_files_are_not_told_from_lists_alone(self, source: Manifests) -> None:
+        data = source.manifest("m1", 1, ["a"])
+        deletes = source.manifest("d2", 2, ["d"], content=FileContent.EQUALITY_DELETES)
+        parent = source.commit(snapshot(2, 1, "delete"), data, deletes)
+        made = source.commit(snapshot(3, 2), data)
+        source.left_bytes = 200
+
+        report = looked_at(source, made, parent)
+
+        assert report.findings == ()
+        assert "takes more reading than is allowed" in report.unchecked[0].reason
+
     def test_no_budget_at_all(self, source: Manifests) -> None:
         made = first_append(source)
         source.left_bytes = 0

@@ -9,8 +9,8 @@ from app.engine.conflicts.operations import (
     Overwrite,
 )
 from app.engine.conflicts.report import ConflictKind
+from app.engine.expressions.expressions import ALWAYS_FALSE, predicate
 from app.engine.expressions.expressions import Operation as Ask
-from app.engine.expressions.expressions import predicate
 from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from tests.builders.branches import (
@@ -175,3 +175,11 @@ def test_file_of_a_spec_that_the_table_has_forgotten_may_matter(branch: Branch) 
 
     assert kinds(ask(branch, base, overwrite())) == ["added-data-files"]
     assert kinds(ask(branch, base, half)) == ["partially-matching-file"]
+
+
+def test_row_filter_that_nothing_matches_is_none(branch: Branch) -> None:
+    base = branch.head
+    branch.commit("append", [data_file("new", "b")])
+    operation = Overwrite(row_filter=ALWAYS_FALSE, checks_new_data=True, checks_new_deletes=True)
+
+    assert kinds(ask(branch, base, operation)) == ["added-data-files"]

@@ -19,6 +19,7 @@ from tests.builders.branches import (
 )
 from tests.unit.engine.conflicts.detection.questions import (
     HIGH,
+    KIND_A,
     OLD,
     OTHER,
     A,

@@ -15,41 +15,11 @@ from app.errors import InvalidMetadata
 from app.formats.avro_packing import write_avro
 from app.formats.avro_types import write_long
 from app.formats.manifests import read_manifest, write_manifest
+from tests.builders.manifest_records import FIXED, field, record, schema_with, text
 from tests.strategies.manifest_entries import table_of
 
 LOCATION = Location("memory://m.avro")
 LISTED = ManifestFile(LOCATION, 0, SpecId(3), sequence_number=7)
-
-
-def field(field_id: int, name: str, kind: Any) -> dict[str, Any]:
-    return {"name": name, "type": kind, "field-id": field_id}
-
-
-def schema_with(partition: list[dict[str, Any]], *others: dict[str, Any]) -> dict[str, Any]:
-    """Return the smallest schema that is a manifest's, and fields of the file behind the required ones."""
-    file = [
-        field(100, "file_path", "string"),
-        field(101, "file_format", "string"),
-        field(102, "partition", {"type": "record", "name": "r102", "fields": partition}),
-        field(103, "record_count", "long"),
-        field(104, "file_size_in_bytes", "long"),
-        *others,
-    ]
-    entry = [
-        field(0, "status", "int"),
-        field(2, "data_file", {"type": "record", "name": "r2", "fields": file}),
-    ]
-    return {"type": "record", "name": "manifest_entry", "fields": entry}
-
-
-def text(value: str) -> bytes:
-    return write_long(len(value)) + value.encode()
-
-
-def record(partition: bytes = b"", others: bytes = b"", *, rows: int = 5, path: str = "s3://b/x") -> bytes:
-    """Return a record of such a schema."""
-    numbers = write_long(rows) + write_long(100)
-    return write_long(EntryStatus.ADDED) + text(path) + text("PARQUET") + partition + numbers + others
 
 
 def read(schema: Any, *records: bytes, listed: ManifestFile = LISTED) -> list[DataFile]:
@@ -58,9 +28,6 @@ def read(schema: Any, *records: bytes, listed: ManifestFile = LISTED) -> list[Da
 
 
 # --- fixed values, which the reference writes with their length before them
-
-
-FIXED = field(1000, "f", ["null", {"type": "fixed", "name": "fixed_5", "size": 5}])
 
 
 def test_fixed_values_as_avro_has_them() -> None:

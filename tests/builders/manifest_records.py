@@ -1,0 +1,43 @@
+"""Manifests byte by byte: schemas as small as they can be, and records of them, for what no writer of ours writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from app.engine.model.manifests import EntryStatus
+from app.formats.avro_types import write_long
+
+
+def field(field_id: int, name: str, kind: Any) -> dict[str, Any]:
+    return {"name": name, "type": kind, "field-id": field_id}
+
+
+def schema_with(partition: list[dict[str, Any]], *others: dict[str, Any]) -> dict[str, Any]:
+    """Return the smallest schema that is a manifest's, and fields of the file behind the required ones."""
+    file = [
+        field(100, "file_path", "string"),
+        field(101, "file_format", "string"),
+        field(102, "partition", {"type": "record", "name": "r102", "fields": partition}),
+        field(103, "record_count", "long"),
+        field(104, "file_size_in_bytes", "long"),
+        *others,
+    ]
+    entry = [
+        field(0, "status", "int"),
+        field(2, "data_file", {"type": "record", "name": "r2", "fields": file}),
+    ]
+    return {"type": "record", "name": "manifest_entry", "fields": entry}
+
+
+def text(value: str) -> bytes:
+    return write_long(len(value)) + value.encode()
+
+
+def record(partition: bytes = b"", others: bytes = b"", *, rows: int = 5, path: str = "s3://b/x") -> bytes:
+    """Return a record of such a schema."""
+    numbers = write_long(rows) + write_long(100)
+    return write_long(EntryStatus.ADDED) + text(path) + text("PARQUET") + partition + numbers + others
+
+
+FIXED = field(1000, "f", ["null", {"type": "fixed", "name": "fixed_5", "size": 5}])
+"""A partition field of five bytes."""
