@@ -14,7 +14,7 @@ from app.catalog.context import Catalog
 from app.catalog.tables import load_table
 from app.database.warehouses import Warehouse
 from app.engine.change.requirements import AssertRefSnapshotId
-from app.engine.change.updates import AddSnapshot, SetSnapshotRef
+from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
@@ -150,7 +150,7 @@ class _Table:
             schema_id=metadata.current_schema_id,
         )
         requirement = AssertRefSnapshotId(ref="main", snapshot_id=parent_id)
-        updates = [
+        updates: list[Update] = [
             AddSnapshot(snapshot=snapshot),
             SetSnapshotRef(ref_name="main", snapshot_id=snapshot_id, type="branch"),
         ]

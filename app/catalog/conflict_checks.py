@@ -55,10 +55,15 @@ def check_conflicts(
         raise InvalidRequest(
             f"Cannot check for conflicts on {ref}: it is a tag, and nothing is committed to tags"
         )
-    if base_snapshot_id is not None:
+    if base_snapshot_id is not None and not _is_parent(metadata, base_snapshot_id):
         find_snapshot(metadata, base_snapshot_id)
     operation = describe(metadata)
     return find_conflicts(metadata, TableManifests(catalog, warehouse), ref, base_snapshot_id, operation)
+
+
+def _is_parent(metadata: TableMetadata, snapshot_id: SnapshotId) -> bool:
+    """Tell whether a snapshot has a child: it may have expired, and still it is known what came after it."""
+    return any(snapshot.parent_snapshot_id == snapshot_id for snapshot in metadata.snapshots)
 
 
 def conflicts_of_snapshot(

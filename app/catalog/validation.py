@@ -13,7 +13,7 @@ from app.catalog.guards import CommitGuard
 from app.database.pointers import Pointer
 from app.database.warehouses import Warehouse
 from app.engine.change.guard.findings import Finding
-from app.engine.change.landed_since import ref_of
+from app.engine.change.landed_since import refs_by_snapshot
 from app.engine.change.metadata_diff import MetadataDiff, creation_diff, metadata_diff
 from app.engine.change.requirements import AssertCreate, Requirement, Value, expected_and_found
 from app.engine.change.updates import AddSnapshot, Update
@@ -209,10 +209,12 @@ class _Trial(Refusals):
         if not isinstance(error, BadRequest | CommitFailed | AlreadyExists | NotFound):
             # Not a verdict: something here does not work.
             raise error
+        if self.error is not None:
+            return
+        self.error = error
         if isinstance(error, CommitFailed):
             notes = self._notes[-1]
             tell_standing(error, self.identifier, notes.seen, notes.current, notes.change.updates)
-        self.error = self.error or error
 
     def ask_the_guard(self) -> CommitRefused | None:
         """Return why the guard would reject this table's part, which it only looks at when all else is well."""
@@ -271,10 +273,11 @@ class _Trial(Refusals):
     def _checked_snapshots(self) -> list[CheckedSnapshot]:
         found: list[CheckedSnapshot] = []
         for notes in self._notes:
+            refs = refs_by_snapshot(notes.change.updates)
             for tried in notes.updates:
                 if isinstance(tried.update, AddSnapshot) and not notes.is_repeated:
                     snapshot = tried.update.snapshot
-                    ref = ref_of(snapshot.snapshot_id, notes.change.updates)
+                    ref = refs.get(snapshot.snapshot_id)
                     is_one_too_many = len(found) >= MAX_CHECKED_SNAPSHOTS
                     base = None if is_one_too_many else notes.current
                     found.append(self._checked_snapshot(base, snapshot, ref))

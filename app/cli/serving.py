@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import logging
 import os
 import signal
@@ -76,6 +77,8 @@ def application(settings: Settings) -> object:
     _log_from(settings)
     if parent := parent_process():
         threading.Thread(target=_stop_without, args=(parent,), daemon=True).start()
+    # Planning a scan makes very many small objects and no circles: looking for those cost a third of the time.
+    gc.set_threshold(50_000, 20, 50)
     return create_app(settings)
 
 

@@ -201,6 +201,19 @@ def test_ten_thousand_refused_updates_are_told_in_good_time(victim: Victim) -> N
     victim.check_unchanged()
 
 
+def test_ten_thousand_failed_requirements_are_told_in_good_time(victim: Victim) -> None:
+    body = {
+        "requirements": [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": FIRST}] * 10_000,
+        "updates": [],
+    }
+
+    told = victim.client.post(TABLE, json=body, timeout=10).json()
+
+    assert [item["result"] for item in told["requirements"]] == ["failed"] * 10_000
+    assert told["conflict"]["snapshot-count"] == 1
+    victim.check_unchanged()
+
+
 def test_long_names_are_cut_where_they_are_told_again(victim: Victim) -> None:
     name = "x" * 300_000
     body = {

@@ -34,7 +34,7 @@ def file_of(name: str, content: FileContent = FileContent.DATA) -> DataFile:
 
 
 def snapshot(
-    number: int, parent: int | None = None, operation: str | None = "append", **summary: int
+    number: int, parent: int | None = None, operation: str | None = "append", /, **summary: int
 ) -> Snapshot:
     """Return a snapshot whose sequence number is its own number."""
     told = {key.replace("_", "-"): str(value) for key, value in summary.items()}

@@ -67,7 +67,8 @@ def test_the_guard_reads_there_and_misses_what_is_gone(server: str, s3_server: S
     catalog.create_namespace("guarded_on_s3")
     table = catalog.create_table(("guarded_on_s3", "numbers"), Schema(NestedField(1, "id", LongType())))
     location = f"{table.location()}/metadata/never-written.avro"
-    lost = Snapshot(**{"snapshot-id": 1, "sequence-number": 3, "timestamp-ms": 1, "manifest-list": location})
+    told = {"snapshot-id": 1, "sequence-number": 3, "timestamp-ms": 1, "manifest-list": location}
+    lost = Snapshot.model_validate(told)
 
     with watched(server) as seen:
         table.append(pa.table({"id": [1, 2, 3]}))

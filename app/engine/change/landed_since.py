@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, takewhile
 
 from app.engine.change.requirements import AssertRefSnapshotId
 from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
@@ -40,7 +40,7 @@ def landed_since(
             return _newest(item for item in reversed(current.snapshots) if _last_row_id(item) >= expected_id)
     for update in updates:
         if isinstance(update, AddSnapshot):
-            target = ref_of(update.snapshot.snapshot_id, updates)
+            target = refs_by_snapshot(updates).get(update.snapshot.snapshot_id)
             return None if target is None else _on_ref(current, target, update.snapshot.parent_snapshot_id)
     return None
 
@@ -63,13 +63,14 @@ def _on_ref(current: TableMetadata, name: str, expected: SnapshotId | None) -> L
         # A new branch begins on main; what is there did not come with the branch.
         main = current.snapshot_refs.get(MAIN_BRANCH)
         start = main.snapshot_id if main else None
-    known = {snapshot.snapshot_id for snapshot in ancestors(current, start)}
     landed = []
     for snapshot in ancestors(current, ref.snapshot_id):
-        if snapshot.snapshot_id in known:
-            break
+        if snapshot.snapshot_id == start:
+            return _newest(landed)
         landed.append(snapshot)
-    return _newest(landed)
+    # It has been moved elsewhere, or back: what is new is what the expected history has not.
+    known = {snapshot.snapshot_id for snapshot in ancestors(current, start)}
+    return _newest(takewhile(lambda snapshot: snapshot.snapshot_id not in known, landed))
 
 
 def _newest(snapshots: Iterable[Snapshot]) -> LandedSince:
@@ -84,9 +85,10 @@ def _last_row_id(snapshot: Snapshot) -> int:
     return snapshot.first_row_id + (snapshot.added_rows or 0) - 1
 
 
-def ref_of(snapshot_id: SnapshotId, updates: Sequence[Update]) -> str | None:
-    """Return the branch or tag that updates set to a snapshot, or nothing."""
+def refs_by_snapshot(updates: Sequence[Update]) -> dict[SnapshotId, str]:
+    """Return, for each snapshot that updates set a branch or tag to, the first of them."""
+    found: dict[SnapshotId, str] = {}
     for update in updates:
-        if isinstance(update, SetSnapshotRef) and update.snapshot_id == snapshot_id:
-            return update.ref_name
-    return None
+        if isinstance(update, SetSnapshotRef):
+            found.setdefault(update.snapshot_id, update.ref_name)
+    return found

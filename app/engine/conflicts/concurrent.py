@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import Final
 
 from app.engine.model.ancestry import ancestors
 from app.engine.model.entry_filters import FilterableEntries
@@ -11,6 +12,9 @@ from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import ManifestContent, ManifestEntry, ManifestFile, ManifestSource
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
+
+MAX_KEPT_BYTES: Final = 32 << 20
+"""How many bytes of manifests, as they are in their files, are kept from one check to the next."""
 
 Operations = frozenset[str]
 """What snapshots call themselves: checks look only at those whose kind matters."""
@@ -25,8 +29,8 @@ ADDING_VECTORS: Operations = frozenset({"overwrite", "delete", "replace"})
 class Concurrent:
     """The snapshots from a base, which is not one of them, to a head; manifests are read when they are asked for.
 
-    Of each snapshot only those manifests are opened that it wrote itself, each once: the effort is linear in what
-    happened, whatever the size of the table.
+    Of each snapshot only those manifests are opened that it wrote itself: the effort is linear in what happened,
+    whatever the size of the table.
     """
 
     def __init__(
@@ -42,6 +46,7 @@ class Concurrent:
         self._source = source
         self._own: dict[tuple[SnapshotId, ManifestContent], Sequence[ManifestFile]] = {}
         self._entries: dict[Location, Iterable[ManifestEntry]] = {}
+        self._kept_bytes = 0
         found: list[Snapshot] = []
         for snapshot in ancestors(metadata, head_id):
             if snapshot.snapshot_id == base_id:
@@ -95,7 +100,10 @@ class Concurrent:
             found = self._source.entries(manifest)
             if not isinstance(found, FilterableEntries | Sequence):
                 found = tuple(found)
-            self._entries[manifest.manifest_path] = found
+            # Several checks may want them; but a year of manifests is not kept in memory for that.
+            self._kept_bytes += manifest.manifest_length
+            if self._kept_bytes <= MAX_KEPT_BYTES:
+                self._entries[manifest.manifest_path] = found
         return found
 
     def live_entries_at(

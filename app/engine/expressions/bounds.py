@@ -98,8 +98,7 @@ def _is_cut_prefix(predicate: BoundPredicate, transform: Transform) -> bool:
 
 
 def _orders(kind: Type, values: tuple[Any, ...]) -> list[_Order]:
-    if not isinstance(kind, PrimitiveType):
-        return []
+    assert isinstance(kind, PrimitiveType)  # nothing else can be compared
     match kind.kind:
         case "int" | "long" | "date" | "time":
             return [_Order(_number, _same)]
@@ -121,13 +120,12 @@ def _orders(kind: Type, values: tuple[Any, ...]) -> list[_Order]:
             return [_Order(_uuid, lambda value: value.bytes)]
         case "boolean":
             return [_Order(_boolean, _same)]
-    return []
+    raise AssertionError(f"binding lets no {kind} be compared")
 
 
 def _orders_of_transformed(term: BoundTransform) -> list[_Order]:
     source = term.reference.type
-    if not isinstance(source, PrimitiveType):
-        return []
+    assert isinstance(source, PrimitiveType)  # said by `applies_to`
     transformed = transform_function(term.transform, source)
     (order,) = _orders(term.type, ())
 

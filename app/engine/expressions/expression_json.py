@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import reprlib
 from decimal import Decimal
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, assert_never
 from uuid import UUID
 
 from app.engine.expressions.expressions import (
@@ -300,6 +300,8 @@ def to_json(expression: Expression | BoundExpression) -> Any:
                 _bound_term_json(expression.term),
                 [_value_json(kind, value) for value in expression.values],
             )
+        case never:
+            assert_never(never)
 
 
 def _joined(kind: str, parts: list[Any]) -> Any:
@@ -325,6 +327,8 @@ def _term_json(term: Term) -> Any:
             return {"type": "reference", "id": term.field_id}
         case TransformTerm():
             return _transform_json(str(term.transform), _term_json(term.reference))
+        case never:
+            assert_never(never)
 
 
 def _bound_term_json(term: BoundTerm) -> Any:
@@ -333,6 +337,8 @@ def _bound_term_json(term: BoundTerm) -> Any:
             return term.name
         case BoundTransform():
             return _transform_json(str(term.transform), term.reference.name)
+        case never:
+            assert_never(never)
 
 
 def _transform_json(transform: str, term: Any) -> Json:

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import CommitFailedException
-from pyiceberg.expressions import EqualTo
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableRequest, Table, TableIdentifier, Transaction
 from pyiceberg.types import LongType, NestedField, StringType
@@ -102,8 +101,8 @@ def test_stale_delete_of_rows_that_are_gone_collides(
     table: Table, curl: httpx.Client, namespace: str
 ) -> None:
     transaction = table.transaction()
-    transaction.delete(EqualTo("id", 1))
-    table.catalog.load_table((namespace, "t")).delete(EqualTo("id", 2))
+    transaction.delete("id = 1")
+    table.catalog.load_table((namespace, "t")).delete("id = 2")
 
     verdict = judged(curl, body_of(transaction, namespace))
 

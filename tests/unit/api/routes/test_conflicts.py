@@ -348,3 +348,22 @@ def test_another_branch(table: Table) -> None:
 
     assert kinds(table.told(base, kind="overwrite", filter=NOTE_IS_A, body_ref="audit")) == []
     assert kinds(table.told(base, kind="overwrite", filter=NOTE_IS_A)) == ["added-data-files"]
+
+
+def test_base_that_has_expired_is_known_as_long_as_its_child_is(table: Table) -> None:
+    base = table.metadata.current_snapshot_id
+    child = table.append(["b2"])
+    table.append(["a2"])
+    gone = [table.data("a1")]
+
+    def expire(snapshot_id: int | None) -> None:
+        remove = {"action": "remove-snapshots", "snapshot-ids": [snapshot_id]}
+        assert table.api.post(table.path, json={"requirements": [], "updates": [remove]}).status_code == 200
+
+    expire(base)
+    told = table.told(base, kind="overwrite", filter=NOTE_IS_A, removed_data_files=gone)
+    expire(child)
+    refused = table.ask(base, kind="overwrite", filter=NOTE_IS_A, removed_data_files=gone)
+
+    assert kinds(told) == ["added-data-files"]
+    assert error_of(refused)[:2] == (404, "NoSuchSnapshotException")

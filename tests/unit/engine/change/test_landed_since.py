@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from app.engine.change.landed_since import MAX_SNAPSHOTS, between, landed_since, ref_of
+from app.engine.change.landed_since import MAX_SNAPSHOTS, between, landed_since, refs_by_snapshot
 from app.engine.change.requirements import check_requirements
-from app.engine.model.ids import SnapshotId
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CommitFailed, RequirementFailed, StaleUpdate
 from tests.unit.engine.documents import (
@@ -117,5 +116,4 @@ def test_between_two_versions_are_the_snapshots_that_came() -> None:
 def test_ref_of_a_snapshot_is_the_one_that_the_updates_set() -> None:
     updates = updates_of(set_ref("x", 1), set_ref("audit", 9), set_ref("main", 9))
 
-    assert ref_of(SnapshotId(9), updates) == "audit"
-    assert ref_of(SnapshotId(8), updates) is None
+    assert refs_by_snapshot(updates) == {1: "x", 9: "audit"}

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from app.engine.change.metadata_diff import metadata_diff
+from app.engine.change.metadata_diff import creation_diff, metadata_diff
 from app.engine.change.schema_changes import ColumnAdded
 from tests.unit.engine.documents import (
     column,
@@ -61,3 +61,16 @@ def test_format_version_and_location_are_told() -> None:
 
     assert diff.format_version == (2, 3)
     assert diff.location == ("s3://bucket/t", "s3://bucket/elsewhere")
+
+
+def test_everything_of_a_new_table_is_new() -> None:
+    made = table_with_snapshots(2, properties={"a": "1"})
+
+    diff = creation_diff(made)
+
+    assert (diff.format_version, diff.location) == ((None, 2), (None, made.location))
+    assert (diff.spec, diff.order) == ((None, made.default_spec), (None, made.default_sort_order))
+    assert [change.name for change in diff.schema if isinstance(change, ColumnAdded)] == ["id", "category"]
+    assert diff.properties == {"a": (None, "1")}
+    assert diff.refs == {"main": (None, made.snapshot_refs["main"])}
+    assert (diff.snapshots_added, diff.snapshots_removed) == ((1, 2), ())

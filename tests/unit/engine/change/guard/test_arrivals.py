@@ -128,7 +128,7 @@ def test_snapshot_that_the_same_commit_removes_is_not_looked_at() -> None:
         add(snapshot(4, 3)),
         add(snapshot(5, 4)),
         point(5),
-        RemoveSnapshots(snapshot_ids=[SnapshotId(4)]),
+        RemoveSnapshots(snapshot_ids=(SnapshotId(4),)),
     )
 
     assert [item.snapshot.snapshot_id for item in found] == [5]

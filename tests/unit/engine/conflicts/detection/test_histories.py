@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from app.engine.conflicts.concurrent import MAX_KEPT_BYTES
 from app.engine.conflicts.operations import (
     Delete,
     Operation,
@@ -165,3 +166,13 @@ def test_snapshot_that_only_moves_entries(branch: Branch) -> None:
 
     assert kinds(ask(branch, base, Delete(removed_files=removing(OLD), checks_existence=True))) == []
     assert moved.manifest_path not in branch.opened
+
+
+def test_manifests_too_large_to_be_kept_are_opened_by_each_check(branch: Branch) -> None:
+    base = branch.head
+    made = branch.commit("overwrite", [data_file("new", "a")], [OLD])
+    (own, *others) = branch._lists[made]
+    branch._lists[made] = (replace(own, manifest_length=MAX_KEPT_BYTES + 1), *others)
+
+    assert kinds(ask(branch, base, overwrite())) == ["added-data-files", "missing-data-file"]
+    assert branch.opened == [own.manifest_path] * 2
