@@ -63,7 +63,7 @@ def _on_ref(current: TableMetadata, name: str, expected: SnapshotId | None) -> L
         # A new branch begins on main; what is there did not come with the branch.
         main = current.snapshot_refs.get(MAIN_BRANCH)
         start = main.snapshot_id if main else None
-    landed = []
+    landed: list[Snapshot] = []
     for snapshot in ancestors(current, ref.snapshot_id):
         if snapshot.snapshot_id == start:
             return _newest(landed)

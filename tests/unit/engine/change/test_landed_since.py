@@ -63,6 +63,14 @@ def test_snapshots_of_a_ref_that_moved_are_those_after_the_expected_one(
     assert failed(BASE, **ref(name, expected)) == (landed, len(landed))
 
 
+def test_of_a_branch_that_went_another_way_only_the_new_part_has_landed() -> None:
+    back = committed(BASE, set_ref("main", 2))
+    elsewhere = committed(back, add_snapshot(snapshot_json(6, 6, 2)), set_ref("main", 6))
+
+    assert failed(back, **ref("main", 5)) == ([], 0)
+    assert failed(elsewhere, **ref("main", 5)) == ([6], 1)
+
+
 def test_nothing_can_be_told_of_an_expected_snapshot_that_is_not_known() -> None:
     assert failed(BASE, **ref("main", 99)) is None
 
