@@ -1,4 +1,4 @@
-"""What a commit would make of a table as it is now: the one path that commits and dry runs take."""
+"""What would become of a table as it is now by a commit: the one path that commits and dry runs take."""
 
 from __future__ import annotations
 
