@@ -35,6 +35,7 @@ LEASE_MS: Final = 60_000
 """How long a plan is believed to be in the making without a word from the server that makes it."""
 _PLAN_ID: Final = re.compile(r"[0-9a-f-]{36}")
 _TASK_BYTES: Final = 32 << 20
+_MOST_PAGE_BYTES: Final = 32 << 20
 _MOST_TOKEN_BYTES: Final = 8 << 20
 _BYTES_A_KEY: Final = 500
 _BYTES_A_DELETE: Final = 1_500
@@ -207,7 +208,10 @@ class _Scan:
         self.pointer = pointer
         self.scope = scope
         self._metadata = metadata
-        self._page_files = catalog.rules.scan_page_files
+        self._filter_bytes = len(json.dumps(to_json(scope.filter)))
+        # A filter may list a hundred thousand values, and stands beside each file whose rows it must still be asked of.
+        most = max(1, _MOST_PAGE_BYTES // self._filter_bytes)
+        self._page_files = min(catalog.rules.scan_page_files, most)
         source = TableManifests(catalog, warehouse)
         self.planner = ScanPlanner(metadata, scope, source, lambda make: self._deletes(warehouse, make))
 
@@ -280,9 +284,8 @@ class _Scan:
 
     def grouped(self, counted: Sequence[tuple[Candidate, float]]) -> list[PlanTask]:
         """Return tasks of about a page of files each, that do not make a server read too much either."""
-        size_of_filter = len(json.dumps(to_json(self.scope.filter)))
-        # A filter may list a hundred thousand values, and stands in every token.
-        most = max(1, _MOST_TOKEN_BYTES // size_of_filter)
+        # The filter stands in every token too.
+        most = max(1, _MOST_TOKEN_BYTES // self._filter_bytes)
         at_least = -(-len(counted) // most)
         tasks: list[PlanTask] = []
         places: list[int] = []

@@ -487,3 +487,15 @@ def test_each_completed_plan_has_an_id_of_its_own(catalog: Catalog, warehouse: W
     ]
 
     assert len({outcome.plan_id for outcome in outcomes}) == 2
+
+
+@pytest.mark.usefixtures("filled")
+def test_page_with_a_long_filter_has_few_files(catalog: Catalog, warehouse: Warehouse) -> None:
+    """The filter stands beside each file: five times seven megabytes are enough for an answer."""
+    filter_ = parse_expression({"type": "not-eq", "term": "carrier", "value": "x" * (7 << 20)})
+
+    page = page_of(plan_scan(catalog, warehouse, DEPARTURES, ScanRequest(filter=filter_)))
+
+    assert len(page.files) == 4
+    assert len(page.tasks) <= 2
+    assert sorted(everything(catalog, warehouse, page)) == ALL

@@ -9,9 +9,11 @@ from app.engine.expressions.expressions import (
     BoundPredicate,
     BoundReference,
     BoundTransform,
+    Expression,
     Not,
     Operation,
     Or,
+    Predicate,
     conjunction,
     disjunction,
     negation,
@@ -43,12 +45,16 @@ def test_chains_are_kept_flat() -> None:
 
 
 def test_constants_are_left_out_of_chains() -> None:
-    assert conjunction([ALWAYS_TRUE, A]) == A
-    assert conjunction([A, ALWAYS_FALSE, B]) == ALWAYS_FALSE
-    assert conjunction([]) == ALWAYS_TRUE
-    assert disjunction([ALWAYS_FALSE, A]) == A
-    assert disjunction([A, ALWAYS_TRUE, B]) == ALWAYS_TRUE
-    assert disjunction([]) == ALWAYS_FALSE
+    true: Expression = ALWAYS_TRUE
+    false: Expression = ALWAYS_FALSE
+    none: list[Expression] = []
+
+    assert conjunction([true, A]) == A
+    assert conjunction([A, false, B]) == ALWAYS_FALSE
+    assert conjunction(none) == ALWAYS_TRUE
+    assert disjunction([false, A]) == A
+    assert disjunction([A, true, B]) == ALWAYS_TRUE
+    assert disjunction(none) == ALWAYS_FALSE
 
 
 def test_negation_is_simplified() -> None:
@@ -81,12 +87,13 @@ def test_predicates_are_found_from_left_to_right() -> None:
 
 
 def test_replaced_predicates_simplify_what_is_around_them() -> None:
-    def without_b(found: object) -> object:
+    def without_b(found: Predicate) -> Expression:
         return ALWAYS_FALSE if found == B else found
 
-    assert replace_predicates(And((A, B)), without_b) == ALWAYS_FALSE  # type: ignore[arg-type]
-    assert replace_predicates(Or((A, Not(B))), without_b) == ALWAYS_TRUE  # type: ignore[arg-type]
-    assert replace_predicates(ALWAYS_TRUE, without_b) == ALWAYS_TRUE  # type: ignore[arg-type]
+    everything: Expression = ALWAYS_TRUE
+    assert replace_predicates(And((A, B)), without_b) == ALWAYS_FALSE
+    assert replace_predicates(Or((A, Not(B))), without_b) == ALWAYS_TRUE
+    assert replace_predicates(everything, without_b) == ALWAYS_TRUE
 
 
 @pytest.mark.parametrize(("transform", "kind"), [("year", "int"), ("day", "date")])

@@ -179,7 +179,7 @@ def test_file_without_rows_matches_nothing_and_all() -> None:
 
 
 def test_constants_and_negations() -> None:
-    file = file_of(lower=5, upper=5, **COUNTED)
+    file = file_of("int", lower=5, upper=5, **COUNTED)
     bound = bound_of("int", asked("eq", 5))
 
     assert verdict(ALWAYS_TRUE, file) == "all"
@@ -191,7 +191,7 @@ def test_constants_and_negations() -> None:
 def test_parts_of_a_filter_are_asked_one_by_one() -> None:
     both = {"type": "and", "left": asked("gt-eq", 5), "right": asked("lt", 8)}
     either = {"type": "or", "left": asked("lt", 0), "right": asked("gt", 9)}
-    file = file_of(lower=5, upper=7, **COUNTED)
+    file = file_of("int", lower=5, upper=7, **COUNTED)
 
     assert verdict(bound_of("int", both), file) == "all"
     assert verdict(bound_of("int", either), file) == "none"
