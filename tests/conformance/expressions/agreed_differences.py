@@ -155,14 +155,19 @@ def on_manifest(asked: Question, manifest: ManifestFile, *, ours: bool) -> bool:
     predicate = _predicate(asked)
     if _is_uuid(predicate) and predicate.operation in _ORDERED.keys() | {Operation.EQ, Operation.IN}:
         return True
-    if ours:
-        is_above = predicate.operation in _ABOVE and _is_floating(predicate)
-        return _asks_for_zero(predicate) or is_above
     summaries = [
         summary
         for field, summary in zip(asked.spec.fields, manifest.partitions or (), strict=True)
         if field.source_id == predicate.reference.field_id
     ]
+    if ours:
+        is_above = predicate.operation in _ABOVE and _is_floating(predicate)
+        # It takes missing bounds for a sign that there is nothing to compare, though no null or NaN explains them.
+        is_unexplained = any(
+            summary.lower_bound is None and not summary.contains_null and summary.contains_nan is None
+            for summary in summaries
+        )
+        return _asks_for_zero(predicate) or is_above or is_unexplained
     is_single = any(summary.lower_bound == summary.upper_bound is not None for summary in summaries)
     return predicate.operation in _APART and is_single
 
