@@ -148,11 +148,14 @@ def _counts(predicate: BoundPredicate) -> _Counts:
         nans = file.nan_value_counts
         return nans is not None and nans.get(field_id) == 0
 
-    # Not every writer counts a value as null where the struct around it is: no count says that there is none.
-    without_null = _no if len(reference.positions) > 1 and reference.is_nullable else no_null
-    if isinstance(reference.type, PrimitiveType) and reference.type.kind in FLOATING_KINDS:
-        return _Counts(only_null, without_null, only_nan, some_nan, no_nan)
-    return _Counts(only_null, without_null, _no, _no, _yes)
+    is_floating = isinstance(reference.type, PrimitiveType) and reference.type.kind in FLOATING_KINDS
+    if len(reference.positions) > 1 and reference.is_nullable:
+        # Iceberg's own writers do not count a value, not even as null, where the struct around it is null. So no
+        # count says that there is no null, nor that there is only NaN.
+        return _Counts(only_null, _no, _no, some_nan, no_nan if is_floating else _yes)
+    if is_floating:
+        return _Counts(only_null, no_null, only_nan, some_nan, no_nan)
+    return _Counts(only_null, no_null, _no, _no, _yes)
 
 
 def _is_all(counts: Mapping[int, int] | None, of_values: Mapping[int, int] | None, field_id: int) -> bool:

@@ -175,8 +175,8 @@ def on_manifest(asked: Question, manifest: ManifestFile, *, ours: bool) -> bool:
 def on_metrics(asked: Question, file: DataFile, *, ours: bool) -> bool:
     """As on manifests; we make use of an upper bound alone, where it gives up without a lower one.
 
-    And we do not believe a count that there are no nulls inside structs: its own writers do not count those whose
-    struct is null.
+    And we do not believe a count that there are no nulls, or nothing but NaN, inside structs: its own writers do not
+    count values whose struct is null.
     """
     predicate = _predicate(asked)
     operation, column = predicate.operation, predicate.reference.field_id
@@ -186,7 +186,7 @@ def on_metrics(asked: Question, file: DataFile, *, ours: bool) -> bool:
     if ours:
         is_above_nan = operation in _ABOVE and bool((file.nan_value_counts or {}).get(column))
         of_null = operation in (Operation.IS_NULL, Operation.NOT_STARTS_WITH)
-        is_inside = of_null and len(predicate.reference.positions) > 1
+        is_inside = (of_null or _is_floating(predicate)) and len(predicate.reference.positions) > 1
         return _asks_for_zero(predicate) or is_above_nan or is_inside or _may_wrap(predicate, lower)
     if operation in _APART:
         return lower is not None and upper is not None

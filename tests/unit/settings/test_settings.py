@@ -297,6 +297,8 @@ def _row(name: str) -> str:
         if isinstance(default, DatabaseUrl | SecretProperties)
         else str(default)
     )
-    shown = "none" if text in {"{}", "()", "None"} else f"`{text.lower() if isinstance(default, bool) else text}`"
+    shown = (
+        "none" if text in {"{}", "()", "None"} else f"`{text.lower() if isinstance(default, bool) else text}`"
+    )
     description = (field.description or "").replace("<", "&lt;")
     return f"| `{name}` | {shown} | {description} |"

@@ -222,6 +222,9 @@ def nested_file(**counts: Any) -> DataFile:
         ("lt", (5.0,), COUNTED, "some"),
         ("not-eq", (5.0,), COUNTED, "some"),
         ("not-nan", (), COUNTED, "some"),
+        ("not-nan", (), ALL_NAN, "some"),
+        ("is-nan", (), COUNTED, "none"),
+        ("gt", (5.0,), SOME_NAN, "some"),
     ],
 )
 def test_null_count_inside_a_struct_may_leave_out_null_structs(
@@ -237,6 +240,14 @@ def test_null_count_inside_structs_that_are_never_null_is_believed() -> None:
     bound = bind(parse_expression(asked("not-eq", 5.0, of="c.x")), schema)
 
     assert may_match_metrics(bound, nested_file(**COUNTED))
+
+
+def test_whole_number_inside_a_struct_is_never_nan() -> None:
+    schema = schema_of(c=struct_of(x="int"))
+    file = replace(file_of("int"), lower_bounds={11: b"\x05\0\0\0"}, upper_bounds={11: b"\x07\0\0\0"})
+
+    assert verdict(bind(parse_expression(asked("gt", 7, of="c.x")), schema), file) == "none"
+    assert verdict(bind(parse_expression(asked("gt", 6, of="c.x")), schema), file) == "some"
 
 
 def test_struct_has_no_metrics() -> None:
