@@ -34,9 +34,9 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.scan.scan_scope import ScanRequest
 from app.errors import InvalidFilter, InvalidRequest, NoSuchPlan, NoSuchPlanTask, NoSuchTable, Unavailable
-from app.formats.caches import BoundedCache
 from app.formats.manifest_source import ManifestCache
 from tests.builders.catalogs import CALL, Clock, catalog_on, warehouse_in
+from tests.builders.planned_scans import expand_task, plan_scan
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, FLIGHTS, table_in
 
@@ -72,36 +72,6 @@ def filled(catalog: Catalog, warehouse: Warehouse) -> list[SnapshotId]:
 
 def names(page: ScanPage) -> list[str]:
     return [Path(planned.file.file_path).stem for planned in page.files]
-
-
-def nothing_kept(catalog: Catalog) -> Catalog:
-    return replace(catalog, scan_answers=BoundedCache(0))
-
-
-def plan_scan(
-    catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, request: ScanRequest
-) -> ScanPage | Submitted:
-    """Plan a scan, and return the page as it is before it is written."""
-    pages: list[ScanPage] = []
-
-    def write(page: ScanPage) -> bytes:
-        pages.append(page)
-        return b"{}"
-
-    outcome = scans.plan_scan(nothing_kept(catalog), warehouse, identifier, request, write)
-    return pages[0] if isinstance(outcome, Completed) else outcome
-
-
-def expand_task(catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, token: str) -> ScanPage:
-    """Expand a task, and return the page as it is before it is written."""
-    pages: list[ScanPage] = []
-
-    def write(page: ScanPage) -> bytes:
-        pages.append(page)
-        return b"{}"
-
-    scans.expand_task(nothing_kept(catalog), warehouse, identifier, token, write)
-    return pages[0]
 
 
 def page_of(outcome: ScanPage | Submitted) -> ScanPage:
