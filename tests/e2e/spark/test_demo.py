@@ -37,6 +37,9 @@ def test_the_demo_empties_its_folder_and_runs_to_its_end(tmp_path: Path) -> None
 
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert "✓ rows in nyc.flights: 336,776" in done.stdout
+    assert "✓ rows deleted since the tag, by its files: 8,255" in done.stdout
+    assert "✓ an overwrite made on the tag would conflict: yes" in done.stdout
+    assert "✓ flights to Chicago in March, planned by the server, read by PyIceberg: 1,295" in done.stdout
     assert "✓ numbers on which PyIceberg and Spark differ: 0" in done.stdout
     assert "✓ numbers on which DuckDB and Spark differ: 0" in done.stdout
     assert "All numbers agree." in done.stdout

@@ -81,6 +81,12 @@ def test_a_required_column_inside_an_optional_struct_may_be_null() -> None:
     assert bound(asked("is-null", of="place.city"), all_required) == ALWAYS_FALSE
 
 
+def test_an_optional_column_inside_a_required_struct_may_be_null() -> None:
+    schema = schema_of(required=True, place=struct_of(city="string"))
+
+    assert isinstance(bound(asked("is-null", of="place.city"), schema), BoundPredicate)
+
+
 def test_unknown_column_is_refused_and_a_near_one_named() -> None:
     assert refusal(asked("eq", 1, of="nope")) == "Invalid filter: there is no column named 'nope'"
     assert refusal(asked("eq", 1, of="ID")) == (
