@@ -12,6 +12,7 @@ from app.catalog.context import Catalog
 from app.catalog.guards import CommitGuard
 from app.database.pointers import Pointer
 from app.database.warehouses import Warehouse
+from app.engine.change.apply import misfit_in
 from app.engine.change.guard.findings import Finding
 from app.engine.change.landed_since import refs_by_snapshot
 from app.engine.change.metadata_diff import MetadataDiff, creation_diff, metadata_diff
@@ -34,6 +35,8 @@ from app.errors import (
 
 MAX_REFUSED_UPDATES = 20
 """After so many the rest is not tried: each makes all that came before it be applied again."""
+MAX_BLAMED_UPDATES = 50
+"""Of more updates that do not go together nobody looks for the one to blame."""
 MAX_CHECKED_SNAPSHOTS = 10
 """Of how many snapshots the files are looked at in one request."""
 
@@ -199,8 +202,16 @@ class _Trial(Refusals):
         return notes.refused_updates < MAX_REFUSED_UPDATES
 
     def of_all(self, error: IcetowerError) -> None:
-        self._notes[-1].does_not_go_together = True
+        notes = self._notes[-1]
+        notes.does_not_go_together = True
         self._take(error)
+        applied = [tried for tried in notes.updates if tried.result == "applied"]
+        if len(applied) > MAX_BLAMED_UPDATES:
+            return
+        updates = [tried.update for tried in applied]
+        place = misfit_in(notes.current, updates, self._catalog.now_ms(), error)
+        if place is not None:
+            applied[place].result, applied[place].error = "refused", error
 
     def _take(self, error: IcetowerError | None) -> None:
         """Remember the first error, which is the one that the commit would be answered with."""

@@ -57,6 +57,29 @@ def apply_to_new(updates: Sequence[u.Update], now_ms: int, told: Told = raise_re
     return _applied(lambda: _new_draft(updates, now_ms), updates, told)
 
 
+def misfit_in(
+    current: TableMetadata | None, updates: Sequence[u.Update], now_ms: int, error: IcetowerError
+) -> int | None:
+    """Return which update brings in what only the finished metadata shows to be wrong; None if no single one does.
+
+    Args:
+        current: the table; None if the updates make it.
+        updates: those that apply.
+        now_ms: epoch milliseconds, the time of this commit.
+        error: what finishing all of them is refused with.
+    """
+    for position in range(len(updates)):
+        begun = updates[: position + 1]
+        try:
+            draft = apply_to_new(begun, now_ms) if current is None else apply_updates(current, begun, now_ms)
+            draft.finish(None)
+        except IcetowerError as found:
+            # Half of the updates may be refused for what the other half brings.
+            if str(found) == str(error):
+                return position
+    return None
+
+
 def _new_draft(updates: Sequence[u.Update], now_ms: int) -> MetadataDraft:
     # As in the reference, what was added first counts as chosen until an update says otherwise.
     draft = MetadataDraft(

@@ -127,14 +127,22 @@ def test_difference_is_told_also_where_only_a_requirement_fails(
     assert verdict.difference is not None
 
 
-def test_updates_that_do_not_go_together_are_refused_as_a_whole(
+def test_update_that_does_not_go_with_the_rest_of_the_table_is_told_as_refused(
     catalog: Catalog, warehouse: Warehouse, table: LoadedTable
 ) -> None:
     head = table.metadata.current_snapshot.snapshot_id
 
-    verdict = verdict_on(catalog, warehouse, [], RemoveSnapshots(snapshot_ids=(head,)))
+    verdict = verdict_on(
+        catalog,
+        warehouse,
+        [],
+        SetProperties(updates={"a": "b"}),
+        RemoveSnapshots(snapshot_ids=(head,)),
+        SetProperties(updates={"c": "d"}),
+    )
 
-    assert results(verdict) == ([], ["applied"])
+    assert results(verdict) == ([], ["applied", "refused", "applied"])
+    assert verdict.updates[1].error is verdict.error
     assert isinstance(verdict.error, DanglingRef)
     assert (verdict.error.ref, verdict.error.snapshot_id) == ("main", head)
     assert verdict.difference is None
