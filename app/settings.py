@@ -279,11 +279,11 @@ class Settings(BaseSettings):
     @classmethod
     def settings_customise_sources(
         cls,
-        settings_cls: type[BaseSettings],  # noqa: ARG003
+        settings_cls: type[BaseSettings],  # noqa: ARG003 - the parent's signature
         init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
-        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the parent's signature
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the parent's signature
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003 - the parent's signature
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return (init_settings,)
 

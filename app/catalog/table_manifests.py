@@ -14,7 +14,7 @@ from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.errors import CorruptMetadata, InvalidMetadata
 from app.formats.manifest_paths import statuses_and_paths
-from app.formats.manifest_source import FileManifestSource
+from app.formats.manifest_source import FileManifestSource, ManifestCache
 
 
 class TableManifests:
@@ -95,15 +95,24 @@ class CheckedManifests(TableManifests):
 
         Raises:
             CorruptMetadata: the manifest is not one, contradicts the list, or the decoders disagree.
+            InvalidLocation: the manifest is outside the warehouse.
             FileMissing: the manifest is gone.
             FilesUnavailable: the store does not answer.
         """
-        entries = list(super().entries(manifest))
-        found = [(int(entry.status), str(entry.file.file_path)) for entry in entries]
-        try:
-            agreed = found == statuses_and_paths(self._files, manifest.manifest_path)
-        except InvalidMetadata as error:
-            raise CorruptMetadata(manifest.manifest_path, str(error)) from error
+        location = manifest.manifest_path
+        check_location(self._catalog, self._warehouse, location, "manifest")
+        contents: list[bytes] = []
+
+        def read(wanted: Location) -> bytes:
+            contents.append(self._files.read(wanted))
+            return contents[-1]
+
+        # What is kept of the file is not asked: both decoders read the same bytes, which are fetched once.
+        source = FileManifestSource(self._files, ManifestCache(0), read)
+        with _told_as_corrupt(location):
+            entries = list(source.entries(manifest))
+            found = [(int(entry.status), str(entry.file.file_path)) for entry in entries]
+            agreed = found == statuses_and_paths(contents[0], location)
         if not agreed:
-            raise CorruptMetadata(manifest.manifest_path, "two decoders read different entries")
+            raise CorruptMetadata(location, "two decoders read different entries")
         yield from entries

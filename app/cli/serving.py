@@ -95,7 +95,7 @@ def _log_from(settings: Settings) -> None:
 
 
 class _Flushing(logging.Handler):
-    def emit(self, record: logging.LogRecord) -> None:  # noqa: ARG002
+    def emit(self, record: logging.LogRecord) -> None:  # noqa: ARG002 - the parent's signature
         log_lines.flush()
 
 

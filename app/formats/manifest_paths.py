@@ -47,7 +47,8 @@ def manifests_of(files: FileIO, snapshot: Snapshot) -> list[Location]:
     """
     if snapshot.manifest_list is None:
         return [Location(path) for path in snapshot.manifests or ()]
-    return _picked(files, snapshot.manifest_list, lambda entry: Location(_text(entry["manifest_path"])))
+    location = snapshot.manifest_list
+    return _picked(files.read(location), location, lambda entry: Location(_text(entry["manifest_path"])))
 
 
 def content_files_of(files: FileIO, manifest: Location) -> Iterator[Location]:
@@ -60,7 +61,8 @@ def content_files_of(files: FileIO, manifest: Location) -> Iterator[Location]:
 
     Spec: #manifests
     """
-    return iter(_picked(files, manifest, lambda entry: Location(_text(entry["data_file"]["file_path"]))))
+    content = files.read(manifest)
+    return iter(_picked(content, manifest, lambda entry: Location(_text(entry["data_file"]["file_path"]))))
 
 
 def _text(value: Any) -> str:
@@ -69,22 +71,19 @@ def _text(value: Any) -> str:
     return value
 
 
-def statuses_and_paths(files: FileIO, manifest: Location) -> list[tuple[int, str]]:
+def statuses_and_paths(content: bytes, manifest: Location) -> list[tuple[int, str]]:
     """Return status and file path of each entry, whose records are read by a decoder that is not our own.
 
     Before anything is deleted because our own decoder says so, the two must agree.
 
     Raises:
-        FileMissing: the manifest is gone.
-        InvalidMetadata: the manifest cannot be read.
-        FilesUnavailable: the store does not answer.
+        InvalidMetadata: the bytes are no manifest; names the file.
     """
-    return _picked(files, manifest, lambda entry: (entry["status"], _text(entry["data_file"]["file_path"])))
+    return _picked(content, manifest, lambda entry: (entry["status"], _text(entry["data_file"]["file_path"])))
 
 
-def _picked(files: FileIO, location: Location, pick: Callable[[dict[str, Any]], Picked]) -> list[Picked]:
+def _picked(content: bytes, location: Location, pick: Callable[[dict[str, Any]], Picked]) -> list[Picked]:
     """Return a part of each record of a file."""
-    content = files.read(location)
     try:
         file = open_avro(content)
         *unlikely, plain = _fastavro_schemas(file.schema_text)

@@ -23,9 +23,8 @@ REGISTRY_HOSTS = tuple(
         ("deb", "debian", "org"),
     )
 )
-MACHINE_PATH = re.compile(
-    "|".join((r"/work/" + r"(?:main|shared)", r"/tmp/w" + r"/", r"/root/" + r"\.", r"/home/\w+/"))
-)
+# Somebody's home, and the folder that this very checkout is in.
+MACHINE_PATH = re.compile("|".join((r"/root/" + r"\.", r"/home/\w+/", r"/Users/\w+/", re.escape(f"{ROOT}/"))))
 
 
 def texts() -> list[tuple[Path, str]]:

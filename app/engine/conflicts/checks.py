@@ -13,10 +13,11 @@ from app.engine.conflicts.concurrent import (
     Concurrent,
     Operations,
 )
-from app.engine.conflicts.new_deletes import NewDeletes, is_vector
+from app.engine.conflicts.new_deletes import NewDeletes
 from app.engine.conflicts.operations import RemovedFile
 from app.engine.conflicts.report import Conflict, ConflictKind
 from app.engine.conflicts.scopes import Matching, Scope
+from app.engine.model.delete_files import is_deletion_vector
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import (
     DataFile,
@@ -304,7 +305,7 @@ def added_vectors(
             if (
                 entry.is_live
                 and file.content is FileContent.POSITION_DELETES
-                and is_vector(file)
+                and is_deletion_vector(file)
                 and file.referenced_data_file in targets
                 and entry.snapshot_id in ids
                 and (scope is None or scope.covers(file))

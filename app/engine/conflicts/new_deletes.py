@@ -7,31 +7,13 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from app.engine.conflicts.operations import PartitionKey
 from app.engine.conflicts.scopes import comparable
+from app.engine.model.delete_files import is_deletion_vector, referenced_path
 from app.engine.model.ids import FieldId, Location
 from app.engine.model.manifests import DataFile, FileContent, ManifestEntry
 from app.engine.model.schema import Schema
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.types import NestedField, PrimitiveType
 from app.engine.model.values import compare, from_bytes
-
-FILE_PATH_FIELD_ID = 2147483546
-"""The column of a position delete file that names the data file."""
-VECTOR_FORMAT = "puffin"
-
-
-def is_vector(file: DataFile) -> bool:
-    """Tell whether a delete file is a deletion vector."""
-    return file.file_format.lower() == VECTOR_FORMAT
-
-
-def referenced_path(file: DataFile) -> Location | None:
-    """Return the one data file whose rows a position delete file deletes; None if there may be several."""
-    if file.referenced_data_file is not None:
-        return file.referenced_data_file
-    lower = (file.lower_bounds or {}).get(FILE_PATH_FIELD_ID)
-    if lower is None or lower != (file.upper_bounds or {}).get(FILE_PATH_FIELD_ID):
-        return None
-    return Location(lower.decode("utf-8", "replace"))
 
 
 class NewDeletes:
@@ -69,7 +51,7 @@ class NewDeletes:
     def doubled_vectors(self) -> Iterator[ManifestEntry]:
         """Yield the vectors of data files that got more than one."""
         for entries in self._of_file.values():
-            vectors = [entry for entry in entries if is_vector(entry.file)]
+            vectors = [entry for entry in entries if is_deletion_vector(entry.file)]
             yield from vectors[1:]
 
     def for_path(self, path: Location) -> Iterator[ManifestEntry]:

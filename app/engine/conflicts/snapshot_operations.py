@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from app.engine.change.ref_changes import REPLACE_PARTITIONS
-from app.engine.conflicts.new_deletes import is_vector, referenced_path
 from app.engine.conflicts.operations import (
     Append,
     Delete,
@@ -15,6 +14,7 @@ from app.engine.conflicts.operations import (
     RewriteManifests,
     RowDelta,
 )
+from app.engine.model.delete_files import is_deletion_vector, referenced_path
 from app.engine.model.ids import Location
 from app.engine.model.manifests import (
     EntryStatus,
@@ -58,7 +58,9 @@ def operation_of(metadata: TableMetadata, source: ManifestSource, snapshot: Snap
         ]
         referenced = frozenset(path for file in positions if (path := referenced_path(file)) is not None)
         vectors = frozenset(
-            path for file in positions if is_vector(file) and (path := referenced_path(file)) is not None
+            path
+            for file in positions
+            if is_deletion_vector(file) and (path := referenced_path(file)) is not None
         )
         return RowDelta(
             conflict_filter=None,

@@ -55,8 +55,7 @@ def range_may_match(predicate: BoundPredicate) -> RangeTest | None:
         return None
     test = tests[0]
     if len(tests) > 1:
-        first, second = tests
-        test = lambda lower, upper: first(lower, upper) or second(lower, upper)  # noqa: E731
+        test = _either(*tests)
     return _unless_wrapped(predicate, _between_uuids(predicate, test), otherwise=True)
 
 
@@ -67,9 +66,16 @@ def range_all_match(predicate: BoundPredicate) -> RangeTest | None:
         return None
     test = tests[0]
     if len(tests) > 1:
-        first, second = tests
-        test = lambda lower, upper: first(lower, upper) and second(lower, upper)  # noqa: E731
+        test = _both(*tests)
     return _unless_wrapped(predicate, _between_uuids(predicate, test), otherwise=False)
+
+
+def _either(first: RangeTest, second: RangeTest) -> RangeTest:
+    return lambda lower, upper: first(lower, upper) or second(lower, upper)
+
+
+def _both(first: RangeTest, second: RangeTest) -> RangeTest:
+    return lambda lower, upper: first(lower, upper) and second(lower, upper)
 
 
 def _compared(predicate: BoundPredicate) -> list[tuple[tuple[Any, ...], Callable[[bytes], Any]]]:

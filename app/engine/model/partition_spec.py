@@ -64,7 +64,8 @@ class PartitionSpec(Document):
 
     @property
     def is_unpartitioned(self) -> bool:
-        return all(field.transform == "void" for field in self.fields)
+        transforms = (find_transform(field.transform) for field in self.fields)
+        return all(transform is not None and transform.name == "void" for transform in transforms)
 
     @property
     def highest_field_id(self) -> int:

@@ -5,18 +5,15 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final
+from typing import Any
 
-from app.engine.model.ids import FieldId, Location, SpecId
+from app.engine.model.delete_files import DELETE_FILE_PATH_ID, is_deletion_vector, referenced_path
+from app.engine.model.ids import FieldId, SpecId
 from app.engine.model.manifests import DataFile, FileContent, ManifestEntry
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Column, Schema
-from app.engine.model.transforms import find_transform
 from app.engine.model.types import PrimitiveType
 from app.engine.model.values import FLOATING_KINDS, from_bytes, is_nan, order_key
-
-DELETE_FILE_PATH_ID: Final = 2147483546
-"""Reserved: the column of a position delete file that has the paths of data files."""
 
 Partition = tuple[Any, ...]
 _PartitionKey = tuple[SpecId, Partition]
@@ -31,7 +28,7 @@ class DeleteIndex:
     def __init__(
         self, entries: Iterable[ManifestEntry], specs: Iterable[PartitionSpec], schemas: Iterable[Schema]
     ) -> None:
-        unpartitioned = {spec.spec_id for spec in specs if is_unpartitioned(spec)}
+        unpartitioned = {spec.spec_id for spec in specs if spec.is_unpartitioned}
         may_delete_rows = _RowOverlap(schemas)
         everywhere: list[ManifestEntry] = []
         equality: dict[_PartitionKey, list[ManifestEntry]] = defaultdict(list)
@@ -104,29 +101,6 @@ class _ByAge:
             return []
         first = self._first_after(self._numbers, data_sequence_number)
         return [delete for delete in self._files[first:] if self._may_apply(delete, file)]
-
-
-def is_unpartitioned(spec: PartitionSpec) -> bool:
-    """Tell whether all files of a spec are in one partition."""
-    transforms = (find_transform(field.transform) for field in spec.fields)
-    return all(transform is not None and transform.name == "void" for transform in transforms)
-
-
-def is_deletion_vector(file: DataFile) -> bool:
-    """Tell whether deletes are a blob in a Puffin file."""
-    return file.content is FileContent.POSITION_DELETES and file.file_format == "puffin"
-
-
-def referenced_path(file: DataFile) -> Location | None:
-    """Return the one data file that position deletes are about; None where they are about several."""
-    if file.referenced_data_file is not None:
-        return file.referenced_data_file
-    lower = (file.lower_bounds or {}).get(DELETE_FILE_PATH_ID)
-    upper = (file.upper_bounds or {}).get(DELETE_FILE_PATH_ID)
-    # A bound that was cut is lower, or higher, than every path, so that the two differ.
-    if lower is None or lower != upper:
-        return None
-    return Location(bytes(lower).decode("utf-8", "replace"))
 
 
 def partition_key(partition: Partition) -> Partition:

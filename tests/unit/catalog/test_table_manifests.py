@@ -78,6 +78,36 @@ def test_both_decoders_agree_on_values_that_few_can_read(
     assert paths(CheckedManifests(catalog, warehouse), manifest) == [FILE]
 
 
+def test_both_decoders_read_what_is_fetched_once_whatever_is_kept(
+    catalog: Catalog, warehouse: Warehouse, files: MemoryFiles, manifest: ManifestFile
+) -> None:
+    fetched: list[Location] = []
+
+    class Counting(MemoryFiles):
+        def read(self, location: Location) -> bytes:
+            fetched.append(location)
+            return files.read(location)
+
+    counting = Counting()
+    catalog = replace(catalog, files_of=lambda _warehouse: counting)
+    assert paths(TableManifests(catalog, warehouse), manifest) == [FILE]
+    assert fetched == [PLACE]
+
+    assert paths(CheckedManifests(catalog, warehouse), manifest) == [FILE]
+
+    assert fetched == [PLACE, PLACE]
+
+
+def test_what_is_no_manifest_is_told_as_corrupt(
+    catalog: Catalog, warehouse: Warehouse, files: MemoryFiles, manifest: ManifestFile
+) -> None:
+    files.delete(PLACE)
+    files.write_new(PLACE, b"no Avro")
+
+    with pytest.raises(CorruptMetadata, match=PLACE):
+        paths(CheckedManifests(catalog, warehouse), replace(manifest, manifest_length=1))
+
+
 def test_a_folder_keeps_copies(
     catalog: Catalog, warehouse: Warehouse, files: MemoryFiles, manifest: ManifestFile, tmp_path: Path
 ) -> None:

@@ -37,7 +37,7 @@ def ok(body: Any = None) -> httpx.Response:
     return httpx.Response(200, json={} if body is None else body)
 
 
-def refusal(status: int, type: str = "SomeException", message: str = "No.", **headers: str) -> httpx.Response:  # noqa: A002
+def refusal(status: int, type: str = "SomeException", message: str = "No.", **headers: str) -> httpx.Response:  # noqa: A002 - the protocol's word
     body = {"error": {"message": message, "type": type, "code": status}}
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return httpx.Response(status, json=body, headers=named)

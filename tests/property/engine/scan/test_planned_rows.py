@@ -17,6 +17,7 @@ from app.engine.change.initial import new_table_metadata
 from app.engine.expressions.binding import bind
 from app.engine.expressions.evaluation import row_test
 from app.engine.expressions.expression_json import parse_expression
+from app.engine.model.delete_files import DELETE_FILE_PATH_ID
 from app.engine.model.ids import Location, SnapshotId, SpecId, TableUuid
 from app.engine.model.manifests import (
     DataFile,
@@ -32,7 +33,6 @@ from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.types import PrimitiveType
 from app.engine.model.values import order_key
-from app.engine.scan.delete_index import DELETE_FILE_PATH_ID, is_unpartitioned
 from app.engine.scan.scan_planner import ScanPlanner
 from app.engine.scan.scan_scope import ScanRequest, scope_of
 from app.formats.manifest_columns import ManifestColumns
@@ -68,7 +68,7 @@ class Written:
         return next(spec for spec in self.specs if spec.spec_id == spec_id)
 
     def key(self, ids: Iterable[int], row: Row) -> list[Any]:
-        columns = [self.schema.columns[field_id] for field_id in ids]  # type: ignore[index]
+        columns = [self.schema.columns[field_id] for field_id in ids]  # type: ignore[index]  # an id is a number
         return [order_key(value_in(row, column, self.schema)) for column in columns]
 
     def deleted_by(self, delete: DataFile, file: DataFile) -> set[Place]:
@@ -88,7 +88,7 @@ class Written:
             _comparable(entry.file.partition),
         )
         if delete.file.content is FileContent.EQUALITY_DELETES:
-            return age < of_delete and (same_partition or is_unpartitioned(self.spec(delete.file.spec_id)))
+            return age < of_delete and (same_partition or self.spec(delete.file.spec_id).is_unpartitioned)
         return age <= of_delete and same_partition
 
     def live(self) -> set[Place]:

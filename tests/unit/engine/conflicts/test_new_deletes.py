@@ -1,17 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
 from app.engine.conflicts.detection import find_conflicts
-from app.engine.conflicts.new_deletes import (
-    FILE_PATH_FIELD_ID,
-    NewDeletes,
-    may_delete_rows,
-    referenced_path,
-)
+from app.engine.conflicts.new_deletes import NewDeletes, may_delete_rows
 from app.engine.conflicts.operations import RemovedFile, RewriteFiles
 from app.engine.model.ids import Location
 from app.engine.model.manifests import DataFile, EntryStatus, ManifestEntry
@@ -36,20 +30,6 @@ def entries(*files: DataFile) -> list[ManifestEntry]:
 def applying(*deletes: DataFile, to: DataFile = OLD, with_equality: bool = True) -> list[str]:
     index = NewDeletes(Branch().metadata, entries(*deletes))
     return [entry.file.file_path for entry in index.for_file(to, with_equality=with_equality)]
-
-
-def test_what_position_deletes_refer_to() -> None:
-    def bounded(lower: bytes, upper: bytes | None) -> DataFile:
-        uppers: Mapping[int, bytes] = {} if upper is None else {FILE_PATH_FIELD_ID: upper}
-        return replace(
-            position_deletes("p", "a"), lower_bounds={FILE_PATH_FIELD_ID: lower}, upper_bounds=uppers
-        )
-
-    assert referenced_path(position_deletes("p", "a", of="old")) == "old"
-    assert referenced_path(position_deletes("p", "a")) is None
-    assert referenced_path(bounded(b"old", b"old")) == "old"
-    assert referenced_path(bounded(b"old", b"older")) is None
-    assert referenced_path(bounded(b"old", None)) is None
 
 
 def test_deletes_of_the_file_of_its_partition_and_of_others() -> None:

@@ -119,7 +119,7 @@ def test_chain_is_flat_however_long() -> None:
     parsed = parse_expression(chain)
 
     assert isinstance(parsed, Or)
-    assert [part.literals[0].value for part in parsed.parts] == list(range(20_000))  # type: ignore[union-attr]
+    assert [part.literals[0].value for part in parsed.parts] == list(range(20_000))  # type: ignore[union-attr]  # all are predicates
 
 
 def test_long_chain_is_written_as_a_tree_that_is_not_deep() -> None:

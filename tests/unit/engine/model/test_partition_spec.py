@@ -98,6 +98,7 @@ def test_spec_without_fields_is_unpartitioned() -> None:
     assert bound().is_unpartitioned
     assert bound().highest_field_id == 999
     assert bound(part("gone", 2, transform="void")).is_unpartitioned
+    assert bound(part("gone", 2, transform="VOID")).is_unpartitioned
     assert not bound(part("a", 2)).is_unpartitioned
 
 

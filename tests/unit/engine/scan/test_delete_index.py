@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from app.engine.model.delete_files import DELETE_FILE_PATH_ID, referenced_path
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from app.engine.model.partition_spec import PartitionSpec
-from app.engine.scan.delete_index import DELETE_FILE_PATH_ID, DeleteIndex, referenced_path
+from app.engine.scan.delete_index import DeleteIndex
 from tests.unit.engine.documents import column, schema
 
 SCHEMA = schema(column(1, "id", "long"), column(2, "price", "double"), column(3, "word", "string"))
