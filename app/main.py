@@ -20,9 +20,10 @@ from app.api.dependencies import Parts
 from app.api.front_door import FrontDoor
 from app.api.packed_answers import PackedAnswers
 from app.api.routing import endpoints, route_labels, routes, serve_routes
-from app.catalog.context import Catalog, Rules
-from app.catalog.pointer_lookups import PointerLookups
-from app.catalog.purges import work_off_one
+from app.catalog.context.callers import SERVER_ITSELF, Permit, everyone_may
+from app.catalog.context.server import Rules, Server
+from app.catalog.deletions.housekeeping import keep_house
+from app.catalog.pointer_batches import PointerBatches
 from app.catalog.warehouses import WarehouseMemo, create_warehouse
 from app.database.connection import Database
 from app.database.file_deletions import FileDeletions
@@ -45,7 +46,6 @@ from app.telemetry import log_lines
 log = logging.getLogger(__name__)
 
 LOG_FLUSH_SECONDS = 0.25
-KEY_CLEANING_SECONDS = 60.0
 PACKED_SHARE = 8
 """One part in so many of the metadata cache's size is spent on compressed answers."""
 
@@ -55,19 +55,21 @@ def create_app(
     *,
     step: Callable[[str], None] | None = None,
     files_of: Callable[[Warehouse], FileIO] | None = None,
+    ask_permission: Permit = everyone_may,
 ) -> FastAPI:
     """Return the application; the database is opened when it starts and closed when it ends.
 
     Args:
         settings: what the operator has set.
-        step: told the name of each step of a commit as it is reached; for tests of crashes.
+        step: called with the name of each step of a commit as it is reached; for tests of crashes.
         files_of: where a warehouse's files are, if not where its storage settings say; for tests.
+        ask_permission: asked before each use case what its caller may do.
 
     Raises:
         InvalidSetting: the database URL is none that this build knows.
     """
     database = open_database(settings)
-    catalog = build_catalog(settings, database, step=step, files_of=files_of)
+    server = build_server(settings, database, step=step, files_of=files_of, ask_permission=ask_permission)
     executor = None if database.dialect_name == "sqlite" else ThreadPoolExecutor(1, "pointer-lookups")
     served = routes()
     app = FastAPI(
@@ -75,12 +77,12 @@ def create_app(
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        lifespan=lambda _app: _lifespan(settings, database, catalog, executor),
+        lifespan=lambda _app: _lifespan(settings, database, server, executor),
     )
     app.state.parts = Parts(
-        catalog=catalog,
-        warehouses=WarehouseMemo(catalog),
-        lookups=PointerLookups(catalog.pointers, executor),
+        server=server,
+        warehouses=WarehouseMemo(server),
+        lookups=PointerBatches(server.pointers, executor),
         packed_answers=PackedAnswers(settings.metadata_cache_bytes // PACKED_SHARE),
         default_warehouse=settings.default_warehouse,
         key_lifetime_minutes=settings.idempotency_key_lifetime_minutes,
@@ -110,15 +112,16 @@ def open_database(settings: Settings) -> Database:
     return Database.open(url, pool_size=settings.database_pool_size)
 
 
-def build_catalog(
+def build_server(
     settings: Settings,
     database: Database,
     *,
     step: Callable[[str], None] | None = None,
     files_of: Callable[[Warehouse], FileIO] | None = None,
-) -> Catalog:
-    """Return the catalog that works on this database."""
-    return Catalog(
+    ask_permission: Permit = everyone_may,
+) -> Server:
+    """Return the server that works on this database."""
+    return Server(
         pointers=Pointers(database),
         namespaces=Namespaces(database),
         warehouses=Warehouses(database),
@@ -145,6 +148,7 @@ def build_catalog(
             scan_submit_bytes=settings.scan_submit_bytes,
             scan_plan_lifetime_ms=settings.scan_plan_lifetime_minutes * 60_000,
         ),
+        ask_permission=ask_permission,
         step=step or _no_step,
     )
 
@@ -155,7 +159,7 @@ def _manifest_folder(settings: Settings) -> ManifestFolder | None:
     return ManifestFolder(settings.manifest_folder, settings.manifest_folder_bytes)
 
 
-def prepare(settings: Settings, database: Database, catalog: Catalog) -> None:
+def prepare(settings: Settings, database: Database, server: Server) -> None:
     """Bring the database to where requests can be answered; doing it again, or twice at once, does no harm.
 
     SQLite is migrated. Postgres is not: other servers may be at work on it.
@@ -170,11 +174,12 @@ def prepare(settings: Settings, database: Database, catalog: Catalog) -> None:
     if database.dialect_name == "sqlite":
         migrate(database)
     check_revision(database)
-    present = catalog.warehouses.find(settings.default_warehouse)
+    present = server.warehouses.find(settings.default_warehouse)
     if present is None:
         with contextlib.suppress(WarehouseExists):
             create_warehouse(
-                catalog,
+                server,
+                SERVER_ITSELF,
                 settings.default_warehouse,
                 settings.default_warehouse_location,
                 settings.default_warehouse_properties.get_secret_value(),
@@ -192,18 +197,18 @@ def prepare(settings: Settings, database: Database, catalog: Catalog) -> None:
 
 @contextlib.asynccontextmanager
 async def _lifespan(
-    settings: Settings, database: Database, catalog: Catalog, executor: Executor | None
+    settings: Settings, database: Database, server: Server, executor: Executor | None
 ) -> AsyncIterator[None]:
     to_thread.current_default_thread_limiter().total_tokens = settings.threads
     _warn_if_open(settings.host)
     try:
-        await asyncio.to_thread(prepare, settings, database, catalog)
+        await asyncio.to_thread(prepare, settings, database, server)
     except IcetowerError as error:
         log.critical("cannot start: %s", error)
         raise
     stop = threading.Event()
     housekeeping = threading.Thread(
-        target=_keep_house, args=(catalog, stop, settings.file_deletion_interval_seconds), name="housekeeping"
+        target=keep_house, args=(server, stop, settings.file_deletion_interval_seconds), name="housekeeping"
     )
     housekeeping.start()
     flushing = asyncio.create_task(_flush_logs())
@@ -213,7 +218,7 @@ async def _lifespan(
         flushing.cancel()
         stop.set()
         await asyncio.to_thread(housekeeping.join, settings.shutdown_grace_seconds or None)
-        await asyncio.to_thread(catalog.scan_workers.stop, settings.shutdown_grace_seconds or None)
+        await asyncio.to_thread(server.scan_workers.stop, settings.shutdown_grace_seconds or None)
         if executor is not None:
             executor.shutdown(wait=False)
         await asyncio.to_thread(database.close)
@@ -224,24 +229,6 @@ async def _flush_logs() -> None:
     while True:
         await asyncio.sleep(LOG_FLUSH_SECONDS)
         log_lines.flush()
-
-
-def _keep_house(catalog: Catalog, stop: threading.Event, interval_s: float) -> None:
-    """Delete files of purged tables and expired snapshots, and keys whose time is over, until told to stop."""
-    clean_keys_at = 0.0
-    while not stop.wait(interval_s):
-        try:
-            while not stop.is_set() and work_off_one(catalog):
-                pass
-            if time.monotonic() >= clean_keys_at:
-                catalog.idempotency_keys.delete_expired(catalog.now_ms())
-                catalog.scan_plans.delete_expired(catalog.now_ms())
-                clean_keys_at = time.monotonic() + KEY_CLEANING_SECONDS
-        except IcetowerError as error:
-            log.warning("housekeeping has to wait: %s", error)
-        except Exception:
-            # The thread must outlive a mistake of ours, or purges would stop until the next start.
-            log.exception("housekeeping met something unexpected")
 
 
 def _warn_if_open(host: str) -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
 from pathlib import Path
 
-from app.catalog.commits import commit_table
-from app.catalog.context import Catalog
-from app.catalog.expiry import ExpiryRequest, expire_snapshots, preview_expiry
-from app.catalog.purges import work_off_one
-from app.database.warehouses import Warehouse
+from app.catalog.commits.table_commits import commit_table
+from app.catalog.context.catalog import Catalog
+from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots, preview_expiry
+from app.catalog.deletions.queue import work_off_one
 from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
@@ -21,7 +19,7 @@ from app.formats.manifest_lists import assign_numbers, write_manifest_list
 from app.formats.manifest_source import ManifestCache
 from app.formats.manifests import write_manifest
 from benchmarks.report import Row
-from tests.builders.catalogs import CALL, START_MS, catalog_on, warehouse_in
+from tests.builders.catalogs import START_MS, catalog_on, with_server
 from tests.builders.tables import DEPARTURES, table_in
 
 SIZES = (1_000, 10_000)
@@ -35,11 +33,10 @@ def measure(folder: Path) -> list[Row]:
     before: tuple[float, ...] | None = None
     for size in SIZES:
         catalog = catalog_on(f"sqlite:///{folder}/expiry-{size}.db")
-        warehouse = warehouse_in(catalog)
-        _make_history(catalog, warehouse, size)
+        _make_history(catalog, size)
         # As in a server that has read none of it yet.
-        cold = replace(catalog, manifest_cache=ManifestCache(0))
-        seconds = _measure_one(cold, warehouse)
+        cold = with_server(catalog, manifest_cache=ManifestCache(0))
+        seconds = _measure_one(cold)
         growth = size / SIZES[0]
         for place, what in enumerate(("dry run", "decide and commit", "find and delete the files")):
             ratio = "–" if before is None else f"{seconds[place] / before[place]:.1f}"
@@ -57,24 +54,24 @@ def measure(folder: Path) -> list[Row]:
     return rows
 
 
-def _measure_one(catalog: Catalog, warehouse: Warehouse) -> tuple[float, float, float]:
+def _measure_one(catalog: Catalog) -> tuple[float, float, float]:
     started = time.perf_counter()
-    preview_expiry(catalog, warehouse, DEPARTURES, EVERYTHING_OLD)
+    preview_expiry(catalog, DEPARTURES, EVERYTHING_OLD)
     looked = time.perf_counter()
-    expire_snapshots(catalog, CALL, warehouse, DEPARTURES, EVERYTHING_OLD)
+    expire_snapshots(catalog, DEPARTURES, EVERYTHING_OLD)
     landed = time.perf_counter()
-    work_off_one(catalog)
+    work_off_one(catalog.server)
     return looked - started, landed - looked, time.perf_counter() - landed
 
 
-def _make_history(catalog: Catalog, warehouse: Warehouse, size: int) -> None:
-    metadata = table_in(catalog, warehouse).metadata
-    files = catalog.files_of(warehouse)
+def _make_history(catalog: Catalog, size: int) -> None:
+    metadata = table_in(catalog).metadata
+    files = catalog.files
     live: list[ManifestFile] = []
     updates: list[Update] = []
     for number in range(1, size + 1):
         snapshot_id = SnapshotId(number)
-        live = [*live[1 - LIVE_MANIFESTS :], _manifest(catalog, warehouse, metadata, number)]
+        live = [*live[1 - LIVE_MANIFESTS :], _manifest(catalog, metadata, number)]
         numbered, _ = assign_numbers(live, sequence_number=number)
         live = list(numbered)
         parent = SnapshotId(number - 1) if number > 1 else None
@@ -94,11 +91,11 @@ def _make_history(catalog: Catalog, warehouse: Warehouse, size: int) -> None:
         )
         updates.append(AddSnapshot(snapshot=snapshot))
     updates.append(SetSnapshotRef(ref_name="main", snapshot_id=SnapshotId(size), type="branch"))
-    commit_table(catalog, CALL, warehouse, DEPARTURES, [], updates)
+    commit_table(catalog, DEPARTURES, [], updates)
 
 
-def _manifest(catalog: Catalog, warehouse: Warehouse, metadata: TableMetadata, number: int) -> ManifestFile:
-    files = catalog.files_of(warehouse)
+def _manifest(catalog: Catalog, metadata: TableMetadata, number: int) -> ManifestFile:
+    files = catalog.files
     path = Location(f"{metadata.location}/data/{number}.parquet")
     files.write_new(path, b"rows")
     entry = ManifestEntry(

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from app.catalog.commits import commit_table
-from app.catalog.context import Catalog
+from app.catalog.commits.table_commits import commit_table
+from app.catalog.context.catalog import Catalog
 from app.catalog.tables import load_table
-from app.database.warehouses import Warehouse
 from app.engine.change.requirements import AssertRefSnapshotId
 from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
 from app.engine.model.identifiers import TableIdentifier
@@ -25,7 +24,7 @@ from app.formats.manifest_lists import assign_numbers, write_manifest_list
 from app.formats.manifest_source import ManifestCache
 from app.formats.manifests import WrittenManifest, write_manifest
 from benchmarks.report import Row
-from tests.builders.catalogs import CALL, START_MS, catalog_on, warehouse_in
+from tests.builders.catalogs import START_MS, new_warehouse, server_on, with_server
 from tests.builders.tables import FLIGHTS, SCHEMA, table_in
 
 ROUNDS = 60
@@ -59,11 +58,11 @@ def measure(folder: Path) -> list[Row]:
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
     for number, shape in enumerate(SHAPES):
-        catalog = catalog_on(f"sqlite:///{folder}/guard-{number}.db", LocalFiles())
+        server = server_on(f"sqlite:///{folder}/guard-{number}.db", LocalFiles())
+        catalog = new_warehouse(server, root=f"file://{folder}/guard-{number}")
         if not shape.keeps_in_memory:
-            catalog = replace(catalog, manifest_cache=ManifestCache(0))
-        warehouse = warehouse_in(catalog, root=f"file://{folder}/guard-{number}")
-        tables = {mode: _Table(catalog, warehouse, shape, mode) for mode in ("off", "warn")}
+            catalog = with_server(catalog, manifest_cache=ManifestCache(0))
+        tables = {mode: _Table(catalog, shape, mode) for mode in ("off", "warn")}
         seconds: dict[str, list[float]] = {mode: [] for mode in tables}
         for _ in range(ROUNDS):
             for mode, table in tables.items():
@@ -84,11 +83,11 @@ def measure(folder: Path) -> list[Row]:
 class _Table:
     """A table to which the same append is committed again and again."""
 
-    def __init__(self, catalog: Catalog, warehouse: Warehouse, shape: Shape, mode: str) -> None:
-        self._catalog, self._warehouse, self._shape = catalog, warehouse, shape
-        self._files = catalog.files_of(warehouse)
+    def __init__(self, catalog: Catalog, shape: Shape, mode: str) -> None:
+        self._catalog, self._shape = catalog, shape
+        self._files = catalog.files
         self._identifier = TableIdentifier(FLIGHTS, f"guard_{mode}")
-        made = table_in(catalog, warehouse, self._identifier, {"icetower.guard": mode})
+        made = table_in(catalog, self._identifier, {"icetower.guard": mode})
         self._location = made.metadata.location
         self._written = 0
         self._append = _manifest(made.metadata, self._location, shape.files, EntryStatus.ADDED)
@@ -115,7 +114,7 @@ class _Table:
     def _commit(
         self, operation: str, new: Sequence[ManifestFile], kept: Sequence[ManifestFile] = ()
     ) -> float:
-        metadata: TableMetadata = load_table(self._catalog, self._warehouse, self._identifier).metadata
+        metadata: TableMetadata = load_table(self._catalog, self._identifier).metadata
         head = metadata.current_snapshot
         parent_id = head.snapshot_id if head else None
         sequence_number = metadata.last_sequence + 1
@@ -155,7 +154,7 @@ class _Table:
             SetSnapshotRef(ref_name="main", snapshot_id=snapshot_id, type="branch"),
         ]
         started = time.perf_counter()
-        commit_table(self._catalog, CALL, self._warehouse, self._identifier, [requirement], updates)
+        commit_table(self._catalog, self._identifier, [requirement], updates)
         return time.perf_counter() - started
 
 

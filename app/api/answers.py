@@ -9,7 +9,7 @@ from starlette.types import Receive, Scope, Send
 
 from app.api.bodies.tables import loaded_json
 from app.api.etags import ETAG, etag
-from app.catalog.commits import LoadedTable
+from app.catalog.context.kinds import LoadedTable, LoadedView
 
 Header = tuple[bytes, bytes]
 
@@ -55,6 +55,6 @@ def loaded_table_answer(loaded: LoadedTable, config: Mapping[str, str] = NO_CONF
     return json_answer(body, 200, (ETAG, etag(loaded.location, "all", "")))
 
 
-def loaded_view_answer(loaded: LoadedTable) -> Answer:
+def loaded_view_answer(loaded: LoadedView) -> Answer:
     """Answer with a view."""
     return json_answer(loaded_json(loaded.location, loaded.json, NO_CONFIG))

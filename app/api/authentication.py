@@ -1,12 +1,12 @@
-"""Who is asking. The one place where authentication will come; until then every caller is the same."""
+"""Who is asking. The front door calls this before any route; until there is authentication, all callers are the same."""
 
 from __future__ import annotations
 
-from starlette.types import Scope
+from collections.abc import Mapping
 
 ANONYMOUS = "anonymous"
 
 
-def principal_of(_scope: Scope) -> str:
+def principal_of(_headers: Mapping[bytes, bytes]) -> str:
     """Return the name under which a caller's changes are recorded and its Idempotency-Keys are kept."""
     return ANONYMOUS

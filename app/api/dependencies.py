@@ -10,12 +10,14 @@ from fastapi import Depends
 from starlette.requests import Request
 from starlette.types import Scope
 
-from app.api.authentication import principal_of
-from app.api.front_door import HEADERS, PREFIX, REQUEST_ID
 from app.api.names_in_paths import identifier_in_path, namespace_in_path, parameters_in_query
 from app.api.packed_answers import PackedAnswers
-from app.catalog.context import Call, Catalog, IdempotencyClaim, Warehouse
-from app.catalog.pointer_lookups import PointerLookups
+from app.api.scope_keys import HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
+from app.catalog.context.callers import Caller
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.rows import IdempotencyClaim, Warehouse
+from app.catalog.context.server import Server
+from app.catalog.pointer_batches import PointerBatches
 from app.catalog.warehouses import WarehouseMemo
 from app.engine.model.identifiers import Namespace, TableIdentifier
 
@@ -24,9 +26,9 @@ from app.engine.model.identifiers import Namespace, TableIdentifier
 class Parts:
     """What every route may need, put together once by `app.main`."""
 
-    catalog: Catalog
+    server: Server
     warehouses: WarehouseMemo
-    lookups: PointerLookups
+    lookups: PointerBatches
     packed_answers: PackedAnswers
     default_warehouse: str
     key_lifetime_minutes: int
@@ -47,9 +49,18 @@ class Visit:
         self.body = body
         self.parts: Parts = scope["app"].state.parts
 
+    def caller(self, claim: IdempotencyClaim | None = None) -> Caller:
+        """Return who asks, and under which Idempotency-Key."""
+        return Caller(principal=self.principal, request_id=self.request_id, claim=claim)
+
+    def catalog_of(self, warehouse: Warehouse, claim: IdempotencyClaim | None = None) -> Catalog:
+        """Return a warehouse as this caller may use it: the only way of routes to the catalog."""
+        return Catalog(self.parts.server, warehouse, self.caller(claim))
+
     @property
     def catalog(self) -> Catalog:
-        return self.parts.catalog
+        """The warehouse that the path names, for this caller; raises `NoSuchWarehouse`."""
+        return self.catalog_of(self.warehouse)
 
     @property
     def method(self) -> str:
@@ -66,7 +77,7 @@ class Visit:
 
     @property
     def principal(self) -> str:
-        return principal_of(self._scope)
+        return str(self._scope[PRINCIPAL])
 
     @property
     def query(self) -> dict[str, str]:
@@ -87,7 +98,7 @@ class Visit:
     @property
     def warehouse(self) -> Warehouse:
         """Look the warehouse up; raises `NoSuchWarehouse`."""
-        return self.parts.warehouses.find(self.warehouse_name)
+        return self.parts.warehouses.load(self.warehouse_name)
 
     @property
     def namespace(self) -> Namespace:
@@ -109,10 +120,6 @@ class Visit:
         """Return a header by its lower-case name."""
         headers: Mapping[bytes, bytes] = self._scope[HEADERS]
         return headers.get(name)
-
-    def call(self, claim: IdempotencyClaim | None = None) -> Call:
-        """Return what the catalog remembers of this request."""
-        return Call(principal=self.principal, request_id=self.request_id, claim=claim)
 
     @property
     def _path(self) -> Mapping[str, str]:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import re
 import traceback
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
 from time import perf_counter
 
 from prometheus_client import Counter, Histogram
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.api.authentication import principal_of
+from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip, compress
 from app.api.error_responses import (
     RETRY_AFTER_SECONDS,
     body_of,
@@ -22,20 +22,9 @@ from app.api.error_responses import (
     status_and_type,
 )
 from app.api.names_in_paths import split_prefix
+from app.api.scope_keys import HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
 from app.errors import InvalidRequest, RequestTooLarge
 from app.telemetry import REQUEST_SECONDS, REQUESTS, log_lines, new_request_id, request_id
-
-PREFIX = "icetower.prefix"
-"""Key in an ASGI scope: the warehouse that the path's prefix names, or None."""
-HEADERS = "icetower.headers"
-"""Key in an ASGI scope: the request headers as a dictionary of lower-case names."""
-REQUEST_ID = "icetower.request_id"
-"""Key in an ASGI scope: the id of the request."""
-
-MIN_GZIP_BYTES = 1_024
-GZIP_LEVEL = 5
-SLOW_GZIP_BYTES = 256 * 1024
-"""Bodies from this size on are compressed outside the event loop."""
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -83,6 +72,7 @@ class FrontDoor:
         answer = _Answer(send, id_bytes, gzip_accepted=gzip_accepted)
         failure: Exception | None = None
         try:
+            scope[PRINCIPAL] = principal_of(headers)
             path, scope[PREFIX] = split_prefix(scope["raw_path"])
             scope["path"] = path
             if scope["method"] not in _BODILESS or not _BODY_HEADERS.isdisjoint(headers):
@@ -245,25 +235,6 @@ async def send_error(
         headers.append((b"content-length", str(len(body)).encode("ascii")))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-@lru_cache(maxsize=256)
-def accepts_gzip(accept_encoding: bytes) -> bool:
-    """Tell whether an Accept-Encoding header allows gzip; without one, nothing is compressed."""
-    allowed = False
-    for part in accept_encoding.decode("latin-1").lower().split(","):
-        coding, _, weight = part.partition(";")
-        refused = re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", weight) is not None
-        if coding.strip() in ("gzip", "x-gzip"):
-            return not refused
-        if coding.strip() == "*":
-            allowed = not refused
-    return allowed
-
-
-def compress(body: bytes) -> bytes:
-    """Return the body in gzip; equal bodies give equal bytes."""
-    return gzip.compress(body, GZIP_LEVEL, mtime=0)
 
 
 def _is_compressible(headers: list[tuple[bytes, bytes]]) -> bool:

@@ -13,8 +13,10 @@ from app import telemetry
 from app.api.answers import json_answer
 from app.api.dependencies import Visit
 from app.api.error_responses import body_of, status_and_type
-from app.catalog.context import Call, IdempotencyClaim
-from app.errors import IcetowerError, IdempotencyKeyReused, IdempotencyKeyTaken, InvalidRequest, Unavailable
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.rows import IdempotencyClaim
+from app.catalog.idempotency import find_outcome, record_refusal
+from app.errors import IcetowerError, IdempotencyKeyTaken, InvalidRequest, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +28,9 @@ _NOT_FINAL = frozenset({401, 403, 408, 413, 419, 429})
 """Refusals that the same request may overcome when it is sent again."""
 
 
-def run_once(visit: Visit, mutate: Callable[[Call], Response], replay: Callable[[str], Response]) -> Response:
+def run_once(
+    visit: Visit, mutate: Callable[[Catalog], Response], replay: Callable[[str], Response]
+) -> Response:
     """Run a mutation, or answer like the first request under its Idempotency-Key did.
 
     The mutation's claim is stored in the transaction that makes its change. A refusal that sending again cannot
@@ -34,7 +38,7 @@ def run_once(visit: Visit, mutate: Callable[[Call], Response], replay: Callable[
 
     Args:
         visit: the request.
-        mutate: does it; given what the catalog is to remember.
+        mutate: does it, on the catalog of the request's warehouse and caller.
         replay: answers it again from what the success stored.
 
     Raises:
@@ -43,12 +47,12 @@ def run_once(visit: Visit, mutate: Callable[[Call], Response], replay: Callable[
     """
     claim = claim_of(visit)
     if claim is None:
-        return mutate(visit.call())
+        return mutate(visit.catalog)
     earlier = _replayed(visit, claim, replay)
     if earlier is not None:
         return earlier
     try:
-        return mutate(visit.call(claim))
+        return mutate(visit.catalog_of(visit.warehouse, claim))
     except IdempotencyKeyTaken as taken:
         return _winner(visit, claim, replay, taken)
     except IcetowerError as error:
@@ -57,7 +61,7 @@ def run_once(visit: Visit, mutate: Callable[[Call], Response], replay: Callable[
             raise
         body = body_of(error, visit.request_id, visit.prefix)
         try:
-            visit.catalog.idempotency_keys.record(claim, status, body.decode())
+            record_refusal(visit.parts.server, claim, status, body)
         except IdempotencyKeyTaken as taken:
             # An equal request was faster, and what it did may be why this one was refused.
             return _winner(visit, claim, replay, taken)
@@ -79,7 +83,7 @@ def claim_of(visit: Visit) -> IdempotencyClaim | None:
     key = header.decode("latin-1")
     if not _KEY.fullmatch(key):
         raise InvalidRequest("Invalid Idempotency-Key: it must be 1 to 255 printable ASCII characters")
-    now_ms = visit.catalog.now_ms()
+    now_ms = visit.parts.server.now_ms()
     digest = sha256()
     for part in (visit.method.encode(), visit.raw_target, visit.body):
         digest.update(b"%d:" % len(part))
@@ -95,11 +99,9 @@ def claim_of(visit: Visit) -> IdempotencyClaim | None:
 
 def _replayed(visit: Visit, claim: IdempotencyClaim, replay: Callable[[str], Response]) -> Response | None:
     """Return the answer of the request that finished under this key, if one did."""
-    outcome = visit.catalog.idempotency_keys.find(claim.principal, claim.key, claim.now_ms)
+    outcome = find_outcome(visit.parts.server, claim)
     if outcome is None:
         return None
-    if outcome.request_hash != claim.request_hash:
-        raise IdempotencyKeyReused(claim.key)
     telemetry.REPLAYS.inc()
     if outcome.status >= 400:
         return json_answer(outcome.result.encode(), outcome.status, REPLAYED)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app import telemetry
-from app.api.front_door import compress
+from app.api.compression import compress
 from app.formats.caches import BoundedCache
 
 _HITS = telemetry.ANSWER_READS.labels(cache="hit")

@@ -7,7 +7,7 @@ import binascii
 import zlib
 from collections.abc import Mapping
 
-from app.catalog.context import Page
+from app.catalog.context.listings import Page
 from app.engine.model.identifiers import check_name
 from app.errors import InvalidName, InvalidPageToken, InvalidRequest
 

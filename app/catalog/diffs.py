@@ -7,13 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from app.catalog.commits import read_base
-from app.catalog.context import Catalog, Listing, Page
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
+from app.catalog.context.listings import Listing, Page
 from app.catalog.history import numbers_in, snapshot_named
-from app.catalog.table_manifests import TableManifests
-from app.catalog.tables import find_table
+from app.catalog.manifests.table_manifests import TableManifests
 from app.database.pointers import Pointer
-from app.database.warehouses import Warehouse
 from app.engine.change.file_diff import FileDiff, PartitionKey, PartitionTotals, file_diff
 from app.engine.change.metadata_diff import MetadataDiff, metadata_diff
 from app.engine.change.schema_changes import SchemaChange, schema_changes
@@ -73,7 +72,6 @@ class TableDiff:
 
 def load_diff(
     catalog: Catalog,
-    warehouse: Warehouse,
     identifier: TableIdentifier,
     before: str | None,
     after: str | None,
@@ -96,16 +94,17 @@ def load_diff(
         FileMissing: a manifest is gone.
         FilesUnavailable: the store does not answer.
     """
-    pointer = find_table(catalog, warehouse, identifier)
-    current = read_base(catalog, warehouse, pointer)
-    versions = _Versions(catalog, warehouse, pointer, current)
+    catalog.permit("load_diff", identifier)
+    pointer = catalog.load(TABLES, identifier)
+    current = catalog.read(TABLES, pointer)
+    versions = _Versions(catalog, pointer, current)
     later = (
         State(current.current_snapshot, current.current_schema) if after is None else versions.state(after)
     )
     earlier = versions.before(later) if before is None else versions.state(before)
     ends = f"{_id_of(earlier)} {_id_of(later)}"
     start = _start_of(page, ends)
-    diff = file_diff(TableManifests(catalog, warehouse), earlier.snapshot, later.snapshot)
+    diff = file_diff(TableManifests(catalog), earlier.snapshot, later.snapshot)
     both = (
         metadata_diff(earlier.metadata, later.metadata)
         if earlier.metadata is not None and later.metadata is not None
@@ -183,11 +182,8 @@ def _standing(metadata: TableMetadata, before: Snapshot | None, after: Snapshot 
 class _Versions:
     """The states of one table, by the words that people use for them."""
 
-    def __init__(
-        self, catalog: Catalog, warehouse: Warehouse, pointer: Pointer, current: TableMetadata
-    ) -> None:
+    def __init__(self, catalog: Catalog, pointer: Pointer, current: TableMetadata) -> None:
         self._catalog = catalog
-        self._warehouse = warehouse
         self._pointer = pointer
         self._current = current
 
@@ -226,8 +222,7 @@ class _Versions:
         if location == self._pointer.metadata_location:
             metadata = self._current
         else:
-            files = self._catalog.files_of(self._warehouse)
-            metadata = self._catalog.metadata_files.read_table(files, location)
+            metadata = self._catalog.read_file(TABLES, location)
         return State(metadata.current_snapshot, metadata.current_schema, metadata, location)
 
     def _numbered(self, text: str) -> Location:
@@ -243,6 +238,6 @@ class _Versions:
         yield self._pointer.metadata_location
         yield from (entry.metadata_file for entry in reversed(self._current.metadata_log))
         before: int | None = None
-        while events := self._catalog.pointers.history(self._pointer.id, before, 200):
+        while events := self._catalog.server.pointers.history(self._pointer.id, before, 200):
             yield from (event.location for event in events if event.location is not None)
             before = events[-1].sequence

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.catalog.context import Catalog
-from app.database.warehouses import Warehouse
+from app.catalog.context.rows import Warehouse
+from app.catalog.context.server import Server
 from app.engine.model.ids import Location
 from app.errors import IcetowerError
 
@@ -18,21 +18,21 @@ class Finding:
     problem: str | None
 
 
-def check_database(catalog: Catalog) -> Finding:
+def check_database(server: Server) -> Finding:
     """Ask the database for something."""
     try:
-        catalog.warehouses.list()
+        server.warehouses.list()
     except IcetowerError as error:
         return Finding("database", str(error))
     return Finding("database", None)
 
 
-def check_warehouse(catalog: Catalog, warehouse: Warehouse) -> Finding:
+def check_warehouse(server: Server, warehouse: Warehouse) -> Finding:
     """Write and delete a small file below a warehouse's root."""
     what = f"warehouse {warehouse.name}"
-    location = Location(f"{warehouse.root_location}/.icetower-ready-{catalog.new_uuid()}")
+    location = Location(f"{warehouse.root_location}/.icetower-ready-{server.new_uuid()}")
     try:
-        files = catalog.files_of(warehouse)
+        files = server.files_of(warehouse)
         files.write_new(location, b"written to see whether the warehouse is writable\n")
         files.delete(location)
     except IcetowerError as error:

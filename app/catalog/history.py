@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from app.catalog.commits import read_base
-from app.catalog.context import Catalog, Listing, Page, read_limit
-from app.catalog.table_manifests import TableManifests
-from app.catalog.tables import find_table
-from app.database.warehouses import Warehouse
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
+from app.catalog.context.listings import Listing, Page
+from app.catalog.manifests.table_manifests import TableManifests
 from app.engine.change.ref_changes import find_snapshot, snapshot_of
 from app.engine.model.ancestry import branches_by_snapshot, refs_by_snapshot
 from app.engine.model.document import MAX_LONG
@@ -90,15 +89,14 @@ class FileChoice:
 EVERY_FILE = FileChoice(lambda _manifest: True, lambda _entry: True)
 
 
-def list_snapshots(
-    catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, page: Page
-) -> Listing[SnapshotFacts]:
+def list_snapshots(catalog: Catalog, identifier: TableIdentifier, page: Page) -> Listing[SnapshotFacts]:
     """Return a page of a table's snapshots, newest first.
 
     Raises:
         NoSuchTable: no table has this name.
     """
-    metadata = read_base(catalog, warehouse, find_table(catalog, warehouse, identifier))
+    catalog.permit("list_snapshots", identifier)
+    metadata = catalog.read(TABLES, catalog.load(TABLES, identifier))
     newest_first = sorted(metadata.snapshots, key=_age, reverse=True)
     if page.after is not None:
         after = numbers_in(page.after, 3)
@@ -111,16 +109,15 @@ def list_snapshots(
     return Listing([facts(snapshot) for snapshot in shown], last)
 
 
-def load_snapshot(
-    catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, wanted: str
-) -> SnapshotFacts:
+def load_snapshot(catalog: Catalog, identifier: TableIdentifier, wanted: str) -> SnapshotFacts:
     """Return one snapshot, by its id or by the name of a branch or tag.
 
     Raises:
         NoSuchTable: no table has this name.
         NoSuchSnapshot: the table does not have it.
     """
-    metadata = read_base(catalog, warehouse, find_table(catalog, warehouse, identifier))
+    catalog.permit("load_snapshot", identifier)
+    metadata = catalog.read(TABLES, catalog.load(TABLES, identifier))
     return _facts_of(metadata)(snapshot_named(metadata, wanted))
 
 
@@ -173,7 +170,6 @@ def numbers_in(place: str, count: int) -> tuple[int, ...]:
 
 def list_files(
     catalog: Catalog,
-    warehouse: Warehouse,
     identifier: TableIdentifier,
     wanted: str,
     page: Page,
@@ -192,11 +188,12 @@ def list_files(
         FileMissing: a manifest is gone.
         FilesUnavailable: the store does not answer.
     """
-    metadata = read_base(catalog, warehouse, find_table(catalog, warehouse, identifier))
+    catalog.permit("list_files", identifier)
+    metadata = catalog.read(TABLES, catalog.load(TABLES, identifier))
     snapshot = snapshot_named(metadata, wanted)
     choice = choose(metadata, snapshot) if choose is not None else EVERY_FILE
-    source = TableManifests(catalog, warehouse)
-    found = list(islice(_places(source, snapshot, page.after, choice), read_limit(page)))
+    source = TableManifests(catalog)
+    found = list(islice(_places(source, snapshot, page.after, choice), page.read_limit))
     shown = found if page.limit is None else found[: page.limit]
     next_after = shown[-1][0] if len(found) > len(shown) else None
     return FilePage(snapshot, Listing([entry for _, entry in shown], next_after), PartitionValues(metadata))
@@ -216,16 +213,17 @@ def _places(
                 yield f"{number} {position}", entry
 
 
-def load_history(catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, page: Page) -> History:
+def load_history(catalog: Catalog, identifier: TableIdentifier, page: Page) -> History:
     """Return what was current when, and a page of what happened to the table's pointer, newest first.
 
     Raises:
         NoSuchTable: no table has this name.
     """
-    pointer = find_table(catalog, warehouse, identifier)
-    metadata = read_base(catalog, warehouse, pointer)
+    catalog.permit("load_history", identifier)
+    pointer = catalog.load(TABLES, identifier)
+    metadata = catalog.read(TABLES, pointer)
     before = None if page.after is None else numbers_in(page.after, 1)[0]
-    rows = catalog.pointers.history(pointer.id, before, read_limit(page))
+    rows = catalog.server.pointers.history(pointer.id, before, page.read_limit)
     shown = rows if page.limit is None else rows[: page.limit]
     events = [
         Event(

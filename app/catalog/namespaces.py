@@ -4,34 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from app.catalog.context import Call, Catalog, Listing, Page, page_of, read_limit
-from app.catalog.locations import check_location
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.listings import Listing, Page, page_of
+from app.catalog.context.locations import check_location
 from app.database.namespaces import PropertyChanges
-from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import Namespace, check_namespace
-from app.errors import AmbiguousProperties, NoSuchNamespace
+from app.errors import AmbiguousProperties
 
 LOCATION = "location"
 """The namespace property that says where its tables go."""
 
 
-def list_namespaces(
-    catalog: Catalog, warehouse: Warehouse, parent: Namespace | None, page: Page
-) -> Listing[Namespace]:
+def list_namespaces(catalog: Catalog, parent: Namespace | None, page: Page) -> Listing[Namespace]:
     """Return the direct children of a namespace, or the outermost namespaces, in the order of their names.
 
     Raises:
         NoSuchNamespace: the parent is not there.
     """
-    names = catalog.namespaces.list_children(warehouse.id, parent, page.after, read_limit(page))
+    catalog.permit("list_namespaces", *([parent] if parent else []))
+    names = catalog.server.namespaces.list_children(catalog.warehouse.id, parent, page.after, page.read_limit)
     cut = page_of(names, page)
     above = parent.levels if parent else ()
     return Listing([Namespace((*above, name)) for name in cut.items], cut.next_after)
 
 
-def create_namespace(
-    catalog: Catalog, call: Call, warehouse: Warehouse, namespace: Namespace, properties: Mapping[str, str]
-) -> None:
+def create_namespace(catalog: Catalog, namespace: Namespace, properties: Mapping[str, str]) -> None:
     """Create a namespace, and those above it that are missing.
 
     Raises:
@@ -40,25 +37,26 @@ def create_namespace(
         NamespaceExists: the name is taken.
         CommitStateUnknown: the database did not answer.
     """
+    catalog.permit("create_namespace", namespace)
     check_namespace(namespace)
     if LOCATION in properties:
-        check_location(catalog, warehouse, properties[LOCATION], "namespace location")
-    catalog.namespaces.create(warehouse.id, namespace, dict(properties), catalog.now_ms(), call.claim)
+        check_location(catalog, properties[LOCATION], "namespace location")
+    catalog.server.namespaces.create(
+        catalog.warehouse.id, namespace, dict(properties), catalog.now_ms(), catalog.caller.claim
+    )
 
 
-def load_namespace(catalog: Catalog, warehouse: Warehouse, namespace: Namespace) -> dict[str, str]:
+def load_namespace(catalog: Catalog, namespace: Namespace) -> dict[str, str]:
     """Return a namespace's properties.
 
     Raises:
         NoSuchNamespace: it is not there.
     """
-    found = catalog.namespaces.find(warehouse.id, namespace)
-    if found is None:
-        raise NoSuchNamespace(namespace)
-    return found
+    catalog.permit("load_namespace", namespace)
+    return catalog.load_namespace(namespace)
 
 
-def drop_namespace(catalog: Catalog, call: Call, warehouse: Warehouse, namespace: Namespace) -> None:
+def drop_namespace(catalog: Catalog, namespace: Namespace) -> None:
     """Drop an empty namespace.
 
     Raises:
@@ -66,13 +64,12 @@ def drop_namespace(catalog: Catalog, call: Call, warehouse: Warehouse, namespace
         NamespaceNotEmpty: it holds tables, views or namespaces.
         CommitStateUnknown: the database did not answer.
     """
-    catalog.namespaces.drop(warehouse.id, namespace, call.claim)
+    catalog.permit("drop_namespace", namespace)
+    catalog.server.namespaces.drop(catalog.warehouse.id, namespace, catalog.caller.claim)
 
 
 def update_namespace_properties(
     catalog: Catalog,
-    call: Call,
-    warehouse: Warehouse,
     namespace: Namespace,
     removals: Sequence[str],
     updates: Mapping[str, str],
@@ -85,11 +82,12 @@ def update_namespace_properties(
         NoSuchNamespace: it is not there.
         CommitStateUnknown: the database did not answer.
     """
+    catalog.permit("update_namespace_properties", namespace)
     both = sorted(set(removals) & updates.keys())
     if both:
         raise AmbiguousProperties(both)
     if LOCATION in updates:
-        check_location(catalog, warehouse, updates[LOCATION], "namespace location")
-    return catalog.namespaces.update_properties(
-        warehouse.id, namespace, list(removals), dict(updates), call.claim
+        check_location(catalog, updates[LOCATION], "namespace location")
+    return catalog.server.namespaces.update_properties(
+        catalog.warehouse.id, namespace, list(removals), dict(updates), catalog.caller.claim
     )

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from abc import abstractmethod
 from dataclasses import dataclass
 
-from app.catalog.cherry_picks import PickedFiles
-from app.catalog.commit_plans import tell_standing
-from app.catalog.commits import PlannedPut, put, read_base
-from app.catalog.context import Call, Catalog
-from app.catalog.tables import find_table
+from app.catalog.commits.cherry_picks import CherryPicks
+from app.catalog.commits.door import land_one
+from app.catalog.commits.intentions import Base, Intention, Planned
+from app.catalog.commits.staged_files import StagedFiles
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
 from app.database.pointer_history import PointerEvent
-from app.database.pointers import Pointer, PointerKind
-from app.database.warehouses import Warehouse
 from app.engine.change.apply import apply_updates
 from app.engine.change.ref_changes import (
     CherryPick,
@@ -35,7 +34,7 @@ from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.refs import MAIN_BRANCH, SnapshotRef
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CommitFailed, CommitStateUnknown, IcetowerError, InvalidRefMove
+from app.errors import IcetowerError, InvalidRefMove
 
 log = logging.getLogger(__name__)
 
@@ -75,37 +74,90 @@ class Receipt:
     request_id: str | None = None
 
 
-class _NothingToDo(Exception):
-    pass
+@dataclass(frozen=True)
+class _RefIntention(Intention[TableMetadata, None]):
+    """A change of one branch or tag."""
+
+    identifier: TableIdentifier
+    name: str
+    kind = TABLES
+
+    @abstractmethod
+    def changes(self, catalog: Catalog, base: TableMetadata, files: StagedFiles) -> list[Update]:
+        """Return the updates that make the change."""
+
+    def apply(
+        self, catalog: Catalog, base: Base[TableMetadata], files: StagedFiles
+    ) -> Planned[TableMetadata, None]:
+        """Apply the change."""
+        before = base.present()
+        draft = apply_updates(before, self.changes(catalog, before, files), catalog.now_ms())
+        return Planned(draft.finish(base.stored_at) if draft.has_changes else None, None)
+
+    def remembered_as(self, location: Location, *, changed: bool) -> str:
+        """Return the location, marked if the request had nothing to do."""
+        return location if changed else _UNCHANGED + location
 
 
-@dataclass(slots=True)
-class _Seen:
-    """What the last plan was made from."""
+@dataclass(frozen=True)
+class _ChangeRef(_RefIntention):
+    change: RefChange
 
-    pointer: Pointer | None = None
-    base: TableMetadata | None = None
+    def require(self, base: Base[TableMetadata]) -> bool:
+        """Check that the ref is where it is expected to be, and can be what is wanted."""
+        check_expected(base.present(), self.name, self.change.expected)
+        ref_type(base.present(), self.change)
+        return True
+
+    def changes(self, catalog: Catalog, base: TableMetadata, files: StagedFiles) -> list[Update]:
+        """Return the updates; a cherry-pick may write a new snapshot for them."""
+        change, move = self.change, self.change.move
+        if not isinstance(move, CherryPick | Publish):
+            return [set_ref(base, change, destination(base, self.name, move))]
+        picked = picked_snapshot(base, move)
+        kind = pick_kind(base, self.name, picked)
+        if kind is PickKind.FAST_FORWARD:
+            return [set_ref(base, change, picked.snapshot_id)]
+        snapshot = CherryPicks(catalog, files).reapply(base, self.name, picked, kind)
+        return [AddSnapshot(snapshot=snapshot), set_ref(base, change, snapshot.snapshot_id)]
 
 
-def list_refs(catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier) -> list[NamedRef]:
+@dataclass(frozen=True)
+class _RemoveRef(_RefIntention):
+    expected: SnapshotId | Unchecked
+
+    def require(self, base: Base[TableMetadata]) -> bool:
+        """Check that the ref is there, and where it is expected to be."""
+        find_ref(base.present(), self.name)
+        check_expected(base.present(), self.name, self.expected)
+        return True
+
+    def changes(self, _catalog: Catalog, _base: TableMetadata, _files: StagedFiles) -> list[Update]:
+        """Return the removal."""
+        return [RemoveSnapshotRef(ref_name=self.name)]
+
+
+def list_refs(catalog: Catalog, identifier: TableIdentifier) -> list[NamedRef]:
     """Return a table's branches and tags: main first, then by name.
 
     Raises:
         NoSuchTable: no table has this name.
     """
-    metadata = read_base(catalog, warehouse, find_table(catalog, warehouse, identifier))
+    catalog.permit("list_refs", identifier)
+    metadata = catalog.read(TABLES, catalog.load(TABLES, identifier))
     names = sorted(metadata.snapshot_refs, key=lambda name: (name != MAIN_BRANCH, name))
     return [_named(metadata, name) for name in names]
 
 
-def load_ref(catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, name: str) -> NamedRef:
+def load_ref(catalog: Catalog, identifier: TableIdentifier, name: str) -> NamedRef:
     """Return one branch or tag.
 
     Raises:
         NoSuchTable: no table has this name.
         NoSuchRef: the table has no such branch or tag.
     """
-    metadata = read_base(catalog, warehouse, find_table(catalog, warehouse, identifier))
+    catalog.permit("load_ref", identifier)
+    metadata = catalog.read(TABLES, catalog.load(TABLES, identifier))
     find_ref(metadata, name)
     return _named(metadata, name)
 
@@ -115,9 +167,7 @@ def _named(metadata: TableMetadata, name: str) -> NamedRef:
     return NamedRef(name, ref, metadata.snapshots_by_id[ref.snapshot_id])
 
 
-def change_ref(
-    catalog: Catalog, call: Call, warehouse: Warehouse, identifier: TableIdentifier, change: RefChange
-) -> Receipt:
+def change_ref(catalog: Catalog, identifier: TableIdentifier, change: RefChange) -> Receipt:
     """Make or move a branch or tag, or change its retention, in one commit.
 
     Raises:
@@ -132,42 +182,13 @@ def change_ref(
         CommitStateUnknown: the database did not answer.
         FilesUnavailable: the store does not answer; nothing was changed.
     """
+    catalog.permit("change_ref", identifier)
     check_name(change.name, "branch or tag name")
-    picked_files = PickedFiles(catalog, warehouse)
-
-    def updates(base: TableMetadata) -> list[Update]:
-        check_expected(base, change.name, change.expected)
-        ref_type(base, change)
-        move = change.move
-        if not isinstance(move, CherryPick | Publish):
-            return [set_ref(base, change, destination(base, change.name, move))]
-        picked = picked_snapshot(base, move)
-        kind = pick_kind(base, change.name, picked)
-        if kind is PickKind.FAST_FORWARD:
-            picked_files.discard()
-            return [set_ref(base, change, picked.snapshot_id)]
-        snapshot = picked_files.reapply(base, change.name, picked, kind)
-        return [AddSnapshot(snapshot=snapshot), set_ref(base, change, snapshot.snapshot_id)]
-
-    try:
-        receipt = _commit(catalog, call, warehouse, identifier, change.name, updates)
-    except CommitStateUnknown:
-        picked_files.keep()
-        raise
-    except IcetowerError:
-        picked_files.discard()
-        raise
-    picked_files.keep()
-    return receipt
+    return _commit(catalog, _ChangeRef(identifier, change.name, change))
 
 
 def remove_ref(
-    catalog: Catalog,
-    call: Call,
-    warehouse: Warehouse,
-    identifier: TableIdentifier,
-    name: str,
-    expected: SnapshotId | Unchecked,
+    catalog: Catalog, identifier: TableIdentifier, name: str, expected: SnapshotId | Unchecked
 ) -> Receipt:
     """Remove a branch or tag; its snapshots stay until they are expired.
 
@@ -179,69 +200,32 @@ def remove_ref(
         PointerMoved: other commits won every attempt.
         CommitStateUnknown: the database did not answer.
     """
+    catalog.permit("remove_ref", identifier)
     if name == MAIN_BRANCH:
         raise InvalidRefMove(f"Cannot remove {MAIN_BRANCH}: without it the table would have no rows")
-
-    def updates(base: TableMetadata) -> list[Update]:
-        find_ref(base, name)
-        check_expected(base, name, expected)
-        return [RemoveSnapshotRef(ref_name=name)]
-
-    return _commit(catalog, call, warehouse, identifier, name, updates)
+    return _commit(catalog, _RemoveRef(identifier, name, expected))
 
 
-def _commit(
-    catalog: Catalog,
-    call: Call,
-    warehouse: Warehouse,
-    identifier: TableIdentifier,
-    name: str,
-    updates: Callable[[TableMetadata], list[Update]],
-) -> Receipt:
-    """Commit what is wanted of the table as it then is, and tell what came of it."""
-    seen = _Seen()
-
-    def plan() -> list[PlannedPut]:
-        seen.pointer = find_table(catalog, warehouse, identifier)
-        seen.base = read_base(catalog, warehouse, seen.pointer)
-        wanted: list[Update] = []
-        try:
-            wanted = updates(seen.base)
-            draft = apply_updates(seen.base, wanted, catalog.now_ms())
-            if not draft.has_changes:
-                raise _NothingToDo
-            metadata = draft.finish(seen.pointer.metadata_location)
-        except CommitFailed as error:
-            tell_standing(error, identifier, seen.pointer, seen.base, wanted)
-            raise
-        return [PlannedPut(identifier, PointerKind.TABLE, seen.pointer, seen.base, metadata)]
-
+def _commit(catalog: Catalog, intention: _RefIntention) -> Receipt:
+    """Commit a change, and return what came of it."""
+    landed = land_one(catalog, intention)
+    identifier, name = intention.identifier, intention.name
+    before, after = landed.base, landed.loaded
+    assert before.seen is not None
+    assert after.location is not None
+    if not landed.changed:
+        return _unchanged(identifier, name, after.location, after.metadata)
     try:
-        landed = put(catalog, call, warehouse, plan)[0]
-    except _NothingToDo:
-        assert seen.pointer is not None
-        assert seen.base is not None
-        location = seen.pointer.metadata_location
-        if call.claim is not None:
-            catalog.idempotency_keys.record(call.claim, 200, _UNCHANGED + location)
-        return _unchanged(identifier, name, location, seen.base)
-    assert seen.pointer is not None
-    assert seen.base is not None
-    assert landed.location is not None
-    try:
-        event = _event_at(catalog, seen.pointer.id, landed.location)
+        event = _event_at(catalog, before.seen.id, after.location)
     except IcetowerError as error:
-        # It has landed: that its place in the history cannot be told now must not make it a failure.
+        # It has landed: a history that cannot be read now must not make it a failure.
         log.warning("could not read the history of %s: %s", identifier, error)
         event = None
-    return _receipt(
-        identifier, name, seen.base, landed.metadata, seen.pointer.metadata_location, landed.location, event
-    )
+    previous = before.seen.metadata_location
+    return _receipt(identifier, name, before.metadata, after.metadata, previous, after.location, event)
 
 
-def load_receipt(
-    catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, name: str, recorded: str
-) -> Receipt:
+def load_receipt(catalog: Catalog, identifier: TableIdentifier, name: str, recorded: str) -> Receipt:
     """Return the receipt of a change again.
 
     Args:
@@ -251,10 +235,10 @@ def load_receipt(
         NoSuchTable: the table was dropped since.
         MetadataFileMissing: the metadata that the change made is gone.
     """
-    pointer = find_table(catalog, warehouse, identifier)
-    files = catalog.files_of(warehouse)
+    catalog.permit("load_ref", identifier)
+    pointer = catalog.load(TABLES, identifier)
     location = Location(recorded.removeprefix(_UNCHANGED))
-    after = catalog.metadata_files.read_table(files, location)
+    after = catalog.read_file(TABLES, location)
     if recorded.startswith(_UNCHANGED):
         return _unchanged(identifier, name, location, after)
     event = _event_at(catalog, pointer.id, location)
@@ -262,7 +246,7 @@ def load_receipt(
     previous = event.previous_location if event else None
     if previous is not None:
         try:
-            before = catalog.metadata_files.read_table(files, previous)
+            before = catalog.read_file(TABLES, previous)
         except IcetowerError as error:
             log.info("the metadata before %s cannot be read any more: %s", location, error)
     return _receipt(identifier, name, before, after, previous, location, event)
@@ -271,7 +255,7 @@ def load_receipt(
 def _event_at(catalog: Catalog, pointer_id: int, location: Location) -> PointerEvent | None:
     before: int | None = None
     for _ in range(EVENTS_LOOKED_THROUGH // 50):
-        events = catalog.pointers.history(pointer_id, before, 50)
+        events = catalog.server.pointers.history(pointer_id, before, 50)
         for event in events:
             if event.location == location and event.previous_location != location:
                 return event

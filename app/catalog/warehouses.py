@@ -7,7 +7,9 @@ import threading
 import time
 from collections.abc import Mapping
 
-from app.catalog.context import Catalog
+from app.catalog.context.callers import Caller
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.server import Server
 from app.database.warehouses import Warehouse
 from app.engine.model.guard_settings import flaw_of_guard_settings
 from app.engine.model.properties import SCAN_PLANNING_MODE, check_planning_mode
@@ -34,7 +36,8 @@ def check_warehouse_name(name: str) -> None:
 
 
 def create_warehouse(
-    catalog: Catalog,
+    server: Server,
+    caller: Caller,
     name: str,
     root_location: str,
     default_properties: Mapping[str, str],
@@ -49,17 +52,18 @@ def create_warehouse(
         InvalidSetting: a storage setting, or one of the guard or of scan planning, makes no sense.
         WarehouseExists: the name is taken.
     """
+    server.permit(caller, "create_warehouse")
     check_warehouse_name(name)
     root = check_root(root_location)
     files_for(storage)  # refuses settings that make no sense
     _check_properties(default_properties, override_properties)
-    return catalog.warehouses.create(
+    return server.warehouses.create(
         name,
         root,
         default_properties=default_properties,
         override_properties=override_properties,
         storage=storage,
-        created_ms=catalog.now_ms(),
+        created_ms=server.now_ms(),
     )
 
 
@@ -87,7 +91,8 @@ def check_root(root_location: str) -> str:
 
 
 def update_warehouse(
-    catalog: Catalog,
+    server: Server,
+    caller: Caller,
     name: str,
     default_properties: Mapping[str, str] | None,
     override_properties: Mapping[str, str] | None,
@@ -99,10 +104,11 @@ def update_warehouse(
         InvalidSetting: a storage setting, or one of the guard or of scan planning, makes no sense.
         NoSuchWarehouse: no warehouse has this name.
     """
+    server.permit(caller, "update_warehouse")
     if storage is not None:
         files_for(storage)
     _check_properties(default_properties or {}, override_properties or {})
-    return catalog.warehouses.update(
+    return server.warehouses.update(
         name, default_properties=default_properties, override_properties=override_properties, storage=storage
     )
 
@@ -118,26 +124,40 @@ def _check_properties(*properties: Mapping[str, str]) -> None:
             raise InvalidSetting(str(error)) from error
 
 
-def list_warehouses(catalog: Catalog) -> list[Warehouse]:
+def list_warehouses(server: Server, caller: Caller) -> list[Warehouse]:
     """Return every warehouse, by name."""
-    return list(catalog.warehouses.list())
+    server.permit(caller, "list_warehouses")
+    return list(server.warehouses.list())
 
 
-def find_warehouse(catalog: Catalog, name: str) -> Warehouse:
-    """Return the warehouse of this name; a root location, as clients of other catalogs give it, works too.
+def load_warehouse(server: Server, caller: Caller, name: str) -> Warehouse:
+    """Return the warehouse of this name, with its storage settings.
 
     Raises:
         NoSuchWarehouse: there is none.
     """
-    # Text that no warehouse can be called, such as one with NUL, is none that every database can look up.
-    found = catalog.warehouses.find(name) if _NAME.fullmatch(name) else None
-    if found is not None:
-        return found
-    wanted = name.rstrip("/")
-    for warehouse in catalog.warehouses.list():
-        if warehouse.root_location == wanted:
-            return warehouse
-    raise NoSuchWarehouse(name)
+    server.permit(caller, "load_warehouse")
+    found = server.warehouses.find(name)
+    if found is None:
+        raise NoSuchWarehouse(name)
+    return found
+
+
+def drop_warehouse(server: Server, caller: Caller, name: str) -> None:
+    """Drop an empty warehouse.
+
+    Raises:
+        NoSuchWarehouse: there is none.
+        WarehouseNotEmpty: it has namespaces, or files that are still to be deleted.
+    """
+    server.permit(caller, "drop_warehouse")
+    server.warehouses.drop(name)
+
+
+def load_configuration(catalog: Catalog) -> Warehouse:
+    """Return the warehouse, for what clients are given of it: defaults and overrides."""
+    catalog.permit("load_configuration")
+    return catalog.warehouse
 
 
 class WarehouseMemo:
@@ -146,8 +166,8 @@ class WarehouseMemo:
     A stale entry cannot harm: rows are found by the warehouse's id, which is never used again.
     """
 
-    def __init__(self, catalog: Catalog, max_age_s: float = 1.0) -> None:
-        self._catalog = catalog
+    def __init__(self, server: Server, max_age_s: float = 1.0) -> None:
+        self._server = server
         self._max_age_s = max_age_s
         self._found: dict[str, tuple[float, Warehouse]] = {}
         self._lock = threading.Lock()
@@ -159,8 +179,8 @@ class WarehouseMemo:
             return kept[1]
         return None
 
-    def find(self, name: str) -> Warehouse:
-        """Return the warehouse of this name.
+    def load(self, name: str) -> Warehouse:
+        """Return the warehouse of this name; a root location, as clients of other catalogs give it, works too.
 
         Raises:
             NoSuchWarehouse: there is none.
@@ -168,10 +188,18 @@ class WarehouseMemo:
         kept = self.find_kept(name)
         if kept is not None:
             return kept
-        found = find_warehouse(self._catalog, name)
-        if found.name == name:  # other spellings have no end, and a memory of them would have none either
-            with self._lock:
-                self._found[name] = (time.monotonic(), found)
+        # Text that no warehouse can be called, such as one with NUL, cannot be looked up in every database.
+        found = self._server.warehouses.find(name) if _NAME.fullmatch(name) else None
+        if found is None:
+            wanted = name.rstrip("/")
+            at_root = (item for item in self._server.warehouses.list() if item.root_location == wanted)
+            found = next(at_root, None)
+            if found is None:
+                raise NoSuchWarehouse(name)
+            # Other spellings have no end, and a memory of them would have none either.
+            return found
+        with self._lock:
+            self._found[name] = (time.monotonic(), found)
         return found
 
     def forget(self) -> None:

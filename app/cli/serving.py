@@ -27,7 +27,7 @@ from uvicorn.supervisors import Multiprocess
 from app.cli.database_folder import make_database_folder
 from app.cli.http_protocol import CatalogProtocol
 from app.cli.printing import remark, tell_failure, warn
-from app.main import build_catalog, create_app, open_database, prepare
+from app.main import build_server, create_app, open_database, prepare
 from app.settings import Settings, load_settings, mask_url_password
 from app.telemetry import configure_logging, log_lines
 
@@ -43,7 +43,7 @@ def serve(flags: Mapping[str, object], config_file: Path | None) -> None:
         # Each process does this again when it starts; here a refusal is one line and an exit status.
         _log_from(settings)
         with closing(open_database(settings)) as database:
-            prepare(settings, database, build_catalog(settings, database))
+            prepare(settings, database, build_server(settings, database))
         port = listener.getsockname()[1]
         _introduce(settings, port)
         # Before uvicorn takes the signals over, and after it has handed them back, they simply end the process.

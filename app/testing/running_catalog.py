@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import uvicorn
 
-from app.main import build_catalog, create_app, open_database, prepare
+from app.main import build_server, create_app, open_database, prepare
 from app.settings import DatabaseUrl, SecretProperties, Settings
 
 SHUTDOWN_GRACE_SECONDS = 5
@@ -54,7 +54,7 @@ def icetower_catalog(
         )
         # The server does this again when it starts; here a failure is raised where the caller sees it.
         with closing(open_database(settings)) as database:
-            prepare(settings, database, build_catalog(settings, database))
+            prepare(settings, database, build_server(settings, database))
         with _serving(settings) as url:
             yield url
 

@@ -22,10 +22,10 @@ LEAVES = [kind for kind in ERRORS.values() if not kind.__subclasses__()]
 TREE = app.errors.__doc__ or ""
 
 CATCHING_EVERYTHING = {
-    "app/main.py": "the outermost handler of the housekeeping thread",
+    "app/catalog/deletions/housekeeping.py": "the outermost handler of the housekeeping thread",
     "app/api/front_door.py": "the outermost handler, which answers every failure",
-    "app/catalog/guards.py": "a mistake in the guard must not fail the commits it watches",
-    "app/catalog/pointer_lookups.py": "hands a failed look-up to every request that waits for it",
+    "app/catalog/commits/guard.py": "a mistake in the guard must not fail the commits it watches",
+    "app/catalog/pointer_batches.py": "hands a failed look-up to every request that waits for it",
 }
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import itertools
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from app.catalog.context import Call, Catalog, Rules
+from app.catalog.context.callers import Caller
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.server import Rules, Server
 from app.database.connection import Database
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
@@ -16,13 +19,24 @@ from app.database.pointers import Pointers
 from app.database.revisions import migrate
 from app.database.scan_plans import ScanPlans
 from app.database.signing_keys import SigningKeys
-from app.database.warehouses import Warehouse, Warehouses
+from app.database.warehouses import Warehouses
 from app.fileio.files import FileIO
 from app.fileio.memory import MemoryFiles
+from app.formats.manifest_source import ManifestCache
 from app.formats.metadata_files import MetadataFiles
 
 START_MS = 1_700_000_000_000
-CALL = Call(principal="tester", request_id="test")
+CALLER = Caller(principal="tester", request_id="test")
+RULES = Rules(
+    commit_attempts=20,
+    allow_external_locations=False,
+    allowed_locations=(),
+    guard_read_bytes=4 << 20,
+    expired_file_grace_ms=0,
+    scan_page_files=5_000,
+    scan_submit_bytes=1 << 30,
+    scan_plan_lifetime_ms=3_600_000,
+)
 
 
 @dataclass
@@ -36,18 +50,18 @@ class Clock:
         return self.now_ms + next(self.ticks)
 
 
-def catalog_on(
+def server_on(
     database_url: str,
     files: FileIO | None = None,
     *,
-    rules: Rules | None = None,
+    rules: Rules = RULES,
     step: Callable[[str], None] = lambda _name: None,
-) -> Catalog:
-    """Return a catalog on an empty or migrated database."""
+) -> Server:
+    """Return a server on an empty or migrated database."""
     database = Database.open(database_url)
     migrate(database)
     shared = files or MemoryFiles()
-    return Catalog(
+    return Server(
         pointers=Pointers(database),
         namespaces=Namespaces(database),
         warehouses=Warehouses(database),
@@ -56,15 +70,43 @@ def catalog_on(
         scan_plans=ScanPlans(database),
         signing_keys=SigningKeys(database),
         metadata_files=MetadataFiles(64 << 20, 0),
+        manifest_cache=ManifestCache(64 << 20),
         files_of=lambda _warehouse: shared,
         now_ms=Clock(),
         new_uuid=lambda: str(uuid.uuid4()),
         pause=lambda _seconds: None,
-        rules=rules or Rules(),
+        rules=rules,
         step=step,
     )
 
 
-def warehouse_in(catalog: Catalog, name: str = "wh", root: str = "memory://wh") -> Warehouse:
-    """Return a new warehouse."""
-    return catalog.warehouses.create(name, root, created_ms=START_MS)
+def catalog_on(
+    database_url: str,
+    files: FileIO | None = None,
+    *,
+    rules: Rules = RULES,
+    step: Callable[[str], None] = lambda _name: None,
+) -> Catalog:
+    """Return a new warehouse on an empty or migrated database, for one caller."""
+    return new_warehouse(server_on(database_url, files, rules=rules, step=step))
+
+
+def new_warehouse(server: Server, name: str = "wh", root: str = "memory://wh", **settings: Any) -> Catalog:
+    """Return a new warehouse, for one caller."""
+    created = server.warehouses.create(name, root, created_ms=START_MS, **settings)
+    return Catalog(server, created, CALLER)
+
+
+def with_server(catalog: Catalog, **parts: Any) -> Catalog:
+    """Return the same catalog on a server of which some parts are others."""
+    return replace(catalog, server=replace(catalog.server, **parts))
+
+
+def with_warehouse(catalog: Catalog, **settings: Any) -> Catalog:
+    """Return the same catalog with other settings of the warehouse."""
+    return replace(catalog, warehouse=replace(catalog.warehouse, **settings))
+
+
+def with_rules(catalog: Catalog, **rules: Any) -> Catalog:
+    """Return the same catalog under other rules."""
+    return with_server(catalog, rules=replace(catalog.rules, **rules))

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
-from app.catalog import scans
-from app.catalog.context import Catalog
-from app.catalog.scans import Completed, ScanPage, Submitted
-from app.database.warehouses import Warehouse
+from app.catalog.context.catalog import Catalog
+from app.catalog.scans import planning as scans
+from app.catalog.scans.planning import Completed, ScanPage, Submitted
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.scan.scan_scope import ScanRequest
 from app.formats.caches import BoundedCache
+from tests.builders.catalogs import with_server
 
 
 def nothing_kept(catalog: Catalog) -> Catalog:
-    return replace(catalog, scan_answers=BoundedCache(0))
+    return with_server(catalog, scan_answers=BoundedCache(0))
 
 
 def noting_pages() -> tuple[list[ScanPage], Callable[[ScanPage], bytes]]:
@@ -29,17 +28,15 @@ def noting_pages() -> tuple[list[ScanPage], Callable[[ScanPage], bytes]]:
     return pages, write
 
 
-def plan_scan(
-    catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, request: ScanRequest
-) -> ScanPage | Submitted:
+def plan_scan(catalog: Catalog, identifier: TableIdentifier, request: ScanRequest) -> ScanPage | Submitted:
     """Plan a scan, and return the page as it is before it is written."""
     pages, write = noting_pages()
-    outcome = scans.plan_scan(nothing_kept(catalog), warehouse, identifier, request, write)
+    outcome = scans.plan_scan(nothing_kept(catalog), identifier, request, write)
     return pages[0] if isinstance(outcome, Completed) else outcome
 
 
-def expand_task(catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier, token: str) -> ScanPage:
+def expand_task(catalog: Catalog, identifier: TableIdentifier, token: str) -> ScanPage:
     """Expand a task, and return the page as it is before it is written."""
     pages, write = noting_pages()
-    scans.expand_task(nothing_kept(catalog), warehouse, identifier, token, write)
+    scans.expand_task(nothing_kept(catalog), identifier, token, write)
     return pages[0]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import contextlib
 import itertools
 
-from app.catalog.commits import LoadedTable, commit_table
-from app.catalog.context import Catalog
+from app.catalog import named
+from app.catalog.commits.table_commits import commit_table
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import LoadedTable, LoadedView
 from app.catalog.namespaces import create_namespace
-from app.catalog.tables import NewTable, create_table
-from app.catalog.views import NewView, create_view
-from app.database.warehouses import Warehouse
+from app.catalog.tables import NewTable
+from app.catalog.views import NewView
 from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
@@ -19,7 +20,7 @@ from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewVersion
 from app.errors import NamespaceExists
-from tests.builders.catalogs import CALL, START_MS
+from tests.builders.catalogs import START_MS
 
 FLIGHTS = Namespace(("flights",))
 DEPARTURES = TableIdentifier(FLIGHTS, "departures")
@@ -30,10 +31,10 @@ SCHEMA = Schema.from_json(
 _snapshot_ids = itertools.count(1_000)
 
 
-def namespace_in(catalog: Catalog, warehouse: Warehouse, namespace: Namespace = FLIGHTS) -> Namespace:
+def namespace_in(catalog: Catalog, namespace: Namespace = FLIGHTS) -> Namespace:
     """Return a namespace, made if it is not there."""
     with contextlib.suppress(NamespaceExists):
-        create_namespace(catalog, CALL, warehouse, namespace, {})
+        create_namespace(catalog, namespace, {})
     return namespace
 
 
@@ -44,14 +45,13 @@ def new_table(identifier: TableIdentifier = DEPARTURES, **properties: str) -> Ne
 
 def table_in(
     catalog: Catalog,
-    warehouse: Warehouse,
     identifier: TableIdentifier = DEPARTURES,
     properties: dict[str, str] | None = None,
 ) -> LoadedTable:
     """Return a new table, with its namespace."""
-    namespace_in(catalog, warehouse, identifier.namespace)
+    namespace_in(catalog, identifier.namespace)
     new = NewTable(identifier, SCHEMA, None, None, None, properties or {})
-    return create_table(catalog, CALL, warehouse, new)
+    return named.create(catalog, new)
 
 
 def view_version(sql: str = "SELECT 1", dialect: str = "spark", version_id: int = 1) -> ViewVersion:
@@ -68,10 +68,17 @@ def view_version(sql: str = "SELECT 1", dialect: str = "spark", version_id: int 
     )
 
 
-def view_in(catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier = DEPARTURES) -> LoadedTable:
+def view_in(catalog: Catalog, identifier: TableIdentifier = DEPARTURES) -> LoadedView:
     """Return a new view, with its namespace."""
-    namespace_in(catalog, warehouse, identifier.namespace)
-    return create_view(catalog, CALL, warehouse, NewView(identifier, SCHEMA, view_version(), None, {}))
+    namespace_in(catalog, identifier.namespace)
+    return named.create(catalog, NewView(identifier, SCHEMA, view_version(), None, {}))
+
+
+def head(table: LoadedTable) -> Snapshot:
+    """Return the current snapshot of a table that has one."""
+    snapshot = table.metadata.current_snapshot
+    assert snapshot is not None
+    return snapshot
 
 
 def snapshot_on(metadata: TableMetadata, *, manifest_list: str | None = None, **fields: object) -> Snapshot:
@@ -96,6 +103,6 @@ def append(snapshot: Snapshot, branch: str = "main") -> list[Update]:
     return [AddSnapshot(snapshot=snapshot), ref]
 
 
-def append_to(catalog: Catalog, warehouse: Warehouse, table: LoadedTable) -> LoadedTable:
+def append_to(catalog: Catalog, table: LoadedTable) -> LoadedTable:
     """Commit one more snapshot to a table."""
-    return commit_table(catalog, CALL, warehouse, table.identifier, [], append(snapshot_on(table.metadata)))
+    return commit_table(catalog, table.identifier, [], append(snapshot_on(table.metadata)))

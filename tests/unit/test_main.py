@@ -14,7 +14,7 @@ from fastapi import FastAPI
 
 from app.database.revisions import downgrade, found_revision, known_revision, migrate
 from app.errors import DatabaseBehind
-from app.main import build_catalog, create_app, open_database, prepare
+from app.main import build_server, create_app, open_database, prepare
 from app.settings import SecretProperties, Settings
 from tests.builders.http_catalog import http_catalog, make_namespace, make_table, settings_in
 
@@ -38,7 +38,7 @@ def test_first_start_makes_database_and_default_warehouse(tmp_path: Path) -> Non
     start_and_stop(create_app(settings))
 
     database = open_database(settings)
-    warehouse = build_catalog(settings, database).warehouses.find("lake")
+    warehouse = build_server(settings, database).warehouses.find("lake")
     database.close()
     assert warehouse is not None
     assert warehouse.root_location == settings.default_warehouse_location
@@ -55,7 +55,7 @@ def test_next_start_leaves_the_default_warehouse_as_it_is(
         start_and_stop(create_app(moved))
 
     database = open_database(moved)
-    warehouse = build_catalog(moved, database).warehouses.find("default")
+    warehouse = build_server(moved, database).warehouses.find("default")
     database.close()
     assert warehouse is not None
     assert warehouse.root_location.endswith("/warehouse")
@@ -67,7 +67,7 @@ def test_processes_that_start_at_once_do_not_trip_over_each_other(tmp_path: Path
 
     def start() -> str | None:
         with closing(open_database(settings)) as database:
-            prepare(settings, database, build_catalog(settings, database))
+            prepare(settings, database, build_server(settings, database))
             return found_revision(database)
 
     with ThreadPoolExecutor(4) as starters:
@@ -100,7 +100,7 @@ class Postgres:
 def test_server_does_not_start_on_a_postgres_database_that_is_behind(tmp_path: Path) -> None:
     settings = settings_in(tmp_path)
     database = Postgres(settings)
-    catalog = build_catalog(settings, open_database(settings))
+    catalog = build_server(settings, open_database(settings))
 
     with pytest.raises(DatabaseBehind, match="icetower migrate"):
         prepare(settings, database, catalog)  # type: ignore[arg-type]  # as much of a database as is asked of it

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from app.api.bodies.identifiers import IdentifierBody
 from app.api.bodies.json_body import Body
-from app.catalog.commits import TableChange
+from app.catalog.commits.table_commits import TableCommit
 from app.engine.change.requirements import Requirement
 from app.engine.change.updates import Update
 
@@ -28,10 +28,10 @@ class TableChangeBody(Body):
 class CommitTransactionBody(Body):
     table_changes: Annotated[tuple[TableChangeBody, ...], Field(min_length=1)]
 
-    def changes(self) -> list[TableChange]:
+    def commits(self) -> list[TableCommit]:
         """Return what is wanted of each table; raises `InvalidName`."""
         return [
-            TableChange(change.identifier.checked(), change.requirements, change.updates)
+            TableCommit(change.identifier.checked(), change.requirements, change.updates)
             for change in self.table_changes
         ]
 

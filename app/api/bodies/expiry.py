@@ -8,7 +8,7 @@ import orjson
 from pydantic import Field
 
 from app.api.bodies.json_body import Body
-from app.catalog.expiry import ExpiryOutcome, ExpiryRequest
+from app.catalog.deletions.expiry import ExpiryOutcome, ExpiryRequest
 from app.engine.model.document import LONG, Bool, Int, Long
 from app.engine.model.ids import SnapshotId
 from app.engine.retention.expired_snapshots import ExpiryWish
@@ -41,11 +41,11 @@ def expiry_json(outcome: ExpiryOutcome, *, dry_run: bool) -> bytes:
         "metadata-location": outcome.metadata_location,
         "snapshots": [
             {"snapshot-id": snapshot.snapshot_id, "timestamp-ms": snapshot.timestamp_ms}
-            for snapshot in outcome.snapshots
+            for snapshot in outcome.expiry.snapshots
         ],
-        "refs": list(outcome.ref_names),
-        "partition-spec-ids": list(outcome.spec_ids),
-        "schema-ids": list(outcome.schema_ids),
+        "refs": list(outcome.expiry.ref_names),
+        "partition-spec-ids": list(outcome.expiry.spec_ids),
+        "schema-ids": list(outcome.expiry.schema_ids),
     }
     if outcome.deleted_after_ms is not None:
         answer["files-deleted-after-ms"] = outcome.deleted_after_ms

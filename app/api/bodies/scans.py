@@ -11,7 +11,7 @@ from pydantic import Field
 from app import errors
 from app.api.bodies.json_body import Body
 from app.api.error_responses import status_and_type_of
-from app.catalog.scans import Cancelled, Completed, Failed, ScanPage, Submitted
+from app.catalog.scans.planning import Cancelled, Completed, Failed, ScanPage, Submitted
 from app.engine.expressions.expression_json import parse_expression, to_json
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
 from app.engine.model.document import LONG, Bool, Long

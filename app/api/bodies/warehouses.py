@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from app.api.bodies.json_body import Body
-from app.catalog.context import Warehouse
+from app.catalog.context.rows import Warehouse
 
 MASK = "********"
 

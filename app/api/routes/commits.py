@@ -13,8 +13,10 @@ from app.api.bodies.identifiers import check_same
 from app.api.bodies.json_body import parse_body
 from app.api.dependencies import Visit, Visited, open_visit
 from app.api.idempotency import run_once
-from app.catalog import commits, tables
-from app.catalog.context import Call
+from app.catalog import named
+from app.catalog.commits import table_commits
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
 
 router = APIRouter()
 
@@ -30,15 +32,13 @@ def _commit_table(visit: Visit) -> Response:
     body = parse_body(CommitTableBody, visit.body)
     check_same(body.identifier, identifier)
 
-    def mutate(call: Call) -> Response:
+    def mutate(catalog: Catalog) -> Response:
         return loaded_table_answer(
-            commits.commit_table(
-                visit.catalog, call, visit.warehouse, identifier, body.requirements, body.updates
-            )
+            table_commits.commit_table(catalog, identifier, body.requirements, body.updates)
         )
 
     def replay(location: str) -> Response:
-        return loaded_table_answer(tables.load_recorded(visit.catalog, visit.warehouse, identifier, location))
+        return loaded_table_answer(named.load_recorded(visit.catalog, TABLES, identifier, location))
 
     return run_once(visit, mutate, replay)
 
@@ -46,10 +46,10 @@ def _commit_table(visit: Visit) -> Response:
 @router.post("/v1/transactions/commit")
 def commit_transaction(visit: Visited) -> Response:
     """Commit changes to several tables, all or none."""
-    changes = parse_body(CommitTransactionBody, visit.body).changes()
+    commits = parse_body(CommitTransactionBody, visit.body).commits()
 
-    def mutate(call: Call) -> Response:
-        commits.commit_transaction(visit.catalog, call, visit.warehouse, changes)
+    def mutate(catalog: Catalog) -> Response:
+        table_commits.commit_transaction(catalog, commits)
         return no_content()
 
     return run_once(visit, mutate, lambda _result: no_content())

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from app.api.answers import json_answer
 from app.api.dependencies import Visited
 from app.api.names_in_paths import encode_prefix
+from app.catalog.warehouses import load_configuration
 
 router = APIRouter()
 
@@ -17,7 +18,8 @@ router = APIRouter()
 def get_config(visit: Visited) -> Response:
     """Tell the settings of a warehouse."""
     parts = visit.parts
-    warehouse = parts.warehouses.find(visit.query.get("warehouse") or parts.default_warehouse)
+    named = parts.warehouses.load(visit.query.get("warehouse") or parts.default_warehouse)
+    warehouse = load_configuration(visit.catalog_of(named))
     return json_answer(
         orjson.dumps(
             {

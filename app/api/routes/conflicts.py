@@ -10,7 +10,7 @@ from app.api.answers import json_answer
 from app.api.bodies.conflicts import CheckConflictsBody, conflict_report_json
 from app.api.bodies.json_body import parse_body
 from app.api.dependencies import Visited
-from app.catalog import conflict_checks
+from app.catalog.commits import conflict_checks
 
 router = APIRouter()
 
@@ -20,6 +20,6 @@ def check_conflicts(visit: Visited) -> Response:
     """Tell what a described operation would collide with; nothing is changed."""
     body = parse_body(CheckConflictsBody, visit.body)
     report = conflict_checks.check_conflicts(
-        visit.catalog, visit.warehouse, visit.table, body.ref, body.base_snapshot_id, body.describe
+        visit.catalog, visit.table, body.ref, body.base_snapshot_id, body.describe
     )
     return json_answer(orjson.dumps(conflict_report_json(report)))

@@ -10,8 +10,8 @@ from app.api.bodies.expiry import ExpireSnapshotsBody, expiry_json
 from app.api.bodies.json_body import parse_body
 from app.api.dependencies import Visited
 from app.api.idempotency import claim_of, run_once
-from app.catalog import expiry
-from app.catalog.context import Call
+from app.catalog.context.catalog import Catalog
+from app.catalog.deletions import expiry
 
 router = APIRouter()
 
@@ -23,17 +23,17 @@ def expire_snapshots(visit: Visited) -> Response:
     identifier, request = visit.table, body.request()
     if body.dry_run:
         # Nothing is changed, so there is nothing to remember under an Idempotency-Key.
-        preview = expiry.preview_expiry(visit.catalog, visit.warehouse, identifier, request)
+        preview = expiry.preview_expiry(visit.catalog, identifier, request)
         return json_answer(expiry_json(preview, dry_run=True))
 
-    def mutate(call: Call) -> Response:
-        outcome = expiry.expire_snapshots(visit.catalog, call, visit.warehouse, identifier, request)
+    def mutate(catalog: Catalog) -> Response:
+        outcome = expiry.expire_snapshots(catalog, identifier, request)
         return json_answer(expiry_json(outcome, dry_run=False))
 
     def replay(location: str) -> Response:
         claim = claim_of(visit)
         key = claim.key if claim is not None else None
-        outcome = expiry.recorded_expiry(visit.catalog, visit.warehouse, identifier, location, key)
+        outcome = expiry.recorded_expiry(visit.catalog, identifier, location, key)
         return json_answer(expiry_json(outcome, dry_run=False))
 
     return run_once(visit, mutate, replay)

@@ -25,7 +25,7 @@ async def health(_request: Request) -> Response:
 def ready(visit: Visited) -> Response:
     """Tell whether everything that requests need is there."""
     problems = {
-        "database": check_database(visit.catalog).problem,
+        "database": check_database(visit.parts.server).problem,
         "migrations": _migrations_problem(visit),
         "warehouse": _warehouse_problem(visit),
     }
@@ -57,7 +57,7 @@ def _migrations_problem(visit: Visit) -> str | None:
 
 def _warehouse_problem(visit: Visit) -> str | None:
     try:
-        warehouse = visit.parts.warehouses.find(visit.parts.default_warehouse)
+        warehouse = visit.parts.warehouses.load(visit.parts.default_warehouse)
     except IcetowerError as error:
         return str(error)
-    return check_warehouse(visit.catalog, warehouse).problem
+    return check_warehouse(visit.parts.server, warehouse).problem

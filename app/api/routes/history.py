@@ -20,7 +20,7 @@ from app.api.dependencies import Visit, Visited
 from app.api.names_in_paths import decode_piece
 from app.api.paging import DEFAULT_PAGE_SIZE, page_in_query, page_token
 from app.catalog import diffs, history
-from app.catalog.context import Page
+from app.catalog.context.listings import Page
 from app.catalog.file_filters import matching_files
 from app.engine.model.identifiers import LEVEL_SEPARATOR
 
@@ -33,16 +33,14 @@ _TABLE = "/v1/namespaces/{namespace}/tables/{table}"
 def list_snapshots(visit: Visited) -> Response:
     """List the snapshots of a table, newest first."""
     listing = _listing(visit, "snapshots")
-    found = history.list_snapshots(visit.catalog, visit.warehouse, visit.table, _page(visit, listing))
+    found = history.list_snapshots(visit.catalog, visit.table, _page(visit, listing))
     return json_answer(snapshots_json(found.items, _token(found.next_after, listing)))
 
 
 @router.get(_TABLE + "/snapshots/{snapshot}")
 def load_snapshot(visit: Visited) -> Response:
     """Return one snapshot."""
-    return json_answer(
-        snapshot_json(history.load_snapshot(visit.catalog, visit.warehouse, visit.table, _snapshot(visit)))
-    )
+    return json_answer(snapshot_json(history.load_snapshot(visit.catalog, visit.table, _snapshot(visit))))
 
 
 @router.get(_TABLE + "/snapshots/{snapshot}/files")
@@ -52,12 +50,12 @@ def list_files(visit: Visited) -> Response:
     choose: history.Choose | None = None
     if filter_text:
         choose = partial(matching_files, filter_in_query(filter_text))
-    facts = history.load_snapshot(visit.catalog, visit.warehouse, visit.table, _snapshot(visit))
+    facts = history.load_snapshot(visit.catalog, visit.table, _snapshot(visit))
     # A branch moves on between two pages: a token is good for the snapshot that it was given for.
     snapshot_id = str(facts.snapshot.snapshot_id)
     listing = _listing(visit, f"files {snapshot_id} {filter_text}")
     page = _page(visit, listing)
-    found = history.list_files(visit.catalog, visit.warehouse, visit.table, snapshot_id, page, choose)
+    found = history.list_files(visit.catalog, visit.table, snapshot_id, page, choose)
     return json_answer(files_json(found, _token(found.entries.next_after, listing)))
 
 
@@ -66,7 +64,7 @@ def load_history(visit: Visited) -> Response:
     """Return what was current when, and who moved the table."""
     listing = _listing(visit, "history")
     page = _page(visit, listing)
-    found = history.load_history(visit.catalog, visit.warehouse, visit.table, page)
+    found = history.load_history(visit.catalog, visit.table, page)
     return json_answer(history_json(found, _token(found.events.next_after, listing)))
 
 
@@ -76,7 +74,7 @@ def load_diff(visit: Visited) -> Response:
     before, after = visit.query.get("from"), visit.query.get("to")
     listing = _listing(visit, f"diff {before or ''} {after or ''}")
     page = _page(visit, listing)
-    found = diffs.load_diff(visit.catalog, visit.warehouse, visit.table, before or None, after or None, page)
+    found = diffs.load_diff(visit.catalog, visit.table, before or None, after or None, page)
     token = _token(found.files.next_after, listing)
     return json_answer(diff_json(found, token, is_first=page.after is None))
 

@@ -10,13 +10,14 @@ from starlette.responses import Response
 
 from app.api.answers import JSON, NO_CONFIG, Answer, no_content, not_modified
 from app.api.bodies.tables import loaded_json, may_have_config, table_config
+from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip
 from app.api.dependencies import Visit
 from app.api.etags import ETAG, etag, is_unchanged
-from app.api.front_door import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip
-from app.catalog.commits import read_base
-from app.catalog.context import Pointer, Warehouse
-from app.catalog.tables import table_json
-from app.errors import InvalidRequest, NoSuchTable
+from app.catalog import tables
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
+from app.catalog.context.rows import Pointer
+from app.errors import InvalidRequest
 
 _SNAPSHOT_MODES = frozenset({"all", "refs"})
 _GZIP = (b"content-encoding", b"gzip")
@@ -29,41 +30,38 @@ async def load_table(request: Request) -> Response:
     snapshots = visit.query.get("snapshots") or "all"
     if snapshots not in _SNAPSHOT_MODES:
         raise InvalidRequest(f"Invalid snapshots {snapshots[:100]!r}: it must be all or refs")
-    warehouse, pointer = await _find(visit)
+    catalog, pointer = await _load(visit, "load_table")
     tag = etag(pointer.metadata_location, snapshots, "")
     if is_unchanged(visit.header(b"if-none-match"), tag):
         return not_modified(tag)
     refs_only = snapshots == "refs"
-    files = visit.catalog.files_of(warehouse)
-    metadata = visit.catalog.metadata_files.find_json(files, pointer.metadata_location, refs_only=refs_only)
+    metadata = tables.find_json(catalog, pointer, refs_only=refs_only)
     if metadata is None:
-        metadata = await run_in_threadpool(table_json, visit.catalog, warehouse, pointer, refs_only=refs_only)
+        metadata = await run_in_threadpool(tables.table_json, catalog, pointer, refs_only=refs_only)
     config = NO_CONFIG
     if may_have_config(metadata):
-        # Rare, and the words may stand elsewhere too: only then are they looked up in the parsed metadata.
-        config = await run_in_threadpool(_config, visit, warehouse, pointer)
+        # Rare, and the words may be elsewhere too: only then are they looked up in the parsed metadata.
+        config = await run_in_threadpool(_config, catalog, pointer)
     return await _answer(visit, loaded_json(pointer.metadata_location, metadata, config), tag)
 
 
-def _config(visit: Visit, warehouse: Warehouse, pointer: Pointer) -> Mapping[str, str]:
-    return table_config(read_base(visit.catalog, warehouse, pointer).properties)
+def _config(catalog: Catalog, pointer: Pointer) -> Mapping[str, str]:
+    return table_config(catalog.read(TABLES, pointer).properties)
 
 
 async def table_exists(request: Request) -> Response:
-    """Tell whether a table exists."""
-    await _find(Visit(request.scope, b""))
+    """Answer whether a table exists."""
+    await _load(Visit(request.scope, b""), "table_exists")
     return no_content()
 
 
-async def _find(visit: Visit) -> tuple[Warehouse, Pointer]:
+async def _load(visit: Visit, operation: str) -> tuple[Catalog, Pointer]:
     identifier = visit.table
     warehouse = visit.parts.warehouses.find_kept(visit.warehouse_name)
     if warehouse is None:
-        warehouse = await run_in_threadpool(visit.parts.warehouses.find, visit.warehouse_name)
-    pointer = await visit.parts.lookups.find(warehouse.id, identifier)
-    if pointer is None or pointer.kind != "table":
-        raise NoSuchTable(identifier)
-    return warehouse, pointer
+        warehouse = await run_in_threadpool(visit.parts.warehouses.load, visit.warehouse_name)
+    catalog = visit.catalog_of(warehouse)
+    return catalog, await visit.parts.lookups.load_table(catalog, operation, identifier)
 
 
 async def _answer(visit: Visit, body: bytes, tag: bytes) -> Response:

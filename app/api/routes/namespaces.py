@@ -22,7 +22,7 @@ from app.api.idempotency import run_once
 from app.api.names_in_paths import namespaces_in_parent
 from app.api.paging import page_in_query, page_token
 from app.catalog import namespaces
-from app.catalog.context import Call
+from app.catalog.context.catalog import Catalog
 from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace
 from app.errors import InvalidPageToken, NoSuchNamespace
 
@@ -46,10 +46,10 @@ def list_namespaces(visit: Visited) -> Response:
 
 
 def _children(visit: Visit, parent: Namespace | None) -> Response:
-    warehouse = visit.warehouse
+    catalog = visit.catalog
     above = LEVEL_SEPARATOR.join(parent.levels) if parent else ""
-    listing = f"namespaces {warehouse.id} {above}"
-    found = namespaces.list_namespaces(visit.catalog, warehouse, parent, page_in_query(visit.query, listing))
+    listing = f"namespaces {catalog.warehouse.id} {above}"
+    found = namespaces.list_namespaces(catalog, parent, page_in_query(visit.query, listing))
     token = None if found.next_after is None else page_token(found.next_after, listing)
     return json_answer(namespaces_json(found.items, token))
 
@@ -61,8 +61,8 @@ def create_namespace(visit: Visited) -> Response:
     namespace = Namespace(body.namespace)
     properties = body.properties or {}
 
-    def mutate(call: Call) -> Response:
-        namespaces.create_namespace(visit.catalog, call, visit.warehouse, namespace, properties)
+    def mutate(catalog: Catalog) -> Response:
+        namespaces.create_namespace(catalog, namespace, properties)
         return replay()
 
     def replay(_result: str = "") -> Response:
@@ -75,14 +75,14 @@ def create_namespace(visit: Visited) -> Response:
 def load_namespace(visit: Visited) -> Response:
     """Return the properties of a namespace."""
     namespace = visit.namespace
-    properties = namespaces.load_namespace(visit.catalog, visit.warehouse, namespace)
+    properties = namespaces.load_namespace(visit.catalog, namespace)
     return json_answer(namespace_json(namespace, properties))
 
 
 @router.head("/v1/namespaces/{namespace}")
 def namespace_exists(visit: Visited) -> Response:
     """Tell whether a namespace exists."""
-    namespaces.load_namespace(visit.catalog, visit.warehouse, visit.namespace)
+    namespaces.load_namespace(visit.catalog, visit.namespace)
     return no_content()
 
 
@@ -90,8 +90,8 @@ def namespace_exists(visit: Visited) -> Response:
 def drop_namespace(visit: Visited) -> Response:
     """Drop an empty namespace."""
 
-    def mutate(call: Call) -> Response:
-        namespaces.drop_namespace(visit.catalog, call, visit.warehouse, visit.namespace)
+    def mutate(catalog: Catalog) -> Response:
+        namespaces.drop_namespace(catalog, visit.namespace)
         return no_content()
 
     return run_once(visit, mutate, lambda _result: no_content())
@@ -102,9 +102,9 @@ def update_properties(visit: Visited) -> Response:
     """Set and remove properties of a namespace."""
     body = parse_body(UpdatePropertiesBody, visit.body)
 
-    def mutate(call: Call) -> Response:
+    def mutate(catalog: Catalog) -> Response:
         changes = namespaces.update_namespace_properties(
-            visit.catalog, call, visit.warehouse, visit.namespace, body.removals or (), body.updates or {}
+            catalog, visit.namespace, body.removals or (), body.updates or {}
         )
         return json_answer(property_changes_json(changes.updated, changes.removed, changes.missing))
 

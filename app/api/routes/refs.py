@@ -12,7 +12,7 @@ from app.api.dependencies import Visit, Visited
 from app.api.idempotency import run_once
 from app.api.names_in_paths import decode_piece
 from app.catalog import refs
-from app.catalog.context import Call
+from app.catalog.context.catalog import Catalog
 from app.engine.change.ref_changes import Unchecked
 from app.engine.model.document import MAX_LONG
 from app.engine.model.ids import SnapshotId
@@ -26,13 +26,13 @@ _REFS = "/v1/namespaces/{namespace}/tables/{table}/refs"
 @router.get(_REFS)
 def list_refs(visit: Visited) -> Response:
     """List the branches and tags of a table."""
-    return json_answer(refs_json(refs.list_refs(visit.catalog, visit.warehouse, visit.table)))
+    return json_answer(refs_json(refs.list_refs(visit.catalog, visit.table)))
 
 
 @router.get(_REFS + "/{ref}")
 def load_ref(visit: Visited) -> Response:
     """Return one branch or tag."""
-    return json_answer(ref_json(refs.load_ref(visit.catalog, visit.warehouse, visit.table, _name(visit))))
+    return json_answer(ref_json(refs.load_ref(visit.catalog, visit.table, _name(visit))))
 
 
 @router.put(_REFS + "/{ref}")
@@ -41,8 +41,8 @@ def change_ref(visit: Visited) -> Response:
     identifier, name = visit.table, _name(visit)
     change = parse_body(ChangeRefBody, visit.body).change_of(name)
 
-    def mutate(call: Call) -> Response:
-        receipt = refs.change_ref(visit.catalog, call, visit.warehouse, identifier, change)
+    def mutate(catalog: Catalog) -> Response:
+        receipt = refs.change_ref(catalog, identifier, change)
         return json_answer(receipt_json(receipt))
 
     return run_once(visit, mutate, lambda result: _receipt_again(visit, name, result))
@@ -54,15 +54,15 @@ def remove_ref(visit: Visited) -> Response:
     identifier, name = visit.table, _name(visit)
     expected = _expected(visit)
 
-    def mutate(call: Call) -> Response:
-        receipt = refs.remove_ref(visit.catalog, call, visit.warehouse, identifier, name, expected)
+    def mutate(catalog: Catalog) -> Response:
+        receipt = refs.remove_ref(catalog, identifier, name, expected)
         return json_answer(receipt_json(receipt))
 
     return run_once(visit, mutate, lambda result: _receipt_again(visit, name, result))
 
 
 def _receipt_again(visit: Visit, name: str, recorded: str) -> Response:
-    receipt = refs.load_receipt(visit.catalog, visit.warehouse, visit.table, name, recorded)
+    receipt = refs.load_receipt(visit.catalog, visit.table, name, recorded)
     return json_answer(receipt_json(receipt))
 
 

@@ -19,9 +19,9 @@ from app.api.bodies.scans import (
 from app.api.dependencies import Visit, Visited
 from app.api.idempotency import run_once
 from app.api.names_in_paths import decode_piece
-from app.catalog import scans
-from app.catalog.context import Call
-from app.catalog.scans import Submitted
+from app.catalog.context.catalog import Catalog
+from app.catalog.scans import planning
+from app.catalog.scans.planning import Submitted
 
 router = APIRouter()
 
@@ -34,7 +34,7 @@ def plan_table_scan(visit: Visited) -> Response:
     request = parse_body(PlanTableScanBody, visit.body).request()
 
     def plan() -> tuple[Response, str]:
-        outcome = scans.plan_scan(visit.catalog, visit.warehouse, visit.table, request, scan_tasks_json)
+        outcome = planning.plan_scan(visit.catalog, visit.table, request, scan_tasks_json)
         remembered = outcome.plan_id if isinstance(outcome, Submitted) else ""
         return json_answer(planned_json(outcome)), remembered
 
@@ -47,9 +47,7 @@ def plan_table_scan(visit: Visited) -> Response:
 @router.get(_TABLE + "/plan/{plan_id}")
 def fetch_planning_result(visit: Visited) -> Response:
     """Tell what became of a scan that is planned in the background."""
-    return json_answer(
-        plan_json(scans.fetch_plan(visit.catalog, visit.warehouse, visit.table, _plan_id(visit)))
-    )
+    return json_answer(plan_json(planning.fetch_plan(visit.catalog, visit.table, _plan_id(visit))))
 
 
 @router.delete(_TABLE + "/plan/{plan_id}")
@@ -57,7 +55,7 @@ def cancel_planning(visit: Visited) -> Response:
     """Give a plan up."""
 
     def cancel() -> tuple[Response, str]:
-        scans.cancel_plan(visit.catalog, visit.warehouse, visit.table, _plan_id(visit))
+        planning.cancel_plan(visit.catalog, visit.table, _plan_id(visit))
         return no_content(), ""
 
     return _once(visit, cancel, lambda _: no_content())
@@ -69,7 +67,7 @@ def fetch_scan_tasks(visit: Visited) -> Response:
     token = parse_body(FetchScanTasksBody, visit.body).plan_task
 
     def expand() -> tuple[Response, str]:
-        content = scans.expand_task(visit.catalog, visit.warehouse, visit.table, token, scan_tasks_json)
+        content = planning.expand_task(visit.catalog, visit.table, token, scan_tasks_json)
         return json_answer(content), ""
 
     return _once(visit, expand, lambda _: expand()[0])
@@ -87,10 +85,9 @@ def _once(
     Nothing is changed that could be changed twice: what is remembered is which plan was begun.
     """
 
-    def run(call: Call) -> Response:
+    def run(catalog: Catalog) -> Response:
         response, remembered = answer()
-        if call.claim is not None:
-            visit.catalog.idempotency_keys.record(call.claim, response.status_code, remembered)
+        catalog.remember(response.status_code, remembered)
         return response
 
     return run_once(visit, run, replay)

@@ -6,16 +6,15 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from app.api.answers import json_answer, loaded_table_answer, no_content
-from app.api.bodies.identifiers import RenameBody, identifiers_json
 from app.api.bodies.json_body import parse_body
 from app.api.bodies.tables import CreateTableBody, RegisterTableBody, loaded_json, table_config
 from app.api.dependencies import Visit, Visited
 from app.api.idempotency import run_once
-from app.api.paging import page_in_query, page_token
-from app.catalog import tables
-from app.catalog.commits import LoadedTable
-from app.catalog.context import Call
-from app.engine.model.identifiers import LEVEL_SEPARATOR, TableIdentifier, check_identifier
+from app.api.named_answers import names_answer, rename_answer
+from app.catalog import named, tables
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES, LoadedTable
+from app.engine.model.identifiers import TableIdentifier, check_identifier
 from app.errors import InvalidRequest
 
 router = APIRouter()
@@ -24,11 +23,7 @@ router = APIRouter()
 @router.get("/v1/namespaces/{namespace}/tables")
 def list_tables(visit: Visited) -> Response:
     """List the tables of a namespace."""
-    warehouse, namespace = visit.warehouse, visit.namespace
-    listing = f"tables {warehouse.id} {LEVEL_SEPARATOR.join(namespace.levels)}"
-    found = tables.list_tables(visit.catalog, warehouse, namespace, page_in_query(visit.query, listing))
-    token = None if found.next_after is None else page_token(found.next_after, listing)
-    return json_answer(identifiers_json(namespace, found.items, token))
+    return names_answer(visit, TABLES)
 
 
 @router.post("/v1/namespaces/{namespace}/tables")
@@ -41,10 +36,10 @@ def create_table(visit: Visited) -> Response:
     )
     if body.stage_create:
         # Nothing is stored, so there is nothing to remember under an Idempotency-Key.
-        return _loaded(tables.stage_table(visit.catalog, visit.warehouse, new))
+        return _loaded(tables.stage_table(visit.catalog, new))
 
-    def mutate(call: Call) -> Response:
-        return _loaded(tables.create_table(visit.catalog, call, visit.warehouse, new))
+    def mutate(catalog: Catalog) -> Response:
+        return _loaded(named.create(catalog, new))
 
     return run_once(visit, mutate, lambda result: _loaded(_recorded(visit, identifier, result)))
 
@@ -55,15 +50,10 @@ def register_table(visit: Visited) -> Response:
     body = parse_body(RegisterTableBody, visit.body)
     identifier = check_identifier(TableIdentifier(visit.namespace, body.name))
 
-    def mutate(call: Call) -> Response:
+    def mutate(catalog: Catalog) -> Response:
         return _loaded(
-            tables.register_table(
-                visit.catalog,
-                call,
-                visit.warehouse,
-                identifier,
-                body.metadata_location,
-                overwrite=bool(body.overwrite),
+            named.register(
+                catalog, TABLES, identifier, body.metadata_location, overwrite=bool(body.overwrite)
             )
         )
 
@@ -74,8 +64,8 @@ def register_table(visit: Visited) -> Response:
 def unregister_table(visit: Visited) -> Response:
     """Let a table go."""
 
-    def mutate(call: Call) -> Response:
-        return _unregistered(tables.unregister_table(visit.catalog, call, visit.warehouse, visit.table))
+    def mutate(catalog: Catalog) -> Response:
+        return _unregistered(tables.unregister_table(catalog, visit.table))
 
     return run_once(visit, mutate, lambda result: _unregistered(_recorded(visit, visit.table, result)))
 
@@ -85,8 +75,11 @@ def drop_table(visit: Visited) -> Response:
     """Drop a table, with its files if that is asked for."""
     purge = _is_true(visit, "purgeRequested")
 
-    def mutate(call: Call) -> Response:
-        tables.drop_table(visit.catalog, call, visit.warehouse, visit.table, purge=purge)
+    def mutate(catalog: Catalog) -> Response:
+        if purge:
+            tables.purge_table(catalog, visit.table)
+        else:
+            named.drop(catalog, TABLES, visit.table)
         return no_content()
 
     return run_once(visit, mutate, lambda _result: no_content())
@@ -95,14 +88,7 @@ def drop_table(visit: Visited) -> Response:
 @router.post("/v1/tables/rename")
 def rename_table(visit: Visited) -> Response:
     """Give a table another name."""
-    body = parse_body(RenameBody, visit.body)
-    source, destination = body.source.checked(), body.destination.checked()
-
-    def mutate(call: Call) -> Response:
-        tables.rename_table(visit.catalog, call, visit.warehouse, source, destination)
-        return no_content()
-
-    return run_once(visit, mutate, lambda _result: no_content())
+    return rename_answer(visit, TABLES)
 
 
 def _loaded(loaded: LoadedTable) -> Response:
@@ -110,7 +96,7 @@ def _loaded(loaded: LoadedTable) -> Response:
 
 
 def _recorded(visit: Visit, identifier: TableIdentifier, location: str) -> LoadedTable:
-    return tables.load_recorded(visit.catalog, visit.warehouse, identifier, location)
+    return named.load_recorded(visit.catalog, TABLES, identifier, location)
 
 
 def _unregistered(loaded: LoadedTable) -> Response:

@@ -12,8 +12,7 @@ from app.api.bodies.warehouses import CreateWarehouseBody, UpdateWarehouseBody, 
 from app.api.dependencies import Visit, Visited
 from app.api.names_in_paths import warehouse_in_path
 from app.catalog import warehouses
-from app.catalog.context import Warehouse
-from app.errors import NoSuchWarehouse
+from app.catalog.context.rows import Warehouse
 
 router = APIRouter()
 
@@ -21,7 +20,7 @@ router = APIRouter()
 @router.get("/management/v1/warehouses")
 def list_warehouses(visit: Visited) -> Response:
     """List the warehouses."""
-    found = warehouses.list_warehouses(visit.catalog)
+    found = warehouses.list_warehouses(visit.parts.server, visit.caller())
     return json_answer(orjson.dumps({"warehouses": [warehouse_object(item) for item in found]}))
 
 
@@ -30,7 +29,8 @@ def create_warehouse(visit: Visited) -> Response:
     """Create a warehouse."""
     body = parse_body(CreateWarehouseBody, visit.body)
     created = warehouses.create_warehouse(
-        visit.catalog,
+        visit.parts.server,
+        visit.caller(),
         body.name,
         body.root_location,
         body.default_properties or {},
@@ -43,16 +43,17 @@ def create_warehouse(visit: Visited) -> Response:
 @router.get("/management/v1/warehouses/{warehouse}")
 def load_warehouse(visit: Visited) -> Response:
     """Show a warehouse."""
-    return _shown(_find(visit))
+    return _shown(_load(visit))
 
 
 @router.patch("/management/v1/warehouses/{warehouse}")
 def update_warehouse(visit: Visited) -> Response:
     """Replace those settings of a warehouse that are given."""
     body = parse_body(UpdateWarehouseBody, visit.body)
-    present = _find(visit)
+    present = _load(visit)
     updated = warehouses.update_warehouse(
-        visit.catalog,
+        visit.parts.server,
+        visit.caller(),
         present.name,
         unmasked(body.default_properties, present.default_properties),
         unmasked(body.override_properties, present.override_properties),
@@ -65,17 +66,14 @@ def update_warehouse(visit: Visited) -> Response:
 @router.delete("/management/v1/warehouses/{warehouse}")
 def drop_warehouse(visit: Visited) -> Response:
     """Drop an empty warehouse."""
-    visit.catalog.warehouses.drop(warehouse_in_path(visit.piece("warehouse")))
+    warehouses.drop_warehouse(visit.parts.server, visit.caller(), warehouse_in_path(visit.piece("warehouse")))
     visit.parts.warehouses.forget()
     return no_content()
 
 
-def _find(visit: Visit) -> Warehouse:
+def _load(visit: Visit) -> Warehouse:
     name = warehouse_in_path(visit.piece("warehouse"))
-    found = visit.catalog.warehouses.find(name)
-    if found is None:
-        raise NoSuchWarehouse(name)
-    return found
+    return warehouses.load_warehouse(visit.parts.server, visit.caller(), name)
 
 
 def _shown(warehouse: Warehouse) -> Response:

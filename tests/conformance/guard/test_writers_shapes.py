@@ -10,10 +10,9 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY
 
-from app.catalog.commits import commit_table
-from app.catalog.context import Catalog
+from app.catalog.commits.table_commits import commit_table
+from app.catalog.context.catalog import Catalog
 from app.catalog.tables import load_table
-from app.database.warehouses import Warehouse
 from app.engine.change.requirements import AssertRefSnapshotId
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import (
@@ -29,18 +28,13 @@ from app.engine.model.table_metadata import NO_SNAPSHOT, TableMetadata
 from app.formats.manifest_lists import assign_numbers, write_manifest_list
 from app.formats.manifest_source import FileManifestSource, ManifestCache
 from app.formats.manifests import write_manifest
-from tests.builders.catalogs import CALL, catalog_on, warehouse_in
+from tests.builders.catalogs import catalog_on
 from tests.builders.tables import DEPARTURES, SCHEMA, append, table_in
 
 
 @pytest.fixture
 def catalog(tmp_path: Path) -> Catalog:
     return catalog_on(f"sqlite:///{tmp_path}/icetower.db")
-
-
-@pytest.fixture
-def warehouse(catalog: Catalog) -> Warehouse:
-    return warehouse_in(catalog)
 
 
 def looked(outcome: str) -> float:
@@ -52,19 +46,18 @@ class Writer:
     """Writes and commits files of a table that rejects whatever the guard finds."""
 
     catalog: Catalog
-    warehouse: Warehouse
     numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
 
     def __post_init__(self) -> None:
-        self.files = self.catalog.files_of(self.warehouse)
+        self.files = self.catalog.files
 
     def create(self, format_version: int) -> None:
         properties = {"icetower.guard": "reject", "format-version": str(format_version)}
-        table_in(self.catalog, self.warehouse, DEPARTURES, properties)
+        table_in(self.catalog, DEPARTURES, properties)
 
     @property
     def metadata(self) -> TableMetadata:
-        loaded: TableMetadata = load_table(self.catalog, self.warehouse, DEPARTURES).metadata
+        loaded: TableMetadata = load_table(self.catalog, DEPARTURES).metadata
         return loaded
 
     def listed(self, snapshot: Snapshot | None) -> list[ManifestFile]:
@@ -126,7 +119,7 @@ class Writer:
         )
         head = metadata.current_snapshot
         asserted = AssertRefSnapshotId(ref="main", snapshot_id=head.snapshot_id if head else None)
-        commit_table(self.catalog, CALL, self.warehouse, DEPARTURES, [asserted], append(snapshot))
+        commit_table(self.catalog, DEPARTURES, [asserted], append(snapshot))
         return snapshot
 
 
@@ -198,10 +191,8 @@ class Flink(Writer):
 
 
 @pytest.mark.parametrize("format_version", [1, 2])
-def test_flink_many_small_appends_without_merging(
-    catalog: Catalog, warehouse: Warehouse, format_version: int
-) -> None:
-    flink = Flink(catalog, warehouse)
+def test_flink_many_small_appends_without_merging(catalog: Catalog, format_version: int) -> None:
+    flink = Flink(catalog)
     flink.create(format_version)
     clean = looked("clean")
 
@@ -212,8 +203,8 @@ def test_flink_many_small_appends_without_merging(
     assert len(flink.listed(flink.metadata.current_snapshot)) == 30
 
 
-def test_flink_appends_that_merge_manifests_now_and_then(catalog: Catalog, warehouse: Warehouse) -> None:
-    flink = Flink(catalog, warehouse)
+def test_flink_appends_that_merge_manifests_now_and_then(catalog: Catalog) -> None:
+    flink = Flink(catalog)
     flink.create(2)
     clean = looked("clean")
 
@@ -224,9 +215,9 @@ def test_flink_appends_that_merge_manifests_now_and_then(catalog: Catalog, wareh
     assert len(flink.listed(flink.metadata.current_snapshot)) == 3
 
 
-def test_flink_upserts(catalog: Catalog, warehouse: Warehouse) -> None:
+def test_flink_upserts(catalog: Catalog) -> None:
     """Rows and the equality deletes of what they replace, in one commit."""
-    flink = Flink(catalog, warehouse)
+    flink = Flink(catalog)
     flink.create(2)
     clean = looked("clean")
 
@@ -297,9 +288,9 @@ class ClickHouse(Writer):
         )
 
 
-def test_clickhouse_inserts(catalog: Catalog, warehouse: Warehouse) -> None:
+def test_clickhouse_inserts(catalog: Catalog) -> None:
     """Several files in a manifest that counts one, several manifests of which each counts all rows."""
-    clickhouse = ClickHouse(catalog, warehouse)
+    clickhouse = ClickHouse(catalog)
     clickhouse.create(2)
     clean = looked("clean")
 
@@ -311,8 +302,8 @@ def test_clickhouse_inserts(catalog: Catalog, warehouse: Warehouse) -> None:
     assert first.parent_snapshot_id == NO_SNAPSHOT
 
 
-def test_clickhouse_deletes(catalog: Catalog, warehouse: Warehouse) -> None:
-    clickhouse = ClickHouse(catalog, warehouse)
+def test_clickhouse_deletes(catalog: Catalog) -> None:
+    clickhouse = ClickHouse(catalog)
     clickhouse.create(2)
     clean = looked("clean")
 
@@ -323,11 +314,9 @@ def test_clickhouse_deletes(catalog: Catalog, warehouse: Warehouse) -> None:
     assert looked("clean") == clean + 3
 
 
-def test_clickhouse_updates_are_built_on_a_snapshot_that_nobody_saw(
-    catalog: Catalog, warehouse: Warehouse
-) -> None:
+def test_clickhouse_updates_are_built_on_a_snapshot_that_nobody_saw(catalog: Catalog) -> None:
     """Its UPDATE makes two snapshots, the deletes and then the rows, and commits only the second."""
-    clickhouse = ClickHouse(catalog, warehouse)
+    clickhouse = ClickHouse(catalog)
     clickhouse.create(2)
     clickhouse.insert([[clickhouse.file()]])
     clean = looked("clean")
@@ -337,11 +326,9 @@ def test_clickhouse_updates_are_built_on_a_snapshot_that_nobody_saw(
     assert looked("clean") == clean + 1
 
 
-def test_clickhouse_in_version_1_counts_files_that_are_not_there(
-    catalog: Catalog, warehouse: Warehouse
-) -> None:
+def test_clickhouse_in_version_1_counts_files_that_are_not_there(catalog: Catalog) -> None:
     """Its manifests contradict their list, so they are not looked into, and nothing is held against them."""
-    clickhouse = ClickHouse(catalog, warehouse)
+    clickhouse = ClickHouse(catalog)
     clickhouse.create(1)
     found, looked_at = looked("found"), looked("unchecked")
 

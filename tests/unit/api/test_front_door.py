@@ -15,7 +15,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import telemetry
-from app.api.front_door import MIN_GZIP_BYTES, PREFIX, SLOW_GZIP_BYTES, FrontDoor, accepts_gzip
+from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip
+from app.api.front_door import FrontDoor
+from app.api.scope_keys import PREFIX
 from app.errors import CommitStateUnknown, DatabaseUnavailable, NoSuchTable
 
 Headers = dict[bytes, bytes]

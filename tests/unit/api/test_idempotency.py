@@ -16,9 +16,10 @@ from starlette.responses import Response
 
 from app.api.answers import no_content
 from app.api.dependencies import Parts, Visit
-from app.api.front_door import HEADERS, REQUEST_ID
 from app.api.idempotency import claim_of, run_once
-from app.catalog.context import Call
+from app.api.scope_keys import HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
+from app.catalog.context.catalog import Catalog
+from app.catalog.warehouses import WarehouseMemo
 from app.database.revisions import downgrade
 from app.errors import (
     FilesUnavailable,
@@ -26,7 +27,7 @@ from app.errors import (
     RequirementFailed,
     Unavailable,
 )
-from app.main import build_catalog, create_app, open_database, prepare
+from app.main import build_server, create_app, open_database, prepare
 from tests.builders.http_catalog import (
     SCHEMA,
     VIEW_VERSION,
@@ -267,9 +268,9 @@ def visit(tmp_path: Path, key: dict[str, str]) -> Iterator[Visit]:
     app = create_app(settings)
     parts: Parts = app.state.parts
     with closing(open_database(settings)) as database:
-        catalog = build_catalog(settings, database)
-        prepare(settings, database, catalog)
-        app.state.parts = replace(parts, catalog=catalog)
+        server = build_server(settings, database)
+        prepare(settings, database, server)
+        app.state.parts = replace(parts, server=server, warehouses=WarehouseMemo(server))
         yield Visit(
             {
                 "app": app,
@@ -277,6 +278,8 @@ def visit(tmp_path: Path, key: dict[str, str]) -> Iterator[Visit]:
                 "raw_path": b"/v1/namespaces",
                 "query_string": b"",
                 HEADERS: {name.encode(): value.encode() for name, value in key.items()},
+                PREFIX: None,
+                PRINCIPAL: "tester",
                 REQUEST_ID: "test",
             },
             b"{}",
@@ -291,15 +294,15 @@ def test_refusal_that_an_equal_request_caused_is_answered_like_that_request(visi
     claim = claim_of(visit)
     assert claim is not None
 
-    def lose(_call: Call) -> Response:
-        visit.catalog.idempotency_keys.record(claim, 200, "")
+    def lose(_catalog: Catalog) -> Response:
+        visit.catalog.server.idempotency_keys.record(claim, 200, "")
         raise RequirementFailed("table already exists")
 
     assert run_once(visit, lose, done).status_code == 204
 
 
 def test_refusal_stands_although_it_could_not_be_remembered(visit: Visit, tmp_path: Path) -> None:
-    def refuse_without_tables(_call: Call) -> Response:
+    def refuse_without_tables(_catalog: Catalog) -> Response:
         with closing(open_database(settings_in(tmp_path))) as database:
             downgrade(database, "base")
         raise RequirementFailed("table already exists")
@@ -309,7 +312,7 @@ def test_refusal_stands_although_it_could_not_be_remembered(visit: Visit, tmp_pa
 
 
 def test_winner_whose_time_ran_out_is_nobody_to_answer_like(visit: Visit) -> None:
-    def lose(_call: Call) -> Response:
+    def lose(_catalog: Catalog) -> Response:
         raise IdempotencyKeyTaken("taken")
 
     with pytest.raises(Unavailable):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.api.paging import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, page_in_query, page_token
-from app.catalog.context import Page
+from app.catalog.context.listings import Page
 from app.errors import InvalidPageToken, InvalidRequest
 
 LISTING = "tables of warehouse 1, a"

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
-from app.api.front_door import MIN_GZIP_BYTES, SLOW_GZIP_BYTES
+from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES
 from tests.builders.http_catalog import (
     error_of,
     http_catalog,

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from app.catalog.context import Catalog
+from app.catalog.context.catalog import Catalog
 from app.database.idempotency_keys import IdempotencyClaim
 from app.database.pointers import Advance, Author, Creation, Pointers, PutOutcome, Unmoved
-from app.database.warehouses import Warehouse
 from app.engine.change.updates import (
     AddSchema,
     AddSortOrder,
@@ -27,6 +25,7 @@ from app.engine.model.sort_order import UNSORTED
 from app.errors import (
     DatabaseUnavailable,
 )
+from tests.builders.catalogs import with_server
 from tests.builders.tables import (
     FLIGHTS,
     SCHEMA,
@@ -65,14 +64,12 @@ class InterferingPointers(Pointers):
 
 
 def interfering(catalog: Catalog) -> tuple[Catalog, InterferingPointers]:
-    pointers = InterferingPointers(catalog.pointers)
-    return replace(catalog, pointers=pointers), pointers
+    pointers = InterferingPointers(catalog.server.pointers)
+    return with_server(catalog, pointers=pointers), pointers
 
 
-def files_in(catalog: Catalog, warehouse: Warehouse) -> set[str]:
-    return {
-        item.location for item in catalog.files_of(warehouse).list_files(Location(warehouse.root_location))
-    }
+def files_in(catalog: Catalog) -> set[str]:
+    return {item.location for item in catalog.files.list_files(Location(catalog.warehouse.root_location))}
 
 
 def creation_updates(uuid: str = "11111111-1111-1111-1111-111111111111") -> list[Update]:

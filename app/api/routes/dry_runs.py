@@ -1,0 +1,34 @@
+"""Dry runs of commits: an extension, which writes nothing."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from app.api.answers import json_answer
+from app.api.bodies.commits import CommitTableBody, CommitTransactionBody
+from app.api.bodies.dry_runs import dry_run_json, table_dry_run_json
+from app.api.bodies.identifiers import check_same
+from app.api.bodies.json_body import parse_body
+from app.api.dependencies import Visited
+from app.catalog.commits import dry_runs
+
+router = APIRouter()
+
+
+@router.post("/v1/namespaces/{namespace}/tables/{table}/validate")
+def validate_commit(visit: Visited) -> Response:
+    """Return what a commit to a table would do."""
+    identifier = visit.table
+    body = parse_body(CommitTableBody, visit.body)
+    check_same(body.identifier, identifier)
+    found = dry_runs.dry_run_commit(visit.catalog, identifier, body.requirements, body.updates)
+    return json_answer(table_dry_run_json(found, visit.prefix))
+
+
+@router.post("/v1/transactions/validate")
+def validate_transaction(visit: Visited) -> Response:
+    """Return what a commit to several tables would do."""
+    commits = parse_body(CommitTransactionBody, visit.body).commits()
+    found = dry_runs.dry_run_transaction(visit.catalog, commits)
+    return json_answer(dry_run_json(found, visit.prefix))

@@ -1,0 +1,14 @@
+"""Keys in an ASGI scope under which the front door leaves what it has found out about a request."""
+
+from __future__ import annotations
+
+from typing import Final
+
+HEADERS: Final = "icetower.headers"
+"""The request headers as a dictionary of lower-case names."""
+PREFIX: Final = "icetower.prefix"
+"""The warehouse that the path's prefix names, or None."""
+PRINCIPAL: Final = "icetower.principal"
+"""The name of the caller."""
+REQUEST_ID: Final = "icetower.request_id"
+"""The id of the request."""

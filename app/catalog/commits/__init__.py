@@ -1,0 +1,1 @@
+"""Commits: intentions as values, and the one door to the pointers."""

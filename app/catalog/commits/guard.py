@@ -1,0 +1,152 @@
+"""The guard against lost updates, as the catalog applies it: whether it looks, and what comes of what it finds."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+
+from app import telemetry
+from app.catalog.commits.intentions import D
+from app.catalog.commits.plans import Plan
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import M
+from app.catalog.context.table_places import places_of
+from app.catalog.manifests.budgeted_manifests import BudgetedTableManifests
+from app.engine.change.guard.arrivals import arrivals
+from app.engine.change.guard.findings import Finding, Report
+from app.engine.change.guard.look import look_at
+from app.engine.change.updates import AddSnapshot, Update
+from app.engine.model.guard_settings import GUARD, GUARD_IGNORE, GuardMode, GuardSettings, guard_settings
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.table_metadata import TableMetadata
+from app.errors import CommitRefused, IcetowerError
+
+log = logging.getLogger(__name__)
+
+
+class CommitGuard:
+    """Looks at what one commit brings; one for all its tables and attempts, which share one budget.
+
+    No database connection is held meanwhile. In a dry run nothing is logged or counted: nothing is committed.
+
+    Attributes:
+        findings: what it found.
+    """
+
+    def __init__(self, catalog: Catalog, *, is_dry_run: bool = False) -> None:
+        self._catalog = catalog
+        self._is_dry_run = is_dry_run
+        self.findings: list[Finding] = []
+        self._manifests: BudgetedTableManifests | None = None
+        self._reported: set[Finding] = set()
+
+    def check(self, plan: Plan[M, D]) -> None:
+        """Look at the snapshots that a plan brings.
+
+        Raises:
+            CommitRefused: the guard rejects what it found.
+            FilesUnavailable: the guard rejects, and cannot look.
+        """
+        after, base, updates = plan.metadata, plan.base.metadata, plan.updates
+        if not isinstance(after, TableMetadata) or not any(isinstance(item, AddSnapshot) for item in updates):
+            return
+        assert base is None or isinstance(base, TableMetadata)
+        settings = self._settings(base or after)
+        if settings.mode is not GuardMode.OFF:
+            self._check(plan.base.identifier, base, updates, after, settings)
+
+    def _settings(self, metadata: TableMetadata) -> GuardSettings:
+        """Return what holds for a table, as it was before the commit: no commit switches off its own guard.
+
+        The warehouse's override is the strongest, as overrides are for clients: writers of a table may set its
+        properties, but not those of the warehouse.
+        """
+        warehouse = self._catalog.warehouse
+        return guard_settings(
+            warehouse.override_properties, metadata.properties, warehouse.default_properties
+        )
+
+    def _check(
+        self,
+        identifier: TableIdentifier,
+        base: TableMetadata | None,
+        updates: Sequence[Update],
+        after: TableMetadata,
+        settings: GuardSettings,
+    ) -> None:
+        findings: list[Finding] = []
+        is_inside_table = places_of(self._catalog, base, after)
+        try:
+            for arrival in arrivals(base, updates, after):
+                report = look_at(arrival, self._budgeted(), is_inside_table)
+                kept = [item for item in report.findings if item.kind not in settings.ignored]
+                findings += kept
+                self._count(identifier, report, found=bool(kept))
+        except IcetowerError as error:
+            self._count_one("unchecked")
+            if settings.mode is GuardMode.REJECT:
+                # The same store has to take the metadata file a moment later: waiting for it costs nothing more.
+                raise
+            log.warning("could not look at a commit to %s: %s", identifier, error)
+        except Exception:
+            # A mistake of ours must not stand between writers and their tables, whatever the mode.
+            self._count_one("unchecked")
+            log.exception("the guard met something unexpected in a commit to %s", identifier)
+        self._report(identifier, findings, settings)
+
+    def _budgeted(self) -> BudgetedTableManifests:
+        if self._manifests is None:
+            budget = self._catalog.rules.guard_read_bytes
+            self._manifests = BudgetedTableManifests(self._catalog, budget)
+        return self._manifests
+
+    def _count(self, identifier: TableIdentifier, report: Report, *, found: bool) -> None:
+        if report.unchecked:
+            log.info(
+                "not everything in snapshot %s of %s was looked at, %d things in all: %s",
+                report.unchecked[0].snapshot_id,
+                identifier,
+                len(report.unchecked),
+                report.unchecked[0].reason,
+            )
+        self._count_one("found" if found else "unchecked" if report.unchecked else "clean")
+
+    def _count_one(self, outcome: str) -> None:
+        if not self._is_dry_run:
+            telemetry.GUARDED_SNAPSHOTS.labels(outcome=outcome).inc()
+
+    def _report(
+        self, identifier: TableIdentifier, findings: Sequence[Finding], settings: GuardSettings
+    ) -> None:
+        outcome = "rejected" if settings.mode is GuardMode.REJECT else "warned"
+        for finding in findings:
+            if finding in self._reported:  # by an attempt that lost its race
+                continue
+            self._reported.add(finding)
+            self.findings.append(finding)
+            if self._is_dry_run:
+                continue
+            telemetry.GUARD_FINDINGS.labels(kind=finding.kind.value, outcome=outcome).inc()
+            fields = {
+                "warehouse": self._catalog.warehouse.name,
+                "table": str(identifier),
+                "kind": finding.kind.value,
+                "outcome": outcome,
+                "snapshot_id": finding.snapshot_id,
+                "file": finding.file,
+            }
+            log.warning("guard, %s: %s", identifier, finding.message, extra={"fields": fields})
+        if findings and settings.mode is GuardMode.REJECT:
+            raise CommitRefused(_refusal(identifier, findings, self._catalog))
+
+
+def _refusal(identifier: TableIdentifier, findings: Sequence[Finding], catalog: Catalog) -> str:
+    more = f" (and {len(findings) - 1} more)" if len(findings) > 1 else ""
+    where = "table property"
+    if GUARD in catalog.warehouse.override_properties:
+        where = f"override property of warehouse {catalog.warehouse.name}"
+    return (
+        f"Guard refuses the commit to {identifier}: {findings[0].message}{more}. Nothing was changed. If this is "
+        f"meant, set the {where} {GUARD} to warn or off, or add {findings[0].kind.value} to {GUARD_IGNORE}, in a "
+        "change of its own, and commit again"
+    )

@@ -1,0 +1,127 @@
+"""Intentions: what a caller wants of a table or view, as values that can be queued, ordered and landed together."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from app.catalog.commits.staged_files import StagedFiles
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import Kind, Loaded, M
+from app.database.file_deletions import QueuedExpiry
+from app.database.pointer_lookups import Pointer
+from app.engine.change.updates import Update
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import Location
+
+D = TypeVar("D")
+"""What an intention wants to know of the attempt that landed; None for most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base(Generic[M]):
+    """A name as it is now."""
+
+    kind: Kind[M]
+    identifier: TableIdentifier
+    found: Pointer | None
+    """The pointer that has the name, of whatever kind."""
+    metadata: M | None
+    """The metadata to build on: the pointer's, or what an earlier intention of the same commit made of it."""
+    is_stored: bool = True
+    """Whether the metadata is in the pointer's file."""
+
+    @property
+    def seen(self) -> Pointer | None:
+        """The pointer, if it is of the right kind."""
+        return self.found if self.found is not None and self.found.kind is self.kind.of_pointer else None
+
+    @property
+    def stored_at(self) -> Location | None:
+        """Where the metadata is stored: what readers have seen, and the metadata log has to name."""
+        return self.found.metadata_location if self.found is not None and self.is_stored else None
+
+    def present(self) -> M:
+        """Return the metadata to build on.
+
+        Raises:
+            NoSuchTable, NoSuchView: nothing of this kind has the name.
+        """
+        if self.metadata is None:
+            raise self.kind.no_such(self.identifier)
+        return self.metadata
+
+    def check_free(self) -> None:
+        """Check that the name is free.
+
+        Raises:
+            TableExists, ViewExists: it is not.
+        """
+        if self.found is not None:
+            raise self.kind.taken(self.found.kind, self.identifier)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned(Generic[M, D]):
+    """What an intention makes of a base."""
+
+    metadata: M | None
+    """The new metadata; None if nothing has to change."""
+    detail: D
+    stored_at: Location | None = None
+    """Where the new metadata is stored already, if it is: a registered file."""
+    expiry: QueuedExpiry | None = None
+    """Files that go out of reach, to be queued for deletion in the same transaction."""
+
+
+class Intention(ABC, Generic[M, D]):
+    """What one caller wants of one name.
+
+    An intention knows no base: `require` and `apply` are called with the base of each attempt, anew after each lost
+    race. What comes of it is a value too, so that one check-and-put can land several and answer each.
+    """
+
+    kind: Kind[M]
+    identifier: TableIdentifier
+    reads_base: bool = True
+    """Whether the metadata of the present table or view is needed."""
+    updates: Sequence[Update] = ()
+    """What the guard looks at, and what a refusal is explained with."""
+    created_as, advanced_as = "created", "committed"
+    """What pointer history calls it."""
+
+    @abstractmethod
+    def require(self, base: Base[M]) -> bool:
+        """Check that this may be done to the base; return False if it has been done already.
+
+        Raises:
+            NotFound, AlreadyExists, CommitFailed, BadRequest: it may not.
+        """
+
+    @abstractmethod
+    def apply(self, catalog: Catalog, base: Base[M], files: StagedFiles) -> Planned[M, D]:
+        """Return what becomes of the base; new manifests are written to `files`, nothing else is changed.
+
+        Raises:
+            CommitFailed, BadRequest: it cannot be done to this base.
+            Unavailable: the database or the store does not answer.
+        """
+
+    def remembered_as(self, location: Location, *, changed: bool) -> str:  # noqa: ARG002 - what most need not know
+        """Return what a success leaves under an Idempotency-Key: by default where the metadata is."""
+        return location
+
+
+@dataclass(frozen=True, slots=True)
+class Landed(Generic[M, D]):
+    """What came of an intention."""
+
+    base: Base[M]
+    """What it was applied to."""
+    loaded: Loaded[M]
+    """The table or view as the commit left it."""
+    changed: bool
+    detail: D | None
+    """None if it had been done already."""

@@ -1,0 +1,68 @@
+"""What a commit that failed is told of the table: how it was, and which snapshots came first."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.catalog.commits.intentions import Base
+from app.catalog.context.kinds import M
+from app.database.pointer_kinds import PointerKind
+from app.database.pointer_lookups import Pointer
+from app.engine.change.landed_since import LandedSince, between, landed_since
+from app.engine.change.updates import Update
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import TableMetadata
+from app.errors import CommitFailed, LandedSnapshot, PointerMoved, Standing
+
+
+def explain(error: CommitFailed, base: Base[M], updates: Sequence[Update]) -> None:
+    """Add to an error how the table was and who came first, unless it says so already; views have no snapshots.
+
+    Args:
+        error: why the commit failed.
+        base: the table.
+        updates: what the commit wanted to change.
+    """
+    if error.standing is None and base.kind.of_pointer is PointerKind.TABLE:
+        current = base.metadata
+        landed = landed_since(current, updates, error) if isinstance(current, TableMetadata) else None
+        error.standing = _standing(base.identifier, base.found, landed)
+
+
+def outrun(first: Sequence[Base[M]], last: Sequence[Base[M]], attempts: int) -> PointerMoved:
+    """Return the error of a commit that lost every race, with what is known of who won.
+
+    Args:
+        first: the names as the first attempt saw them.
+        last: the same names as the last attempt saw them.
+        attempts: how many attempts there were.
+    """
+    error = PointerMoved(last[0].identifier, attempts)
+    for before, now in zip(first, last, strict=True):
+        if now.seen != before.seen or len(last) == 1:
+            landed = None
+            if isinstance(now.metadata, TableMetadata) and isinstance(before.metadata, TableMetadata):
+                landed = between(before.metadata, now.metadata)
+            error.standing = _standing(now.identifier, now.seen, landed)
+            break
+    return error
+
+
+def _standing(identifier: TableIdentifier, seen: Pointer | None, landed: LandedSince | None) -> Standing:
+    return Standing(
+        namespace=identifier.namespace.levels,
+        name=identifier.name,
+        metadata_location=seen.metadata_location if seen else None,
+        landed=None if landed is None else tuple(map(_landed, landed.snapshots)),
+        landed_count=landed.count if landed else 0,
+    )
+
+
+def _landed(snapshot: Snapshot) -> LandedSnapshot:
+    return LandedSnapshot(
+        snapshot_id=snapshot.snapshot_id,
+        operation=(snapshot.summary or {}).get("operation"),
+        sequence_number=snapshot.sequence,
+        timestamp_ms=snapshot.timestamp_ms,
+    )

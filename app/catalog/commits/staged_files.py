@@ -1,0 +1,50 @@
+"""Files that one attempt at a commit writes before a pointer names them."""
+
+from __future__ import annotations
+
+import logging
+
+from app.catalog.context.catalog import Catalog
+from app.engine.model.ids import Location
+from app.errors import IcetowerError
+
+log = logging.getLogger(__name__)
+
+
+class StagedFiles:
+    """The files of one attempt: discarded after a lost race or a refusal, kept after an unknown outcome."""
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._written: list[Location] = []
+
+    def write(self, location: Location, content: bytes) -> None:
+        """Write a manifest list or manifest durably, under a name that no other attempt can have.
+
+        Raises:
+            FilesUnavailable: the store does not answer, or refuses.
+        """
+        # Noted first: a write that fails may have left something.
+        self._written.append(location)
+        self._catalog.files.write_new(location, content)
+
+    def write_metadata(self, location: Location, content: bytes) -> None:
+        """Write a metadata file durably; it is compressed if its name says so.
+
+        Raises:
+            FilesUnavailable: the store does not answer, or refuses.
+        """
+        self._catalog.server.step("before_write")
+        self._written.append(location)
+        self._catalog.server.metadata_files.write(self._catalog.files, location, content)
+        self._catalog.server.step("after_write")
+
+    def discard(self) -> None:
+        """Delete what was written: nothing can name it. A failure leaves orphans, which do no harm."""
+        files = self._catalog.files
+        for location in self._written:
+            try:
+                files.delete(location)
+            except IcetowerError as error:
+                log.warning("could not discard %s: %s", location, error)
+        self._written.clear()

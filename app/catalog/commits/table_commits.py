@@ -1,0 +1,114 @@
+"""Commits to tables, as clients send them: alone and in transactions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.catalog.commits.door import land, land_one
+from app.catalog.commits.intentions import Base, Intention, Planned
+from app.catalog.commits.staged_files import StagedFiles
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES, LoadedTable
+from app.engine.change.apply import apply_to_new, apply_updates
+from app.engine.change.requirements import Requirement, Told, check_requirements, is_create, raise_refusal
+from app.engine.change.updates import AddSnapshot, Update
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.table_metadata import TableMetadata
+
+
+@dataclass(frozen=True)
+class TableCommit(Intention[TableMetadata, None]):
+    """What one client wants of one table. Without reports, the first refusal is raised."""
+
+    identifier: TableIdentifier
+    requirements: Sequence[Requirement]
+    updates: Sequence[Update]
+    report_requirement: Told = raise_refusal
+    report_update: Told = raise_refusal
+    kind = TABLES
+
+    def require(self, base: Base[TableMetadata]) -> bool:
+        """Check every requirement; False if this very commit has landed already."""
+        current = base.metadata
+        if is_create(self.requirements):
+            check_requirements(current, self.requirements, self.report_requirement)
+            if current is None:
+                base.check_free()
+            return True
+        if _is_repeated(base.present(), self.updates):
+            return False
+        check_requirements(current, self.requirements, self.report_requirement)
+        return True
+
+    def apply(
+        self, catalog: Catalog, base: Base[TableMetadata], _files: StagedFiles
+    ) -> Planned[TableMetadata, None]:
+        """Apply every update."""
+        if is_create(self.requirements):
+            return Planned(
+                apply_to_new(self.updates, catalog.now_ms(), self.report_update).finish(None), None
+            )
+        draft = apply_updates(base.present(), self.updates, catalog.now_ms(), self.report_update)
+        # Only the file that readers have seen goes into the metadata log, however many commits land together.
+        return Planned(draft.finish(base.stored_at) if draft.has_changes else None, None)
+
+
+def _is_repeated(current: TableMetadata, updates: Sequence[Update]) -> bool:
+    """Say whether a commit has landed already: a client or a proxy sent the request again.
+
+    A snapshot id together with its manifest list can only come from the same commit. A refusal would make the
+    client delete files that the table uses.
+    """
+    added = [update.snapshot for update in updates if isinstance(update, AddSnapshot)]
+    for snapshot in added:
+        present = current.snapshots_by_id.get(snapshot.snapshot_id)
+        if (
+            present is None
+            or present.manifest_list is None
+            or present.manifest_list != snapshot.manifest_list
+        ):
+            return False
+    return bool(added)
+
+
+def commit_table(
+    catalog: Catalog,
+    identifier: TableIdentifier,
+    requirements: Sequence[Requirement],
+    updates: Sequence[Update],
+) -> LoadedTable:
+    """Advance a table by one commit, or create it if the only requirement is `assert-create`.
+
+    Raises:
+        NoSuchTable: no table has this name.
+        NoSuchNamespace: the table is to be created in a namespace that is not there.
+        RequirementFailed: the table is not what the client built on.
+        ViewExists: the table is to be created under a view's name.
+        InvalidUpdate: an update cannot be applied.
+        InvalidLocation: an update moves the table out of its warehouse.
+        CommitRefused: the guard rejects what a new snapshot looks like.
+        StaleUpdate: a snapshot was numbered before another commit landed.
+        DanglingRef: a ref would lose its snapshot.
+        PointerMoved: other commits won every attempt.
+        CommitStateUnknown: the database did not answer; the new file stays.
+        CorruptMetadata: the current metadata file cannot be read.
+    """
+    catalog.permit("commit_table", identifier)
+    return land_one(catalog, TableCommit(identifier, requirements, updates)).loaded
+
+
+def commit_transaction(catalog: Catalog, commits: Sequence[TableCommit]) -> list[LoadedTable]:
+    """Advance several tables in one database transaction: all of them or none.
+
+    Commits to one table are applied in order, each with its requirements checked against what the earlier ones left.
+
+    Raises:
+        NoSuchTable: no table has one of the names; nothing was changed.
+        RequirementFailed: a table is not what the client built on; nothing was changed.
+        InvalidUpdate: an update cannot be applied; nothing was changed.
+        CommitRefused: the guard rejects what a new snapshot looks like; nothing was changed.
+        CommitStateUnknown: the database did not answer; the new files stay.
+    """
+    catalog.permit("commit_transaction", *(commit.identifier for commit in commits))
+    return [landed.loaded for landed in land(catalog, commits)]

@@ -1,0 +1,51 @@
+"""Who calls, and the question whether the caller may do what is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from app.database.idempotency_keys import IdempotencyClaim
+from app.database.pointer_history import Author
+from app.engine.model.identifiers import Namespace, TableIdentifier
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks, in which request, and under which Idempotency-Key."""
+
+    principal: str
+    request_id: str
+    claim: IdempotencyClaim | None = None
+
+    def author(self, at_ms: int) -> Author:
+        """Return what pointer history remembers of this caller."""
+        return Author(principal=self.principal, request_id=self.request_id, at_ms=at_ms)
+
+    def claim_of(self, result: str) -> IdempotencyClaim | None:
+        """Return the claim with what a success leaves for a repeated request; None without a key."""
+        return None if self.claim is None else replace(self.claim, result=result)
+
+
+SERVER_ITSELF = Caller(principal="icetower", request_id="")
+"""The caller of what the server does unasked: start, housekeeping."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a caller wants to do: an operation, and the warehouse and names that it is about."""
+
+    caller: Caller
+    operation: str
+    """The name of the use case, as `drop_table`."""
+    warehouse: str | None
+    """The name of the warehouse; None for the server as a whole."""
+    names: tuple[Namespace | TableIdentifier, ...]
+
+
+Permit = Callable[[Question], None]
+"""Returns if the caller may do it, else raises `NotAllowed`. Every use case asks this before it does anything."""
+
+
+def everyone_may(_question: Question) -> None:
+    """Allow everything: there is no authorization yet."""

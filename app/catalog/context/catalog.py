@@ -1,0 +1,113 @@
+"""`Catalog`: one warehouse for one caller. Every use case is called on one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.catalog.context.callers import Caller, Question
+from app.catalog.context.kinds import Kind, M
+from app.catalog.context.server import Rules, Server
+from app.database.pointer_history import Author
+from app.database.pointer_lookups import Pointer
+from app.database.warehouses import Warehouse
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.ids import Location
+from app.errors import CorruptMetadata, InvalidMetadata, NoSuchNamespace
+from app.fileio.files import FileIO
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """What one caller sees of one warehouse.
+
+    A use case first asks `permit`: the one place where it is decided what a caller may do. Routes know catalogs and
+    use cases only; the stores behind them are reached through `server`, by use cases alone.
+    """
+
+    server: Server
+    warehouse: Warehouse
+    caller: Caller
+
+    def permit(self, operation: str, *names: Namespace | TableIdentifier) -> None:
+        """Ask whether the caller may do this to these names.
+
+        Raises:
+            NotAllowed: the caller may not.
+        """
+        self.server.ask_permission(Question(self.caller, operation, self.warehouse.name, names))
+
+    @property
+    def files(self) -> FileIO:
+        """The files of the warehouse."""
+        return self.server.files_of(self.warehouse)
+
+    @property
+    def rules(self) -> Rules:
+        """What the operator has set."""
+        return self.server.rules
+
+    def now_ms(self) -> int:
+        """Return the time, in epoch milliseconds."""
+        return self.server.now_ms()
+
+    def author(self) -> Author:
+        """Return what pointer history remembers of a change that the caller makes now."""
+        return self.caller.author(self.server.now_ms())
+
+    def remember(self, status: int, result: str) -> None:
+        """Store an answer that came without a change, if the caller brought an Idempotency-Key.
+
+        Raises:
+            IdempotencyKeyTaken: another request under this key was answered first.
+        """
+        if self.caller.claim is not None:
+            self.server.idempotency_keys.record(self.caller.claim, status, result)
+
+    def find(self, identifier: TableIdentifier) -> Pointer | None:
+        """Return the pointer that has a name, be it a table's or a view's."""
+        return self.server.pointers.find(self.warehouse.id, identifier)
+
+    def load(self, kind: Kind[M], identifier: TableIdentifier) -> Pointer:
+        """Return the pointer of a table or view as it is now.
+
+        Raises:
+            NoSuchTable, NoSuchView: nothing of this kind has this name, whether or not its namespace exists.
+        """
+        pointer = self.find(identifier)
+        if pointer is None or pointer.kind is not kind.of_pointer:
+            raise kind.no_such(identifier)
+        return pointer
+
+    def load_namespace(self, namespace: Namespace) -> dict[str, str]:
+        """Return a namespace's properties.
+
+        Raises:
+            NoSuchNamespace: it is not there.
+        """
+        found = self.server.namespaces.find(self.warehouse.id, namespace)
+        if found is None:
+            raise NoSuchNamespace(namespace)
+        return found
+
+    def read_file(self, kind: Kind[M], location: Location) -> M:
+        """Return what a metadata file holds.
+
+        Raises:
+            MetadataFileMissing: no file is there.
+            InvalidMetadata: the file is not metadata of this kind.
+            FilesUnavailable: the store does not answer.
+        """
+        return kind.read(self.server.metadata_files, self.files, location)
+
+    def read(self, kind: Kind[M], pointer: Pointer) -> M:
+        """Return the metadata that a pointer names.
+
+        Raises:
+            MetadataFileMissing: the file is gone.
+            CorruptMetadata: the file is not metadata of this kind.
+            FilesUnavailable: the store does not answer.
+        """
+        try:
+            return self.read_file(kind, pointer.metadata_location)
+        except InvalidMetadata as error:
+            raise CorruptMetadata(pointer.metadata_location, str(error)) from error

@@ -1,0 +1,94 @@
+"""Where tables and views may lie, and where a new one goes by default."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from app.catalog.context.catalog import Catalog
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import Location
+from app.engine.model.properties import LOCATION_PROPERTIES
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.model.view_metadata import ViewMetadata
+from app.errors import InvalidLocation
+from app.fileio.locations import flaw_of, is_inside
+
+ALLOWED_LOCATIONS = "allowed-locations"
+"""Storage setting of a warehouse: further roots, separated by commas."""
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
+_LONGEST_FOLDER_NAME = 200
+"""File systems hold names of 255 bytes; clients may append to one."""
+
+
+def roots_of(catalog: Catalog) -> tuple[str, ...]:
+    """Return the locations below which tables of a warehouse may lie."""
+    warehouse = catalog.warehouse
+    own = [item.strip() for item in warehouse.storage.get(ALLOWED_LOCATIONS, "").split(",") if item.strip()]
+    return (warehouse.root_location, *own, *catalog.rules.allowed_locations)
+
+
+def is_allowed(catalog: Catalog, location: str) -> bool:
+    """Tell whether the server may read, write or delete at a location for this warehouse."""
+    if flaw_of(location) is not None:
+        return False
+    if catalog.rules.allow_external_locations:
+        return True
+    return any(is_inside(location, root) for root in roots_of(catalog))
+
+
+def check_location(catalog: Catalog, location: str, what: str) -> None:
+    """Check that a location is one that this warehouse may use.
+
+    Raises:
+        InvalidLocation: names the location, what it is for, and where it would have to be.
+    """
+    if is_allowed(catalog, location):
+        return
+    flaw = flaw_of(location)
+    if flaw is not None:
+        raise InvalidLocation(f"Invalid {what} {location[:500]!r}: {flaw}")
+    raise InvalidLocation(
+        f"Invalid {what} {location[:500]!r}: it is outside warehouse {catalog.warehouse.name}, whose tables lie below "
+        f"{' or '.join(roots_of(catalog))}"
+    )
+
+
+def check_locations(
+    catalog: Catalog,
+    metadata: TableMetadata | ViewMetadata,
+    base: TableMetadata | ViewMetadata | None = None,
+) -> None:
+    """Check the location of a table or view, and the properties that name places.
+
+    Args:
+        base: what was there before; places that it has already are not checked again.
+
+    Raises:
+        InvalidLocation: one of them is outside the warehouse.
+    """
+    if base is None or metadata.location != base.location:
+        check_location(catalog, metadata.location, "location")
+    before = base.properties if base is not None else {}
+    for name in LOCATION_PROPERTIES:
+        value = metadata.properties.get(name)
+        if value is not None and value != before.get(name):
+            check_location(catalog, value, f"location in table property {name}")
+
+
+def default_location(
+    catalog: Catalog, identifier: TableIdentifier, namespace_properties: Mapping[str, str], uuid: str
+) -> Location:
+    """Return where a new table goes: below its namespace's `location`, else below the warehouse.
+
+    The name is made safe for every file system and carries a piece of the table's uuid, so that a table never
+    shares its folder with an earlier or a renamed one: cleaning up one must not touch the other's files.
+    """
+    root = namespace_properties.get("location")
+    levels = [] if root else [_safe(level) for level in identifier.namespace.levels]
+    folder = f"{_safe(identifier.name)}-{_UNSAFE.sub('', uuid)[:8]}"
+    return Location("/".join([(root or catalog.warehouse.root_location).rstrip("/"), *levels, folder]))
+
+
+def _safe(name: str) -> str:
+    return _UNSAFE.sub("_", name)[:_LONGEST_FOLDER_NAME]

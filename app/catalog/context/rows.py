@@ -1,0 +1,9 @@
+"""Rows of the database that use cases hand out, named here for rooms that may not see the database."""
+
+from __future__ import annotations
+
+from app.database.idempotency_keys import IdempotencyClaim, RecordedOutcome
+from app.database.pointer_lookups import Pointer
+from app.database.warehouses import Warehouse
+
+__all__ = ["IdempotencyClaim", "Pointer", "RecordedOutcome", "Warehouse"]

@@ -1,0 +1,94 @@
+"""`Server`: what one server process has for all its warehouses and callers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from app.catalog.context.callers import Caller, Permit, Question, everyone_may
+from app.catalog.context.scan_workers import ScanWorkers
+from app.database.file_deletions import FileDeletions
+from app.database.idempotency_keys import IdempotencyKeys
+from app.database.namespaces import Namespaces
+from app.database.pointers import Pointers
+from app.database.scan_plans import ScanPlans
+from app.database.signing_keys import SigningKeys
+from app.database.warehouses import Warehouse, Warehouses
+from app.engine.scan.delete_index import DeleteIndex
+from app.fileio.files import FileIO
+from app.formats.caches import BoundedCache, ReadThroughCache
+from app.formats.manifest_folder import ManifestFolder
+from app.formats.manifest_source import ManifestCache
+from app.formats.metadata_files import MetadataFiles
+
+DELETE_INDEX_BYTES = 64 << 20
+SCAN_ANSWER_BYTES = 32 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What an operator may set about how the catalog behaves; `app.settings` has the defaults."""
+
+    commit_attempts: int
+    """How often a commit that keeps losing the race for the pointer is tried before it is refused."""
+    allow_external_locations: bool
+    """Whether tables may lie outside their warehouse's root location."""
+    allowed_locations: tuple[str, ...]
+    """Roots besides each warehouse's own below which tables may lie."""
+    guard_read_bytes: int
+    """How much of manifest lists and manifests the guard may read for one commit."""
+    expired_file_grace_ms: int
+    """How long files stay that only expired snapshots reached: queries may be reading them."""
+    scan_page_files: int
+    """How many files one answer to scan planning lists before it leaves the rest to plan tasks."""
+    scan_submit_bytes: int
+    """Scans that must read more manifest bytes than this are planned in the background."""
+    scan_plan_lifetime_ms: int
+    """How long a client can ask for what was planned in the background."""
+
+
+def _ignore(_name: str) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Server:
+    """Everything outside that use cases touch: rows, files, the clock, chance."""
+
+    pointers: Pointers
+    namespaces: Namespaces
+    warehouses: Warehouses
+    idempotency_keys: IdempotencyKeys
+    file_deletions: FileDeletions
+    scan_plans: ScanPlans
+    signing_keys: SigningKeys
+    metadata_files: MetadataFiles
+    manifest_cache: ManifestCache
+    """Parsed manifests, shared by all warehouses; see `app.catalog.manifests`."""
+    files_of: Callable[[Warehouse], FileIO]
+    now_ms: Callable[[], int]
+    new_uuid: Callable[[], str]
+    pause: Callable[[float], None]
+    """Wait a number of seconds (between attempts at a contended pointer)."""
+    rules: Rules
+    ask_permission: Permit = everyone_may
+    manifest_folder: ManifestFolder | None = None
+    """Copies of manifests from object stores on the local disk, if the operator wants that."""
+    delete_indexes: ReadThroughCache[DeleteIndex] = field(
+        default_factory=lambda: ReadThroughCache(DELETE_INDEX_BYTES)
+    )
+    """The deletes of the scans planned last: the plan tasks of one scan share them."""
+    scan_answers: BoundedCache[bytes] = field(default_factory=lambda: BoundedCache(SCAN_ANSWER_BYTES))
+    """The answers to the scans planned last: dashboards ask the same again and again."""
+    scan_workers: ScanWorkers = field(default_factory=ScanWorkers)
+    """Where scans are planned in the background."""
+    step: Callable[[str], None] = _ignore
+    """Called with the name of each step of a commit as it is reached; crash tests stop the process there."""
+
+    def permit(self, caller: Caller, operation: str) -> None:
+        """Ask whether a caller may do something with the server as a whole.
+
+        Raises:
+            NotAllowed: the caller may not.
+        """
+        self.ask_permission(Question(caller, operation, None, ()))

@@ -1,0 +1,76 @@
+"""Finding and deleting the files that only expired snapshots reached."""
+
+from __future__ import annotations
+
+import logging
+
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
+from app.catalog.deletions.expiry_records import ExpiryRecord
+from app.catalog.deletions.runner import delete_groups, groups_of
+from app.catalog.manifests.table_manifests import CheckedManifests
+from app.database.file_deletions import Deletion, FinalState
+from app.engine.model.properties import GC_ENABLED, bool_property
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.retention.reachability import unreachable_files
+from app.errors import IcetowerError, Unavailable
+from app.fileio.locations import place_of
+
+log = logging.getLogger(__name__)
+
+
+def delete_expired_files(catalog: Catalog, deletion: Deletion, lease_ms: int) -> FinalState:
+    """Delete what only the snapshots of one expiry reached; return whether it is done or the files are kept.
+
+    What is reachable is asked of the table as it stands now, each time this runs. Nothing is deleted while
+    another table has the same uuid, when the table has left the catalog, or when a remaining file that matters
+    cannot be read. What one attempt could not delete is left for the next one.
+
+    Args:
+        lease_ms: for how long the entry in the queue is held anew, again and again.
+
+    Raises:
+        FilesUnavailable: a file could not be read or deleted; safe to try again.
+        CorruptMetadata: the table's metadata cannot be read; nothing was deleted.
+        MetadataFileMissing: the table's metadata is gone; nothing was deleted.
+        InvalidMetadata: what the queue kept cannot be read; nothing was deleted.
+    """
+    assert deletion.pointer_id is not None
+    assert deletion.expired is not None
+    if catalog.server.pointers.others_with_uuid(deletion.uuid, deletion.pointer_id):
+        return "kept"
+    current: TableMetadata | None = None
+    pointer = catalog.server.pointers.find_locked(deletion.pointer_id)
+    if pointer is not None and pointer.uuid == deletion.uuid:
+        current = catalog.read(TABLES, pointer)
+        if not bool_property(current.properties, GC_ENABLED, default=True):
+            return "kept"
+    elif not catalog.server.file_deletions.is_purged(deletion.uuid):
+        # Whoever has the table now may know of more than the catalog does.
+        return "kept"
+    record = ExpiryRecord.from_json(deletion.expired)
+    doomed = unreachable_files(
+        record.expired,
+        current,
+        CheckedManifests(catalog),
+        level=record.cleanup,
+        landed=_landed(catalog, deletion) if current is not None else None,
+        place_of=place_of,
+    )
+    if doomed.obstacle is not None:
+        log.warning("nothing is deleted after the expiry of %s: %s", deletion.identifier, doomed.obstacle)
+        return "failed"
+    for location in doomed.unreadable:
+        log.warning("expiry of %s leaves %s and what it names: unreadable", deletion.identifier, location)
+    delete_groups(catalog, deletion, groups_of(doomed), lease_ms)
+    return "done"
+
+
+def _landed(catalog: Catalog, deletion: Deletion) -> TableMetadata | None:
+    """Return the table as the expiry left it, if that file is still there."""
+    try:
+        return catalog.read_file(TABLES, deletion.metadata_location)
+    except Unavailable:
+        raise
+    except IcetowerError:
+        return None

@@ -1,0 +1,190 @@
+"""Expiring snapshots: what would go, letting it go by a commit, and remembering what went."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from app.catalog.commits.door import land_one
+from app.catalog.commits.intentions import Base, Intention, Planned
+from app.catalog.commits.plans import load_base
+from app.catalog.commits.staged_files import StagedFiles
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
+from app.catalog.deletions.expiry_records import ExpiryRecord
+from app.catalog.manifests.table_manifests import TableManifests
+from app.database.file_deletions import QueuedExpiry
+from app.engine.change.apply import apply_updates
+from app.engine.change.updates import (
+    RemovePartitionSpecs,
+    RemoveSchemas,
+    RemoveSnapshotRef,
+    RemoveSnapshots,
+    Update,
+)
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import Location, TableUuid
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.retention.expired_snapshots import Expiry, ExpiryWish, plan_expiry
+from app.engine.retention.reachability import (
+    CleanupLevel,
+    Unreachable,
+    expired_between,
+    unreachable_files,
+)
+from app.errors import CorruptMetadata, FileMissing
+from app.fileio.locations import place_of
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiryRequest:
+    """What a client asks for."""
+
+    wish: ExpiryWish = field(default_factory=ExpiryWish)
+    cleanup: CleanupLevel = CleanupLevel.ALL
+    grace_ms: int | None = None
+    """How long the files stay after the commit; None for what the server is set to."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiryOutcome:
+    """What went, or would go."""
+
+    metadata_location: Location
+    """Where the table is now."""
+    expiry: Expiry
+    deleted_after_ms: int | None = None
+    """When deletion may begin; None if nothing is to be deleted, and of a preview."""
+    unreachable: Unreachable | None = None
+    """The files that would be deleted; only of a preview."""
+
+
+@dataclass(frozen=True)
+class ExpireSnapshots(Intention[TableMetadata, ExpiryRecord]):
+    """An expiry; what goes is decided anew for each base, for a ref made meanwhile keeps its snapshots."""
+
+    identifier: TableIdentifier
+    request: ExpiryRequest
+    now_ms: int
+    """Epoch milliseconds; ages are measured from it, in every attempt alike."""
+    kind = TABLES
+
+    def require(self, base: Base[TableMetadata]) -> bool:
+        """Check that the table is there."""
+        base.present()
+        return True
+
+    def apply(
+        self, catalog: Catalog, base: Base[TableMetadata], _files: StagedFiles
+    ) -> Planned[TableMetadata, ExpiryRecord]:
+        """Remove the snapshots that go, and queue the files that only they reach."""
+        request, before = self.request, base.present()
+        expiry = _plan(catalog, before, request.wish, self.now_ms)
+        draft = apply_updates(before, updates_of(expiry), catalog.now_ms())
+        after = draft.finish(base.stored_at) if draft.has_changes else before
+        expired = expired_between(before, after)
+        delete_after_ms = None
+        if (expired.snapshots or expired.statistics) and request.cleanup is not CleanupLevel.NONE:
+            grace_ms = catalog.rules.expired_file_grace_ms if request.grace_ms is None else request.grace_ms
+            delete_after_ms = catalog.now_ms() + grace_ms
+        claim = catalog.caller.claim
+        record = ExpiryRecord(claim.key if claim else None, request.cleanup, delete_after_ms, expired, expiry)
+        if not draft.has_changes:
+            return Planned(None, record)
+        return Planned(after, record, expiry=QueuedExpiry(record.to_json(), delete_after_ms))
+
+
+def preview_expiry(catalog: Catalog, identifier: TableIdentifier, request: ExpiryRequest) -> ExpiryOutcome:
+    """Return what would go now, with every file that would be deleted, and change nothing.
+
+    Raises:
+        NoSuchTable: no table has this name.
+        ExpiryRefused: garbage collection is off, or a ref names a snapshot that was to go.
+        InvalidUpdate: a retention setting of the table is not a number.
+        MetadataFileMissing: the table's metadata file is gone.
+        CorruptMetadata: the table's metadata, or a manifest list that is needed, cannot be read.
+        FilesUnavailable: the store does not answer.
+    """
+    catalog.permit("expire_snapshots", identifier)
+    base = load_base(catalog, TABLES, identifier)
+    planned = ExpireSnapshots(identifier, request, catalog.now_ms()).apply(
+        catalog, base, StagedFiles(catalog)
+    )
+    pointer = base.seen
+    assert pointer is not None
+    if catalog.server.pointers.others_with_uuid(pointer.uuid, pointer.id):
+        found = Unreachable(
+            obstacle="another table of this catalog has the same uuid and may share the files"
+        )
+    else:
+        after = planned.metadata or base.present()
+        found = unreachable_files(
+            planned.detail.expired,
+            after,
+            TableManifests(catalog),
+            level=request.cleanup,
+            place_of=place_of,
+        )
+    return ExpiryOutcome(pointer.metadata_location, planned.detail.expiry, unreachable=found)
+
+
+def expire_snapshots(catalog: Catalog, identifier: TableIdentifier, request: ExpiryRequest) -> ExpiryOutcome:
+    """Remove snapshots, and refs that are too old, by one commit; queue what only they reached for deletion.
+
+    Raises:
+        NoSuchTable: no table has this name.
+        ExpiryRefused: garbage collection is off, or a ref names a snapshot that was to go.
+        InvalidUpdate: a retention setting of the table is not a number.
+        PointerMoved: other commits won every attempt.
+        CommitStateUnknown: the database did not answer; nothing was deleted.
+        MetadataFileMissing: the table's metadata file is gone.
+        CorruptMetadata: the table's metadata, or a manifest list that is needed, cannot be read.
+        FilesUnavailable: the store does not answer.
+    """
+    catalog.permit("expire_snapshots", identifier)
+    landed = land_one(catalog, ExpireSnapshots(identifier, request, catalog.now_ms()))
+    assert landed.detail is not None
+    assert landed.loaded.location is not None
+    return ExpiryOutcome(landed.loaded.location, landed.detail.expiry, landed.detail.delete_after_ms)
+
+
+def recorded_expiry(
+    catalog: Catalog, identifier: TableIdentifier, location: str, key: str | None
+) -> ExpiryOutcome:
+    """Return what an expiry did that is asked for again under its Idempotency-Key.
+
+    Args:
+        location: the metadata location that was recorded with the key.
+        key: the Idempotency-Key: an expiry that found nothing to do left a location that another commit wrote.
+
+    Raises:
+        NoSuchTable: the table was dropped since.
+    """
+    catalog.permit("expire_snapshots", identifier)
+    pointer = catalog.load(TABLES, identifier)
+    stored = catalog.server.file_deletions.find_expired(TableUuid(pointer.uuid), Location(location))
+    record = None if stored is None else ExpiryRecord.from_json(stored)
+    if record is None or record.key != key:
+        return ExpiryOutcome(Location(location), Expiry((), ()))
+    return ExpiryOutcome(Location(location), record.expiry, record.delete_after_ms)
+
+
+def updates_of(expiry: Expiry) -> Sequence[Update]:
+    """Return the updates that carry an expiry out: refs first, so that none is ever left without its snapshot."""
+    updates: list[Update] = [RemoveSnapshotRef(ref_name=name) for name in expiry.ref_names]
+    if expiry.snapshots:
+        ids = tuple(snapshot.snapshot_id for snapshot in expiry.snapshots)
+        updates.append(RemoveSnapshots(snapshot_ids=ids))
+    if expiry.spec_ids:
+        updates.append(RemovePartitionSpecs(spec_ids=expiry.spec_ids))
+    if expiry.schema_ids:
+        updates.append(RemoveSchemas(schema_ids=expiry.schema_ids))
+    return updates
+
+
+def _plan(catalog: Catalog, base: TableMetadata, wish: ExpiryWish, now_ms: int) -> Expiry:
+    try:
+        return plan_expiry(base, wish, now_ms, TableManifests(catalog))
+    except FileMissing as error:
+        # The table is there; a file of it is not, and that is no mistake in the request.
+        raise CorruptMetadata(error.location, "it is gone") from error

@@ -1,0 +1,93 @@
+"""What the queue remembers of an expiry: all that deletion needs, also when older metadata files are gone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from app.engine.model.document import INT, Long
+from app.engine.model.ids import Location, SchemaId, SpecId
+from app.engine.model.snapshot import Snapshot
+from app.engine.retention.expired_snapshots import Expiry
+from app.engine.retention.reachability import CleanupLevel, Expired, FileKind, FoundFile
+from app.errors import InvalidMetadata
+
+
+class _Statistics(BaseModel):
+    path: Location
+    size: Long | None = None
+
+
+class _Stored(BaseModel):
+    """The JSON of a record."""
+
+    model_config = ConfigDict(frozen=True)
+
+    key: str | None = None
+    cleanup: CleanupLevel
+    delete_after_ms: Long | None = None
+    snapshots: tuple[Snapshot, ...]
+    statistics: tuple[_Statistics, ...] = ()
+    refs: tuple[str, ...] = ()
+    specs: tuple[Annotated[SpecId, INT], ...] = ()
+    schemas: tuple[Annotated[SchemaId, INT], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ExpiryRecord:
+    """What one expiry took out of a table, and how it was asked to clean up."""
+
+    key: str | None
+    """The Idempotency-Key of the request, if it had one."""
+    cleanup: CleanupLevel
+    delete_after_ms: int | None
+    expired: Expired
+    expiry: Expiry
+
+    def to_json(self) -> str:
+        """Return the text that the queue keeps; of each snapshot only where its files are named."""
+        stored = _Stored.model_construct(
+            key=self.key,
+            cleanup=self.cleanup,
+            delete_after_ms=self.delete_after_ms,
+            snapshots=tuple(_essence(snapshot) for snapshot in self.expired.snapshots),
+            statistics=tuple(
+                _Statistics.model_construct(path=item.location, size=item.size_bytes)
+                for item in self.expired.statistics
+            ),
+            refs=self.expiry.ref_names,
+            specs=self.expiry.spec_ids,
+            schemas=self.expiry.schema_ids,
+        )
+        return stored.model_dump_json(exclude_none=True, by_alias=True)
+
+    @staticmethod
+    def from_json(text: str) -> ExpiryRecord:
+        """Read the text that the queue kept.
+
+        Raises:
+            InvalidMetadata: the text was not written by this server.
+        """
+        try:
+            stored = _Stored.model_validate_json(text)
+        except ValidationError as error:
+            raise InvalidMetadata(f"Cannot read what an expiry left in the queue: {error}") from error
+        statistics = (FoundFile(item.path, FileKind.STATISTICS, item.size) for item in stored.statistics)
+        return ExpiryRecord(
+            stored.key,
+            stored.cleanup,
+            stored.delete_after_ms,
+            Expired(stored.snapshots, tuple(statistics)),
+            Expiry(stored.snapshots, stored.refs, stored.specs, stored.schemas),
+        )
+
+
+def _essence(snapshot: Snapshot) -> Snapshot:
+    return Snapshot.model_construct(
+        snapshot_id=snapshot.snapshot_id,
+        timestamp_ms=snapshot.timestamp_ms,
+        manifest_list=snapshot.manifest_list,
+        manifests=snapshot.manifests if snapshot.manifest_list is None else None,
+    )

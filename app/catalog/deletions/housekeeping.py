@@ -1,0 +1,33 @@
+"""Housekeeping: the thread that works off file deletions and forgets what is over."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from app.catalog.context.server import Server
+from app.catalog.deletions.queue import work_off_one
+from app.errors import IcetowerError
+
+log = logging.getLogger(__name__)
+
+CLEANING_SECONDS = 60.0
+
+
+def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None:
+    """Delete files of purged tables and expired snapshots, and keys and plans that are over, until stopped."""
+    clean_at = 0.0
+    while not stop.wait(interval_s):
+        try:
+            while not stop.is_set() and work_off_one(server):
+                pass
+            if time.monotonic() >= clean_at:
+                server.idempotency_keys.delete_expired(server.now_ms())
+                server.scan_plans.delete_expired(server.now_ms())
+                clean_at = time.monotonic() + CLEANING_SECONDS
+        except IcetowerError as error:
+            log.warning("housekeeping has to wait: %s", error)
+        except Exception:
+            # The thread must outlive a mistake of ours, or purges would stop until the next start.
+            log.exception("housekeeping met something unexpected")

@@ -1,0 +1,74 @@
+"""Working off the queue of file deletions: one entry at a time, tried again when a store does not answer."""
+
+from __future__ import annotations
+
+import logging
+
+from app import telemetry
+from app.catalog.context.callers import SERVER_ITSELF
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.server import Server
+from app.catalog.deletions.expired_files import delete_expired_files
+from app.catalog.deletions.purge import purge_files
+from app.database.file_deletions import Deletion, FinalState
+from app.errors import IcetowerError, NoSuchWarehouse, Unavailable
+
+log = logging.getLogger(__name__)
+
+LEASE_MS = 10 * 60_000
+FIRST_RETRY_MS = 30_000
+LONGEST_RETRY_MS = 3_600_000
+MAX_ATTEMPTS = 50
+
+
+def work_off_one(server: Server) -> bool:
+    """Delete the files of one purged table, or of one expiry; return whether there was one to do.
+
+    What was deleted before a crash is simply absent the next time. Files outside the warehouse, and files
+    that a table registered under a second name may still need, are never touched.
+
+    Raises:
+        DatabaseUnavailable: the queue cannot be read.
+    """
+    deletion = server.file_deletions.lease(server.now_ms(), LEASE_MS)
+    if deletion is None:
+        return False
+    try:
+        state = _work_off(server, deletion)
+    except Unavailable as error:
+        _try_later(server, deletion, str(error))
+        return True
+    except IcetowerError as error:
+        log.warning(
+            "%s of %s stopped: %s; what it had not deleted stays", deletion.kind, deletion.identifier, error
+        )
+        state = "failed"
+    _finish(server, deletion, state)
+    log.info("%s of %s: %s", deletion.kind, deletion.identifier, state)
+    return True
+
+
+def _work_off(server: Server, deletion: Deletion) -> FinalState:
+    warehouse = next((item for item in server.warehouses.list() if item.id == deletion.warehouse_id), None)
+    if warehouse is None:
+        # Without it the server does not know how to reach the files.
+        raise NoSuchWarehouse(f"number {deletion.warehouse_id}")
+    catalog = Catalog(server, warehouse, SERVER_ITSELF)
+    work = purge_files if deletion.kind == "purge" else delete_expired_files
+    return work(catalog, deletion, LEASE_MS)
+
+
+def _try_later(server: Server, deletion: Deletion, reason: str) -> None:
+    if deletion.attempts >= MAX_ATTEMPTS:
+        name = deletion.identifier
+        log.error("%s of %s given up after %d attempts: %s", deletion.kind, name, deletion.attempts, reason)
+        _finish(server, deletion, "failed")
+        return
+    wait_ms = min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** min(deletion.attempts, 10))
+    server.file_deletions.postpone(deletion.id, reason, server.now_ms() + wait_ms)
+    telemetry.FILE_DELETIONS.labels(outcome="postponed").inc()
+
+
+def _finish(server: Server, deletion: Deletion, state: FinalState) -> None:
+    server.file_deletions.finish(deletion.id, state, server.now_ms())
+    telemetry.FILE_DELETIONS.labels(outcome=state).inc()

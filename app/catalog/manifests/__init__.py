@@ -1,0 +1,1 @@
+"""The manifests of a warehouse's tables, read with the server's own keys."""

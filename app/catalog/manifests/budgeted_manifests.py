@@ -1,0 +1,89 @@
+"""A table's manifests as far as a commit's reading budget reaches, out of the shared cache where it has them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.locations import check_location
+from app.engine.model.ids import Location
+from app.engine.model.manifests import ManifestEntry, ManifestFile
+from app.engine.model.snapshot import Snapshot
+from app.fileio.bounded_reads import read_at_most
+from app.formats.manifest_source import FileManifestSource
+
+MOST_LOOKS = 20
+"""How often one commit may ask a store whether a file is there: each is a request, though of no bytes."""
+
+
+class BudgetedTableManifests:
+    """`BudgetedManifests` of one warehouse's tables; one for each commit, however many tables and attempts it has.
+
+    With the server's own keys nothing is read that the warehouse may not use. What is read stays in the cache: the
+    next commit compares with this list, and the next query plans with these manifests.
+    """
+
+    def __init__(self, catalog: Catalog, max_bytes: int) -> None:
+        self._catalog = catalog
+        self._files = catalog.files
+        self._source = FileManifestSource(self._files, catalog.server.manifest_cache, self._fetched_or_read)
+        self._left_bytes = max_bytes
+        self._left_looks = MOST_LOOKS
+        self._fetched: dict[Location, bytes] = {}
+
+    def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile] | None:
+        """Return a snapshot's manifests, or None when the budget does not reach that far.
+
+        Raises:
+            InvalidMetadata: the manifest list is not one.
+            InvalidLocation: the manifest list is outside the warehouse.
+            FileMissing: the manifest list is gone.
+            FilesUnavailable: the store does not answer.
+        """
+        for location in self._source.unread_lists(snapshot):
+            check_location(self._catalog, location, "manifest list")
+            if not self._fetch(location):
+                return None
+        return self._source.manifests(snapshot)
+
+    def entries(self, manifest: ManifestFile) -> Sequence[ManifestEntry] | None:
+        """Return a manifest's entries, or None when the budget does not reach that far.
+
+        Raises:
+            InvalidMetadata: the manifest is not one, or contradicts the list.
+            InvalidLocation: the manifest is outside the warehouse.
+            FileMissing: the manifest is gone.
+            FilesUnavailable: the store does not answer.
+        """
+        if not self._source.is_at_hand(manifest):
+            check_location(self._catalog, manifest.manifest_path, "manifest")
+            # The list tells the size, so most that do not fit are not asked for; where it lies, the store tells.
+            if manifest.manifest_length > self._left_bytes or not self._fetch(manifest.manifest_path):
+                return None
+        return self._source.entries(manifest)
+
+    def exists(self, location: Location) -> bool | None:
+        """Tell whether a file is there; None when enough has been asked.
+
+        Raises:
+            InvalidLocation: it is outside the warehouse.
+            FilesUnavailable: the store does not answer.
+        """
+        check_location(self._catalog, location, "manifest")
+        if not self._left_looks:
+            return None
+        self._left_looks -= 1
+        return self._files.exists(location)
+
+    def _fetch(self, location: Location) -> bool:
+        """Read a file if it fits into what is left. Not inside the cache, whose other readers have no budget."""
+        content = read_at_most(self._files, location, self._left_bytes)
+        if content is None:
+            return False
+        self._left_bytes -= len(content)
+        self._fetched[location] = content
+        return True
+
+    def _fetched_or_read(self, location: Location) -> bytes:
+        content = self._fetched.pop(location, None)
+        return self._files.read(location) if content is None else content

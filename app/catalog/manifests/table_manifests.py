@@ -1,0 +1,117 @@
+"""The manifests of a warehouse's tables, out of the shared cache; unreadable ones are told as corrupt."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.locations import check_location
+from app.engine.model.entry_filters import PartitionTest, ValueRange, live_entries
+from app.engine.model.ids import Location
+from app.engine.model.manifests import ManifestEntry, ManifestFile
+from app.engine.model.snapshot import Snapshot
+from app.errors import CorruptMetadata, InvalidMetadata
+from app.formats.manifest_paths import statuses_and_paths
+from app.formats.manifest_source import FileManifestSource, ManifestCache
+
+
+class TableManifests:
+    """A `ManifestSource` for use cases: a file that cannot be read is our trouble, not a mistake in the request.
+
+    Writers say where manifests are. With the server's own keys nothing is read that the warehouse may not use, and
+    nothing that the cache knows from another one.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._files = catalog.files
+        folder = catalog.server.manifest_folder
+        read = None if folder is None else folder.reader(catalog.warehouse.storage, self._files.read)
+        self._source = FileManifestSource(self._files, catalog.server.manifest_cache, read)
+
+    def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile]:
+        """Return a snapshot's manifests in the order of its list.
+
+        Raises:
+            CorruptMetadata: the manifest list is not one.
+            InvalidLocation: the manifest list is outside the warehouse.
+            FileMissing: the manifest list is gone.
+            FilesUnavailable: the store does not answer.
+        """
+        for location in (snapshot.manifest_list, *(snapshot.manifests or ())):
+            if location is not None:
+                check_location(self._catalog, location, "manifest list")
+        try:
+            return self._source.manifests(snapshot)
+        except InvalidMetadata as error:
+            raise CorruptMetadata(snapshot.manifest_list or "", str(error)) from error
+
+    def entries(self, manifest: ManifestFile) -> Iterable[ManifestEntry]:
+        """Return a manifest's entries of every status, with inherited values filled in; they can filter themselves.
+
+        Raises:
+            CorruptMetadata: the manifest is not one, or contradicts the list.
+            InvalidLocation: the manifest is outside the warehouse.
+            FileMissing: the manifest is gone.
+            FilesUnavailable: the store does not answer.
+        """
+        check_location(self._catalog, manifest.manifest_path, "manifest")
+        with _told_as_corrupt(manifest.manifest_path):
+            return _TableEntries(self._source.entries(manifest), manifest.manifest_path)
+
+
+class _TableEntries:
+    """The entries of one manifest; one that makes no sense is told as corrupt."""
+
+    def __init__(self, entries: Iterable[ManifestEntry], location: Location) -> None:
+        self._entries = entries
+        self._location = location
+
+    def __iter__(self) -> Iterator[ManifestEntry]:
+        with _told_as_corrupt(self._location):
+            yield from self._entries
+
+    def live_in(self, is_wanted: PartitionTest, ranges: Sequence[ValueRange] = ()) -> Iterator[ManifestEntry]:
+        """Yield entries as `FilterableEntries` promises."""
+        with _told_as_corrupt(self._location):
+            yield from live_entries(self._entries, is_wanted, ranges)
+
+
+@contextmanager
+def _told_as_corrupt(location: Location) -> Iterator[None]:
+    try:
+        yield
+    except InvalidMetadata as error:
+        raise CorruptMetadata(location, str(error)) from error
+
+
+class CheckedManifests(TableManifests):
+    """Manifests for those who delete: what our decoder says must be what another one says, or nothing is yielded."""
+
+    def entries(self, manifest: ManifestFile) -> Iterator[ManifestEntry]:
+        """Yield a manifest's entries once both decoders agree on which files they name, and how.
+
+        Raises:
+            CorruptMetadata: the manifest is not one, contradicts the list, or the decoders disagree.
+            InvalidLocation: the manifest is outside the warehouse.
+            FileMissing: the manifest is gone.
+            FilesUnavailable: the store does not answer.
+        """
+        location = manifest.manifest_path
+        check_location(self._catalog, location, "manifest")
+        contents: list[bytes] = []
+
+        def read(wanted: Location) -> bytes:
+            contents.append(self._files.read(wanted))
+            return contents[-1]
+
+        # What is kept of the file is not asked: both decoders read the same bytes, which are fetched once.
+        source = FileManifestSource(self._files, ManifestCache(0), read)
+        with _told_as_corrupt(location):
+            entries = list(source.entries(manifest))
+            found = [(int(entry.status), str(entry.file.file_path)) for entry in entries]
+            agreed = found == statuses_and_paths(contents[0], location)
+        if not agreed:
+            raise CorruptMetadata(location, "two decoders read different entries")
+        yield from entries

@@ -1,0 +1,240 @@
+"""What tables and views have in common: listed, created, dropped, renamed, registered, answered again."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from app.catalog.commits.door import land_one
+from app.catalog.commits.intentions import Base, Intention, Planned
+from app.catalog.commits.staged_files import StagedFiles
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
+from app.catalog.context.listings import Listing, Page, page_of
+from app.catalog.context.locations import check_location, default_location
+from app.database.pointers import NameTaken, Pointer, PointerChanged
+from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
+from app.engine.model.ids import Location, TableUuid
+from app.errors import IcetowerError, NoSuchTable, NoSuchView, PointerMoved
+
+T = TypeVar("T")
+
+
+def list_names(catalog: Catalog, kind: Kind[M], namespace: Namespace, page: Page) -> Listing[str]:
+    """Return the names of the tables, or of the views, in a namespace, in order.
+
+    Raises:
+        NoSuchNamespace: the namespace is not there.
+    """
+    catalog.permit(f"list_{kind}s", namespace)
+    pointers, warehouse_id = catalog.server.pointers, catalog.warehouse.id
+    names = pointers.list_names(warehouse_id, namespace, kind.of_pointer, page.after, page.read_limit)
+    return page_of(names, page)
+
+
+def check_exists(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> None:
+    """Return if a table or view has this name.
+
+    Raises:
+        NoSuchTable, NoSuchView: nothing of this kind has it.
+    """
+    catalog.permit(f"{kind}_exists", identifier)
+    catalog.load(kind, identifier)
+
+
+class NewNamed(Intention[M, None]):
+    """What a client wants a new table or view to be."""
+
+    location: str | None
+    properties: Mapping[str, str]
+    reads_base = False
+
+    @abstractmethod
+    def first_metadata(self, location: Location, uuid: TableUuid, now_ms: int) -> M:
+        """Return the metadata to begin with.
+
+        Raises:
+            BadRequest: something of it cannot be used.
+        """
+
+    def require(self, base: Base[M]) -> bool:
+        """Check that the name is free."""
+        base.check_free()
+        return True
+
+    def apply(self, catalog: Catalog, _base: Base[M], _files: StagedFiles) -> Planned[M, None]:
+        """Make the metadata to begin with."""
+        namespace_properties = catalog.load_namespace(self.identifier.namespace)
+        uuid = TableUuid(catalog.server.new_uuid())
+        location = self.location or default_location(catalog, self.identifier, namespace_properties, uuid)
+        return Planned(self.first_metadata(Location(location), uuid, catalog.now_ms()), None)
+
+
+def create(catalog: Catalog, new: NewNamed[M]) -> Loaded[M]:
+    """Create an empty table, or a view.
+
+    Raises:
+        InvalidName: the name cannot be used.
+        InvalidUpdate: the schema, spec, order, version or a property cannot be used.
+        InvalidViewVersion: one dialect of a view has two queries.
+        InvalidLocation: the location is outside the warehouse.
+        NoSuchNamespace: the namespace is not there.
+        TableExists: a table has this name.
+        ViewExists: a view has this name.
+        FilesUnavailable: the metadata file could not be written; nothing was created.
+        CommitStateUnknown: the database did not answer.
+    """
+    catalog.permit(f"create_{new.kind}", new.identifier)
+    check_identifier(new.identifier)
+    return land_one(catalog, new).loaded
+
+
+def drop(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> None:
+    """Forget a table or view; its files stay, so that it can be registered again.
+
+    Raises:
+        NoSuchTable, NoSuchView: nothing of this kind has this name.
+        CommitStateUnknown: the database did not answer.
+    """
+    catalog.permit(f"drop_{kind}", identifier)
+    pointers, claim = catalog.server.pointers, catalog.caller.claim
+    if pointers.drop(catalog.warehouse.id, identifier, kind.of_pointer, catalog.author(), claim) is None:
+        raise kind.no_such(identifier)
+
+
+def drop_as_seen(
+    catalog: Catalog,
+    kind: Kind[M],
+    identifier: TableIdentifier,
+    look: Callable[[Pointer], T],
+    *,
+    event: str = "dropped",
+    deletion: bool = False,
+) -> tuple[Pointer, T]:
+    """Forget a table or view as `look` has seen it, looking anew each time somebody moves it meanwhile.
+
+    Args:
+        look: called with the pointer; what it returns is returned, what it raises ends it.
+        event: what pointer history calls it.
+        deletion: queue the files for deletion.
+
+    Raises:
+        NoSuchTable, NoSuchView: nothing of this kind has this name.
+        PointerMoved: it kept changing.
+        CommitStateUnknown: the database did not answer.
+    """
+    attempts = catalog.rules.commit_attempts
+    for _ in range(attempts):
+        pointer = catalog.load(kind, identifier)
+        seen = look(pointer)
+        try:
+            dropped = catalog.server.pointers.drop(
+                catalog.warehouse.id,
+                identifier,
+                kind.of_pointer,
+                catalog.author(),
+                catalog.caller.claim_of(pointer.metadata_location),
+                event=event,
+                expected=pointer,
+                deletion=deletion,
+            )
+        except PointerChanged:
+            continue
+        if dropped is None:
+            raise kind.no_such(identifier)
+        return pointer, seen
+    raise PointerMoved(identifier, attempts)
+
+
+def rename(catalog: Catalog, kind: Kind[M], source: TableIdentifier, destination: TableIdentifier) -> None:
+    """Give a table or view another name, also in another namespace; its files stay where they are.
+
+    Raises:
+        InvalidName: the new name cannot be used.
+        NoSuchTable, NoSuchView: nothing of this kind has the old name.
+        NoSuchNamespace: the new namespace is not there.
+        TableExists, ViewExists: the new name is taken.
+        CommitStateUnknown: the database did not answer.
+    """
+    catalog.permit(f"rename_{kind}", source, destination)
+    check_identifier(destination)
+    try:
+        renamed = catalog.server.pointers.rename(
+            catalog.warehouse.id,
+            kind.of_pointer,
+            source,
+            destination,
+            catalog.author(),
+            catalog.caller.claim,
+        )
+    except NameTaken as taken:
+        raise taken_for_rename(taken.kind, source, destination) from taken
+    if renamed is None:
+        raise kind.no_such(source)
+
+
+@dataclass(frozen=True)
+class Registration(Intention[M, None]):
+    """A name for a metadata file that exists already."""
+
+    kind: Kind[M]
+    identifier: TableIdentifier
+    location: Location
+    overwrite: bool
+    reads_base = False
+    created_as, advanced_as = "registered", "replaced"
+
+    def require(self, base: Base[M]) -> bool:
+        """Check that the name is free, or may be taken over."""
+        if not self.overwrite or base.seen is None:
+            base.check_free()
+        return True
+
+    def apply(self, catalog: Catalog, _base: Base[M], _files: StagedFiles) -> Planned[M, None]:
+        """Read the file."""
+        return Planned(catalog.read_file(self.kind, self.location), None, stored_at=self.location)
+
+
+def register(
+    catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, location: str, *, overwrite: bool = False
+) -> Loaded[M]:
+    """Point a name at a metadata file that exists; with `overwrite` also a name that is in use.
+
+    Raises:
+        InvalidName: the name cannot be used.
+        InvalidLocation: the file, or the table or view, is outside the warehouse.
+        MetadataFileMissing: no file is there.
+        InvalidMetadata: the file is not metadata of this kind.
+        NoSuchNamespace: the namespace is not there.
+        TableExists, ViewExists: the name is taken.
+        PointerMoved: what was to be overwritten kept changing.
+        CommitStateUnknown: the database did not answer.
+    """
+    catalog.permit(f"register_{kind}", identifier)
+    check_identifier(identifier)
+    check_location(catalog, location, "metadata-location")
+    return land_one(catalog, Registration(kind, identifier, Location(location), overwrite)).loaded
+
+
+def load_recorded(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, location: str) -> Loaded[M]:
+    """Return the answer to a repeated request: the table or view as it is now, else what the first request made.
+
+    Args:
+        location: the metadata location that was recorded with the Idempotency-Key.
+
+    Raises:
+        NoSuchTable, NoSuchView: it was dropped since, and the file is gone too.
+    """
+    catalog.permit(f"load_{kind}", identifier)
+    try:
+        pointer = catalog.load(kind, identifier)
+        at, metadata = pointer.metadata_location, catalog.read(kind, pointer)
+    except (NoSuchTable, NoSuchView) as missing:
+        try:
+            at = Location(location)
+            metadata = catalog.read_file(kind, at)
+        except IcetowerError as error:
+            raise missing from error
+    return Loaded(identifier, at, metadata, metadata.to_json())

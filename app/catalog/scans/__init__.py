@@ -1,0 +1,1 @@
+"""Scan planning: at once, in plan tasks, or in the background."""

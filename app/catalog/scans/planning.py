@@ -1,0 +1,395 @@
+"""Planning scans: which files a query has to read, answered at once, in pieces, or in the background."""
+
+from __future__ import annotations
+
+import json
+import logging
+import re
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import islice
+from typing import Final, assert_never
+
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
+from app.catalog.manifests.table_manifests import TableManifests
+from app.catalog.scans.plan_tokens import PlanTask, PlanTokens
+from app.database.pointers import Pointer
+from app.database.scan_plans import ScanPlan
+from app.engine.expressions.expression_json import to_json
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import FieldId
+from app.engine.model.manifests import ManifestFile
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.scan.delete_index import DeleteIndex
+from app.engine.scan.scan_planner import Candidate, MakeIndex, PlannedFile, ScanPlanner
+from app.engine.scan.scan_scope import ScanRequest, ScanScope, scope_of
+from app.errors import IcetowerError, NoSuchPlan, NoSuchPlanTask
+
+log = logging.getLogger(__name__)
+
+LEASE_MS: Final = 60_000
+"""How long a plan is believed to be in the making without a word from the server that makes it."""
+_PLAN_ID: Final = re.compile(r"[0-9a-f-]{36}")
+_TASK_BYTES: Final = 32 << 20
+_MOST_PAGE_BYTES: Final = 32 << 20
+_MOST_TOKEN_BYTES: Final = 8 << 20
+_BYTES_A_KEY: Final = 500
+_BYTES_A_DELETE: Final = 1_500
+
+
+@dataclass(frozen=True, slots=True)
+class ScanPage:
+    """Files of a scan, and the plan tasks that have the rest."""
+
+    files: Sequence[PlannedFile]
+    tasks: Sequence[str]
+    metadata: TableMetadata
+    stats_ids: frozenset[FieldId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """A scan that is being planned in the background."""
+
+    plan_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """A plan that was given up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A plan that could not be made."""
+
+    error: str
+    """The name of the class of the error."""
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A scan that was planned at once."""
+
+    plan_id: str
+    content: bytes
+    """The page, written."""
+
+
+Write = Callable[[ScanPage], bytes]
+
+
+def plan_scan(
+    catalog: Catalog, identifier: TableIdentifier, request: ScanRequest, write: Write
+) -> Completed | Submitted:
+    """Plan a scan, or begin to.
+
+    A metadata file never changes, nor does what a request finds in it: what was written once is kept for a while.
+
+    Raises:
+        NoSuchTable: no table has this name.
+        InvalidRequest: a snapshot or column does not exist.
+        InvalidFilter: the filter does not fit the columns.
+        InvalidLocation: a manifest is outside the warehouse.
+        CorruptMetadata: a manifest cannot be read.
+        FileMissing: a manifest is gone.
+        FilesUnavailable: the store does not answer.
+        Unavailable: too many scans are being planned.
+    """
+    catalog.permit("plan_scan", identifier)
+    pointer = catalog.load(TABLES, identifier)
+    metadata = catalog.read(TABLES, pointer)
+    # By its text: to Python 1, 1.0 and true are one, and so are 0.0 and -0.0.
+    key = _key(catalog, pointer, repr(request))
+    kept = catalog.server.scan_answers.find(key)
+    if kept is not None:
+        return Completed(catalog.server.new_uuid(), kept)
+    scan = _Scan(catalog, pointer, metadata, scope_of(metadata, request))
+    if scan.must_wait:
+        return _submit(scan, request.min_rows)
+    content = write(scan.first_page(request.min_rows))
+    catalog.server.scan_answers.put(key, content, len(content) + _BYTES_A_KEY)
+    return Completed(catalog.server.new_uuid(), content)
+
+
+def expand_task(catalog: Catalog, identifier: TableIdentifier, token: str, write: Write) -> bytes:
+    """Return the files of a plan task, written; as often as somebody asks, and on any server.
+
+    Raises:
+        NoSuchTable: no table has this name.
+        NoSuchPlanTask: the token is none of this table's, or its snapshot has gone.
+        InvalidLocation: a manifest is outside the warehouse.
+        CorruptMetadata: a manifest cannot be read.
+        FileMissing: a manifest is gone.
+        FilesUnavailable: the store does not answer.
+    """
+    catalog.permit("expand_task", identifier)
+    pointer = catalog.load(TABLES, identifier)
+    metadata = catalog.read(TABLES, pointer)
+    task = PlanTokens(catalog, pointer).read(token, metadata)
+    key = _key(catalog, pointer, token)
+    kept = catalog.server.scan_answers.find(key)
+    if kept is not None:
+        return kept
+    content = write(_Scan(catalog, pointer, metadata, task.scope).page_of(task))
+    catalog.server.scan_answers.put(key, content, len(content) + _BYTES_A_KEY)
+    return content
+
+
+def _key(catalog: Catalog, pointer: Pointer, asked: str) -> Hashable:
+    # A filter may be long; its digest is not.
+    digest = sha256(asked.encode("utf-8", "surrogatepass")).digest()
+    return pointer.id, pointer.metadata_location, catalog.rules.scan_page_files, digest
+
+
+def fetch_plan(
+    catalog: Catalog, identifier: TableIdentifier, plan_id: str
+) -> ScanPage | Submitted | Cancelled | Failed:
+    """Return what became of a scan that is planned in the background.
+
+    Raises:
+        NoSuchTable: no table has this name.
+        NoSuchPlan: the table has no such plan, or none any more.
+    """
+    catalog.permit("fetch_plan", identifier)
+    pointer = catalog.load(TABLES, identifier)
+    if not _PLAN_ID.fullmatch(plan_id):
+        raise NoSuchPlan(plan_id)
+    plan = catalog.server.scan_plans.find(plan_id, pointer.id, catalog.now_ms())
+    if plan is not None and plan.state == "submitted" and plan.leased_until_ms <= catalog.now_ms():
+        lost = {
+            "error": "Unavailable",
+            "message": "The server that planned the scan has stopped: plan it again",
+        }
+        catalog.server.scan_plans.finish(plan_id, "failed", json.dumps(lost))
+        plan = catalog.server.scan_plans.find(plan_id, pointer.id, catalog.now_ms())
+    if plan is None:
+        raise NoSuchPlan(plan_id)
+    match plan.state:
+        case "submitted":
+            return Submitted(plan_id)
+        case "cancelled":
+            return Cancelled()
+        case "failed":
+            return Failed(**json.loads(plan.result or "{}"))
+        case "completed":
+            return ScanPage((), json.loads(plan.result or "[]"), catalog.read(TABLES, pointer))
+        case state:
+            assert_never(state)
+
+
+def cancel_plan(catalog: Catalog, identifier: TableIdentifier, plan_id: str) -> None:
+    """Give a plan up; one that is made, unknown or given up already is left as it is.
+
+    Raises:
+        NoSuchTable: no table has this name.
+    """
+    catalog.permit("cancel_plan", identifier)
+    pointer = catalog.load(TABLES, identifier)
+    if _PLAN_ID.fullmatch(plan_id):
+        catalog.server.scan_plans.cancel(plan_id, pointer.id)
+
+
+class _Scan:
+    """One scan of one table."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        pointer: Pointer,
+        metadata: TableMetadata,
+        scope: ScanScope,
+    ) -> None:
+        self.catalog = catalog
+        self.pointer = pointer
+        self.scope = scope
+        self._metadata = metadata
+        self._filter_bytes = len(json.dumps(to_json(scope.filter)))
+        # A filter may list a hundred thousand values, and stands beside each file whose rows it must still be asked of.
+        most = max(1, _MOST_PAGE_BYTES // self._filter_bytes)
+        self._page_files = min(catalog.rules.scan_page_files, most)
+        source = TableManifests(catalog)
+        self.planner = ScanPlanner(metadata, scope, source, self._deletes)
+
+    @property
+    def must_wait(self) -> bool:
+        """Whether too much has to be read to answer at once."""
+        wanted = list(self.planner.delete_manifests)
+        if not self._is_left_to_tasks:
+            wanted += [candidate.manifest for candidate in self.planner.candidates]
+        return sum(manifest.manifest_length for manifest in wanted) > self.catalog.rules.scan_submit_bytes
+
+    def first_page(self, min_rows: int | None) -> ScanPage:
+        """Return the files that fit into an answer, and tasks for the rest."""
+        candidates = self.planner.candidates
+        if min_rows is None and self._is_left_to_tasks:
+            return self._page([], self._tasks_of(candidates, share=1.0))
+        files: list[PlannedFile] = []
+        looked_at, sure_rows = 0, 0
+        for number, candidate in enumerate(candidates):
+            if min_rows is not None and sure_rows >= min_rows:
+                return self._page(files, [])
+            room = self._page_files - len(files)
+            found = list(islice(self.planner.files(candidate.manifest), room + 1))
+            files += found[:room]
+            sure_rows += sum(planned.sure_rows for planned in found[:room])
+            if len(found) > room:
+                rest = [PlanTask(self.scope, [candidate.place], room)]
+                looked_at += _live_files(candidate.manifest)
+                share = len(files) / looked_at if looked_at else 1.0
+                return self._page(files, rest + self._tasks_of(candidates[number + 1 :], share))
+            looked_at += _live_files(candidate.manifest)
+        return self._page(files, [])
+
+    def page_of(self, task: PlanTask) -> ScanPage:
+        """Return the files of a task, or the first of them and a task for the rest.
+
+        Raises:
+            NoSuchPlanTask: it names manifests that the snapshot does not have.
+        """
+        by_place = {candidate.place: candidate for candidate in self.planner.candidates}
+        files: list[PlannedFile] = []
+        skip = task.skip
+        for number, place in enumerate(task.places):
+            if not 0 <= place < self.planner.manifest_count:
+                raise NoSuchPlanTask
+            if place not in by_place:
+                continue  # a server that prunes worse made the task
+            room = self._page_files - len(files)
+            found = islice(self.planner.files(by_place[place].manifest), skip, None)
+            taken = list(islice(found, room))
+            files += taken
+            if len(taken) == room and next(found, None) is not None:
+                return self._page(files, [PlanTask(self.scope, task.places[number:], skip + room)])
+            skip = 0
+            if len(files) >= self._page_files and number + 1 < len(task.places):
+                return self._page(files, [PlanTask(self.scope, task.places[number + 1 :])])
+        return self._page(files, [])
+
+    def matching(self) -> Iterator[tuple[Candidate, int, int]]:
+        """Yield the manifests that have files of the scan: how many, and how many rows they surely have."""
+        for candidate in self.planner.candidates:
+            count = rows = 0
+            for planned in self.planner.files(candidate.manifest):
+                count += 1
+                rows += planned.sure_rows
+            yield candidate, count, rows
+
+    def tokens_of(self, tasks: Sequence[PlanTask]) -> list[str]:
+        return PlanTokens(self.catalog, self.pointer).write(tasks) if tasks else []
+
+    def grouped(self, counted: Sequence[tuple[Candidate, float]]) -> list[PlanTask]:
+        """Return tasks of about a page of files each, that do not make a server read too much either."""
+        # The filter stands in every token too.
+        most = max(1, _MOST_TOKEN_BYTES // self._filter_bytes)
+        at_least = -(-len(counted) // most)
+        tasks: list[PlanTask] = []
+        places: list[int] = []
+        files, size = 0.0, 0
+        for candidate, count in counted:
+            length = candidate.manifest.manifest_length
+            is_full = files + count > self._page_files or size + length > _TASK_BYTES
+            if places and is_full and len(places) >= at_least:
+                tasks.append(PlanTask(self.scope, places))
+                places, files, size = [], 0.0, 0
+            places.append(candidate.place)
+            files += count
+            size += length
+        return [*tasks, PlanTask(self.scope, places)] if places else tasks
+
+    def _tasks_of(self, candidates: Sequence[Candidate], share: float) -> list[PlanTask]:
+        return self.grouped([(item, share * _live_files(item.manifest)) for item in candidates])
+
+    @property
+    def _is_left_to_tasks(self) -> bool:
+        """Whether the answer is known to be too long without reading: nothing is filtered, and there are many."""
+        live = sum(_live_files(candidate.manifest) for candidate in self.planner.candidates)
+        return self.planner.is_everything and live > self._page_files
+
+    def _page(self, files: Sequence[PlannedFile], tasks: Sequence[PlanTask]) -> ScanPage:
+        return ScanPage(files, self.tokens_of(tasks), self._metadata, self.scope.stats_ids)
+
+    def _deletes(self, make: MakeIndex) -> DeleteIndex:
+        """Return the deletes of the scan, which many tasks of it share."""
+        scope = self.scope
+        snapshot = scope.snapshot
+        key = (
+            self.catalog.warehouse.id,
+            snapshot and (snapshot.manifest_list or snapshot.manifests),
+            scope.schema.schema_id,
+            json.dumps(to_json(scope.filter)),
+            scope.case_sensitive,
+        )
+
+        def read() -> tuple[DeleteIndex, int]:
+            index = make()
+            return index, _BYTES_A_DELETE * (index.count + 1)
+
+        return self.catalog.server.delete_indexes.find_or_read(key, read)
+
+
+def _live_files(manifest: ManifestFile) -> int:
+    """Return how many files a manifest has at least to be reckoned with; early writers did not count them."""
+    if manifest.added_files_count is None or manifest.existing_files_count is None:
+        return max(1, manifest.manifest_length // 200)
+    return manifest.added_files_count + manifest.existing_files_count
+
+
+def _submit(scan: _Scan, min_rows: int | None) -> Submitted:
+    catalog, plan_id = scan.catalog, scan.catalog.server.new_uuid()
+    now_ms = catalog.now_ms()
+    plan = ScanPlan(
+        plan_id,
+        scan.pointer.id,
+        "submitted",
+        None,
+        now_ms + LEASE_MS,
+        now_ms + catalog.rules.scan_plan_lifetime_ms,
+    )
+    catalog.server.scan_plans.add(plan, now_ms)
+
+    def keep_alive() -> bool:
+        return catalog.server.scan_plans.renew(plan_id, catalog.now_ms() + LEASE_MS)
+
+    try:
+        catalog.server.scan_workers.start(lambda: _plan(scan, plan_id, min_rows), keep_alive)
+    except IcetowerError:
+        catalog.server.scan_plans.cancel(plan_id, scan.pointer.id)
+        raise
+    return Submitted(plan_id)
+
+
+def _plan(scan: _Scan, plan_id: str, min_rows: int | None) -> None:
+    """Find out which manifests have files of a scan, and remember tasks for them."""
+    catalog = scan.catalog
+    plans = catalog.server.scan_plans
+    try:
+        counted: list[tuple[Candidate, float]] = []
+        sure_rows, renew_at_ms = 0, 0
+        for candidate, count, rows in scan.matching():
+            if catalog.server.scan_workers.is_stopping:
+                _fail(catalog, plan_id, "Unavailable", "The server stops: plan the scan again")
+                return
+            if catalog.now_ms() >= renew_at_ms:
+                if not plans.renew(plan_id, catalog.now_ms() + LEASE_MS):
+                    return  # cancelled
+                renew_at_ms = catalog.now_ms() + LEASE_MS // 4
+            if count:
+                counted.append((candidate, count))
+                sure_rows += rows
+            if min_rows is not None and sure_rows >= min_rows:
+                break
+        plans.finish(plan_id, "completed", json.dumps(scan.tokens_of(scan.grouped(counted))))
+    except IcetowerError as error:
+        _fail(catalog, plan_id, type(error).__name__, str(error))
+
+
+def _fail(catalog: Catalog, plan_id: str, error: str, message: str) -> None:
+    try:
+        catalog.server.scan_plans.finish(plan_id, "failed", json.dumps({"error": error, "message": message}))
+    except IcetowerError as failure:
+        # Its lease runs out, which says the same a little later.
+        log.warning("could not say that plan %s failed (%s): %s", plan_id, message, failure)

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import pytest
+
+from app.catalog.commits.table_commits import TableCommit, commit_transaction
+from app.catalog.context.catalog import Catalog
+from app.catalog.tables import load_table
+from app.database.pointers import Advance
+from app.engine.change.requirements import (
+    AssertCreate,
+    AssertRefSnapshotId,
+    AssertTableUuid,
+)
+from app.engine.change.updates import (
+    SetProperties,
+)
+from app.engine.model.ids import Location, SnapshotId
+from app.errors import (
+    RequirementFailed,
+)
+from tests.builders.catalogs import with_server
+from tests.builders.tables import (
+    DEPARTURES,
+    append,
+    namespace_in,
+    snapshot_on,
+    table_in,
+)
+from tests.unit.catalog.commits.interference import ARRIVALS, creation_updates, files_in, interfering
+
+
+def test_transaction_lands_all_its_tables(catalog: Catalog) -> None:
+    one, two = table_in(catalog), table_in(catalog, ARRIVALS)
+    changes = [
+        TableCommit(
+            table.identifier, [AssertTableUuid(uuid=table.metadata.uuid)], append(snapshot_on(table.metadata))
+        )
+        for table in (one, two)
+    ]
+
+    commit_transaction(catalog, changes)
+
+    assert all(
+        load_table(catalog, name).metadata.current_snapshot is not None for name in (DEPARTURES, ARRIVALS)
+    )
+
+
+def test_transaction_with_one_failing_table_changes_none_and_leaves_no_file(catalog: Catalog) -> None:
+    one, two = table_in(catalog), table_in(catalog, ARRIVALS)
+    before = files_in(catalog)
+    changes = [
+        TableCommit(DEPARTURES, [], append(snapshot_on(one.metadata))),
+        TableCommit(
+            ARRIVALS,
+            [AssertRefSnapshotId(ref="main", snapshot_id=SnapshotId(5))],
+            append(snapshot_on(two.metadata)),
+        ),
+    ]
+
+    with pytest.raises(RequirementFailed, match="branch or tag main is missing, expected 5"):
+        commit_transaction(catalog, changes)
+
+    assert load_table(catalog, DEPARTURES).location == one.location
+    assert files_in(catalog) == before
+
+
+def test_transaction_may_create_a_table_and_go_on_with_it(catalog: Catalog) -> None:
+    namespace_in(catalog)
+    changes = [
+        TableCommit(DEPARTURES, [AssertCreate()], creation_updates()),
+        TableCommit(DEPARTURES, [], [SetProperties(updates={"second": "change"})]),
+    ]
+
+    created, made = commit_transaction(catalog, changes)
+
+    assert created == made
+    assert made.metadata.properties["second"] == "change"
+    assert made.location is not None
+    assert made.location.rsplit("/", 1)[1].startswith("00000-")
+
+
+def test_two_changes_of_one_table_make_one_metadata_file(catalog: Catalog) -> None:
+    created = table_in(catalog)
+    first = snapshot_on(created.metadata)
+    changes = [
+        TableCommit(DEPARTURES, [AssertRefSnapshotId(ref="main")], append(first)),
+        TableCommit(
+            DEPARTURES,
+            [AssertRefSnapshotId(ref="main", snapshot_id=first.snapshot_id)],
+            [SetProperties(updates={"second": "change"})],
+        ),
+    ]
+
+    one, landed = commit_transaction(catalog, changes)
+
+    assert one == landed
+    assert [entry.metadata_file for entry in landed.metadata.metadata_log] == [created.location]
+    assert landed.metadata.properties["second"] == "change"
+
+
+def test_table_that_a_transaction_only_asserts_about_must_stay_as_it_was(catalog: Catalog) -> None:
+    table_in(catalog)
+    watched = table_in(catalog, ARRIVALS)
+    meddled, pointers = interfering(catalog)
+    seen = pointers.find(catalog.warehouse.id, ARRIVALS)
+    assert seen is not None
+    rival = Location(f"{watched.metadata.location}/metadata/00001-rival.metadata.json")
+    moved = watched.metadata.replace(current_schema_id=0, properties={"rival": "first"})
+    catalog.files.write_new(rival, moved.to_json())
+    pointers.rivals = [[Advance(seen, rival, seen.uuid)]]
+    planned: list[str] = []
+    meddled = with_server(meddled, step=planned.append)
+
+    commit_transaction(
+        meddled,
+        [
+            TableCommit(DEPARTURES, [], [SetProperties(updates={"a": "b"})]),
+            TableCommit(ARRIVALS, [AssertTableUuid(uuid=watched.metadata.uuid)], []),
+        ],
+    )
+
+    assert planned.count("before_put") == 2, (
+        "the other table moved in between, so everything was checked again"
+    )
+    assert load_table(catalog, ARRIVALS).metadata.properties == {"rival": "first"}
