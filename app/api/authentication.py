@@ -1,4 +1,4 @@
-"""Who is asking. The front door calls this before any route; until there is authentication, all callers are the same."""
+"""Who is asking. The front door calls this before any route; without authentication, all callers are the same."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 
-from sqlalchemy import Connection, bindparam, exists, select
+from sqlalchemy import BigInteger, Connection, bindparam, exists, select
 
 from app.database.connection import Database
 from app.database.file_deletions import insert_deletion
@@ -87,6 +87,8 @@ _EVENT_OF = select(pointer_history.c.pointer_id).where(
     pointer_history.c.uuid == bindparam("of_uuid"),
     pointer_history.c.location == bindparam("of_location"),
     pointer_history.c.event == bindparam("of_event"),
+    pointer_history.c.at_ms == bindparam("of_at_ms", type_=BigInteger),
+    pointer_history.c.request_id == bindparam("of_request_id"),
 )
 _NAMES = page_of(
     select(rows.c.name).where(rows.c.namespace_id == NAMESPACE_ID, rows.c.kind == bindparam("of_kind")),
@@ -129,16 +131,23 @@ class Pointers:
 
         return self._database.read_locked(find_locked)
 
-    def has_landed(self, change: Advance | Creation) -> bool:
+    def has_landed(self, change: Advance | Creation, author: Author) -> bool:
         """Say whether a check-and-put of unknown outcome has happened, whatever has happened since.
 
+        The author, with the request and the time, tells it from an earlier one of the same file under the same name.
         It waits for the lost transaction to end, which on Postgres may still be running, and then reads the history.
         Of a check-and-put of many changes, any one speaks for all.
 
         Raises:
             DatabaseUnavailable: the database does not answer, or the row stays locked; nothing is known.
         """
-        event = {"of_uuid": change.uuid, "of_location": change.location, "of_event": change.event}
+        event = {
+            "of_uuid": change.uuid,
+            "of_location": change.location,
+            "of_event": change.event,
+            "of_at_ms": author.at_ms,
+            "of_request_id": author.request_id,
+        }
 
         def has_landed(connection: Connection) -> bool:
             if isinstance(change, Advance):

@@ -15,6 +15,7 @@ from app.catalog.context.locations import check_locations
 from app.database.pointers import Advance, Creation
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import Location, TableUuid
 from app.errors import CommitFailed
 from app.formats.metadata_names import next_metadata_location
 
@@ -38,62 +39,79 @@ class Plan(Generic[M, D]):
         """The updates of all intentions, for the guard."""
         return [update for intention in self.intentions for update in intention.updates]
 
-    def stage(self, catalog: Catalog, files: StagedFiles) -> Loaded[M] | None:
-        """Write the new metadata file, unless it is there already; None if nothing changes.
+    def stage(self, catalog: Catalog, files: StagedFiles) -> Staged[M, D]:
+        """Write the new metadata file, unless it is there already or nothing changes.
 
         Raises:
             FilesUnavailable: the store does not answer, or refuses.
         """
-        if not self._changes:
-            return None
-        last = self._changes[-1]
-        metadata, location = last.metadata, last.stored_at
+        base, changes = self.base, self._changes
+        if not changes:
+            assert base.seen is not None
+            present = base.present()
+            as_it_was = Loaded(base.identifier, base.seen.metadata_location, present, present.to_json())
+            return Staged(self, as_it_was, None)
+        metadata, location = changes[-1].metadata, changes[-1].stored_at
         assert metadata is not None
         content = metadata.to_json()
         if location is None:
-            previous = self.base.seen.metadata_location if self.base.seen is not None else None
+            previous = base.seen.metadata_location if base.seen is not None else None
+            file_uuid, codec = catalog.server.new_uuid(), base.kind.default_codec
             location = next_metadata_location(
-                metadata.location,
-                metadata.properties,
-                previous,
-                catalog.server.new_uuid(),
-                self.base.kind.default_codec,
+                metadata.location, metadata.properties, previous, file_uuid, codec
             )
             files.write_metadata(location, content)
-        return Loaded(self.base.identifier, location, metadata, content)
+        move = self._move_to(catalog, location, metadata.uuid)
+        return Staged(self, Loaded(base.identifier, location, metadata, content), move)
 
-    def move_to(self, catalog: Catalog, loaded: Loaded[M]) -> Advance | Creation:
-        """Return the move of the pointer to what was staged."""
+    def _move_to(self, catalog: Catalog, location: Location, uuid: TableUuid) -> Advance | Creation:
         base, intention = self.base, self.intentions[-1]
-        assert loaded.location is not None
-        location, uuid = loaded.location, loaded.metadata.uuid
         if base.seen is not None:
             expiry = next((item.expiry for item in self._changes if item.expiry is not None), None)
             return Advance(base.seen, location, uuid, intention.advanced_as, expiry)
         kind = base.kind.of_pointer
         return Creation(catalog.warehouse.id, kind, base.identifier, uuid, location, intention.created_as)
 
-    def landed(self, loaded: Loaded[M]) -> list[Landed[M, D]]:
-        """Return each intention's own result."""
-        return [
-            Landed(self.base, loaded, changed=False, detail=None)
-            if item is None
-            else Landed(self.base, loaded, changed=item.metadata is not None, detail=item.detail)
-            for item in self.planned
-        ]
-
-    def as_it_was(self) -> Loaded[M]:
-        """Return the table or view as it was, for a plan that changes nothing."""
-        assert self.base.seen is not None
-        metadata = self.base.present()
-        return Loaded(self.base.identifier, self.base.seen.metadata_location, metadata, metadata.to_json())
-
     @property
     def _changes(self) -> list[Planned[M, D]]:
         return [item for item in self.planned if item is not None and item.metadata is not None]
 
 
-def plan(catalog: Catalog, intentions: Sequence[Intention[M, D]], files: StagedFiles) -> Plan[M, D]:
+@dataclass(frozen=True, slots=True)
+class Staged(Generic[M, D]):
+    """A plan whose files are written."""
+
+    plan: Plan[M, D]
+    loaded: Loaded[M]
+    """The table or view as it will be, or as it is if nothing changes."""
+    move: Advance | Creation | None
+    """The move of the pointer; None if nothing changes."""
+
+    def results(self) -> list[Landed[M, D]]:
+        """Return each intention's own result."""
+        base, loaded = self.plan.base, self.loaded
+        return [
+            Landed(base, loaded, changed=False, detail=None)
+            if item is None
+            else Landed(base, loaded, changed=item.metadata is not None, detail=item.detail)
+            for item in self.plan.planned
+        ]
+
+    def remembered(self, *, changed: bool) -> str:
+        """Return what is left for a repeated request under an Idempotency-Key."""
+        assert self.loaded.location is not None
+        return self.plan.intentions[0].remembered_as(self.loaded.location, changed=changed)
+
+
+def by_name(intentions: Sequence[Intention[M, D]]) -> list[list[Intention[M, D]]]:
+    """Return intentions grouped by the name that they are about, each group in their order."""
+    groups: dict[TableIdentifier, list[Intention[M, D]]] = {}
+    for intention in intentions:
+        groups.setdefault(intention.identifier, []).append(intention)
+    return list(groups.values())
+
+
+def plan_group(catalog: Catalog, intentions: Sequence[Intention[M, D]], files: StagedFiles) -> Plan[M, D]:
     """Find and read one name, and apply intentions to it one after the other.
 
     Raises:

@@ -34,7 +34,7 @@ class Catalog:
         Raises:
             NotAllowed: the caller may not.
         """
-        self.server.ask_permission(Question(self.caller, operation, self.warehouse.name, names))
+        self.server.ask(Question(self.caller, operation, self.warehouse.name, names))
 
     @property
     def files(self) -> FileIO:

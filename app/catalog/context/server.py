@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from app.catalog.context.callers import Caller, Permit, Question, everyone_may
+from app.catalog.context.callers import SERVER_ITSELF, Caller, Permit, Question, everyone_may
 from app.catalog.context.scan_workers import ScanWorkers
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
@@ -91,4 +91,13 @@ class Server:
         Raises:
             NotAllowed: the caller may not.
         """
-        self.ask_permission(Question(caller, operation, None, ()))
+        self.ask(Question(caller, operation, None, ()))
+
+    def ask(self, question: Question) -> None:
+        """Ask whether a caller may do something; the server itself may do everything.
+
+        Raises:
+            NotAllowed: the caller may not.
+        """
+        if question.caller is not SERVER_ITSELF:
+            self.ask_permission(question)

@@ -34,7 +34,7 @@ READS: dict[str, Callable[[Stores], Any]] = {
 LOCKED_READS: dict[str, Callable[[Stores], Any]] = {
     "find_locked": lambda stores: stores.pointers.find_locked(1),
     "has_landed": lambda stores: stores.pointers.has_landed(
-        Advance(NEVER_SEEN, Location("m"), TableUuid("u"))
+        Advance(NEVER_SEEN, Location("m"), TableUuid("u")), AUTHOR
     ),
 }
 WRITES: dict[str, Callable[[Stores], Any]] = {

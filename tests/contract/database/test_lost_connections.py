@@ -71,7 +71,7 @@ def test_commit_without_reply_is_unknown_until_it_is_looked_up(
     assert wired.pointers.check_and_put([change], AUTHOR, claim()) is PutOutcome.UNKNOWN
 
     landed = how is Break.LOSE_REPLY
-    assert wired.pointers.has_landed(change) is landed
+    assert wired.pointers.has_landed(change, AUTHOR) is landed
     assert (direct.idempotency_keys.find("alice", "key-1", NOW_MS) is not None) is landed
     again = wired.pointers.check_and_put([change_of(wired, kind)], AUTHOR) if not landed else None
     assert again in (None, PutOutcome.ADVANCED)
@@ -93,7 +93,7 @@ def test_looking_up_waits_for_a_commit_that_is_still_on_its_way(
     assert wired.pointers.check_and_put([change], AUTHOR) is PutOutcome.UNKNOWN
 
     with ThreadPoolExecutor(1) as thread:
-        landed = thread.submit(wired.pointers.has_landed, change)
+        landed = thread.submit(wired.pointers.has_landed, change, AUTHOR)
         wait_until_somebody_waits_for_a_lock(postgres_server)
         assert not landed.done()
         if lands:
@@ -135,7 +135,7 @@ def test_a_commit_that_stays_on_its_way_is_not_known_to_have_failed(
     assert wired.pointers.check_and_put([change], AUTHOR) is PutOutcome.UNKNOWN
 
     with pytest.raises(DatabaseUnavailable, match="held the row for too long"):
-        Stores.on(impatient).pointers.has_landed(change)
+        Stores.on(impatient).pointers.has_landed(change, AUTHOR)
     with pytest.raises(DatabaseUnavailable, match="held the row for too long"):
         Stores.on(impatient).advance(seen, "2.json")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -302,15 +303,15 @@ def test_others_with_a_uuid_are_noticed(stores: Stores) -> None:
 def test_has_landed_tells_a_landed_change_from_one_that_did_not(stores: Stores) -> None:
     stores.add_namespace("a")
     creation = stores.creation("a.t")
-    assert not stores.pointers.has_landed(creation)
+    assert not stores.pointers.has_landed(creation, AUTHOR)
 
     seen = stores.add("a.t")
     landed, lost = (Advance(seen, Location(f"{n}.json"), seen.uuid) for n in (1, 2))
     stores.pointers.check_and_put([landed], AUTHOR)
 
-    assert stores.pointers.has_landed(creation)
-    assert stores.pointers.has_landed(landed)
-    assert not stores.pointers.has_landed(lost)
+    assert stores.pointers.has_landed(creation, AUTHOR)
+    assert stores.pointers.has_landed(landed, AUTHOR)
+    assert not stores.pointers.has_landed(lost, AUTHOR)
 
 
 def test_has_landed_remembers_what_was_overtaken(stores: Stores) -> None:
@@ -323,8 +324,19 @@ def test_has_landed_remembers_what_was_overtaken(stores: Stores) -> None:
     stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR)
     stores.namespaces.drop(stores.id, levels("a"))
 
-    assert stores.pointers.has_landed(change)
-    assert stores.pointers.has_landed(creation)
+    assert stores.pointers.has_landed(change, AUTHOR)
+    assert stores.pointers.has_landed(creation, AUTHOR)
+
+
+def test_has_landed_is_not_misled_by_an_earlier_registration_of_the_same_file(stores: Stores) -> None:
+    stores.add_namespace("a")
+    creation = stores.creation("a.t")
+    stores.pointers.check_and_put([creation], AUTHOR)
+    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR)
+    later = replace(AUTHOR, at_ms=AUTHOR.at_ms + 1, request_id="request-2")
+
+    assert stores.pointers.has_landed(creation, AUTHOR)
+    assert not stores.pointers.has_landed(creation, later)
 
 
 def test_has_landed_is_not_misled_by_another_pointer_at_the_same_file(stores: Stores) -> None:
@@ -332,4 +344,4 @@ def test_has_landed_is_not_misled_by_another_pointer_at_the_same_file(stores: St
     one, two = stores.add("a.one", uuid="same"), stores.add("a.two", uuid="same")
     stores.pointers.check_and_put([Advance(two, Location("1.json"), two.uuid)], AUTHOR)
 
-    assert not stores.pointers.has_landed(Advance(one, Location("1.json"), one.uuid))
+    assert not stores.pointers.has_landed(Advance(one, Location("1.json"), one.uuid), AUTHOR)

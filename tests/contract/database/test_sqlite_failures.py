@@ -112,9 +112,9 @@ def test_a_disk_that_fails_at_commit_leaves_the_outcome_unknown_until_it_works(
     with broken_disk(path):
         assert stores.pointers.check_and_put([lost], AUTHOR) is PutOutcome.UNKNOWN
         with pytest.raises(DatabaseUnavailable, match="what became of an earlier change"):
-            stores.pointers.has_landed(lost)
+            stores.pointers.has_landed(lost, AUTHOR)
 
-    assert not stores.pointers.has_landed(lost)
+    assert not stores.pointers.has_landed(lost, AUTHOR)
     assert stores.there("a.t") == seen
     assert stores.advance(seen, "2.json") is PutOutcome.ADVANCED
 
@@ -127,7 +127,7 @@ def test_what_was_looked_up_after_a_failed_commit_is_true_after_a_crash(stores: 
         stores.pointers.check_and_put([lost], AUTHOR)
 
     log_before = Path(f"{path}-wal").read_bytes()
-    landed = stores.pointers.has_landed(lost)
+    landed = stores.pointers.has_landed(lost, AUTHOR)
 
     assert not landed
     assert Path(f"{path}-wal").read_bytes() != log_before

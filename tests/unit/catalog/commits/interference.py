@@ -57,10 +57,10 @@ class InterferingPointers(Pointers):
         outcome = super().check_and_put(changes, author, claim)
         return PutOutcome.UNKNOWN if self.lose_reply else outcome
 
-    def has_landed(self, change: Advance | Creation) -> bool:
+    def has_landed(self, change: Advance | Creation, author: Author) -> bool:
         if self.blind:
             raise DatabaseUnavailable("the database is gone")
-        return super().has_landed(change)
+        return super().has_landed(change, author)
 
 
 def interfering(catalog: Catalog) -> tuple[Catalog, InterferingPointers]:

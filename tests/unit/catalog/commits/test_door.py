@@ -1,0 +1,142 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from app.catalog.commits.door import land
+from app.catalog.commits.intentions import Base, Intention, Landed
+from app.catalog.commits.plans import after, apply, load_base
+from app.catalog.commits.staged_files import StagedFiles
+from app.catalog.commits.table_commits import TableCommit
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
+from app.catalog.deletions.expiry import ExpireSnapshots, ExpiryRequest
+from app.database.pointers import Advance
+from app.engine.change.requirements import AssertRefSnapshotId
+from app.engine.change.updates import SetProperties
+from app.engine.model.ids import Location
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.retention.expired_snapshots import ExpiryWish
+from app.errors import FilesUnavailable, IcetowerError, RequirementFailed
+from app.fileio.files import FileIO
+from tests.builders.catalogs import START_MS, with_server
+from tests.builders.failing_files import FailingFiles
+from tests.builders.tables import DEPARTURES, append, append_to, head, snapshot_on, table_in
+from tests.unit.catalog.commits.interference import ARRIVALS, files_in, interfering
+
+Wanted = Intention[TableMetadata, Any]
+
+
+def setting(key: str) -> TableCommit:
+    return TableCommit(DEPARTURES, [], [SetProperties(updates={key: "set"})])
+
+
+def land_queue(catalog: Catalog, queue: Sequence[Wanted]) -> list[Landed[TableMetadata, Any] | IcetowerError]:
+    """Land what can land of a queue for one table, as one; answer each with its result or with its own refusal."""
+    refused: dict[int, IcetowerError] = {}
+    good: list[Wanted] = []
+    now: Base[TableMetadata] = load_base(catalog, TABLES, queue[0].identifier)
+    for place, wanted in enumerate(queue):
+        files = StagedFiles(catalog)
+        try:
+            now = after(now, apply(catalog, wanted, now, files))
+        except IcetowerError as error:
+            refused[place] = error
+        else:
+            good.append(wanted)
+        files.discard()
+    landed = iter(land(catalog, good))
+    return [refused[place] if place in refused else next(landed) for place in range(len(queue))]
+
+
+def test_three_values_land_as_one_and_each_gets_its_own_answer(catalog: Catalog) -> None:
+    """An append, an expiry and a change of properties: one metadata file, one move of the pointer, three results."""
+    before = append_to(catalog, table_in(catalog))
+    files = files_in(catalog)
+    added = snapshot_on(before.metadata)
+    queue: list[Wanted] = [
+        TableCommit(DEPARTURES, [AssertRefSnapshotId(ref="main", snapshot_id=head(before).snapshot_id)], append(added)),
+        ExpireSnapshots(
+            DEPARTURES, ExpiryRequest(ExpiryWish(older_than_ms=START_MS * 2, retain_last=1)), catalog.now_ms()
+        ),
+        setting("third"),
+    ]  # fmt: skip
+
+    appended, expired, changed = land(catalog, queue)
+
+    assert appended.loaded == expired.loaded == changed.loaded
+    assert len(files_in(catalog) - files) == 1
+    newest = catalog.server.pointers.history(catalog.load(TABLES, DEPARTURES).id, limit=2)
+    assert [event.location for event in newest] == [appended.loaded.location, before.location]
+    after_all = catalog.read(TABLES, catalog.load(TABLES, DEPARTURES))
+    assert after_all == appended.loaded.metadata
+    assert after_all.current_snapshot_id == added.snapshot_id
+    assert after_all.properties["third"] == "set"
+    assert expired.detail is not None
+    assert [item.snapshot_id for item in expired.detail.expiry.snapshots] == [head(before).snapshot_id]
+    assert [entry.metadata_file for entry in after_all.metadata_log][-1] == before.location
+
+
+def test_queue_keeps_its_order_and_one_that_is_refused_fails_alone(catalog: Catalog) -> None:
+    table = append_to(catalog, table_in(catalog))
+    stale = AssertRefSnapshotId(ref="main", snapshot_id=None)
+    queue: list[Wanted] = [
+        setting("first"),
+        TableCommit(DEPARTURES, [stale], [SetProperties(updates={"second": "set"})]),
+        TableCommit(DEPARTURES, [], [SetProperties(updates={"first": "again"})]),
+    ]
+
+    one, refused, two = land_queue(catalog, queue)
+
+    assert isinstance(refused, RequirementFailed)
+    assert isinstance(one, Landed)
+    assert isinstance(two, Landed)
+    assert one.loaded == two.loaded
+    assert one.loaded.metadata.properties == {**table.metadata.properties, "first": "again"}
+    assert len(one.loaded.metadata.metadata_log) == len(table.metadata.metadata_log) + 1
+
+
+def test_values_are_planned_anew_together_when_somebody_else_wins(catalog: Catalog) -> None:
+    table = table_in(catalog)
+    other = table_in(catalog, ARRIVALS)
+    meddled, pointers = interfering(catalog)
+    seen = catalog.load(TABLES, DEPARTURES)
+    rival = Location(f"{table.metadata.location}/metadata/00001-rival.metadata.json")
+    catalog.files.write_new(rival, table.metadata.replace(properties={"rival": "first"}).to_json())
+    pointers.rivals = [[Advance(seen, rival, seen.uuid)]]
+    elsewhere = TableCommit(ARRIVALS, [], [SetProperties(updates={"there": "set"})])
+
+    here, there = land(meddled, [setting("here"), elsewhere])
+
+    assert here.loaded.metadata.properties == {"rival": "first", "here": "set"}
+    assert here.base.seen is not None
+    assert here.base.seen.metadata_location == rival
+    assert [entry.metadata_file for entry in there.loaded.metadata.metadata_log] == [other.location]
+
+
+def test_file_whose_upload_fails_is_discarded_too(catalog: Catalog) -> None:
+    """The store may have kept it, though it said otherwise."""
+    table_in(catalog)
+    before = files_in(catalog)
+    store = StoringBeforeFailing(catalog.files)
+
+    with pytest.raises(FilesUnavailable):
+        land(with_server(catalog, files_of=lambda _warehouse: store), [setting("lost")])
+
+    assert store.stored
+    assert files_in(catalog) == before
+
+
+class StoringBeforeFailing(FailingFiles):
+    """A store whose answer to every write is lost."""
+
+    def __init__(self, files: FileIO) -> None:
+        super().__init__(files)
+        self.stored: list[Location] = []
+
+    def write_new(self, location: Location, content: bytes) -> None:
+        super().write_new(location, content)
+        self.stored.append(location)
+        raise FilesUnavailable("the answer is lost")
