@@ -16,6 +16,7 @@ from typing import Any, Final
 from app.engine.expressions.expressions import BoundPredicate, BoundTransform, Operation
 from app.engine.expressions.transform_values import lowest_unwrapped, transform_function, unscaled
 from app.engine.expressions.uuid_bounds import enclosing_bounds
+from app.engine.model.moments import UNITS_A_DAY
 from app.engine.model.transforms import Transform
 from app.engine.model.types import PrimitiveType, Type
 from app.engine.model.values import from_bytes, order_key
@@ -28,13 +29,6 @@ _LONG: Final = struct.Struct("<q").unpack
 _FLOAT: Final = struct.Struct("<f").unpack
 _DOUBLE: Final = struct.Struct("<d").unpack
 _ORDERED: Final = frozenset({"truncate", "year", "month", "day", "hour"})
-_UNITS_A_DAY: Final = {
-    "timestamp": 86_400 * 10**6,
-    "timestamptz": 86_400 * 10**6,
-    "timestamp_ns": 86_400 * 10**9,
-    "timestamptz_ns": 86_400 * 10**9,
-}
-"""Bounds of a column that was a date before count days."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +103,7 @@ def _orders(kind: Type, values: tuple[Any, ...]) -> list[_Order]:
         case "int" | "long" | "date" | "time":
             return [_Order(_number, _same)]
         case "timestamp" | "timestamptz" | "timestamp_ns" | "timestamptz_ns":
-            return [_Order(_moment_reader(_UNITS_A_DAY[kind.kind]), _same)]
+            return [_Order(_number_reader(UNITS_A_DAY[kind.kind]), _same)]
         case "string":
             # As bytes, whose order is that of code points, and which a careless writer may cut inside a character.
             return [_Order(_same, str.encode)]
@@ -173,21 +167,19 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _number(content: bytes) -> int | None:
-    if len(content) == 8:
-        number: int = _LONG(content)[0]
-        return number
-    return _INT(content)[0] if len(content) == 4 else None
+def _number_reader(factor: int = 1) -> Callable[[bytes], int | None]:
+    """Return a reader of whole numbers; one that was written before its column was widened grows by the factor."""
 
-
-def _moment_reader(units_a_day: int) -> Callable[[bytes], int | None]:
     def read(content: bytes) -> int | None:
         if len(content) == 8:
             number: int = _LONG(content)[0]
             return number
-        return _INT(content)[0] * units_a_day if len(content) == 4 else None
+        return _INT(content)[0] * factor if len(content) == 4 else None
 
     return read
+
+
+_number = _number_reader()
 
 
 def _unscaled_number(content: bytes) -> int | None:

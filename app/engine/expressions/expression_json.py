@@ -36,9 +36,9 @@ from app.engine.expressions.expressions import (
 )
 from app.engine.model.document import MAX_INT
 from app.engine.model.ids import FieldId
+from app.engine.model.json_values import to_json_value
 from app.engine.model.transforms import parse_transform
 from app.engine.model.types import PrimitiveType, parse_primitive
-from app.engine.model.values import to_json_value
 from app.errors import InvalidFilter
 
 Json: TypeAlias = dict[str, Any]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import struct
 import sys
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, InvalidOperation
@@ -14,25 +13,17 @@ from uuid import UUID
 
 from app.engine.expressions.expressions import Literal, Value
 from app.engine.model.document import MAX_INT, MAX_LONG
+from app.engine.model.json_values import from_json_value
+from app.engine.model.moments import UNITS_A_DAY
 from app.engine.model.types import PrimitiveType
-from app.engine.model.values import from_json_value
+from app.engine.model.values import LARGEST_FLOAT, nearest_float
 
-_DAY_IN_UNITS: Final = {
-    "date": 1,
-    "timestamp": 86_400 * 10**6,
-    "timestamptz": 86_400 * 10**6,
-    "timestamp_ns": 86_400 * 10**9,
-    "timestamptz_ns": 86_400 * 10**9,
-}
-"""What a day is in the numbers that stand for values of a type."""
 _RANGES: Final = {
     "int": (-MAX_INT - 1, MAX_INT),
     "date": (-MAX_INT - 1, MAX_INT),
-    "time": (0, 86_400 * 10**6 - 1),
+    "time": (0, UNITS_A_DAY["timestamp"] - 1),
 }
-_WHOLE: Final = frozenset({"int", "long", "time", *_DAY_IN_UNITS})
-_FLOAT: Final = struct.Struct("<f")
-_LARGEST_FLOAT: Final = 3.4028234663852886e38
+_WHOLE: Final = frozenset({"int", "long", "time", *UNITS_A_DAY})
 _EXACT: Final = Context(prec=1000)
 _NUMBER: Final = re.compile(r"[+-]?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
 
@@ -61,10 +52,10 @@ def value_of(literal: Literal, kind: PrimitiveType) -> Any:
     if source is None:
         return _converted(value, kind)
     typed = _typed(value, source)
-    if source.kind in _DAY_IN_UNITS:
-        if kind.kind not in _DAY_IN_UNITS:
+    if source.kind in UNITS_A_DAY:
+        if kind.kind not in UNITS_A_DAY:
             raise ValueError(f"a {source} is no {kind}")
-        units, rest = divmod(typed * _DAY_IN_UNITS[kind.kind], _DAY_IN_UNITS[source.kind])
+        units, rest = divmod(typed * UNITS_A_DAY[kind.kind], UNITS_A_DAY[source.kind])
         below = _in_range(units, kind)
         return Between(below) if rest and not isinstance(below, OutOfRange) else below
     if source.kind == "time" and kind.kind != "time":
@@ -105,7 +96,7 @@ def _converted(value: Any, kind: PrimitiveType) -> Any:
     raise ValueError(f"it is no value of type {kind}")
 
 
-_FROM_TEXT: Final = frozenset({"string", "uuid", "fixed", "binary", "time", *_DAY_IN_UNITS})
+_FROM_TEXT: Final = frozenset({"string", "uuid", "fixed", "binary", "time", *UNITS_A_DAY})
 
 
 def _in_range(number: int, kind: PrimitiveType) -> int | OutOfRange:
@@ -123,9 +114,9 @@ def _floating(value: float | Decimal, kind: PrimitiveType) -> float | Between:
         if kind.kind == "double":
             return number
         # The nearest float of 32 bits, which is what the column's values are.
-        return float(_FLOAT.unpack(_FLOAT.pack(number))[0])
+        return nearest_float(number)
     except OverflowError:
-        largest = _LARGEST_FLOAT if kind.kind == "float" else sys.float_info.max
+        largest = LARGEST_FLOAT if kind.kind == "float" else sys.float_info.max
         return Between(largest) if value > 0 else Between(-math.inf)
 
 

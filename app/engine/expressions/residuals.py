@@ -32,10 +32,10 @@ from app.engine.expressions.projection import (
     strictly_projected,
 )
 from app.engine.model.ids import FieldId
+from app.engine.model.json_values import to_json_value
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.types import PrimitiveType
-from app.engine.model.values import to_json_value
 
 ResidualFunction = Callable[[Sequence[Any]], Expression]
 _Sources = dict[FieldId, tuple[PartitionSource, ...]]

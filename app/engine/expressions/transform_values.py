@@ -7,26 +7,15 @@ from decimal import Context, Decimal
 from typing import Any, Final
 
 from app.engine.expressions.bucket_hash import hash_bytes, hash_long
+from app.engine.model.moments import UNITS_A_DAY, months_since_1970
 from app.engine.model.transforms import Transform
 from app.engine.model.types import PrimitiveType, Type
 from app.engine.model.values import decimal_of
 
 Function = Callable[[Any], Any]
 
-_UNITS_A_DAY: Final = {
-    "date": 1,
-    "timestamp": 86_400 * 10**6,
-    "timestamptz": 86_400 * 10**6,
-    "timestamp_ns": 86_400 * 10**9,
-    "timestamptz_ns": 86_400 * 10**9,
-}
 _HALVES: Final = {"int": 1 << 31, "long": 1 << 63}
 _EXACT: Final = Context(prec=400)
-_ERA_DAYS: Final = 146_097
-"""Days in 400 years, after which the calendar repeats."""
-_DAYS_TO_1970: Final = 719_468
-"""From 1 March of the year 0 to 1 January 1970."""
-_MONTHS_TO_1970: Final = 1969 * 12 + 10
 
 
 def transform_value(transform: Transform, source: Type, value: Any) -> Any:
@@ -56,7 +45,7 @@ def transform_function(transform: Transform, source: Type) -> Function:
         case "truncate":
             return _truncate_function(transform.parameter or 1, source)
         case "year" | "month" | "day" | "hour":
-            return _moment_function(transform.name, _UNITS_A_DAY[source.kind])
+            return _moment_function(transform.name, UNITS_A_DAY[source.kind])
     return _same
 
 
@@ -152,12 +141,3 @@ def _moment_function(unit: str, units_a_day: int) -> Function:
             return lambda value: months_since_1970(value // units_a_day)
         case _:
             return lambda value: months_since_1970(value // units_a_day) // 12
-
-
-def months_since_1970(days: int) -> int:
-    """Return the number of the month that a day is in; January 1970 is 0, the month before is -1."""
-    # Years start in March here, so that the day a leap year adds is the last.
-    era, day = divmod(days + _DAYS_TO_1970, _ERA_DAYS)
-    year = (day - day // 1460 + day // 36_524 - day // 146_096) // 365
-    day_of_year = day - (365 * year + year // 4 - year // 100)
-    return (year + 400 * era) * 12 + (5 * day_of_year + 2) // 153 - _MONTHS_TO_1970

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from app.engine.model.ids import SpecId
+from app.engine.model.json_values import to_json_value
 from app.engine.model.partition_spec import PartitionField, PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.transforms import find_transform
 from app.engine.model.types import PrimitiveType, Type
-from app.engine.model.values import to_json_value
 
 
 class PartitionValues:

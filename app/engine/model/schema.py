@@ -10,7 +10,7 @@ from typing import Annotated, Literal, assert_never
 from app.engine.model.document import INT, Document, Int
 from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import FieldId, SchemaId
-from app.engine.model.single_values import is_value_of
+from app.engine.model.json_values import is_default_value
 from app.engine.model.types import (
     ListType,
     MapType,
@@ -124,10 +124,12 @@ def check_schema(schema: Schema) -> None:
             if field.required and isinstance(field.type, PrimitiveType) and field.type.kind == "unknown":
                 raise InvalidUpdate(f"Cannot create required field with unknown type: {name}")
             for default, value in (("initial", field.initial_default), ("write", field.write_default)):
-                if value is not None and not isinstance(field.type, PrimitiveType):
-                    # The spec has values for them; no reader has, and it could not read the table at all.
+                if value is None:
+                    continue
+                if not isinstance(field.type, PrimitiveType):
+                    # The spec allows them, but no client reads them: it could not read the table at all.
                     raise InvalidUpdate(f"Invalid {default} default for {name}: a nested type can have none")
-                if not is_value_of(value, field.type):
+                if not is_default_value(field.type, value):
                     raise InvalidUpdate(
                         f"Invalid {default} default for {name}: {str(value)[:100]!r} is not a single value of its type"
                     )

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from app.engine.model.moments import UNITS_A_DAY, UNITS_A_SECOND
 from app.engine.model.types import PrimitiveType, Type
 
 _WITH_PARAMETER = re.compile(r"(bucket|truncate)\[(\d{1,10})\]", re.ASCII)
 _NAMES = frozenset({"identity", "year", "month", "day", "hour", "void"})
 
-_DATES = frozenset({"date"})
-_TIMESTAMPS = frozenset({"timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"})
+_TIMESTAMPS = frozenset(UNITS_A_SECOND)
 _BUCKETABLE = (
     frozenset({"int", "long", "decimal", "date", "time", "string", "uuid", "fixed", "binary"}) | _TIMESTAMPS
 )
@@ -48,7 +48,7 @@ class Transform:
             case "truncate":
                 return source.kind in _TRUNCATABLE
             case "year" | "month" | "day":
-                return source.kind in _DATES | _TIMESTAMPS
+                return source.kind in UNITS_A_DAY
             case "hour":
                 return source.kind in _TIMESTAMPS
         return False
