@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Annotated, Literal, assert_never
 
-from pydantic import Tag
+from pydantic import Field
 
 from app.engine.change.updates import (
     AddSchema,
     AddSpec,
     Change,
-    Lower,
     RemovePartitionSpecs,
     RemoveSchemas,
     SetCurrentSchema,
@@ -19,7 +18,8 @@ from app.engine.change.updates import (
     SetDefaultSpec,
     SetSnapshotRef,
     Update,
-    tag_of,
+    known_names,
+    names_in,
 )
 from app.engine.model.document import INT, LONG, Int
 from app.engine.model.ids import SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
@@ -32,27 +32,27 @@ from app.errors import IcetowerError, InvalidUpdate, RequirementFailed
 class AssertCreate(Change):
     """Nothing has this name yet."""
 
-    type: Annotated[Literal["assert-create"], Lower] = "assert-create"
+    type: Literal["assert-create"] = "assert-create"
 
 
 class AssertTableUuid(Change):
     """It is this very table."""
 
-    type: Annotated[Literal["assert-table-uuid"], Lower] = "assert-table-uuid"
+    type: Literal["assert-table-uuid"] = "assert-table-uuid"
     uuid: TableUuid
 
 
 class AssertViewUuid(Change):
     """It is this very view."""
 
-    type: Annotated[Literal["assert-view-uuid"], Lower] = "assert-view-uuid"
+    type: Literal["assert-view-uuid"] = "assert-view-uuid"
     uuid: TableUuid
 
 
 class AssertRefSnapshotId(Change):
     """A ref names this snapshot, or does not exist."""
 
-    type: Annotated[Literal["assert-ref-snapshot-id"], Lower] = "assert-ref-snapshot-id"
+    type: Literal["assert-ref-snapshot-id"] = "assert-ref-snapshot-id"
     ref: str
     snapshot_id: Annotated[SnapshotId, LONG] | None = None
 
@@ -60,58 +60,55 @@ class AssertRefSnapshotId(Change):
 class AssertLastAssignedFieldId(Change):
     """No field id was assigned since."""
 
-    type: Annotated[Literal["assert-last-assigned-field-id"], Lower] = "assert-last-assigned-field-id"
+    type: Literal["assert-last-assigned-field-id"] = "assert-last-assigned-field-id"
     last_assigned_field_id: Int
 
 
 class AssertCurrentSchemaId(Change):
     """The current schema is this one."""
 
-    type: Annotated[Literal["assert-current-schema-id"], Lower] = "assert-current-schema-id"
+    type: Literal["assert-current-schema-id"] = "assert-current-schema-id"
     current_schema_id: Annotated[SchemaId, INT]
 
 
 class AssertLastAssignedPartitionId(Change):
     """No partition field id was assigned since."""
 
-    type: Annotated[Literal["assert-last-assigned-partition-id"], Lower] = "assert-last-assigned-partition-id"
+    type: Literal["assert-last-assigned-partition-id"] = "assert-last-assigned-partition-id"
     last_assigned_partition_id: Int
 
 
 class AssertDefaultSpecId(Change):
     """The default spec is this one."""
 
-    type: Annotated[Literal["assert-default-spec-id"], Lower] = "assert-default-spec-id"
+    type: Literal["assert-default-spec-id"] = "assert-default-spec-id"
     default_spec_id: Annotated[SpecId, INT]
 
 
 class AssertDefaultSortOrderId(Change):
     """The default sort order is this one."""
 
-    type: Annotated[Literal["assert-default-sort-order-id"], Lower] = "assert-default-sort-order-id"
+    type: Literal["assert-default-sort-order-id"] = "assert-default-sort-order-id"
     default_sort_order_id: Annotated[SortOrderId, INT]
 
 
 Value = str | int | None
 """What a requirement speaks of: a uuid, an id, or nothing."""
 
-KINDS = frozenset(
-    """assert-create assert-table-uuid assert-view-uuid assert-ref-snapshot-id assert-last-assigned-field-id
-    assert-current-schema-id assert-last-assigned-partition-id assert-default-spec-id
-    assert-default-sort-order-id""".split()
+AnyRequirement = (
+    AssertCreate
+    | AssertTableUuid
+    | AssertViewUuid
+    | AssertRefSnapshotId
+    | AssertLastAssignedFieldId
+    | AssertCurrentSchemaId
+    | AssertLastAssignedPartitionId
+    | AssertDefaultSpecId
+    | AssertDefaultSortOrderId
 )
-
+KINDS = names_in(AnyRequirement, "type")
 Requirement = Annotated[
-    Annotated[AssertCreate, Tag("assert-create")]
-    | Annotated[AssertTableUuid, Tag("assert-table-uuid")]
-    | Annotated[AssertViewUuid, Tag("assert-view-uuid")]
-    | Annotated[AssertRefSnapshotId, Tag("assert-ref-snapshot-id")]
-    | Annotated[AssertLastAssignedFieldId, Tag("assert-last-assigned-field-id")]
-    | Annotated[AssertCurrentSchemaId, Tag("assert-current-schema-id")]
-    | Annotated[AssertLastAssignedPartitionId, Tag("assert-last-assigned-partition-id")]
-    | Annotated[AssertDefaultSpecId, Tag("assert-default-spec-id")]
-    | Annotated[AssertDefaultSortOrderId, Tag("assert-default-sort-order-id")],
-    tag_of("type", KINDS, "requirement"),
+    AnyRequirement, Field(discriminator="type"), known_names("type", KINDS, "requirement")
 ]
 
 
