@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, TypeVar
@@ -91,48 +91,29 @@ class MetadataDraft:
         if self.location is None:
             raise InvalidUpdate("The table has no location: the updates need a set-location")
         schema, spec, order = self.current_schema, self._default_spec(), self._default_sort_order()
-        check_spec(spec, schema)
-        check_order(order, schema)
-        if self.base is None or schema.schema_id != self.base.current_schema_id:
-            for older in self.specs:
-                check_readable(older, schema)
+        self._check_bindings(schema, spec, order)
         self._check_refs()
-        snapshot_log = repaired_snapshot_log(
-            self.snapshot_log,
-            intermediate=(self.added_snapshot_ids & self.became_current_ids) - {self.current_snapshot_id},
-            remaining=self.snapshots if self.has_removed_snapshots else None,
-            current=self.current_snapshot_id,
-        )
-        last_logged_ms = snapshot_log[-1].timestamp_ms if snapshot_log else 0
-        base_updated_ms = self.base.last_updated_ms if self.base else 0
-        # Clocks of servers and clients differ; time in the metadata must not run backwards, or readers refuse it.
-        last_updated_ms = max(self.now_ms, last_logged_ms, base_updated_ms)
-        metadata_log: tuple[MetadataLogEntry, ...] = ()
-        if self.base is not None and base_location is not None:
-            metadata_log = next_metadata_log(self.base, base_location, self.properties)
-        elif self.base is not None:
-            metadata_log = self.base.metadata_log
+        snapshot_log = self._repaired_snapshot_log()
+        has_single = self.format.has_single_schema_and_spec
         # Not checked field by field: every value was checked where it came in, and 10,000 snapshots take time.
         metadata = TableMetadata.model_construct(
             format_version=self.format_version,
             table_uuid=self.table_uuid,
             location=self.location,
             last_sequence_number=self.last_sequence if self.format.has_sequence_numbers else None,
-            last_updated_ms=last_updated_ms,
+            last_updated_ms=self._last_updated_ms(snapshot_log),
             last_column_id=self.last_column_id,
             current_schema_id=schema.schema_id,
-            schema_=schema if self.format.has_single_schema_and_spec else None,
+            schema_=schema if has_single else None,
             schemas=tuple(self.schemas),
             default_spec_id=spec.spec_id,
-            partition_spec=_single_form(spec) if self.format.has_single_schema_and_spec else None,
+            partition_spec=tuple(item.to_object() for item in spec.fields) if has_single else None,
             partition_specs=tuple(self.specs),
             last_partition_id=self.last_partition_id,
             default_sort_order_id=order.order_id,
             sort_orders=tuple(self.sort_orders),
             properties=dict(self.properties),
-            current_snapshot_id=(
-                self.format.no_snapshot_id if self.current_snapshot_id is None else self.current_snapshot_id
-            ),
+            current_snapshot_id=self._written_current_snapshot_id(),
             next_row_id=self.next_row_id if self.format.has_row_lineage else None,
             encryption_keys=tuple(self.encryption_keys.values()) or None,
             refs=dict(self.refs),
@@ -140,7 +121,7 @@ class MetadataDraft:
             statistics=tuple(chain.from_iterable(self.statistics.values())),
             partition_statistics=tuple(chain.from_iterable(self.partition_statistics.values())),
             snapshot_log=snapshot_log,
-            metadata_log=metadata_log,
+            metadata_log=self._next_metadata_log(base_location),
         ).with_unknown_fields(self.unknown_fields)
         try:
             check_invariants(metadata)
@@ -162,6 +143,13 @@ class MetadataDraft:
             f"Cannot set default sort order to unknown sort order: {self.default_sort_order_id}"
         )
 
+    def _check_bindings(self, schema: Schema, spec: PartitionSpec, order: SortOrder) -> None:
+        check_spec(spec, schema)
+        check_order(order, schema)
+        if self.base is None or schema.schema_id != self.base.current_schema_id:
+            for older in self.specs:
+                check_readable(older, schema)
+
     def _check_refs(self) -> None:
         for name, ref in self.refs.items():
             if ref.snapshot_id not in self.snapshots:
@@ -172,9 +160,29 @@ class MetadataDraft:
                     ref.snapshot_id,
                 )
 
+    def _repaired_snapshot_log(self) -> tuple[SnapshotLogEntry, ...]:
+        return repaired_snapshot_log(
+            self.snapshot_log,
+            intermediate=(self.added_snapshot_ids & self.became_current_ids) - {self.current_snapshot_id},
+            remaining=self.snapshots if self.has_removed_snapshots else None,
+            current=self.current_snapshot_id,
+        )
 
-def _single_form(spec: PartitionSpec) -> tuple[dict[str, Any], ...]:
-    return tuple(item.to_object() for item in spec.fields)
+    def _last_updated_ms(self, snapshot_log: Sequence[SnapshotLogEntry]) -> int:
+        last_logged_ms = snapshot_log[-1].timestamp_ms if snapshot_log else 0
+        base_updated_ms = self.base.last_updated_ms if self.base else 0
+        # Clocks of servers and clients differ; time in the metadata must not run backwards, or readers refuse it.
+        return max(self.now_ms, last_logged_ms, base_updated_ms)
+
+    def _written_current_snapshot_id(self) -> SnapshotId | None:
+        return self.format.no_snapshot_id if self.current_snapshot_id is None else self.current_snapshot_id
+
+    def _next_metadata_log(self, base_location: Location | None) -> tuple[MetadataLogEntry, ...]:
+        if self.base is None:
+            return ()
+        if base_location is None:
+            return self.base.metadata_log
+        return next_metadata_log(self.base, base_location, self.properties)
 
 
 def draft_of(base: TableMetadata, now_ms: int) -> MetadataDraft:

@@ -16,9 +16,6 @@ from app.engine.model.sort_order import SortOrder
 from app.engine.model.statistics import EncryptedKey, PartitionStatisticsFile, StatisticsFile
 from app.engine.model.view_metadata import ViewVersion
 
-LAST_ADDED = -1
-"""In place of an id: the schema, spec, order or view version that this request added last."""
-
 
 class Change(BaseModel):
     """Base of updates and requirements; fields that are not known are passed over."""

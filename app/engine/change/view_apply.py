@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.engine.change import updates as u
-from app.engine.change.edits.table_schemas import next_schema_id
-from app.engine.change.numbering import next_id
+from app.engine.change.edits.table_schemas import NO_SCHEMA_ADDED, next_schema_id
+from app.engine.change.numbering import LAST_ADDED, named_id, next_id
 from app.engine.model import properties as props
 from app.engine.model.ids import Location, SchemaId, TableUuid
 from app.engine.model.schema import Schema, check_schema
@@ -151,8 +151,8 @@ def new_view_metadata(
         base=None, now_ms=now_ms, view_uuid=uuid, location=location, properties=dict(properties)
     )
     _add_schema(draft, schema)
-    _add_version(draft, version.replace(schema_id=SchemaId(u.LAST_ADDED)))
-    _set_current_version(draft, u.LAST_ADDED)
+    _add_version(draft, version.replace(schema_id=SchemaId(LAST_ADDED)))
+    _set_current_version(draft, LAST_ADDED)
     return draft.finish()
 
 
@@ -204,12 +204,10 @@ def _add_schema(draft: ViewDraft, schema: Schema) -> None:
 def _add_version(draft: ViewDraft, version: ViewVersion) -> None:
     # Compared as sent: "the last added schema" equals no id, so a version sent with it is always a new one.
     equal = next((item for item in draft.versions.values() if item.same_definition(version)), None)
-    if version.schema_id == u.LAST_ADDED:
-        if draft.last_added_schema_id is None:
-            raise InvalidUpdate("Cannot set last added schema: no schema has been added")
-        version = version.replace(schema_id=draft.last_added_schema_id)
-    elif version.schema_id not in {schema.schema_id for schema in draft.schemas}:
-        raise InvalidUpdate(f"Cannot add version with unknown schema: {version.schema_id}")
+    schema_id = named_id(version.schema_id, draft.last_added_schema_id, NO_SCHEMA_ADDED)
+    if schema_id not in {schema.schema_id for schema in draft.schemas}:
+        raise InvalidUpdate(f"Cannot add version with unknown schema: {schema_id}")
+    version = version.replace(schema_id=schema_id)
     _check_representations(version)
     if equal is None:
         # The id that was sent is kept unless it is taken, or lower than one that is.
@@ -239,10 +237,11 @@ def _check_representations(version: ViewVersion) -> None:
 
 
 def _set_current_version(draft: ViewDraft, version_id: int) -> None:
-    if version_id == u.LAST_ADDED:
-        if draft.last_added_version_id is None:
-            raise InvalidUpdate("Cannot set last version id: no current version id has been set")
-        version_id = draft.last_added_version_id
+    version_id = named_id(
+        version_id,
+        draft.last_added_version_id,
+        "Cannot set last version id: no current version id has been set",
+    )
     if version_id not in draft.versions:
         raise InvalidUpdate(f"Cannot set current version to unknown version: {version_id}")
     draft.has_changes |= version_id != draft.current_version_id

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from app.engine.change.draft import MetadataDraft
-from app.engine.change.numbering import next_id
-from app.engine.change.updates import LAST_ADDED, AddSpec, RemovePartitionSpecs, SetDefaultSpec
-from app.engine.model.ids import SpecId
+from app.engine.change.numbering import named_id, next_id
+from app.engine.change.updates import AddSpec, RemovePartitionSpecs, SetDefaultSpec
 from app.engine.model.partition_spec import bind_spec
 from app.errors import InvalidUpdate
 
@@ -25,15 +24,11 @@ def add_spec(draft: MetadataDraft, update: AddSpec) -> None:
 
 def set_default_spec(draft: MetadataDraft, update: SetDefaultSpec) -> None:
     """Make a partition spec the default."""
-    spec_id = update.spec_id
-    if spec_id == LAST_ADDED:
-        if draft.last_added_spec_id is None:
-            raise InvalidUpdate("Cannot set last added spec: no spec has been added")
-        spec_id = draft.last_added_spec_id
-    if spec_id == draft.default_spec_id:
-        return
-    draft.default_spec_id = SpecId(spec_id)
-    draft.has_changes = True
+    spec_id = named_id(
+        update.spec_id, draft.last_added_spec_id, "Cannot set last added spec: no spec has been added"
+    )
+    draft.has_changes |= spec_id != draft.default_spec_id
+    draft.default_spec_id = spec_id
 
 
 def remove_partition_specs(draft: MetadataDraft, update: RemovePartitionSpecs) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from app.engine.change.draft import MetadataDraft
-from app.engine.change.numbering import next_id
-from app.engine.change.updates import LAST_ADDED, AddSchema, RemoveSchemas, SetCurrentSchema
-from app.engine.model.ids import SchemaId
+from app.engine.change.numbering import named_id, next_id
+from app.engine.change.updates import AddSchema, RemoveSchemas, SetCurrentSchema
 from app.engine.model.partition_spec import check_names
 from app.engine.model.schema import LAST_FIELD_ID, Schema, check_format_version, check_schema
 from app.errors import InvalidUpdate
+
+NO_SCHEMA_ADDED = "Cannot set last added schema: no schema has been added"
 
 
 def add_schema(draft: MetadataDraft, update: AddSchema) -> None:
@@ -42,16 +43,12 @@ def next_schema_id(schemas: list[Schema]) -> int:
 
 def set_current_schema(draft: MetadataDraft, update: SetCurrentSchema) -> None:
     """Make a schema current; specs and orders follow because they hold source ids only."""
-    schema_id = update.schema_id
-    if schema_id == LAST_ADDED:
-        if draft.last_added_schema_id is None:
-            raise InvalidUpdate("Cannot set last added schema: no schema has been added")
-        schema_id = draft.last_added_schema_id
+    schema_id = named_id(update.schema_id, draft.last_added_schema_id, NO_SCHEMA_ADDED)
     if schema_id == draft.current_schema_id:
         return
     if schema_id not in {schema.schema_id for schema in draft.schemas}:
         raise InvalidUpdate(f"Cannot set current schema to unknown schema: {schema_id}")
-    draft.current_schema_id = SchemaId(schema_id)
+    draft.current_schema_id = schema_id
     for spec in draft.specs:
         check_names(spec, draft.current_schema)
     draft.has_changes = True
