@@ -72,15 +72,6 @@ def find_table(catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifi
     return pointer
 
 
-def table_exists(catalog: Catalog, warehouse: Warehouse, identifier: TableIdentifier) -> None:
-    """Return if a table has this name.
-
-    Raises:
-        NoSuchTable: none has.
-    """
-    find_table(catalog, warehouse, identifier)
-
-
 def table_json(catalog: Catalog, warehouse: Warehouse, pointer: Pointer, *, refs_only: bool) -> bytes:
     """Return the metadata a pointer names as compact JSON.
 

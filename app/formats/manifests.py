@@ -21,7 +21,7 @@ from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.types import PrimitiveType
 from app.formats.avro_packing import packer_of, write_avro
-from app.formats.manifest_columns import UNASSIGNED_SEQUENCE_NUMBER, ManifestColumns
+from app.formats.manifest_columns import UNASSIGNED_SEQUENCE_NUMBER
 from app.formats.manifest_schemas import manifest_schema
 from app.formats.partition_fields import partition_schema, partition_types
 from app.formats.partition_summaries import summarize
@@ -40,17 +40,6 @@ class WrittenManifest:
     def at(self, location: Location) -> ManifestFile:
         """Return the manifest as a list names it, after the bytes were stored there."""
         return replace(self.manifest, manifest_path=location)
-
-
-def read_manifest(content: bytes, manifest: ManifestFile) -> tuple[ManifestEntry, ...]:
-    """Return a manifest's entries in their order, with inherited values filled in.
-
-    Raises:
-        InvalidMetadata: the bytes are no manifest, or contradict the list; names the file.
-
-    Spec: #manifests
-    """
-    return tuple(ManifestColumns(manifest, content))
 
 
 def write_manifest(

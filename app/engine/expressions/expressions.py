@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -190,11 +190,6 @@ ALWAYS_TRUE: Final = AlwaysTrue()
 ALWAYS_FALSE: Final = AlwaysFalse()
 
 
-def predicate(operation: Operation, column: str, *values: Value) -> Predicate:
-    """Return a question about a column, as a program writes it."""
-    return Predicate(operation, NamedReference(column), tuple(Literal(value) for value in values))
-
-
 def conjunction(parts: Iterable[Tree[P]]) -> Tree[P]:
     """Return the simplest expression that holds when every part does."""
     kept: list[Tree[P]] = []
@@ -289,17 +284,3 @@ def replace_predicates(expression: Tree[P], replaced: Callable[[P], Tree[Q]]) ->
             return negation(replace_predicates(expression.part, replaced))
         case _:
             return replaced(expression)
-
-
-def predicates_of(expression: Tree[P]) -> Iterator[P]:
-    """Yield every predicate of an expression, from left to right."""
-    match expression:
-        case AlwaysTrue() | AlwaysFalse():
-            return
-        case And() | Or():
-            for part in expression.parts:
-                yield from predicates_of(part)
-        case Not():
-            yield from predicates_of(expression.part)
-        case _:
-            yield expression

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from app.engine.expressions.binding import bind
 from app.engine.expressions.expressions import (
     ALWAYS_FALSE,
     ALWAYS_TRUE,
@@ -17,7 +16,6 @@ from app.engine.expressions.expressions import (
     BoundPredicate,
     BoundReference,
     BoundTransform,
-    Expression,
     conjunction,
     disjunction,
     replace_predicates,
@@ -26,24 +24,7 @@ from app.engine.expressions.expressions import (
 from app.engine.expressions.transform_projection import project_inclusive, project_strict, project_transformed
 from app.engine.model.ids import FieldId
 from app.engine.model.partition_spec import PartitionField, PartitionSpec
-from app.engine.model.schema import Schema
 from app.engine.model.transforms import Transform, find_transform
-
-
-def project(
-    expression: Expression,
-    schema: Schema,
-    spec: PartitionSpec,
-    *,
-    strict: bool = False,
-    case_sensitive: bool = True,
-) -> BoundExpression:
-    """Return the filter that a spec's partition tuples must match.
-
-    Raises:
-        InvalidFilter: the filter does not fit the schema.
-    """
-    return project_bound(bind(expression, schema, case_sensitive=case_sensitive), spec, strict=strict)
 
 
 def project_bound(bound: BoundExpression, spec: PartitionSpec, *, strict: bool = False) -> BoundExpression:

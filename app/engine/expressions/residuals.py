@@ -41,22 +41,6 @@ ResidualFunction = Callable[[Sequence[Any]], Expression]
 _Sources = dict[FieldId, tuple[PartitionSource, ...]]
 
 
-def residual(
-    expression: Expression,
-    spec: PartitionSpec,
-    schema: Schema,
-    partition: Sequence[Any],
-    *,
-    case_sensitive: bool = True,
-) -> Expression:
-    """Return what rows of a partition must still be asked: a row of it matches the one as it matches the other.
-
-    Raises:
-        InvalidFilter: the filter does not fit the schema.
-    """
-    return residual_function(expression, spec, schema, case_sensitive=case_sensitive)(partition)
-
-
 def residual_function(
     expression: Expression, spec: PartitionSpec, schema: Schema, *, case_sensitive: bool = True
 ) -> ResidualFunction:

@@ -18,14 +18,6 @@ _HALVES: Final = {"int": 1 << 31, "long": 1 << 63}
 _EXACT: Final = Context(prec=400)
 
 
-def transform_value(transform: Transform, source: Type, value: Any) -> Any:
-    """Return the transformed value; null stays null.
-
-    Spec: #partition-transforms
-    """
-    return None if value is None else transform_function(transform, source)(value)
-
-
 def transform_function(transform: Transform, source: Type) -> Function:
     """Return the function from a column's values, null aside, to transformed values.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, assert_never
 
@@ -187,10 +186,3 @@ def child_fields(field_type: Type) -> tuple[NestedField, ...]:
             return ()
         case never:
             assert_never(never)
-
-
-def walk_fields(field_type: Type) -> Iterator[NestedField]:
-    """Yield every field below a type, parents before children."""
-    for field in child_fields(field_type):
-        yield field
-        yield from walk_fields(field.type)

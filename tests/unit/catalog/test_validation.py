@@ -24,7 +24,6 @@ from app.engine.change.requirements import (
     AssertCurrentSchemaId,
     AssertRefSnapshotId,
     Requirement,
-    requirements_for,
 )
 from app.engine.change.schema_changes import ColumnAdded
 from app.engine.change.updates import (
@@ -50,6 +49,7 @@ from app.errors import (
     ViewExists,
 )
 from tests.builders.catalogs import CALL
+from tests.builders.derived_requirements import requirements_for
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, append, append_to, namespace_in, snapshot_on, table_in, view_in
 from tests.unit.catalog.commits.interference import ARRIVALS, creation_updates, files_in

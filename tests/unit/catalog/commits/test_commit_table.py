@@ -10,11 +10,7 @@ from app.catalog.tables import load_table, register_table, rename_table
 from app.database.idempotency_keys import IdempotencyClaim
 from app.database.pointers import Advance, PutOutcome
 from app.database.warehouses import Warehouse
-from app.engine.change.requirements import (
-    AssertCreate,
-    AssertRefSnapshotId,
-    requirements_for,
-)
+from app.engine.change.requirements import AssertCreate, AssertRefSnapshotId
 from app.engine.change.updates import (
     SetLocation,
     SetProperties,
@@ -37,6 +33,7 @@ from app.errors import (
     ViewExists,
 )
 from tests.builders.catalogs import CALL
+from tests.builders.derived_requirements import requirements_for
 from tests.builders.tables import (
     DEPARTURES,
     append,

@@ -9,12 +9,12 @@ import pytest
 from app.engine.expressions.transform_values import (
     lowest_unwrapped,
     transform_function,
-    transform_value,
     truncate_without_wrapping,
     unscaled,
 )
 from app.engine.model.transforms import parse_transform
 from app.engine.model.types import StructType, parse_primitive
+from tests.builders.filters import transform_value
 
 DAY = 86_400 * 10**6
 
