@@ -12,7 +12,7 @@ from app.database.pointers import Pointer, PointerKind
 from app.database.warehouses import Warehouse
 from app.engine.change.apply import apply_to_new, apply_updates
 from app.engine.change.landed_since import LandedSince, landed_since
-from app.engine.change.requirements import Requirement, Told, check_requirements, is_create, raise_refusal
+from app.engine.change.requirements import Report, Requirement, check_requirements, is_create, raise_refusal
 from app.engine.change.updates import AddSnapshot, Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.snapshot import Snapshot
@@ -64,10 +64,10 @@ class Refusals:
     def is_repetition(self) -> None:
         """Take notice that this change has landed already, so that nothing of it is looked at."""
 
-    of_requirement: Told = staticmethod(raise_refusal)
-    """Told how each requirement fares."""
-    of_update: Told = staticmethod(raise_refusal)
-    """Told how each update fares; says whether to try the next one."""
+    of_requirement: Report = staticmethod(raise_refusal)
+    """Called after each requirement."""
+    of_update: Report = staticmethod(raise_refusal)
+    """Called after each update; returns whether to try the next one."""
 
     def of_all(self, error: IcetowerError) -> None:
         """Take the refusal of what all requirements and updates come to."""

@@ -22,7 +22,7 @@ from app.database.pointers import (
     Unmoved,
 )
 from app.database.warehouses import Warehouse
-from app.engine.change.landed_since import between
+from app.engine.change.landed_since import landed_between
 from app.engine.change.requirements import Requirement
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
@@ -179,7 +179,7 @@ def _outrun(planned: list[PlannedPut], first_planned: list[PlannedPut], attempts
         if item.seen != before.seen or len(planned) == 1:
             landed = None
             if isinstance(item.base, TableMetadata) and isinstance(before.base, TableMetadata):
-                landed = between(before.base, item.base)
+                landed = landed_between(before.base, item.base)
             error.standing = standing_of(item.identifier, item.seen, landed)
             break
     return error

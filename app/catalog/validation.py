@@ -12,9 +12,9 @@ from app.catalog.context import Catalog
 from app.catalog.guards import CommitGuard
 from app.database.pointers import Pointer
 from app.database.warehouses import Warehouse
-from app.engine.change.apply import misfit_in
+from app.engine.change.apply import find_offending_update
 from app.engine.change.guard.findings import Finding
-from app.engine.change.landed_since import refs_by_snapshot
+from app.engine.change.landed_since import refs_set_by
 from app.engine.change.metadata_diff import MetadataDiff, creation_diff, metadata_diff
 from app.engine.change.requirements import AssertCreate, Requirement, Value, expected_and_found
 from app.engine.change.updates import AddSnapshot, Update
@@ -209,7 +209,7 @@ class _Trial(Refusals):
         if len(applied) > MAX_BLAMED_UPDATES:
             return
         updates = [tried.update for tried in applied]
-        place = misfit_in(notes.current, updates, self._catalog.now_ms(), error)
+        place = find_offending_update(notes.current, updates, self._catalog.now_ms(), error)
         if place is not None:
             applied[place].result, applied[place].error = "refused", error
 
@@ -284,7 +284,7 @@ class _Trial(Refusals):
     def _checked_snapshots(self) -> list[CheckedSnapshot]:
         found: list[CheckedSnapshot] = []
         for notes in self._notes:
-            refs = refs_by_snapshot(notes.change.updates)
+            refs = refs_set_by(notes.change.updates)
             for tried in notes.updates:
                 if isinstance(tried.update, AddSnapshot) and not notes.is_repeated:
                     snapshot = tried.update.snapshot

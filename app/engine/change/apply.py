@@ -16,7 +16,7 @@ from app.engine.change.edits import (
     statistics,
     table_schemas,
 )
-from app.engine.change.requirements import Told, raise_refusal
+from app.engine.change.requirements import Report, raise_refusal
 from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import SchemaId, SortOrderId, SpecId
 from app.engine.model.sort_order import UNSORTED_ORDER_ID
@@ -25,7 +25,7 @@ from app.errors import IcetowerError, InvalidUpdate
 
 
 def apply_updates(
-    base: TableMetadata, updates: Sequence[u.Update], now_ms: int, told: Told = raise_refusal
+    base: TableMetadata, updates: Sequence[u.Update], now_ms: int, report: Report = raise_refusal
 ) -> MetadataDraft:
     """Return a draft of the base with every update applied, in order.
 
@@ -33,16 +33,16 @@ def apply_updates(
         base: the table.
         updates: what is to change.
         now_ms: epoch milliseconds, the time of this commit.
-        told: told how each update fares; unless given, the first refusal is raised.
+        report: called after each update; the default raises the first error.
 
     Raises:
         InvalidUpdate: an update that cannot be applied.
         StaleUpdate: another commit came first.
     """
-    return _applied(lambda: draft_of(base, now_ms), updates, told)
+    return _applied(lambda: draft_of(base, now_ms), updates, report)
 
 
-def apply_to_new(updates: Sequence[u.Update], now_ms: int, told: Told = raise_refusal) -> MetadataDraft:
+def apply_to_new(updates: Sequence[u.Update], now_ms: int, report: Report = raise_refusal) -> MetadataDraft:
     """Return a draft of a table that is made by these updates alone.
 
     The first `upgrade-format-version` chooses the version, so that also a v1 table can be made.
@@ -50,15 +50,15 @@ def apply_to_new(updates: Sequence[u.Update], now_ms: int, told: Told = raise_re
     Args:
         updates: what the table is made of.
         now_ms: epoch milliseconds, the time of this commit.
-        told: told how each update fares; unless given, the first refusal is raised.
+        report: called after each update; the default raises the first error.
 
     Raises:
         InvalidUpdate: an update that cannot be applied.
     """
-    return _applied(lambda: _new_draft(updates, now_ms), updates, told)
+    return _applied(lambda: _new_draft(updates, now_ms), updates, report)
 
 
-def misfit_in(
+def find_offending_update(
     current: TableMetadata | None, updates: Sequence[u.Update], now_ms: int, error: IcetowerError
 ) -> int | None:
     """Return which update brings in what only the finished metadata shows to be wrong; None if no single one does.
@@ -96,7 +96,9 @@ def _new_draft(updates: Sequence[u.Update], now_ms: int) -> MetadataDraft:
     return draft
 
 
-def _applied(begin: Callable[[], MetadataDraft], updates: Sequence[u.Update], told: Told) -> MetadataDraft:
+def _applied(
+    begin: Callable[[], MetadataDraft], updates: Sequence[u.Update], report: Report
+) -> MetadataDraft:
     """Apply updates to a draft; what is refused leaves no trace, should the caller want to go on."""
     draft = begin()
     passed_over: set[int] = set()
@@ -104,7 +106,7 @@ def _applied(begin: Callable[[], MetadataDraft], updates: Sequence[u.Update], to
         try:
             apply_update(draft, update)
         except IcetowerError as error:
-            goes_on = told(position, error)
+            goes_on = report(position, error)
             passed_over.add(position)
             # An edit may have been half done when it was refused.
             draft = begin()
@@ -114,7 +116,7 @@ def _applied(begin: Callable[[], MetadataDraft], updates: Sequence[u.Update], to
             if not goes_on:
                 break
         else:
-            told(position, None)
+            report(position, None)
     return draft
 
 

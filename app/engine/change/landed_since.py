@@ -40,12 +40,12 @@ def landed_since(
             return _newest(item for item in reversed(current.snapshots) if _last_row_id(item) >= expected_id)
     for update in updates:
         if isinstance(update, AddSnapshot):
-            target = refs_by_snapshot(updates).get(update.snapshot.snapshot_id)
+            target = refs_set_by(updates).get(update.snapshot.snapshot_id)
             return None if target is None else _on_ref(current, target, update.snapshot.parent_snapshot_id)
     return None
 
 
-def between(before: TableMetadata, after: TableMetadata) -> LandedSince:
+def landed_between(before: TableMetadata, after: TableMetadata) -> LandedSince:
     """Return the snapshots that one version of a table has and an earlier one has not."""
     known = before.snapshots_by_id
     return _newest(item for item in reversed(after.snapshots) if item.snapshot_id not in known)
@@ -85,7 +85,7 @@ def _last_row_id(snapshot: Snapshot) -> int:
     return snapshot.first_row_id + (snapshot.added_rows or 0) - 1
 
 
-def refs_by_snapshot(updates: Sequence[Update]) -> dict[SnapshotId, str]:
+def refs_set_by(updates: Sequence[Update]) -> dict[SnapshotId, str]:
     """Return, for each snapshot that updates set a branch or tag to, the first of them."""
     found: dict[SnapshotId, str] = {}
     for update in updates:

@@ -118,26 +118,26 @@ def is_create(requirements: Sequence[Requirement]) -> bool:
     return True
 
 
-Told = Callable[[int, IcetowerError | None], bool]
-"""Told, of one after the other, its place and why it was refused, None if it was not; says whether to go on."""
+Report = Callable[[int, IcetowerError | None], bool]
+"""Called after each item with its position and error, if any; returns whether to continue."""
 
 
 def raise_refusal(_position: int, error: IcetowerError | None) -> bool:
-    """Let the first refusal end it all."""
+    """Raise the first error."""
     if error is not None:
         raise error
     return True
 
 
 def check_requirements(
-    base: TableMetadata | None, requirements: Sequence[Requirement], told: Told = raise_refusal
+    base: TableMetadata | None, requirements: Sequence[Requirement], report: Report = raise_refusal
 ) -> None:
     """Check every requirement of a commit against the table as it is; None is for a table that is not there.
 
     Args:
         base: the table.
         requirements: what must hold.
-        told: told how each fares; unless given, the first failure is raised.
+        report: called after each requirement; the default raises the first error.
 
     Raises:
         RequirementFailed: says what was expected and what was found; the commit must not happen.
@@ -147,9 +147,9 @@ def check_requirements(
         try:
             _check(base, requirement)
         except IcetowerError as error:
-            told(position, error)
+            report(position, error)
         else:
-            told(position, None)
+            report(position, None)
 
 
 def expected_and_found(base: TableMetadata | None, requirement: Requirement) -> tuple[Value, Value]:

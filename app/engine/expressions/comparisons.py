@@ -81,9 +81,9 @@ def _of_term(predicate: BoundPredicate, test: Test) -> Test:
 def _test(operation: Operation, values: tuple[Any, ...]) -> Test:
     match operation:
         case Operation.IS_NULL:
-            return lambda value: False  # noqa: ARG005
+            return lambda _: False
         case Operation.NOT_NULL:
-            return lambda value: True  # noqa: ARG005
+            return lambda _: True
         case Operation.IS_NAN:
             return math.isnan
         case Operation.NOT_NAN:
