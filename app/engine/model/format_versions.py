@@ -1,4 +1,4 @@
-"""Format versions: what each version of the table format has and requires. A new version is one more row."""
+"""What each version of the table format has and requires; a new version is one more row."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ class FormatVersion:
     required_fields: tuple[str, ...] = ()
     """Fields of the metadata that may not be missing, beyond those that every version needs."""
     has_single_schema_and_spec: bool = False
-    """The metadata also has the current schema and the default spec as fields of their own."""
+    """The current schema and the default spec are also written as single fields."""
     requires_manifest_lists: bool = True
     """A snapshot names a manifest list; it cannot list its manifests itself."""
     tracks_partition_field_ids: bool = True
-    """Where they are not tracked, the fields of every spec are numbered from 1000 without gaps."""
+    """If they are not tracked, the fields of every spec are numbered from 1000 without gaps."""
     no_snapshot_id: SnapshotId | None = NO_SNAPSHOT
     """The current snapshot's id in a table that has no current snapshot."""
     has_sequence_numbers: bool = True
     inherits_snapshot_ids: bool = True
-    """A manifest's entries may leave their snapshot id to the commit."""
+    """A manifest's entries may leave out the snapshot id of the commit that writes them."""
     requires_manifest_counts: bool = True
     """A manifest list has the numbers of files and rows of each manifest."""
     has_delete_files: bool = True

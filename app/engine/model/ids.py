@@ -1,4 +1,4 @@
-"""Ids and locations as types of their own, so that a checker tells them apart."""
+"""Ids and locations as types of their own, which the type checker keeps apart."""
 
 from __future__ import annotations
 

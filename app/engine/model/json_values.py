@@ -1,4 +1,4 @@
-"""Single values in JSON, the form of column defaults, of literals in filters and of partition values in answers."""
+"""Single values in JSON: column defaults, literals of filters, partition values in answers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DEFAULT_FORMS: Final = {
     **dict.fromkeys(("timestamp", "timestamp_ns"), re.compile(f"{_DATE}T.*")),
     **dict.fromkeys(("timestamptz", "timestamptz_ns"), re.compile(rf"{_DATE}T.*(?:Z|\+00:00)")),
 }
-"""What defaults must look like, where `from_json_value` reads more."""
+"""What defaults must look like, for types of which `from_json_value` reads more forms."""
 
 
 def to_json_value(kind: PrimitiveType, value: Any) -> Any:
@@ -83,7 +83,7 @@ def _to_json(kind: PrimitiveType, value: Any) -> Any:
 
 
 def _shortest(number: float) -> float:
-    """Return the number with the fewest digits that is this one in 32 bits: 0.1, not 0.10000000149011612."""
+    """Return the shortest number that is the same float of 32 bits: 0.1, not 0.10000000149011612."""
     nearest = nearest_float(number)
     for digits in range(6, 9):
         shorter = float(f"{number:.{digits}g}")
@@ -114,8 +114,8 @@ def from_json_value(kind: PrimitiveType, value: Any) -> Any:
 def is_default_value(kind: PrimitiveType, value: Any) -> bool:
     """Return whether a JSON value can be the default of a column of this type; null can.
 
-    Of the forms that `from_json_value` reads, only the one that all clients read: a client that finds another
-    one cannot read the table at all.
+    A default must have the form that all clients read, which is stricter than `from_json_value`: a client that
+    finds another form cannot read the table at all.
     """
     if value is None:
         return True
@@ -149,7 +149,7 @@ def _floating_from_json(kind: PrimitiveType, value: Any) -> float:
         return _NO_NUMBERS[value]
     if type(value) is not int and type(value) is not float:
         raise ValueError("not a number")
-    # A float of 32 bits is the nearest there is, as a bound or a partition value has it.
+    # Bounds and partition values have the nearest float of 32 bits too.
     return nearest_float(value) if kind.kind == "float" else float(value)
 
 

@@ -1,4 +1,4 @@
-"""Dates, times and timestamps: whole numbers since 1970 to ISO text and back, for every year a number can name."""
+"""Dates, times and timestamps: from whole numbers since 1970 to ISO text and back, for any year."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ UNITS_A_SECOND: Final = {
     "timestamp_ns": 10**9,
     "timestamptz_ns": 10**9,
 }
-"""How precise the values of a type are."""
+"""How many units of a type's values are one second."""
 UNITS_A_DAY: Final = {"date": 1, **{kind: units * _DAY_S for kind, units in UNITS_A_SECOND.items()}}
-"""What a day is in the whole numbers that are the values of a type."""
+"""How many units of a type's values are one day."""
 _ERA_DAYS: Final = 146_097
 """Days in 400 years, after which the calendar repeats."""
 _DAYS_TO_1970: Final = 719_468
@@ -79,7 +79,7 @@ def _days_in_month(year: int, month: int) -> int:
 
 
 def time_text(units: int, units_a_second: int) -> str:
-    """Return `22:31:08.123456`; the fraction has as many digits as the unit gives it."""
+    """Return `22:31:08.123456`; the unit decides how many digits the fraction has."""
     seconds, fraction = divmod(units, units_a_second)
     digits = len(str(units_a_second)) - 1
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction:0{digits}}"
@@ -105,7 +105,7 @@ def units_of_time(text: str, units_a_second: int) -> int:
 
 
 def timestamp_text(units: int, units_a_second: int, *, with_zone: bool) -> str:
-    """Return `2017-11-16T22:31:08.123456`, with `+00:00` behind it if it has a zone."""
+    """Return `2017-11-16T22:31:08.123456`, followed by `+00:00` if it has a zone."""
     days, rest = divmod(units, _DAY_S * units_a_second)
     return f"{date_text(days)}T{time_text(rest, units_a_second)}{'+00:00' if with_zone else ''}"
 
@@ -114,7 +114,7 @@ def units_of_timestamp(text: str, units_a_second: int, *, with_zone: bool) -> in
     """Return the units since 1970; with a zone, any offset is taken into account.
 
     Raises:
-        ValueError: not a timestamp, or the zone is missing or one too many.
+        ValueError: not a timestamp, or it has a zone where it must not, or the other way round.
     """
     day, separator, rest = text.partition("T")
     if not separator:

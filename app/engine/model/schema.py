@@ -31,7 +31,7 @@ MAX_TYPE_LEVELS = 40
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A field and where it stands: its dotted name, the short name queries use, the column above it."""
+    """A field and its place: its dotted name, the short name for queries, and its parent column."""
 
     field: NestedField
     name: str
@@ -59,7 +59,7 @@ class Schema(Document):
             for field in child_fields(above):
                 column = Column(field, prefix + field.name, short_prefix + field.name, parent)
                 found.setdefault(field.id, column)
-                # A query writes `points.x`, not `points.element.x`, for a list of structs; so for values of a map.
+                # For lists of structs, queries write `points.x`, not `points.element.x`. The same goes for map values.
                 skipped = (
                     isinstance(field.type, StructType)
                     and isinstance(above, (ListType, MapType))
@@ -84,14 +84,14 @@ class Schema(Document):
         return max((*self.columns, *(self.identifier_field_ids or ())), default=0)
 
     def same_columns(self, other: Schema) -> bool:
-        """Tell whether two schemas differ at most in their id."""
+        """Return whether two schemas differ at most in their id."""
         return self._columns_json == other._columns_json and set(self.identifier_field_ids or ()) == set(
             other.identifier_field_ids or ()
         )
 
     @cached_property
     def _columns_json(self) -> str:
-        # Text is compared in a moment; a thousand models with a thousand columns each would take minutes.
+        # Comparing text is fast; a thousand models with a thousand columns each would take minutes.
         return self.model_dump_json(include={"fields"}, exclude_none=True)
 
     def with_id(self, schema_id: int) -> Schema:
@@ -99,7 +99,7 @@ class Schema(Document):
 
 
 def check_schema(schema: Schema) -> None:
-    """Check what every schema must hold, in any format version.
+    """Check the rules for schemas of any format version.
 
     Raises:
         InvalidUpdate: a field id or name occurs twice, a required field has no type yet, a default is not of
@@ -162,7 +162,7 @@ def _check_identifier_field(schema: Schema, field_id: FieldId) -> None:
 
 
 def check_format_version(schema: Schema, format_version: int) -> None:
-    """Check that a table of this format version may have these types and defaults.
+    """Check that this format version has the types and defaults of a schema.
 
     Raises:
         InvalidUpdate: lists the columns that need a later version.

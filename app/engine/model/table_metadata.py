@@ -33,11 +33,11 @@ from app.engine.model.statistics import EncryptedKey, PartitionStatisticsFile, S
 from app.errors import InvalidMetadata
 
 CLOCK_TOLERANCE_MS = 60_000
-"""Logs may be out of order by this much: the clocks of writers differ. Readers refuse more."""
+"""How far logs may be out of order, as writers' clocks differ. Clients refuse more."""
 
 
 class TableMetadata(Document):
-    """Everything about a table at one commit. Made only by `read_table_metadata` and by finishing a draft.
+    """A table's state at one commit. Made by `read_table_metadata` and by finishing a draft.
 
     Spec: #table-metadata-fields
     """
@@ -75,7 +75,7 @@ class TableMetadata(Document):
 
     @property
     def uuid(self) -> TableUuid:
-        """The table's uuid; empty for a v1 table whose writer gave it none."""
+        """The table's uuid; empty for a v1 table without one."""
         return self.table_uuid or TableUuid("")
 
     @property
@@ -109,7 +109,7 @@ class TableMetadata(Document):
         return next(order for order in self.sort_orders if order.order_id == self.default_sort_order_id)
 
     def with_referenced_snapshots_only(self) -> Self:
-        """Return the metadata with only those snapshots that a ref names; logs and statistics stay whole."""
+        """Return the metadata with only the snapshots that refs name; the rest stays as it is."""
         named = {ref.snapshot_id for ref in self.snapshot_refs.values()}
         return self.replace(snapshots=tuple(item for item in self.snapshots if item.snapshot_id in named))
 
@@ -121,10 +121,10 @@ class _Versioned(BaseModel):
 
 
 def read_table_metadata(content: bytes) -> TableMetadata:
-    """Parse a metadata document of any supported format version and bring older forms to one.
+    """Parse a metadata document of any supported format version, and complete it.
 
-    v1's single `schema` and `partition-spec` are moved into the lists, a missing `refs` gets `main`, a missing
-    list of sort orders gets the unsorted order.
+    The single `schema` and `partition-spec` of v1 go into the lists, `main` is added to missing refs, and the
+    unsorted order to a missing list of sort orders.
 
     Raises:
         InvalidMetadata: names the field that is missing or wrong.
@@ -140,7 +140,7 @@ def read_table_metadata(content: bytes) -> TableMetadata:
 
 
 def _check_version_of(content: bytes) -> None:
-    """Name the format version as what is wrong if it is, whatever else a later version's document lacks."""
+    """Raise an error about the format version if that is wrong: it explains all other faults."""
     try:
         found = _Versioned.model_validate_json(content)
     except ValidationError:
@@ -156,7 +156,7 @@ def _check_version(version: int) -> None:
 
 
 def complete(parsed: TableMetadata) -> TableMetadata:
-    """Return the metadata in the one form the engine works on, checked.
+    """Return the metadata in the form that the engine uses, checked.
 
     Raises:
         InvalidMetadata: a field that its format version needs is missing, or an invariant is broken.
@@ -192,7 +192,7 @@ def complete(parsed: TableMetadata) -> TableMetadata:
     if current is None or current == NO_SNAPSHOT:
         changes["current_snapshot_id"] = version.no_snapshot_id
     elif MAIN_BRANCH not in refs:
-        # The current snapshot is main's, also where the writer did not say so.
+        # The current snapshot is that of main, even if the writer did not write refs.
         refs = {MAIN_BRANCH: SnapshotRef(snapshot_id=current, type="branch"), **refs}
     changes["refs"] = refs
     metadata = parsed.replace(**changes)
@@ -210,7 +210,7 @@ def _check_required(parsed: TableMetadata) -> None:
 
 
 def _check_choices(parsed: TableMetadata) -> None:
-    """Check that a list comes with the id of the one that is current; 0 would be a guess."""
+    """Check that the metadata says which item of each list is current."""
     for choices, name in (
         (parsed.schemas, "current_schema_id"),
         (parsed.partition_specs, "default_spec_id"),
@@ -230,7 +230,7 @@ def _legacy_spec(parsed: TableMetadata) -> PartitionSpec:
 
 
 def check_invariants(metadata: TableMetadata) -> None:
-    """Check what holds for every table's metadata, whoever wrote it.
+    """Check the rules for the metadata of every table.
 
     Raises:
         InvalidMetadata: says which rule is broken.

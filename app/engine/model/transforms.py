@@ -1,4 +1,4 @@
-"""Partition and sort transforms: their text, what they can be applied to, and what comes out."""
+"""Partition and sort transforms: their text, the types that they apply to, and their result types."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Transform:
         return self.name if self.parameter is None else f"{self.name}[{self.parameter}]"
 
     def applies_to(self, source: Type) -> bool:
-        """Tell whether values of this type can be transformed."""
+        """Return whether values of this type can be transformed."""
         if self.name == "void":
             return True
         if not isinstance(source, PrimitiveType):
@@ -66,7 +66,7 @@ class Transform:
 def find_transform(text: str) -> Transform | None:
     """Return the transform that a text names; None if this build does not know it.
 
-    Tables keep such transforms: a later format version, or another writer, brought them.
+    Tables keep unknown transforms: they come from later format versions or other writers.
     """
     try:
         return parse_transform(text)

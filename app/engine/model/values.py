@@ -1,4 +1,4 @@
-"""Values of primitive types: their order, and the binary form that bounds have.
+"""Values of primitive types: their binary form in bounds, and their order.
 
 In Python, int, long, date (days since 1970), time and timestamp (micro- or nanoseconds since 1970) are `int`; float and
 double are `float`; decimal is `Decimal`; uuid is `UUID`; fixed, binary, variant and geo values are `bytes`.
@@ -21,7 +21,7 @@ _LONG: Final = struct.Struct("<q")
 _FLOAT: Final = struct.Struct("<f")
 _DOUBLE: Final = struct.Struct("<d")
 _EXACT: Final = Context(prec=100)
-"""The default context rounds to 28 digits, and a decimal has up to 38."""
+"""The default context rounds to 28 digits, but decimals have up to 38."""
 _NUMBERS: Final[Mapping[str, struct.Struct]] = {
     "int": _INT,
     "long": _LONG,
@@ -48,7 +48,7 @@ LARGEST_FLOAT: Final = 3.4028234663852886e38
 
 
 def to_bytes(kind: PrimitiveType, value: Any) -> bytes:
-    """Return a value in the binary form that bounds have.
+    """Return a value in binary form, as in bounds.
 
     Raises:
         ValueError: not a value of this type.
@@ -147,12 +147,12 @@ def nearest_float(number: float) -> float:
 
 
 def is_nan(value: Any) -> bool:
-    """Return whether a value is not a number, which only a float or double can be."""
+    """Return whether a value is NaN, which only a float or double can be."""
     return isinstance(value, float) and math.isnan(value)
 
 
 def order_key(value: Any) -> Any:
-    """Return what sorts and compares like the value: -0.0 before 0.0, NaN after everything.
+    """Return a key that compares like the value: -0.0 before 0.0, NaN after everything.
 
     Other values compare as they are in Python: strings by code point (which is the order of their UTF-8), bytes
     and uuids as unsigned bytes, decimals by number, false before true.
@@ -165,6 +165,6 @@ def order_key(value: Any) -> Any:
 
 
 def compare(left: Any, right: Any) -> int:
-    """Return -1, 0 or 1 as a value is before, equal to or after another of the same type."""
+    """Return -1, 0 or 1 if a value is before, equal to or after another one of its type."""
     first, second = order_key(left), order_key(right)
     return int(first > second) - int(first < second)
