@@ -1,4 +1,4 @@
-"""Filters asked of partition tuples, and what compiles a filter into one function."""
+"""Filters on partition tuples, and compiling a filter into one function."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Test = Callable[[Any], bool]
 
 
 def partition_test(projected: BoundExpression, *, strict: bool = False) -> Callable[[Row], bool]:
-    """Return whether a partition tuple matches a projected filter.
+    """Return a test of whether a partition tuple matches a projected filter.
 
-    Where engines disagree about a value, an inclusive test says yes, a strict one no.
+    If engines disagree about a value, it matches, but not in a strict test.
     """
 
     def partition_predicate(predicate: BoundPredicate) -> Test:
@@ -36,7 +36,7 @@ def partition_test(projected: BoundExpression, *, strict: bool = False) -> Calla
 
 
 def compiled(expression: BoundExpression, test_of: Callable[[BoundPredicate], Test]) -> Test:
-    """Return one function for an expression without `Not`, from a function for each of its predicates."""
+    """Return one test for an expression without `Not`, made of a test for each predicate."""
     match expression:
         case AlwaysTrue():
             return lambda _: True

@@ -1,4 +1,4 @@
-"""Literals: a constant of a filter as a value of the column's type."""
+"""Literals: from a constant of a filter to a value of the column's type."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NUMBER: Final = re.compile(r"[+-]?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,2})
 
 
 class OutOfRange(Enum):
-    """Where a literal is that no value of the column's type can be."""
+    """Where a literal is if it is outside the values of the column's type."""
 
     ABOVE = "above"
     BELOW = "below"
@@ -37,16 +37,16 @@ class OutOfRange(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """A literal that is finer than the column's type: above this value, and below the next."""
+    """A literal between two values of the column's type: this one and the next."""
 
     below: Any
 
 
 def value_of(literal: Literal, kind: PrimitiveType) -> Any:
-    """Return the value of a type that a literal stands for, or where it is among values of the type.
+    """Return the literal as a value of a type, or its place among the type's values.
 
     Raises:
-        ValueError: it stands for none.
+        ValueError: it is not a value of the type.
     """
     value, source = literal.value, literal.data_type
     if source is None:
@@ -76,7 +76,7 @@ def _converted(value: Any, kind: PrimitiveType) -> Any:
         case bool():
             pass
         case int() if kind.kind in _WHOLE:
-            # As the reference reads it: a number without a type counts microseconds, for nanosecond columns too.
+            # As in the reference, a number without a type counts microseconds, also for nanosecond columns.
             return _in_range(value * 1000 if kind.kind.endswith("_ns") else value, kind)
         case int() | float() | Decimal() if kind.kind in ("float", "double"):
             return _floating(value, kind)
@@ -85,7 +85,7 @@ def _converted(value: Any, kind: PrimitiveType) -> Any:
         case str() if kind.kind == "decimal" and _NUMBER.fullmatch(value):
             return _decimal(Decimal(value), kind)
         case str() if kind.kind in ("float", "double") and _NUMBER.fullmatch(value):
-            # The reference sends numbers here; PyIceberg reads `3.5` as a decimal and sends its text.
+            # The reference sends numbers; PyIceberg reads `3.5` as a decimal and sends its text.
             return _floating(Decimal(value), kind)
         case str() if kind.kind in _FROM_TEXT:
             return from_json_value(kind, value)
@@ -113,7 +113,7 @@ def _floating(value: float | Decimal, kind: PrimitiveType) -> float | Between:
             raise ValueError("NaN compares with nothing: use is-nan or not-nan")
         if kind.kind == "double":
             return number
-        # The nearest float of 32 bits, which is what the column's values are.
+        # The column's values are floats of 32 bits too.
         return nearest_float(number)
     except OverflowError:
         largest = LARGEST_FLOAT if kind.kind == "float" else sys.float_info.max
@@ -124,7 +124,7 @@ def _decimal(value: float | Decimal, kind: PrimitiveType) -> Decimal | Between:
     step = Decimal(1).scaleb(-(kind.scale or 0))
     try:
         if isinstance(value, float):
-            # Through its text: 1.1 means 11 tenths here, not the binary fraction closest to it.
+            # Through its text: 1.1 means 11 tenths, not the nearest binary fraction.
             return Decimal(repr(value)).quantize(step, ROUND_HALF_UP, _EXACT)
         exact = Decimal(value)
         below = exact.quantize(step, ROUND_FLOOR, _EXACT)

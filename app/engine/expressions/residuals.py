@@ -1,4 +1,4 @@
-"""Residuals: what is left of a filter to be asked of the rows of one partition."""
+"""Residuals: what is left of a filter for the rows of one partition."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ _Sources = dict[FieldId, tuple[PartitionSource, ...]]
 def residual_function(
     expression: Expression, spec: PartitionSpec, schema: Schema, *, case_sensitive: bool = True
 ) -> ResidualFunction:
-    """Return the function from a spec's partition tuples to what their rows must still be asked.
+    """Return the function from a spec's partition tuples to the filter that is left for their rows.
 
-    Predicates keep the words they came in, so that a client reads them as it wrote them.
+    Predicates stay as the client wrote them.
 
     Raises:
         InvalidFilter: the filter does not fit the schema.
@@ -95,7 +95,7 @@ def _predicate_function(predicate: Predicate, bound: BoundPredicate, sources: _S
 
 
 def _plain(predicate: Predicate, bound: BoundPredicate) -> Predicate:
-    """Return a predicate as every client reads it: columns by name, literals without types of their own."""
+    """Return a predicate that every client reads: literals have no type of their own."""
     term, literals = predicate.term, predicate.literals
     if any(literal.data_type is not None for literal in literals):
         kind = bound.term.type

@@ -1,4 +1,4 @@
-"""Transforms applied to values: from a column's value to the partition value."""
+"""Transforms of values: from a column's value to the partition value."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EXACT: Final = Context(prec=400)
 
 
 def transform_function(transform: Transform, source: Type) -> Function:
-    """Return the function from a column's values, null aside, to transformed values.
+    """Return the function from a column's values, except null, to transformed values.
 
     Raises:
         ValueError: the transform does not apply to the type.
@@ -57,7 +57,7 @@ def _bucket_function(buckets: int, source: PrimitiveType) -> Function:
 def _hash_function(source: PrimitiveType) -> Callable[[Any], int]:
     match source.kind:
         case "timestamp_ns" | "timestamptz_ns":
-            # As microseconds, so that a column may be widened from them.
+            # As microseconds, so that the hash stays the same when a column is widened.
             return lambda value: hash_long(value // 1000)
         case "int" | "long" | "date" | "time" | "timestamp" | "timestamptz":
             return hash_long
@@ -78,7 +78,7 @@ def _fewest_bytes(number: int) -> bytes:
 
 
 def unscaled(value: Decimal, scale: int) -> int:
-    """Return a decimal's digits as a whole number, however many there are."""
+    """Return a decimal's digits as a whole number, of any length."""
     return int(value.scaleb(scale, _EXACT))
 
 
@@ -87,18 +87,18 @@ def _truncate_function(width: int, source: PrimitiveType) -> Function:
     half = _HALVES.get(source.kind)
     if half is None:
         return truncate
-    # As in the reference, what is too low for the type wraps around to the highest numbers.
+    # As in the reference, numbers too low for the type wrap around to the highest.
     return lambda value: (truncate(value) + half) % (half << 1) - half
 
 
 def truncate_without_wrapping(transform: Transform, source: Type) -> Function:
-    """Return the truncation that keeps the order of values, though the lowest may become too low for their type."""
+    """Return the truncation that keeps the order of values, but may leave the type's range."""
     assert isinstance(source, PrimitiveType)
     return _truncation(transform.parameter or 1, source)
 
 
 def lowest_unwrapped(transform: Transform, source: Type) -> int | None:
-    """Return the lowest number that does not wrap around when it is truncated; None: none does."""
+    """Return the lowest number that is truncated without wrapping around; None if all are."""
     if transform.name != "truncate" or not isinstance(source, PrimitiveType) or source.kind not in _HALVES:
         return None
     width, lowest = transform.parameter or 1, -_HALVES[source.kind]
