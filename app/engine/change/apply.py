@@ -61,13 +61,13 @@ def apply_to_new(updates: Sequence[u.Update], now_ms: int, report: Report = rais
 def find_offending_update(
     current: TableMetadata | None, updates: Sequence[u.Update], now_ms: int, error: IcetowerError
 ) -> int | None:
-    """Return which update brings in what only the finished metadata shows to be wrong; None if no single one does.
+    """Return the position of the update that makes the finished metadata invalid; None if unknown.
 
     Args:
         current: the table; None if the updates make it.
-        updates: those that apply.
+        updates: those that could be applied.
         now_ms: epoch milliseconds, the time of this commit.
-        error: what finishing all of them is refused with.
+        error: the error of finishing all of them.
     """
     for position in range(len(updates)):
         begun = updates[: position + 1]
@@ -75,14 +75,14 @@ def find_offending_update(
             draft = apply_to_new(begun, now_ms) if current is None else apply_updates(current, begun, now_ms)
             draft.finish(None)
         except IcetowerError as found:
-            # Half of the updates may be refused for what the other half brings.
+            # The first updates alone may have other errors, which the later ones correct.
             if str(found) == str(error):
                 return position
     return None
 
 
 def _new_draft(updates: Sequence[u.Update], now_ms: int) -> MetadataDraft:
-    # As in the reference, what was added first counts as chosen until an update says otherwise.
+    # As in the reference, what is added first is current until an update changes that.
     draft = MetadataDraft(
         base=None,
         now_ms=now_ms,
@@ -99,7 +99,7 @@ def _new_draft(updates: Sequence[u.Update], now_ms: int) -> MetadataDraft:
 def _applied(
     begin: Callable[[], MetadataDraft], updates: Sequence[u.Update], report: Report
 ) -> MetadataDraft:
-    """Apply updates to a draft; what is refused leaves no trace, should the caller want to go on."""
+    """Apply updates to a draft; an update that fails leaves no trace in it."""
     draft = begin()
     passed_over: set[int] = set()
     for position, update in enumerate(updates):
@@ -108,7 +108,7 @@ def _applied(
         except IcetowerError as error:
             goes_on = report(position, error)
             passed_over.add(position)
-            # An edit may have been half done when it was refused.
+            # The edit may have been half done when it failed.
             draft = begin()
             for earlier, accepted in enumerate(updates[:position]):
                 if earlier not in passed_over:

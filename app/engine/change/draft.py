@@ -1,4 +1,4 @@
-"""Metadata while updates are being applied: a mutable copy of the base, finished into new metadata."""
+"""Metadata while updates are applied: a mutable copy of the base, then new metadata."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ File = TypeVar("File", StatisticsFile, PartitionStatisticsFile)
 
 @dataclass(slots=True)
 class MetadataDraft:
-    """What a table is becoming. Edits change it in place and set `has_changes` when they changed anything."""
+    """A table that updates are applied to. Edits change it, and set `has_changes` if they did."""
 
     base: TableMetadata | None
     now_ms: int
@@ -66,10 +66,10 @@ class MetadataDraft:
 
     @property
     def current_schema(self) -> Schema:
-        """The schema that is current at this point of the update list.
+        """The schema that is current at this point of the updates.
 
         Raises:
-            InvalidUpdate: none is yet.
+            InvalidUpdate: there is none yet.
         """
         for schema in self.schemas:
             if schema.schema_id == self.current_schema_id:
@@ -95,7 +95,7 @@ class MetadataDraft:
         self._check_refs()
         snapshot_log = self._repaired_snapshot_log()
         has_single = self.format.has_single_schema_and_spec
-        # Not checked field by field: every value was checked where it came in, and 10,000 snapshots take time.
+        # Fields are not checked again: every value was checked on arrival, and 10,000 snapshots take time.
         metadata = TableMetadata.model_construct(
             format_version=self.format_version,
             table_uuid=self.table_uuid,
@@ -171,7 +171,7 @@ class MetadataDraft:
     def _last_updated_ms(self, snapshot_log: Sequence[SnapshotLogEntry]) -> int:
         last_logged_ms = snapshot_log[-1].timestamp_ms if snapshot_log else 0
         base_updated_ms = self.base.last_updated_ms if self.base else 0
-        # Clocks of servers and clients differ; time in the metadata must not run backwards, or readers refuse it.
+        # Clocks differ, but time in the metadata must not run backwards, or clients refuse it.
         return max(self.now_ms, last_logged_ms, base_updated_ms)
 
     def _written_current_snapshot_id(self) -> SnapshotId | None:

@@ -1,4 +1,4 @@
-"""The first metadata of a table that is created in one request: fresh ids, defaults, stripped properties."""
+"""The first metadata of a table that one request creates: fresh ids, and defaults."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def new_table_metadata(
 ) -> TableMetadata:
     """Return the metadata of a new table without data.
 
-    Field ids are assigned anew from 1, whatever the request says; the spec and the order follow their columns.
+    Field ids are assigned from 1, whatever the request says. The spec and the sort order follow their columns.
 
     Args:
         now_ms: epoch milliseconds.

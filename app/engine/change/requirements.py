@@ -83,7 +83,7 @@ class AssertDefaultSortOrderId(Change):
 
 
 Value = str | int | None
-"""What a requirement speaks of: a uuid, an id, or nothing."""
+"""What a requirement is about: a uuid, an id, or nothing."""
 
 AnyRequirement = (
     AssertCreate
@@ -103,10 +103,10 @@ Requirement = Annotated[
 
 
 def is_create(requirements: Sequence[Requirement]) -> bool:
-    """Tell whether a commit creates its table.
+    """Return whether a commit creates its table.
 
     Raises:
-        InvalidUpdate: `assert-create` stands beside other requirements, which no new table can meet.
+        InvalidUpdate: there are other requirements beside `assert-create`, which no new table can meet.
     """
     others = sorted({item.type for item in requirements if not isinstance(item, AssertCreate)})
     if len(requirements) == 0 or len(others) == len({item.type for item in requirements}):
@@ -132,7 +132,7 @@ def raise_refusal(_position: int, error: IcetowerError | None) -> bool:
 def check_requirements(
     base: TableMetadata | None, requirements: Sequence[Requirement], report: Report = raise_refusal
 ) -> None:
-    """Check every requirement of a commit against the table as it is; None is for a table that is not there.
+    """Check every requirement of a commit against a table; None if it does not exist.
 
     Args:
         base: the table.
@@ -140,7 +140,7 @@ def check_requirements(
         report: called after each requirement; the default raises the first error.
 
     Raises:
-        RequirementFailed: says what was expected and what was found; the commit must not happen.
+        RequirementFailed: says what was expected and found; the commit must not happen.
         InvalidUpdate: a requirement that only views can meet.
     """
     for position, requirement in enumerate(requirements):
@@ -153,7 +153,7 @@ def check_requirements(
 
 
 def expected_and_found(base: TableMetadata | None, requirement: Requirement) -> tuple[Value, Value]:
-    """Return the value that a requirement demands and the one that the table has; None where there is nothing."""
+    """Return the value that a requirement expects, and the table's own; None if there is none."""
     match requirement:
         case AssertCreate():
             return None, base.uuid if base else None
@@ -216,10 +216,10 @@ def _reason(base: TableMetadata | None, requirement: Requirement, expected: Valu
 
 
 def check_view_requirements(base: ViewMetadata, requirements: Sequence[Requirement]) -> None:
-    """Check every requirement of a view commit against the view as it is.
+    """Check every requirement of a view commit against the view.
 
     Raises:
-        RequirementFailed: the view is not the one the client means.
+        RequirementFailed: it is another view.
         InvalidUpdate: a requirement that only tables can meet.
     """
     for requirement in requirements:

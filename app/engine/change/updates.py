@@ -1,4 +1,4 @@
-"""Every change that a commit can ask for, as one closed union of small values."""
+"""Every update that a commit can have, as one closed union of small values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.engine.model.view_metadata import ViewVersion
 
 
 class Change(BaseModel):
-    """Base of updates and requirements; fields that are not known are passed over."""
+    """The base class of updates and requirements; unknown fields are ignored."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -46,7 +46,7 @@ class UpgradeFormatVersion(Change):
 
 
 class AddSchema(Change):
-    """Add a schema; its id is assigned here, whatever the request says."""
+    """Add a schema; the server assigns its id."""
 
     action: Literal["add-schema"] = "add-schema"
     schema_: Annotated[Schema, Field(alias="schema")]
@@ -99,7 +99,7 @@ def _lower(value: Any) -> Any:
 
 
 class SetSnapshotRef(Change):
-    """Create or replace a branch or tag; retention that is left out is cleared."""
+    """Create or replace a branch or tag; missing retention settings are cleared."""
 
     action: Literal["set-snapshot-ref"] = "set-snapshot-ref"
     ref_name: Annotated[str, Field(min_length=1)]
@@ -111,7 +111,7 @@ class SetSnapshotRef(Change):
 
 
 class RemoveSnapshots(Change):
-    """Remove snapshots; unknown ids are passed over."""
+    """Remove snapshots; unknown ids are ignored."""
 
     action: Literal["remove-snapshots"] = "remove-snapshots"
     snapshot_ids: tuple[Annotated[SnapshotId, LONG], ...]
@@ -142,7 +142,7 @@ class SetProperties(Change):
 
 
 class RemoveProperties(Change):
-    """Remove properties; absent ones are passed over."""
+    """Remove properties; missing ones are ignored."""
 
     action: Literal["remove-properties"] = "remove-properties"
     removals: Annotated[
@@ -180,14 +180,14 @@ class RemovePartitionStatistics(Change):
 
 
 class RemovePartitionSpecs(Change):
-    """Remove partition specs that nothing uses any more; unknown ids are passed over."""
+    """Remove partition specs that nothing uses any more; unknown ids are ignored."""
 
     action: Literal["remove-partition-specs"] = "remove-partition-specs"
     spec_ids: tuple[Annotated[SpecId, INT], ...]
 
 
 class RemoveSchemas(Change):
-    """Remove schemas that nothing uses any more; unknown ids are passed over."""
+    """Remove schemas that nothing uses any more; unknown ids are ignored."""
 
     action: Literal["remove-schemas"] = "remove-schemas"
     schema_ids: tuple[Annotated[SchemaId, INT], ...]
@@ -222,12 +222,12 @@ class SetCurrentViewVersion(Change):
 
 
 def names_in(union: Any, field: str) -> frozenset[str]:
-    """Return the names by which the members of a union are told apart."""
+    """Return the names of a union's members, which `field` has."""
     return frozenset(member.model_fields[field].default for member in get_args(union))
 
 
 def known_names(field: str, names: frozenset[str], what: str) -> BeforeValidator:
-    """Return a validator for a union that reads `field` without case, as the reference does, and refuses others."""
+    """Return a validator that makes the name lower case, as the reference does, and refuses others."""
     message = f"unknown or missing {field}; known are: {', '.join(sorted(names))}"
 
     def with_known_name(value: Any) -> Any:

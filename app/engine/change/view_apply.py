@@ -25,7 +25,7 @@ DEFAULT_HISTORY_ENTRIES = 10
 
 @dataclass(slots=True)
 class ViewDraft:
-    """What a view is becoming."""
+    """A view that updates are applied to."""
 
     base: ViewMetadata | None
     now_ms: int
@@ -101,7 +101,7 @@ class ViewDraft:
             log = [*log, VersionLogEntry(timestamp_ms=time_ms, version_id=current.version_id)]
         if len(kept) == len(self.versions):
             return tuple(log)
-        # History before a forgotten version would have a gap, so it goes too.
+        # The log must not have gaps, so entries before a dropped version are dropped too.
         forgotten = [position for position, entry in enumerate(log) if entry.version_id not in kept]
         return tuple(log[forgotten[-1] + 1 :] if forgotten else log)
 
@@ -141,7 +141,7 @@ def new_view_metadata(
     uuid: TableUuid,
     now_ms: int,
 ) -> ViewMetadata:
-    """Return the metadata of a new view: the schema gets id 0, the version keeps its id.
+    """Return the metadata of a new view. The schema gets id 0, the version keeps its id.
 
     Raises:
         InvalidUpdate: the schema, version or a property cannot be used.
@@ -202,7 +202,7 @@ def _add_schema(draft: ViewDraft, schema: Schema) -> None:
 
 
 def _add_version(draft: ViewDraft, version: ViewVersion) -> None:
-    # Compared as sent: "the last added schema" equals no id, so a version sent with it is always a new one.
+    # Compared as sent: `LAST_ADDED` is not an id, so a version that is sent with it is always new.
     equal = next((item for item in draft.versions.values() if item.same_definition(version)), None)
     schema_id = named_id(version.schema_id, draft.last_added_schema_id, NO_SCHEMA_ADDED)
     if schema_id not in {schema.schema_id for schema in draft.schemas}:
@@ -210,7 +210,7 @@ def _add_version(draft: ViewDraft, version: ViewVersion) -> None:
     version = version.replace(schema_id=schema_id)
     _check_representations(version)
     if equal is None:
-        # The id that was sent is kept unless it is taken, or lower than one that is.
+        # The id that was sent is kept if it is higher than all others.
         is_free = version.version_id > max(draft.versions, default=0)
         free_id = version.version_id if is_free else next_id(draft.versions, 1, "view version")
         equal = version.replace(version_id=free_id)

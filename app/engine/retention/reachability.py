@@ -1,4 +1,4 @@
-"""Which files only expired snapshots reach: the ones that may be deleted, in an order that can be resumed."""
+"""Which files only expired snapshots reach, in an order in which deletion can be resumed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ UNREADABLE = (FileMissing, InvalidLocation, InvalidMetadata, CorruptMetadata)
 
 
 class CleanupLevel(StrEnum):
-    """How much is deleted after snapshots have expired."""
+    """Which files are deleted after snapshots have expired."""
 
     NONE = "none"
     METADATA_ONLY = "metadata-only"
@@ -26,11 +26,11 @@ class CleanupLevel(StrEnum):
 
 
 class FileKind(StrEnum):
-    """What a file is to its table."""
+    """The role of a file in its table."""
 
     DATA = "data-files"
     POSITION_DELETES = "position-delete-files"
-    """Deletion vectors too: a file counts once, however many of them it holds."""
+    """Also those of deletion vectors; a file counts once, however many it has."""
     EQUALITY_DELETES = "equality-delete-files"
     MANIFEST = "manifests"
     MANIFEST_LIST = "manifest-lists"
@@ -39,7 +39,7 @@ class FileKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file, and its size where the metadata tells it."""
+    """A file, and its size if the metadata has it."""
 
     location: Location
     kind: FileKind
@@ -48,7 +48,7 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """What an expiry took out of a table: all that is needed to find the files that went out of reach."""
+    """What an expiry removed from a table, from which unreachable files can be found."""
 
     snapshots: tuple[Snapshot, ...]
     statistics: tuple[FoundFile, ...]
@@ -56,9 +56,9 @@ class Expired:
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """The files that may be deleted, each group only after the one before it: what names a file outlives it.
+    """The files that may be deleted, group by group: a file is deleted before those that name it.
 
-    Deletion can stop anywhere and be planned again from what is left.
+    So deletion can stop anywhere, and be planned again from what is left.
     """
 
     content: tuple[FoundFile, ...] = ()
@@ -66,9 +66,9 @@ class Unreachable:
     manifest_lists: tuple[FoundFile, ...] = ()
     statistics: tuple[FoundFile, ...] = ()
     unreadable: tuple[Location, ...] = ()
-    """Files of expired snapshots that say nothing; they and what they named stay where they are."""
+    """Unreadable files of expired snapshots; they and the files that they name are kept."""
     obstacle: str | None = None
-    """Why nothing may be deleted: a file that a remaining snapshot needs cannot be read."""
+    """Why nothing may be deleted: a file of a remaining snapshot cannot be read."""
 
     @property
     def groups(self) -> tuple[tuple[FoundFile, ...], ...]:
@@ -81,12 +81,12 @@ class Unreachable:
 
 @dataclass(slots=True)
 class _Remaining:
-    """What is still reached: manifests by place, and every other place that must not be touched."""
+    """What is still reachable: manifests by place, and all other places."""
 
     manifests: dict[Hashable, ManifestFile] = field(default_factory=dict)
-    """Of snapshots that the table has: each must be readable."""
+    """Those of the table's snapshots, which must be readable."""
     later: dict[Hashable, ManifestFile] = field(default_factory=dict)
-    """Of snapshots that expired since: what cannot be read of them is gone already."""
+    """Those of snapshots that expired since, which may be deleted already."""
     places: set[Hashable] = field(default_factory=set)
 
 
@@ -95,7 +95,7 @@ class _Obstacle(Exception):
 
 
 def expired_between(before: TableMetadata, after: TableMetadata) -> Expired:
-    """Return what is in one state of a table and not in the later one."""
+    """Return what one state of a table has and a later one does not."""
     paths = {item.location for item in statistics_of(after)}
     return Expired(
         tuple(item for item in before.snapshots if item.snapshot_id not in after.snapshots_by_id),
@@ -104,7 +104,7 @@ def expired_between(before: TableMetadata, after: TableMetadata) -> Expired:
 
 
 def statistics_of(metadata: TableMetadata) -> Iterator[FoundFile]:
-    """Yield the files with statistics of the table and of its partitions."""
+    """Yield the statistics files of the table and of its partitions."""
     for table in metadata.statistics:
         yield FoundFile(table.statistics_path, FileKind.STATISTICS, table.file_size_in_bytes)
     for partitions in metadata.partition_statistics:
@@ -123,11 +123,11 @@ def unreachable_files(
     """Return the files that expired snapshots reach and the table does not.
 
     Args:
-        current: the table as it stands, read after the expiry landed; None if all of it is to be deleted.
-        level: what may be deleted at all.
-        landed: the table as the expiry left it. What a later expiry took out since is still protected, for its
-            files have their own time to go, but it need no longer be readable.
-        place_of: what two spellings of one location have in common.
+        current: the table now, read after the expiry landed; None if all of it is deleted.
+        level: which files may be deleted.
+        landed: the table right after the expiry. The files of snapshots that a later expiry removed are kept, as
+            they are deleted at their own time, but need not be readable.
+        place_of: returns the same for two spellings of one location.
 
     Raises:
         FilesUnavailable: the store does not answer; safe to try again.
@@ -185,7 +185,7 @@ def _of_expired(
             for manifest in source.manifests(snapshot):
                 manifests.setdefault(place_of(manifest.manifest_path), manifest)
         except FileMissing:
-            # Deleted by an attempt before this one, after everything that it named.
+            # An earlier attempt deleted it, after the files that it names.
             continue
         except (InvalidLocation, InvalidMetadata, CorruptMetadata):
             unreadable.append(snapshot.manifest_list or Location(""))
@@ -202,7 +202,7 @@ def _remaining(
     place_of: Callable[[str], Hashable],
     candidates: dict[Hashable, ManifestFile],
 ) -> _Remaining:
-    """Return what is still reached, and take its manifests out of the candidates."""
+    """Return what is still reachable, and remove its manifests from the candidates."""
     remaining = _Remaining()
     present = current.snapshots if current else ()
     if current is not None:
@@ -254,7 +254,7 @@ def _content_of(
         try:
             found = [_content_file(entry) for entry in source.entries(manifest) if entry.is_live]
         except FileMissing:
-            # Deleted by an attempt before this one, after everything that it named.
+            # An earlier attempt deleted it, after the files that it names.
             continue
         except (InvalidLocation, InvalidMetadata, CorruptMetadata):
             unreadable.append(manifest.manifest_path)
@@ -282,7 +282,7 @@ def _take_out_live(
     source: ManifestSource,
     place_of: Callable[[str], Hashable],
 ) -> None:
-    """Take out of the candidates what any remaining manifest still names as live."""
+    """Remove from the candidates the live files of remaining manifests."""
     for manifest in remaining.manifests.values():
         if not content:
             return

@@ -10,7 +10,7 @@ from app.errors import InvalidUpdate
 
 
 def add_spec(draft: MetadataDraft, update: AddSpec) -> None:
-    """Add a partition spec, bound to the schema that is current now, or find the equal one."""
+    """Add a partition spec, bound to the current schema, or find the equal one."""
     spec_id = next_id((spec.spec_id for spec in draft.specs), 0, "partition spec")
     spec = bind_spec(update.spec, draft.current_schema, draft.format_version, spec_id)
     equal = next((item for item in draft.specs if item.same_fields(spec)), None)

@@ -13,12 +13,12 @@ NO_SCHEMA_ADDED = "Cannot set last added schema: no schema has been added"
 
 
 def add_schema(draft: MetadataDraft, update: AddSchema) -> None:
-    """Add a schema, or find the equal one that is there already."""
+    """Add a schema, or find the equal one."""
     schema = update.schema_
     check_schema(schema)
     check_format_version(schema, draft.format_version)
     if schema.highest_field_id > LAST_FIELD_ID:
-        # It would become the last assigned id, and no column could ever be added again.
+        # It would become the last assigned id, and no more columns could be added.
         raise InvalidUpdate(f"Cannot add schema: field id {schema.highest_field_id} is reserved")
     equal = next((item for item in draft.schemas if item.same_columns(schema)), None)
     if equal is None:
@@ -28,7 +28,7 @@ def add_schema(draft: MetadataDraft, update: AddSchema) -> None:
     if schema.highest_field_id > draft.last_column_id:
         draft.last_column_id = schema.highest_field_id
         draft.has_changes = True
-    # Also a schema that was there counts as added last: a second writer of the same change is not refused.
+    # An equal schema counts as added last too, so that a second writer of the same change succeeds.
     draft.last_added_schema_id = equal.schema_id
 
 
@@ -42,7 +42,7 @@ def next_schema_id(schemas: list[Schema]) -> int:
 
 
 def set_current_schema(draft: MetadataDraft, update: SetCurrentSchema) -> None:
-    """Make a schema current; specs and orders follow because they hold source ids only."""
+    """Make a schema current; specs and sort orders follow, as they only have source ids."""
     schema_id = named_id(update.schema_id, draft.last_added_schema_id, NO_SCHEMA_ADDED)
     if schema_id == draft.current_schema_id:
         return
