@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeVar
 
 from app.engine.model.ids import Location
-from app.engine.model.manifests import FileContent, ManifestEntry, ManifestFile, ManifestSource
+from app.engine.model.manifests import FileContent, ManifestFile, ManifestSource
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptMetadata, FileMissing, InvalidLocation, InvalidMetadata
+
+Read = TypeVar("Read", Snapshot, ManifestFile)
+Found = TypeVar("Found")
 
 UNREADABLE = (FileMissing, InvalidLocation, InvalidMetadata, CorruptMetadata)
 
@@ -35,6 +39,13 @@ class FileKind(StrEnum):
     MANIFEST = "manifests"
     MANIFEST_LIST = "manifest-lists"
     STATISTICS = "statistics-files"
+
+
+_KINDS = {
+    FileContent.DATA: FileKind.DATA,
+    FileContent.POSITION_DELETES: FileKind.POSITION_DELETES,
+    FileContent.EQUALITY_DELETES: FileKind.EQUALITY_DELETES,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,20 +150,20 @@ def unreachable_files(
     present = current.snapshots_by_id if current else {}
     gone = [item for item in expired.snapshots if item.snapshot_id not in present]
     later = [item for item in (landed.snapshots if landed else ()) if item.snapshot_id not in present]
-    unreadable: list[Location] = []
-    manifests, lists = _of_expired(gone, source, place_of, unreadable)
+    search = _Search(source, place_of)
+    manifests, lists = search.expired_manifests(gone)
     try:
-        remaining = _remaining(current, later, source, place_of, manifests)
+        remaining = search.remaining(current, later, manifests)
         content: dict[Hashable, FoundFile] = {}
         if manifests and level is CleanupLevel.ALL:
-            content = _content_of(manifests, source, place_of, unreadable)
+            content = search.content_of(manifests)
             for places in (remaining.places, remaining.manifests, remaining.later, manifests):
                 for place in places:
                     content.pop(place, None)
-            _take_out_live(content, remaining, source, place_of)
+            search.remove_live(content, remaining)
     except _Obstacle as obstacle:
-        return Unreachable(unreadable=tuple(unreadable), obstacle=str(obstacle))
-    kept = remaining.places | {place_of(location) for location in unreadable}
+        return Unreachable(unreadable=tuple(search.unreadable), obstacle=str(obstacle))
+    kept = remaining.places | {place_of(location) for location in search.unreadable}
     statistics = {place_of(item.location): item for item in expired.statistics}
     return Unreachable(
         content=tuple(content.values()),
@@ -167,143 +178,114 @@ def unreachable_files(
             if place not in kept
         ),
         statistics=tuple(item for place, item in statistics.items() if place not in kept),
-        unreadable=tuple(unreadable),
+        unreadable=tuple(search.unreadable),
     )
 
 
-def _of_expired(
-    gone: Iterable[Snapshot],
-    source: ManifestSource,
-    place_of: Callable[[str], Hashable],
-    unreadable: list[Location],
-) -> tuple[dict[Hashable, ManifestFile], dict[Hashable, Location]]:
-    """Return the manifests and the lists of expired snapshots."""
-    manifests: dict[Hashable, ManifestFile] = {}
-    lists: dict[Hashable, Location] = {}
-    for snapshot in gone:
+class _Search:
+    """A search for unreachable files: what it reads, and which files it could not read."""
+
+    def __init__(self, source: ManifestSource, place_of: Callable[[str], Hashable]) -> None:
+        self.unreadable: list[Location] = []
+        self._source, self._place_of = source, place_of
+
+    def expired_manifests(
+        self, gone: Iterable[Snapshot]
+    ) -> tuple[dict[Hashable, ManifestFile], dict[Hashable, Location]]:
+        """Return the manifests and the manifest lists of expired snapshots."""
+        manifests: dict[Hashable, ManifestFile] = {}
+        lists: dict[Hashable, Location] = {}
+        for snapshot in gone:
+            found = self._read(self._source.manifests, snapshot, snapshot.manifest_list or Location(""))
+            if found is None:
+                continue
+            for manifest in found:
+                manifests.setdefault(self._place_of(manifest.manifest_path), manifest)
+            if snapshot.manifest_list is not None:
+                lists[self._place_of(snapshot.manifest_list)] = snapshot.manifest_list
+        return manifests, lists
+
+    def content_of(self, manifests: Mapping[Hashable, ManifestFile]) -> dict[Hashable, FoundFile]:
+        """Return the live data and delete files of manifests that only expired snapshots have."""
+        content: dict[Hashable, FoundFile] = {}
+        for manifest in manifests.values():
+            for file in self._read(self._live_files, manifest, manifest.manifest_path) or ():
+                content.setdefault(self._place_of(file.location), file)
+        return content
+
+    def _live_files(self, manifest: ManifestFile) -> list[FoundFile]:
+        files = (entry.file for entry in self._source.entries(manifest) if entry.is_live)
+        return [FoundFile(file.file_path, _KINDS[file.content], file.file_size_in_bytes) for file in files]
+
+    def _read(
+        self, read: Callable[[Read], Sequence[Found]], what: Read, location: Location
+    ) -> Sequence[Found] | None:
         try:
-            for manifest in source.manifests(snapshot):
-                manifests.setdefault(place_of(manifest.manifest_path), manifest)
+            return read(what)
         except FileMissing:
             # An earlier attempt deleted it, after the files that it names.
-            continue
-        except (InvalidLocation, InvalidMetadata, CorruptMetadata):
-            unreadable.append(snapshot.manifest_list or Location(""))
-            continue
-        if snapshot.manifest_list is not None:
-            lists[place_of(snapshot.manifest_list)] = snapshot.manifest_list
-    return manifests, lists
-
-
-def _remaining(
-    current: TableMetadata | None,
-    later: Sequence[Snapshot],
-    source: ManifestSource,
-    place_of: Callable[[str], Hashable],
-    candidates: dict[Hashable, ManifestFile],
-) -> _Remaining:
-    """Return what is still reachable, and remove its manifests from the candidates."""
-    remaining = _Remaining()
-    present = current.snapshots if current else ()
-    if current is not None:
-        remaining.places |= {place_of(item.location) for item in statistics_of(current)}
-        remaining.places |= {place_of(entry.metadata_file) for entry in current.metadata_log}
-    for snapshot in (*present, *later):
-        if snapshot.manifest_list is not None:
-            remaining.places.add(place_of(snapshot.manifest_list))
-    if not candidates:
-        return remaining
-    for snapshot in present:
-        try:
-            _keep(source.manifests(snapshot), remaining.manifests, place_of, candidates)
-        except UNREADABLE as error:
-            raise _Obstacle(
-                f"the manifest list of snapshot {snapshot.snapshot_id}, which stays, cannot be read: {error}"
-            ) from error
-        if not candidates:
-            return remaining
-    for snapshot in later:
-        try:
-            _keep(source.manifests(snapshot), remaining.later, place_of, candidates)
+            return None
         except UNREADABLE:
-            continue
-    return remaining
+            self.unreadable.append(location)
+            return None
 
-
-def _keep(
-    manifests: Iterable[ManifestFile],
-    kept: dict[Hashable, ManifestFile],
-    place_of: Callable[[str], Hashable],
-    candidates: dict[Hashable, ManifestFile],
-) -> None:
-    for manifest in manifests:
-        place = place_of(manifest.manifest_path)
-        kept.setdefault(place, manifest)
-        candidates.pop(place, None)
-
-
-def _content_of(
-    manifests: dict[Hashable, ManifestFile],
-    source: ManifestSource,
-    place_of: Callable[[str], Hashable],
-    unreadable: list[Location],
-) -> dict[Hashable, FoundFile]:
-    """Return the live data and delete files of manifests that only expired snapshots have."""
-    content: dict[Hashable, FoundFile] = {}
-    for manifest in manifests.values():
-        try:
-            found = [_content_file(entry) for entry in source.entries(manifest) if entry.is_live]
-        except FileMissing:
-            # An earlier attempt deleted it, after the files that it names.
-            continue
-        except (InvalidLocation, InvalidMetadata, CorruptMetadata):
-            unreadable.append(manifest.manifest_path)
-            continue
-        for item in found:
-            content.setdefault(place_of(item.location), item)
-    return content
-
-
-_KINDS = {
-    FileContent.DATA: FileKind.DATA,
-    FileContent.POSITION_DELETES: FileKind.POSITION_DELETES,
-    FileContent.EQUALITY_DELETES: FileKind.EQUALITY_DELETES,
-}
-
-
-def _content_file(entry: ManifestEntry) -> FoundFile:
-    file = entry.file
-    return FoundFile(file.file_path, _KINDS[file.content], file.file_size_in_bytes)
-
-
-def _take_out_live(
-    content: dict[Hashable, FoundFile],
-    remaining: _Remaining,
-    source: ManifestSource,
-    place_of: Callable[[str], Hashable],
-) -> None:
-    """Remove from the candidates the live files of remaining manifests."""
-    for manifest in remaining.manifests.values():
-        if not content:
-            return
-        try:
-            _take_out(content, manifest, source, place_of)
-        except UNREADABLE as error:
-            raise _Obstacle(
-                f"manifest {manifest.manifest_path}, which a remaining snapshot has, cannot be read: {error}"
-            ) from error
-    for manifest in remaining.later.values():
-        if content and place_of(manifest.manifest_path) not in remaining.manifests:
+    def remaining(
+        self,
+        current: TableMetadata | None,
+        later: Sequence[Snapshot],
+        candidates: dict[Hashable, ManifestFile],
+    ) -> _Remaining:
+        """Return what is still reachable, and remove its manifests from the candidates."""
+        remaining = _Remaining()
+        present = current.snapshots if current else ()
+        if current is not None:
+            remaining.places |= {self._place_of(item.location) for item in statistics_of(current)}
+            remaining.places |= {self._place_of(entry.metadata_file) for entry in current.metadata_log}
+        for snapshot in (*present, *later):
+            if snapshot.manifest_list is not None:
+                remaining.places.add(self._place_of(snapshot.manifest_list))
+        for snapshot in present:
+            if not candidates:
+                return remaining
+            try:
+                self._keep(snapshot, remaining.manifests, candidates)
+            except UNREADABLE as error:
+                raise _Obstacle(
+                    f"the manifest list of snapshot {snapshot.snapshot_id}, which stays, cannot be read: {error}"
+                ) from error
+        for snapshot in later if candidates else ():
             with contextlib.suppress(*UNREADABLE):
-                _take_out(content, manifest, source, place_of)
+                self._keep(snapshot, remaining.later, candidates)
+        return remaining
 
+    def _keep(
+        self,
+        snapshot: Snapshot,
+        kept: dict[Hashable, ManifestFile],
+        candidates: dict[Hashable, ManifestFile],
+    ) -> None:
+        for manifest in self._source.manifests(snapshot):
+            place = self._place_of(manifest.manifest_path)
+            kept.setdefault(place, manifest)
+            candidates.pop(place, None)
 
-def _take_out(
-    content: dict[Hashable, FoundFile],
-    manifest: ManifestFile,
-    source: ManifestSource,
-    place_of: Callable[[str], Hashable],
-) -> None:
-    for entry in source.entries(manifest):
-        if entry.is_live:
-            content.pop(place_of(entry.file.file_path), None)
+    def remove_live(self, content: dict[Hashable, FoundFile], remaining: _Remaining) -> None:
+        """Remove from the candidates the live files of remaining manifests."""
+        for manifest in remaining.manifests.values():
+            if not content:
+                return
+            try:
+                self._remove_live_of(manifest, content)
+            except UNREADABLE as error:
+                raise _Obstacle(
+                    f"manifest {manifest.manifest_path}, which a remaining snapshot has, cannot be read: {error}"
+                ) from error
+        for manifest in remaining.later.values():
+            if content and self._place_of(manifest.manifest_path) not in remaining.manifests:
+                with contextlib.suppress(*UNREADABLE):
+                    self._remove_live_of(manifest, content)
+
+    def _remove_live_of(self, manifest: ManifestFile, content: dict[Hashable, FoundFile]) -> None:
+        for entry in self._source.entries(manifest):
+            if entry.is_live:
+                content.pop(self._place_of(entry.file.file_path), None)
