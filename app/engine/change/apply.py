@@ -61,7 +61,7 @@ def apply_to_new(updates: Sequence[u.Update], now_ms: int, report: Report = rais
 def find_offending_update(
     current: TableMetadata | None, updates: Sequence[u.Update], now_ms: int, error: IcetowerError
 ) -> int | None:
-    """Return the position of the update that makes the finished metadata invalid; None if unknown.
+    """Return the position of the update that makes finishing fail; None if unknown.
 
     Args:
         current: the table; None if the updates make it.
@@ -101,19 +101,19 @@ def _applied(
 ) -> MetadataDraft:
     """Apply updates to a draft; an update that fails leaves no trace in it."""
     draft = begin()
-    passed_over: set[int] = set()
+    failed: set[int] = set()
     for position, update in enumerate(updates):
         try:
             apply_update(draft, update)
         except IcetowerError as error:
-            goes_on = report(position, error)
-            passed_over.add(position)
+            continues = report(position, error)
+            failed.add(position)
             # The edit may have been half done when it failed.
             draft = begin()
             for earlier, accepted in enumerate(updates[:position]):
-                if earlier not in passed_over:
+                if earlier not in failed:
                     apply_update(draft, accepted)
-            if not goes_on:
+            if not continues:
                 break
         else:
             report(position, None)

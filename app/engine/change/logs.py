@@ -14,7 +14,7 @@ DEFAULT_PREVIOUS_VERSIONS = 100
 
 
 def append_snapshot_log(log: list[SnapshotLogEntry], snapshot_id: SnapshotId, timestamp_ms: int) -> None:
-    """Append an entry; if its time is too early, by a slow clock, it gets that of the last entry."""
+    """Append an entry; one with too early a time, by a slow clock, gets that of the last entry."""
     if log and timestamp_ms < log[-1].timestamp_ms - CLOCK_TOLERANCE_MS:
         timestamp_ms = log[-1].timestamp_ms
     log.append(SnapshotLogEntry(timestamp_ms=timestamp_ms, snapshot_id=snapshot_id))

@@ -1,4 +1,4 @@
-"""Ids of schemas, specs, sort orders and view versions: the next one, and the one that was added last."""
+"""Ids of schemas, specs, sort orders and view versions: the next one, and the last added."""
 
 from __future__ import annotations
 

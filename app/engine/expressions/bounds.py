@@ -1,4 +1,4 @@
-"""Predicates on bounds: whether values between a lower and an upper bound may match, or all do.
+"""Predicates on bounds: whether values between two bounds may match, or all do.
 
 Bounds are in binary form. They may be truncated or missing, and may be of the type that a column had before it was
 widened. A bound that cannot be read counts as missing.
@@ -33,7 +33,7 @@ _ORDERED: Final = frozenset({"truncate", "year", "month", "day", "hour"})
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """A way to compare: functions from a bound and from a value to what is compared, None if unreadable."""
+    """A way to compare: functions that make a bound (None if unreadable) and a value comparable."""
 
     of_bound: Callable[[bytes], Any]
     of_value: Callable[[Any], Any]
@@ -54,7 +54,7 @@ def range_may_match(predicate: BoundPredicate) -> RangeTest | None:
 
 
 def range_all_match(predicate: BoundPredicate) -> RangeTest | None:
-    """Return a test of whether every value between two bounds matches; None if bounds cannot say."""
+    """Return a test of whether all values between two bounds match; None if bounds cannot say."""
     tests = [_all_match(predicate.operation, keys, read) for keys, read in _compared(predicate)]
     if not tests:
         return None
@@ -88,7 +88,7 @@ def _compared(predicate: BoundPredicate) -> list[tuple[tuple[Any, ...], Callable
 
 
 def _is_cut_prefix(predicate: BoundPredicate, transform: Transform) -> bool:
-    """Return whether a prefix is longer than truncated values, so that no value can start with it.
+    """Return whether a prefix is longer than truncated values, so that none starts with it.
 
     Bounds cannot show this: they are from before the values were truncated.
     """

@@ -1,4 +1,4 @@
-"""Expressions in JSON: reads both forms of the REST specification, writes the one that every client reads."""
+"""Expressions in JSON: reads both forms of the REST specification, writes the older one."""
 
 from __future__ import annotations
 

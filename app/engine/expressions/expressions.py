@@ -1,4 +1,4 @@
-"""Expressions: the filter of a scan or a conflict check, before and after it is bound to columns."""
+"""Expressions: the filter of a scan or conflict check, before and after it is bound."""
 
 from __future__ import annotations
 

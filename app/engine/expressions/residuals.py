@@ -44,7 +44,7 @@ _Sources = dict[FieldId, tuple[PartitionSource, ...]]
 def residual_function(
     expression: Expression, spec: PartitionSpec, schema: Schema, *, case_sensitive: bool = True
 ) -> ResidualFunction:
-    """Return the function from a spec's partition tuples to the filter that is left for their rows.
+    """Return the function from a partition tuple to the filter that is left for its rows.
 
     Predicates stay as the client wrote them.
 

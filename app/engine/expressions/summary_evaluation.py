@@ -85,5 +85,5 @@ def _may_hold_nan(summary: PartitionSummary) -> bool:
 
 
 def _holds_nothing(summary: PartitionSummary) -> bool:
-    """Return whether no partition can be compared: there are no bounds, but there is null or NaN."""
+    """Return whether no partition can be compared: there are no bounds, but null or NaN."""
     return not _has_bounds(summary) and (summary.contains_null or summary.contains_nan is True)

@@ -120,7 +120,7 @@ def _with_rounded_up(
 
 
 def _may_be_rounded_up(transform: Transform, source: Type) -> bool:
-    """Return whether early writers rounded values up from before 1970, where results are below 0."""
+    """Return whether early writers rounded values from before 1970 up."""
     if transform.name not in _TIMES:
         return False
     # The day of a date is not rounded.
@@ -159,7 +159,7 @@ def _project_prefix(
 
 
 def _neighbours(source: Type) -> tuple[Function, Function]:
-    """Return functions to the next lower and higher value, or to the same one if there is no next."""
+    """Return functions to the next lower and higher value, or to the same one if there is none."""
     if not isinstance(source, PrimitiveType) or source.kind in ("string", "binary"):
         return _same, _same
     if source.kind == "decimal":

@@ -1,4 +1,4 @@
-"""Ranges of values that a filter needs, which a manifest's bounds are compared with all at once."""
+"""Ranges of values that a filter needs, for filtering a whole manifest by bounds."""
 
 from __future__ import annotations
 

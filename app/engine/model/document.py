@@ -1,4 +1,4 @@
-"""The base class of every JSON document of the spec: frozen, kebab-case, unknown fields kept."""
+"""The base class of the spec's JSON documents: frozen, kebab-case, unknown fields kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How closely the guard checks a table's commits: the properties, their values, and what it can find."""
+"""How strictly the guard checks a table's commits: properties, values, kinds of findings."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ def _to_json(kind: PrimitiveType, value: Any) -> Any:
 
 
 def _shortest(number: float) -> float:
-    """Return the shortest number that is the same float of 32 bits: 0.1, not 0.10000000149011612."""
+    """Return the shortest number with the same float of 32 bits: 0.1, not 0.10000000149011612."""
     nearest = nearest_float(number)
     for digits in range(6, 9):
         shorter = float(f"{number:.{digits}g}")

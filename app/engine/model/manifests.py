@@ -105,7 +105,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """One file of a manifest. Inherited values are filled in on reading, and may be None for writing.
+    """One file of a manifest. Reading fills in inherited values; for writing they may be None.
 
     Spec: #sequence-number-inheritance, #first-row-id-inheritance
     """
@@ -135,7 +135,7 @@ class ManifestSource(Protocol):
         ...
 
     def entries(self, manifest: ManifestFile) -> Iterable[ManifestEntry]:
-        """Return a manifest's entries of every status, in their order, with inherited values filled in.
+        """Return all entries of a manifest, in their order, with inherited values filled in.
 
         Raises:
             InvalidMetadata: the manifest is not one, or contradicts the list; names the file.

@@ -1,4 +1,4 @@
-"""Dates, times and timestamps: from whole numbers since 1970 to ISO text and back, for any year."""
+"""Dates, times and timestamps: from numbers since 1970 to ISO text and back, for any year."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _from_march(days: int) -> tuple[int, int, int]:
 
 
 def months_since_1970(days: int) -> int:
-    """Return the number of the month that a day is in; January 1970 is 0, the month before is -1."""
+    """Return the number of a day's month; January 1970 is 0, the month before is -1."""
     year, month, _ = _from_march(days)
     return year * 12 + month - _MONTHS_TO_1970
 

@@ -1,4 +1,4 @@
-"""Partition specs: how rows are grouped into files, and the rules that bind a spec to a schema."""
+"""Partition specs: how rows are grouped into files, and how a spec is bound to a schema."""
 
 from __future__ import annotations
 

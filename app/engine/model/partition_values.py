@@ -47,7 +47,7 @@ class PartitionValues:
 
 
 def schema_with_sources(metadata: TableMetadata, spec: PartitionSpec) -> Schema:
-    """Return the schema with most of a spec's source columns: the current one if possible, or the newest."""
+    """Return the newest schema with most of a spec's source columns, the current one first."""
     sources = {field.source_id for field in spec.fields}
     newest_first = (metadata.current_schema, *reversed(metadata.schemas))
     return max(newest_first, key=lambda schema: len(sources & schema.columns.keys()))

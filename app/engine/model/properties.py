@@ -1,4 +1,4 @@
-"""Table properties that the server itself reads: names, defaults, and which values are refused."""
+"""Table properties that the server itself reads: their names, and their valid values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sort orders: how rows are ordered inside files, and the rules that bind an order to a schema."""
+"""Sort orders: how rows are ordered in files, and how an order is bound to a schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table metadata in format versions 1, 2 and 3: the document, its reading, writing and invariants."""
+"""Table metadata of any format version: the document, how it is read, and its invariants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partition and sort transforms: their text, the types that they apply to, and their result types."""
+"""Partition and sort transforms: their text, source types and result types."""
 
 from __future__ import annotations
 

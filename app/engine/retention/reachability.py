@@ -67,7 +67,7 @@ class Expired:
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """The files that may be deleted, group by group: a file is deleted before those that name it.
+    """The files that may be deleted, in groups: a file is deleted before those that name it.
 
     So deletion can stop anywhere, and be planned again from what is left.
     """
