@@ -18,7 +18,7 @@ from app.engine.change.file_diff import file_diff
 from app.engine.change.initial import new_table_metadata
 from app.engine.conflicts.detection import find_conflicts
 from app.engine.conflicts.operations import Overwrite
-from app.engine.expressions.expressions import Operation, predicate
+from app.engine.expressions.expressions import Operation
 from app.engine.model.ids import Location, SnapshotId, SpecId, TableUuid
 from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.refs import SnapshotRef
@@ -32,6 +32,7 @@ from app.formats.manifest_source import FileManifestSource, ManifestCache
 from app.formats.manifests import write_manifest
 from benchmarks.report import Row
 from tests.builders.catalogs import START_MS
+from tests.builders.filters import predicate
 from tests.builders.tables import SCHEMA
 
 CONCURRENT = 100

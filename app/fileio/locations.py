@@ -1,4 +1,4 @@
-"""What a location says: its scheme, what it lies inside, how to extend it. Pure; touches no file."""
+"""What a location says: its scheme, and what it lies inside. Pure; touches no file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from app.engine.model.ids import Location
 from app.errors import InvalidLocation
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
@@ -92,21 +91,6 @@ def place_of(location: str) -> Hashable:
         return _place_of(location)
     except InvalidLocation:
         return location
-
-
-def join(location: str, *parts: str) -> Location:
-    """Return the location extended by parts, each of one or more segments, taken literally.
-
-    Raises:
-        InvalidLocation: a part has a segment that is empty, `.` or `..`, or a control character.
-    """
-    start = location
-    while start.endswith("/") and not start.endswith("://"):
-        start = start[:-1]
-    for part in parts:
-        if _CONTROL.search(part) or not all(part.split("/")) or any(map(_climbs, part.split("/"))):
-            raise InvalidLocation(f"Cannot extend {location} by {part!r}: not a name")
-    return Location("/".join([start, *parts]))
 
 
 def local_path(location: str) -> str:

@@ -17,13 +17,9 @@ class BoundedCache(Generic[Value]):
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._held_bytes = 0
+        self.held_bytes = 0
         self._values: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
         self._lock = threading.Lock()
-
-    @property
-    def held_bytes(self) -> int:
-        return self._held_bytes
 
     def find(self, key: Hashable) -> Value | None:
         """Return the value and count it as used now."""
@@ -41,19 +37,19 @@ class BoundedCache(Generic[Value]):
         with self._lock:
             previous = self._values.pop(key, None)
             if previous is not None:
-                self._held_bytes -= previous[1]
+                self.held_bytes -= previous[1]
             self._values[key] = (value, size_bytes)
-            self._held_bytes += size_bytes
-            while self._held_bytes > self._max_bytes:
+            self.held_bytes += size_bytes
+            while self.held_bytes > self._max_bytes:
                 _, (_, forgotten_bytes) = self._values.popitem(last=False)
-                self._held_bytes -= forgotten_bytes
+                self.held_bytes -= forgotten_bytes
 
     def forget(self, key: Hashable) -> None:
         """Drop a value if it is there."""
         with self._lock:
             found = self._values.pop(key, None)
             if found is not None:
-                self._held_bytes -= found[1]
+                self.held_bytes -= found[1]
 
 
 class ReadThroughCache(BoundedCache[Value]):

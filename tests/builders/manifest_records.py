@@ -1,11 +1,17 @@
-"""Manifests byte by byte: schemas as small as they can be, and records of them, for what no writer of ours writes."""
+"""Manifests read as a whole, and made byte by byte: what our own writer does not write."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from app.engine.model.manifests import EntryStatus
+from app.engine.model.manifests import EntryStatus, ManifestEntry, ManifestFile
 from app.formats.avro_types import write_long
+from app.formats.manifest_columns import ManifestColumns
+
+
+def read_manifest(content: bytes, manifest: ManifestFile) -> tuple[ManifestEntry, ...]:
+    """Return a manifest's entries in their order, with inherited values filled in."""
+    return tuple(ManifestColumns(manifest, content))
 
 
 def field(field_id: int, name: str, kind: Any) -> dict[str, Any]:

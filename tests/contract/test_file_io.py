@@ -16,7 +16,6 @@ from app.errors import FileExists, FileMissing
 from app.fileio.bounded_reads import BoundedReads, read_at_most
 from app.fileio.files import FileIO
 from app.fileio.local import LocalFiles
-from app.fileio.locations import join
 from app.fileio.memory import MemoryFiles
 from app.fileio.schemes import files_for
 from tests.builders.counting_files import CountingFiles
@@ -309,14 +308,14 @@ def test_listing_many_files_finds_all(store: Store) -> None:
 
 @pytest.mark.parametrize("name", _NAMES)
 def test_names_are_literal(store: Store, name: str) -> None:
-    location = join(store.root, name, name)
+    location = Location(f"{store.root}/{name}/{name}")
 
     store.files.write_new(location, name.encode())
 
     assert store.files.read(location) == name.encode()
     assert store.files.exists(location)
     assert [file.location for file in store.files.list_files(store.root)] == [location]
-    assert [file.location for file in store.files.list_files(join(store.root, name))] == [location]
+    assert [file.location for file in store.files.list_files(Location(f"{store.root}/{name}"))] == [location]
     store.files.delete(location)
     assert not store.files.exists(location)
 

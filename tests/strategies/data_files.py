@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from app.engine.expressions.transform_values import transform_value
 from app.engine.model.ids import FieldId, Location, SpecId
 from app.engine.model.manifests import DataFile, FileContent, ManifestFile, PartitionSummary
 from app.engine.model.partition_spec import PartitionSpec
@@ -16,6 +15,7 @@ from app.engine.model.schema import Column, Schema
 from app.engine.model.transforms import parse_transform
 from app.engine.model.types import PrimitiveType, StructType
 from app.engine.model.values import FLOATING_KINDS, from_bytes, is_nan, order_key, to_bytes
+from tests.builders.filters import transform_value
 
 Row = tuple[Any, ...]
 N = TypeVar("N", int, bytes)

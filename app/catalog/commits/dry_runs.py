@@ -16,9 +16,9 @@ from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.locations import check_locations
-from app.engine.change.apply import misfit_in
+from app.engine.change.apply import find_offending_update
 from app.engine.change.guard.findings import Finding
-from app.engine.change.landed_since import refs_by_snapshot
+from app.engine.change.landed_since import refs_set_by
 from app.engine.change.metadata_diff import MetadataDiff, creation_diff, metadata_diff
 from app.engine.change.requirements import AssertCreate, Requirement, Value, expected_and_found
 from app.engine.change.updates import AddSnapshot, Update
@@ -223,7 +223,7 @@ class _TableDryRun:
         if len(applied) > MAX_BLAMED_UPDATES:
             return
         updates = [tried.update for tried in applied]
-        position = misfit_in(notes.base.metadata, updates, self._catalog.now_ms(), error)
+        position = find_offending_update(notes.base.metadata, updates, self._catalog.now_ms(), error)
         if position is not None:
             applied[position].result, applied[position].error = "refused", error
 
@@ -301,7 +301,7 @@ class _TableDryRun:
     def _checked_snapshots(self) -> list[CheckedSnapshot]:
         found: list[CheckedSnapshot] = []
         for notes in self._notes:
-            refs = refs_by_snapshot(notes.commit.updates)
+            refs = refs_set_by(notes.commit.updates)
             for tried in notes.updates:
                 if isinstance(tried.update, AddSnapshot) and not notes.is_repeated:
                     snapshot = tried.update.snapshot

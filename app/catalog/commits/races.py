@@ -8,7 +8,7 @@ from app.catalog.commits.intentions import Base
 from app.catalog.context.kinds import M
 from app.database.pointer_kinds import PointerKind
 from app.database.pointer_lookups import Pointer
-from app.engine.change.landed_since import LandedSince, between, landed_since
+from app.engine.change.landed_since import LandedSince, landed_between, landed_since
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.snapshot import Snapshot
@@ -43,7 +43,7 @@ def outrun(first: Sequence[Base[M]], last: Sequence[Base[M]], attempts: int) -> 
         if now.seen != before.seen or len(last) == 1:
             landed = None
             if isinstance(now.metadata, TableMetadata) and isinstance(before.metadata, TableMetadata):
-                landed = between(before.metadata, now.metadata)
+                landed = landed_between(before.metadata, now.metadata)
             error.standing = _standing(now.identifier, now.seen, landed)
             break
     return error

@@ -11,7 +11,7 @@ from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
 from app.engine.change.apply import apply_to_new, apply_updates
-from app.engine.change.requirements import Requirement, Told, check_requirements, is_create, raise_refusal
+from app.engine.change.requirements import Report, Requirement, check_requirements, is_create, raise_refusal
 from app.engine.change.updates import AddSnapshot, Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.table_metadata import TableMetadata
@@ -24,8 +24,8 @@ class TableCommit(Intention[TableMetadata, None]):
     identifier: TableIdentifier
     requirements: Sequence[Requirement]
     updates: Sequence[Update]
-    report_requirement: Told = raise_refusal
-    report_update: Told = raise_refusal
+    report_requirement: Report = raise_refusal
+    report_update: Report = raise_refusal
     kind = TABLES
 
     def require(self, base: Base[TableMetadata]) -> bool:

@@ -16,15 +16,16 @@ from app.engine.change.edits import (
     statistics,
     table_schemas,
 )
-from app.engine.change.requirements import Told, raise_refusal
+from app.engine.change.requirements import Report, raise_refusal
+from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import SchemaId, SortOrderId, SpecId
 from app.engine.model.sort_order import UNSORTED_ORDER_ID
-from app.engine.model.table_metadata import MAX_FORMAT_VERSION, MIN_FORMAT_VERSION, TableMetadata
+from app.engine.model.table_metadata import TableMetadata
 from app.errors import IcetowerError, InvalidUpdate
 
 
 def apply_updates(
-    base: TableMetadata, updates: Sequence[u.Update], now_ms: int, told: Told = raise_refusal
+    base: TableMetadata, updates: Sequence[u.Update], now_ms: int, report: Report = raise_refusal
 ) -> MetadataDraft:
     """Return a draft of the base with every update applied, in order.
 
@@ -32,16 +33,16 @@ def apply_updates(
         base: the table.
         updates: what is to change.
         now_ms: epoch milliseconds, the time of this commit.
-        told: told how each update fares; unless given, the first refusal is raised.
+        report: called after each update; the default raises the first error.
 
     Raises:
         InvalidUpdate: an update that cannot be applied.
         StaleUpdate: another commit came first.
     """
-    return _applied(lambda: draft_of(base, now_ms), updates, told)
+    return _applied(lambda: draft_of(base, now_ms), updates, report)
 
 
-def apply_to_new(updates: Sequence[u.Update], now_ms: int, told: Told = raise_refusal) -> MetadataDraft:
+def apply_to_new(updates: Sequence[u.Update], now_ms: int, report: Report = raise_refusal) -> MetadataDraft:
     """Return a draft of a table that is made by these updates alone.
 
     The first `upgrade-format-version` chooses the version, so that also a v1 table can be made.
@@ -49,24 +50,24 @@ def apply_to_new(updates: Sequence[u.Update], now_ms: int, told: Told = raise_re
     Args:
         updates: what the table is made of.
         now_ms: epoch milliseconds, the time of this commit.
-        told: told how each update fares; unless given, the first refusal is raised.
+        report: called after each update; the default raises the first error.
 
     Raises:
         InvalidUpdate: an update that cannot be applied.
     """
-    return _applied(lambda: _new_draft(updates, now_ms), updates, told)
+    return _applied(lambda: _new_draft(updates, now_ms), updates, report)
 
 
-def misfit_in(
+def find_offending_update(
     current: TableMetadata | None, updates: Sequence[u.Update], now_ms: int, error: IcetowerError
 ) -> int | None:
-    """Return which update brings in what only the finished metadata shows to be wrong; None if no single one does.
+    """Return the position of the update that makes finishing fail; None if unknown.
 
     Args:
         current: the table; None if the updates make it.
-        updates: those that apply.
+        updates: those that could be applied.
         now_ms: epoch milliseconds, the time of this commit.
-        error: what finishing all of them is refused with.
+        error: the error of finishing all of them.
     """
     for position in range(len(updates)):
         begun = updates[: position + 1]
@@ -74,14 +75,14 @@ def misfit_in(
             draft = apply_to_new(begun, now_ms) if current is None else apply_updates(current, begun, now_ms)
             draft.finish(None)
         except IcetowerError as found:
-            # Half of the updates may be refused for what the other half brings.
+            # The first updates alone may have other errors, which the later ones correct.
             if str(found) == str(error):
                 return position
     return None
 
 
 def _new_draft(updates: Sequence[u.Update], now_ms: int) -> MetadataDraft:
-    # As in the reference, what was added first counts as chosen until an update says otherwise.
+    # As in the reference, what is added first is current until an update changes that.
     draft = MetadataDraft(
         base=None,
         now_ms=now_ms,
@@ -90,30 +91,32 @@ def _new_draft(updates: Sequence[u.Update], now_ms: int) -> MetadataDraft:
         default_sort_order_id=SortOrderId(UNSORTED_ORDER_ID),
     )
     chosen = next((item for item in updates if isinstance(item, u.UpgradeFormatVersion)), None)
-    if chosen is not None and MIN_FORMAT_VERSION <= chosen.format_version <= MAX_FORMAT_VERSION:
+    if chosen is not None and chosen.format_version in FORMAT_VERSIONS:
         draft.format_version = chosen.format_version
     return draft
 
 
-def _applied(begin: Callable[[], MetadataDraft], updates: Sequence[u.Update], told: Told) -> MetadataDraft:
-    """Apply updates to a draft; what is refused leaves no trace, should the caller want to go on."""
+def _applied(
+    begin: Callable[[], MetadataDraft], updates: Sequence[u.Update], report: Report
+) -> MetadataDraft:
+    """Apply updates to a draft; an update that fails leaves no trace in it."""
     draft = begin()
-    passed_over: set[int] = set()
+    failed: set[int] = set()
     for position, update in enumerate(updates):
         try:
             apply_update(draft, update)
         except IcetowerError as error:
-            goes_on = told(position, error)
-            passed_over.add(position)
-            # An edit may have been half done when it was refused.
+            continues = report(position, error)
+            failed.add(position)
+            # The edit may have been half done when it failed.
             draft = begin()
             for earlier, accepted in enumerate(updates[:position]):
-                if earlier not in passed_over:
+                if earlier not in failed:
                     apply_update(draft, accepted)
-            if not goes_on:
+            if not continues:
                 break
         else:
-            told(position, None)
+            report(position, None)
     return draft
 
 

@@ -1,14 +1,14 @@
-"""Metadata while updates are being applied: a mutable copy of the base, finished into new metadata."""
+"""Metadata while updates are applied: a mutable copy of the base, then new metadata."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, TypeVar
 
 from app.engine.change.logs import next_metadata_log, repaired_snapshot_log
-from app.engine.model import table_metadata as model
+from app.engine.model.format_versions import DEFAULT_FORMAT_VERSION, FORMAT_VERSIONS, FormatVersion
 from app.engine.model.ids import Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.partition_spec import UNPARTITIONED_LAST_ID, PartitionSpec, check_readable, check_spec
 from app.engine.model.refs import SnapshotRef
@@ -16,7 +16,7 @@ from app.engine.model.schema import Schema
 from app.engine.model.snapshot import MetadataLogEntry, Snapshot, SnapshotLogEntry
 from app.engine.model.sort_order import SortOrder, check_order
 from app.engine.model.statistics import EncryptedKey, PartitionStatisticsFile, StatisticsFile
-from app.engine.model.table_metadata import TableMetadata
+from app.engine.model.table_metadata import TableMetadata, check_invariants
 from app.errors import DanglingRef, InvalidMetadata, InvalidUpdate
 
 File = TypeVar("File", StatisticsFile, PartitionStatisticsFile)
@@ -24,11 +24,11 @@ File = TypeVar("File", StatisticsFile, PartitionStatisticsFile)
 
 @dataclass(slots=True)
 class MetadataDraft:
-    """What a table is becoming. Edits change it in place and set `has_changes` when they changed anything."""
+    """A table that updates are applied to. Edits change it, and set `has_changes` if they did."""
 
     base: TableMetadata | None
     now_ms: int
-    format_version: int = model.DEFAULT_FORMAT_VERSION
+    format_version: int = DEFAULT_FORMAT_VERSION
     table_uuid: TableUuid | None = None
     location: Location | None = None
     last_sequence: int = 0
@@ -60,11 +60,16 @@ class MetadataDraft:
     has_removed_snapshots: bool = False
 
     @property
+    def format(self) -> FormatVersion:
+        """What the draft's format version has and requires."""
+        return FORMAT_VERSIONS[self.format_version]
+
+    @property
     def current_schema(self) -> Schema:
-        """The schema that is current at this point of the update list.
+        """The schema that is current at this point of the updates.
 
         Raises:
-            InvalidUpdate: none is yet.
+            InvalidUpdate: there is none yet.
         """
         for schema in self.schemas:
             if schema.schema_id == self.current_schema_id:
@@ -81,62 +86,45 @@ class MetadataDraft:
             InvalidUpdate: the updates leave something missing or contradictory.
             DanglingRef: a snapshot was removed that a ref still names.
         """
-        if self.table_uuid is None and (self.base is None or self.format_version > 1):
+        if self.table_uuid is None and (self.base is None or "table_uuid" in self.format.required_fields):
             raise InvalidUpdate("The table has no uuid: the updates need an assign-uuid")
         if self.location is None:
             raise InvalidUpdate("The table has no location: the updates need a set-location")
         schema, spec, order = self.current_schema, self._default_spec(), self._default_sort_order()
-        check_spec(spec, schema)
-        check_order(order, schema)
-        if self.base is None or schema.schema_id != self.base.current_schema_id:
-            for older in self.specs:
-                check_readable(older, schema)
+        self._check_bindings(schema, spec, order)
         self._check_refs()
-        snapshot_log = repaired_snapshot_log(
-            self.snapshot_log,
-            intermediate=(self.added_snapshot_ids & self.became_current_ids) - {self.current_snapshot_id},
-            remaining=self.snapshots if self.has_removed_snapshots else None,
-            current=self.current_snapshot_id,
-        )
-        last_logged_ms = snapshot_log[-1].timestamp_ms if snapshot_log else 0
-        base_updated_ms = self.base.last_updated_ms if self.base else 0
-        # Clocks of servers and clients differ; time in the metadata must not run backwards, or readers refuse it.
-        last_updated_ms = max(self.now_ms, last_logged_ms, base_updated_ms)
-        metadata_log: tuple[MetadataLogEntry, ...] = ()
-        if self.base is not None and base_location is not None:
-            metadata_log = next_metadata_log(self.base, base_location, self.properties)
-        elif self.base is not None:
-            metadata_log = self.base.metadata_log
-        # Not checked field by field: every value was checked where it came in, and 10,000 snapshots take time.
+        snapshot_log = self._repaired_snapshot_log()
+        has_single = self.format.has_single_schema_and_spec
+        # Fields are not checked again: every value was checked on arrival, and 10,000 snapshots take time.
         metadata = TableMetadata.model_construct(
             format_version=self.format_version,
             table_uuid=self.table_uuid,
             location=self.location,
-            last_sequence_number=self.last_sequence if self.format_version > 1 else None,
-            last_updated_ms=last_updated_ms,
+            last_sequence_number=self.last_sequence if self.format.has_sequence_numbers else None,
+            last_updated_ms=self._last_updated_ms(snapshot_log),
             last_column_id=self.last_column_id,
             current_schema_id=schema.schema_id,
-            schema_=schema if self.format_version == 1 else None,
+            schema_=schema if has_single else None,
             schemas=tuple(self.schemas),
             default_spec_id=spec.spec_id,
-            partition_spec=_v1_form(spec) if self.format_version == 1 else None,
+            partition_spec=tuple(item.to_object() for item in spec.fields) if has_single else None,
             partition_specs=tuple(self.specs),
             last_partition_id=self.last_partition_id,
             default_sort_order_id=order.order_id,
             sort_orders=tuple(self.sort_orders),
             properties=dict(self.properties),
             current_snapshot_id=self._written_current_snapshot_id(),
-            next_row_id=self.next_row_id if self.format_version >= 3 else None,
+            next_row_id=self.next_row_id if self.format.has_row_lineage else None,
             encryption_keys=tuple(self.encryption_keys.values()) or None,
             refs=dict(self.refs),
             snapshots=tuple(self.snapshots.values()),
             statistics=tuple(chain.from_iterable(self.statistics.values())),
             partition_statistics=tuple(chain.from_iterable(self.partition_statistics.values())),
             snapshot_log=snapshot_log,
-            metadata_log=metadata_log,
+            metadata_log=self._next_metadata_log(base_location),
         ).with_unknown_fields(self.unknown_fields)
         try:
-            model.check_invariants(metadata)
+            check_invariants(metadata)
         except InvalidMetadata as error:
             raise InvalidUpdate(str(error)) from error
         return metadata
@@ -155,6 +143,13 @@ class MetadataDraft:
             f"Cannot set default sort order to unknown sort order: {self.default_sort_order_id}"
         )
 
+    def _check_bindings(self, schema: Schema, spec: PartitionSpec, order: SortOrder) -> None:
+        check_spec(spec, schema)
+        check_order(order, schema)
+        if self.base is None or schema.schema_id != self.base.current_schema_id:
+            for older in self.specs:
+                check_readable(older, schema)
+
     def _check_refs(self) -> None:
         for name, ref in self.refs.items():
             if ref.snapshot_id not in self.snapshots:
@@ -165,14 +160,29 @@ class MetadataDraft:
                     ref.snapshot_id,
                 )
 
+    def _repaired_snapshot_log(self) -> tuple[SnapshotLogEntry, ...]:
+        return repaired_snapshot_log(
+            self.snapshot_log,
+            intermediate=(self.added_snapshot_ids & self.became_current_ids) - {self.current_snapshot_id},
+            remaining=self.snapshots if self.has_removed_snapshots else None,
+            current=self.current_snapshot_id,
+        )
+
+    def _last_updated_ms(self, snapshot_log: Sequence[SnapshotLogEntry]) -> int:
+        last_logged_ms = snapshot_log[-1].timestamp_ms if snapshot_log else 0
+        base_updated_ms = self.base.last_updated_ms if self.base else 0
+        # Clocks differ, but time in the metadata must not run backwards, or clients refuse it.
+        return max(self.now_ms, last_logged_ms, base_updated_ms)
+
     def _written_current_snapshot_id(self) -> SnapshotId | None:
-        if self.current_snapshot_id is None and self.format_version < 3:
-            return SnapshotId(model.NO_SNAPSHOT)
-        return self.current_snapshot_id
+        return self.format.no_snapshot_id if self.current_snapshot_id is None else self.current_snapshot_id
 
-
-def _v1_form(spec: PartitionSpec) -> tuple[dict[str, Any], ...]:
-    return tuple(item.to_object() for item in spec.fields)
+    def _next_metadata_log(self, base_location: Location | None) -> tuple[MetadataLogEntry, ...]:
+        if self.base is None:
+            return ()
+        if base_location is None:
+            return self.base.metadata_log
+        return next_metadata_log(self.base, base_location, self.properties)
 
 
 def draft_of(base: TableMetadata, now_ms: int) -> MetadataDraft:

@@ -1,4 +1,4 @@
-"""Which snapshots landed since a commit was prepared that now cannot land."""
+"""Which snapshots landed after a commit was prepared, so that it cannot land."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from app.engine.model.table_metadata import TableMetadata
 from app.errors import CommitFailed, RequirementFailed, StaleUpdate
 
 MAX_SNAPSHOTS = 20
-"""How many of the snapshots are told; there may be thousands."""
+"""How many of the snapshots are listed; there may be thousands."""
 
 
 @dataclass(frozen=True, slots=True)
 class LandedSince:
-    """Snapshots that came first, newest first: the last few of them, and how many they are in all."""
+    """The newest of the snapshots that landed, newest first, and how many landed in all."""
 
     snapshots: tuple[Snapshot, ...]
     count: int
@@ -30,7 +30,7 @@ class LandedSince:
 def landed_since(
     current: TableMetadata, updates: Sequence[Update], error: CommitFailed
 ) -> LandedSince | None:
-    """Return the snapshots that came before a commit could, or nothing if that cannot be told."""
+    """Return the snapshots that landed before a commit; None if that is unknown."""
     match error:
         case RequirementFailed(requirement=AssertRefSnapshotId(ref=name, snapshot_id=expected)):
             return _on_ref(current, name, expected)
@@ -40,13 +40,13 @@ def landed_since(
             return _newest(item for item in reversed(current.snapshots) if _last_row_id(item) >= expected_id)
     for update in updates:
         if isinstance(update, AddSnapshot):
-            target = refs_by_snapshot(updates).get(update.snapshot.snapshot_id)
+            target = refs_set_by(updates).get(update.snapshot.snapshot_id)
             return None if target is None else _on_ref(current, target, update.snapshot.parent_snapshot_id)
     return None
 
 
-def between(before: TableMetadata, after: TableMetadata) -> LandedSince:
-    """Return the snapshots that one version of a table has and an earlier one has not."""
+def landed_between(before: TableMetadata, after: TableMetadata) -> LandedSince:
+    """Return the snapshots that landed from one state of a table to a later one."""
     known = before.snapshots_by_id
     return _newest(item for item in reversed(after.snapshots) if item.snapshot_id not in known)
 
@@ -56,11 +56,11 @@ def _on_ref(current: TableMetadata, name: str, expected: SnapshotId | None) -> L
     if ref is None:
         return LandedSince((), 0)
     if expected is not None and expected not in current.snapshots_by_id:
-        # It has expired, or never was: nobody can say where this history would have to be cut.
+        # It has expired, or never existed, so it is unknown where to cut the history.
         return None
     start = expected
     if expected is None and name != MAIN_BRANCH:
-        # A new branch begins on main; what is there did not come with the branch.
+        # A new branch begins on main: snapshots of main did not land on the branch.
         main = current.snapshot_refs.get(MAIN_BRANCH)
         start = main.snapshot_id if main else None
     landed: list[Snapshot] = []
@@ -68,7 +68,7 @@ def _on_ref(current: TableMetadata, name: str, expected: SnapshotId | None) -> L
         if snapshot.snapshot_id == start:
             return _newest(landed)
         landed.append(snapshot)
-    # It has been moved elsewhere, or back: what is new is what the expected history has not.
+    # The ref was moved to another history, or back: snapshots are new if the expected history lacks them.
     known = {snapshot.snapshot_id for snapshot in ancestors(current, start)}
     return _newest(takewhile(lambda snapshot: snapshot.snapshot_id not in known, landed))
 
@@ -85,8 +85,8 @@ def _last_row_id(snapshot: Snapshot) -> int:
     return snapshot.first_row_id + (snapshot.added_rows or 0) - 1
 
 
-def refs_by_snapshot(updates: Sequence[Update]) -> dict[SnapshotId, str]:
-    """Return, for each snapshot that updates set a branch or tag to, the first of them."""
+def refs_set_by(updates: Sequence[Update]) -> dict[SnapshotId, str]:
+    """Return, for each snapshot that updates set a ref to, the first such ref."""
     found: dict[SnapshotId, str] = {}
     for update in updates:
         if isinstance(update, SetSnapshotRef):

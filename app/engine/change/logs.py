@@ -1,4 +1,4 @@
-"""The snapshot log and the metadata log: what goes in at a commit, and what is trimmed."""
+"""The snapshot log and the metadata log: what a commit adds, and what it trims."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ DEFAULT_PREVIOUS_VERSIONS = 100
 
 
 def append_snapshot_log(log: list[SnapshotLogEntry], snapshot_id: SnapshotId, timestamp_ms: int) -> None:
-    """Append an entry; one that a slow clock dates too early takes the time of the last entry."""
+    """Append an entry; one with too early a time, by a slow clock, gets that of the last entry."""
     if log and timestamp_ms < log[-1].timestamp_ms - CLOCK_TOLERANCE_MS:
         timestamp_ms = log[-1].timestamp_ms
     log.append(SnapshotLogEntry(timestamp_ms=timestamp_ms, snapshot_id=snapshot_id))
@@ -27,12 +27,12 @@ def repaired_snapshot_log(
     remaining: Collection[SnapshotId] | None,
     current: SnapshotId | None,
 ) -> tuple[SnapshotLogEntry, ...]:
-    """Return the log as it must stand in finished metadata.
+    """Return the log as finished metadata must have it.
 
     Args:
         intermediate: snapshots that this commit added and made current, but that did not stay current.
-        remaining: the table's snapshots if this commit removed any, else None. Every entry up to the last one
-            whose snapshot is gone goes too: a log with gaps would tell wrong times.
+        remaining: the table's snapshots if this commit removed any, else None. Entries up to the last one of a
+            removed snapshot are dropped: a log with gaps would show wrong times.
         current: the table's current snapshot; the log must end with it.
 
     Raises:
@@ -41,7 +41,7 @@ def repaired_snapshot_log(
     Spec: #table-metadata-fields
     """
     if not intermediate and remaining is None:
-        # Also a log that another writer left wrong: a commit that does not touch history must not fail for it.
+        # Even a wrong log of another writer: a commit that does not touch history must not fail because of it.
         return tuple(log)
     entries = [entry for entry in log if entry.snapshot_id not in intermediate]
     if remaining is not None:
@@ -59,7 +59,7 @@ def repaired_snapshot_log(
 def next_metadata_log(
     base: TableMetadata, base_location: Location, properties: Mapping[str, str]
 ) -> tuple[MetadataLogEntry, ...]:
-    """Return the base's log with the base itself added, trimmed to what the new properties keep.
+    """Return the base's log with the base added, trimmed as the new properties say.
 
     Raises:
         InvalidUpdate: `write.metadata.previous-versions-max` is not a number.

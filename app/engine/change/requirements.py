@@ -1,29 +1,19 @@
-"""What must still be true when a commit lands: checked against a base, and derived from updates."""
+"""What must still be true when a commit lands."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Literal, assert_never
 
-from pydantic import Tag
+from pydantic import Field
 
 from app.engine.change.updates import (
-    AddSchema,
-    AddSpec,
     Change,
-    Lower,
-    RemovePartitionSpecs,
-    RemoveSchemas,
-    SetCurrentSchema,
-    SetDefaultSortOrder,
-    SetDefaultSpec,
-    SetSnapshotRef,
-    Update,
-    tag_of,
+    known_names,
+    names_in,
 )
 from app.engine.model.document import INT, LONG, Int
 from app.engine.model.ids import SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
-from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.errors import IcetowerError, InvalidUpdate, RequirementFailed
@@ -32,27 +22,27 @@ from app.errors import IcetowerError, InvalidUpdate, RequirementFailed
 class AssertCreate(Change):
     """Nothing has this name yet."""
 
-    type: Annotated[Literal["assert-create"], Lower] = "assert-create"
+    type: Literal["assert-create"] = "assert-create"
 
 
 class AssertTableUuid(Change):
     """It is this very table."""
 
-    type: Annotated[Literal["assert-table-uuid"], Lower] = "assert-table-uuid"
+    type: Literal["assert-table-uuid"] = "assert-table-uuid"
     uuid: TableUuid
 
 
 class AssertViewUuid(Change):
     """It is this very view."""
 
-    type: Annotated[Literal["assert-view-uuid"], Lower] = "assert-view-uuid"
+    type: Literal["assert-view-uuid"] = "assert-view-uuid"
     uuid: TableUuid
 
 
 class AssertRefSnapshotId(Change):
     """A ref names this snapshot, or does not exist."""
 
-    type: Annotated[Literal["assert-ref-snapshot-id"], Lower] = "assert-ref-snapshot-id"
+    type: Literal["assert-ref-snapshot-id"] = "assert-ref-snapshot-id"
     ref: str
     snapshot_id: Annotated[SnapshotId, LONG] | None = None
 
@@ -60,66 +50,63 @@ class AssertRefSnapshotId(Change):
 class AssertLastAssignedFieldId(Change):
     """No field id was assigned since."""
 
-    type: Annotated[Literal["assert-last-assigned-field-id"], Lower] = "assert-last-assigned-field-id"
+    type: Literal["assert-last-assigned-field-id"] = "assert-last-assigned-field-id"
     last_assigned_field_id: Int
 
 
 class AssertCurrentSchemaId(Change):
     """The current schema is this one."""
 
-    type: Annotated[Literal["assert-current-schema-id"], Lower] = "assert-current-schema-id"
+    type: Literal["assert-current-schema-id"] = "assert-current-schema-id"
     current_schema_id: Annotated[SchemaId, INT]
 
 
 class AssertLastAssignedPartitionId(Change):
     """No partition field id was assigned since."""
 
-    type: Annotated[Literal["assert-last-assigned-partition-id"], Lower] = "assert-last-assigned-partition-id"
+    type: Literal["assert-last-assigned-partition-id"] = "assert-last-assigned-partition-id"
     last_assigned_partition_id: Int
 
 
 class AssertDefaultSpecId(Change):
     """The default spec is this one."""
 
-    type: Annotated[Literal["assert-default-spec-id"], Lower] = "assert-default-spec-id"
+    type: Literal["assert-default-spec-id"] = "assert-default-spec-id"
     default_spec_id: Annotated[SpecId, INT]
 
 
 class AssertDefaultSortOrderId(Change):
     """The default sort order is this one."""
 
-    type: Annotated[Literal["assert-default-sort-order-id"], Lower] = "assert-default-sort-order-id"
+    type: Literal["assert-default-sort-order-id"] = "assert-default-sort-order-id"
     default_sort_order_id: Annotated[SortOrderId, INT]
 
 
 Value = str | int | None
-"""What a requirement speaks of: a uuid, an id, or nothing."""
+"""What a requirement is about: a uuid, an id, or nothing."""
 
-KINDS = frozenset(
-    """assert-create assert-table-uuid assert-view-uuid assert-ref-snapshot-id assert-last-assigned-field-id
-    assert-current-schema-id assert-last-assigned-partition-id assert-default-spec-id
-    assert-default-sort-order-id""".split()
+AnyRequirement = (
+    AssertCreate
+    | AssertTableUuid
+    | AssertViewUuid
+    | AssertRefSnapshotId
+    | AssertLastAssignedFieldId
+    | AssertCurrentSchemaId
+    | AssertLastAssignedPartitionId
+    | AssertDefaultSpecId
+    | AssertDefaultSortOrderId
 )
-
+KINDS = names_in(AnyRequirement, "type")
 Requirement = Annotated[
-    Annotated[AssertCreate, Tag("assert-create")]
-    | Annotated[AssertTableUuid, Tag("assert-table-uuid")]
-    | Annotated[AssertViewUuid, Tag("assert-view-uuid")]
-    | Annotated[AssertRefSnapshotId, Tag("assert-ref-snapshot-id")]
-    | Annotated[AssertLastAssignedFieldId, Tag("assert-last-assigned-field-id")]
-    | Annotated[AssertCurrentSchemaId, Tag("assert-current-schema-id")]
-    | Annotated[AssertLastAssignedPartitionId, Tag("assert-last-assigned-partition-id")]
-    | Annotated[AssertDefaultSpecId, Tag("assert-default-spec-id")]
-    | Annotated[AssertDefaultSortOrderId, Tag("assert-default-sort-order-id")],
-    tag_of("type", KINDS, "requirement"),
+    AnyRequirement, Field(discriminator="type"), known_names("type", KINDS, "requirement")
 ]
 
 
 def is_create(requirements: Sequence[Requirement]) -> bool:
-    """Tell whether a commit creates its table.
+    """Return whether a commit creates its table.
 
     Raises:
-        InvalidUpdate: `assert-create` stands beside other requirements, which no new table can meet.
+        InvalidUpdate: there are other requirements beside `assert-create`, which no new table can meet.
     """
     others = sorted({item.type for item in requirements if not isinstance(item, AssertCreate)})
     if len(requirements) == 0 or len(others) == len({item.type for item in requirements}):
@@ -131,42 +118,42 @@ def is_create(requirements: Sequence[Requirement]) -> bool:
     return True
 
 
-Told = Callable[[int, IcetowerError | None], bool]
-"""Told, of one after the other, its place and why it was refused, None if it was not; says whether to go on."""
+Report = Callable[[int, IcetowerError | None], bool]
+"""Called after each item with its position and error, if any; returns whether to continue."""
 
 
 def raise_refusal(_position: int, error: IcetowerError | None) -> bool:
-    """Let the first refusal end it all."""
+    """Raise the first error."""
     if error is not None:
         raise error
     return True
 
 
 def check_requirements(
-    base: TableMetadata | None, requirements: Sequence[Requirement], told: Told = raise_refusal
+    base: TableMetadata | None, requirements: Sequence[Requirement], report: Report = raise_refusal
 ) -> None:
-    """Check every requirement of a commit against the table as it is; None is for a table that is not there.
+    """Check every requirement of a commit against a table; None if it does not exist.
 
     Args:
         base: the table.
         requirements: what must hold.
-        told: told how each fares; unless given, the first failure is raised.
+        report: called after each requirement; the default raises the first error.
 
     Raises:
-        RequirementFailed: says what was expected and what was found; the commit must not happen.
+        RequirementFailed: says what was expected and found; the commit must not happen.
         InvalidUpdate: a requirement that only views can meet.
     """
     for position, requirement in enumerate(requirements):
         try:
             _check(base, requirement)
         except IcetowerError as error:
-            told(position, error)
+            report(position, error)
         else:
-            told(position, None)
+            report(position, None)
 
 
 def expected_and_found(base: TableMetadata | None, requirement: Requirement) -> tuple[Value, Value]:
-    """Return the value that a requirement demands and the one that the table has; None where there is nothing."""
+    """Return the value that a requirement expects, and the table's own; None if there is none."""
     match requirement:
         case AssertCreate():
             return None, base.uuid if base else None
@@ -229,10 +216,10 @@ def _reason(base: TableMetadata | None, requirement: Requirement, expected: Valu
 
 
 def check_view_requirements(base: ViewMetadata, requirements: Sequence[Requirement]) -> None:
-    """Check every requirement of a view commit against the view as it is.
+    """Check every requirement of a view commit against the view.
 
     Raises:
-        RequirementFailed: the view is not the one the client means.
+        RequirementFailed: it is another view.
         InvalidUpdate: a requirement that only tables can meet.
     """
     for requirement in requirements:
@@ -243,55 +230,3 @@ def check_view_requirements(base: ViewMetadata, requirements: Sequence[Requireme
                     raise RequirementFailed(reason, requirement, uuid, base.uuid)
             case _:
                 raise InvalidUpdate(f"Cannot validate a view: {requirement.type} is for tables")
-
-
-def requirements_for(base: TableMetadata | None, updates: Sequence[Update]) -> tuple[Requirement, ...]:
-    """Return what a writer must demand so that these updates, made for this base, stay right.
-
-    Every returned requirement holds on `base`. A missing base means that the table is to be created.
-    """
-    if base is None:
-        return (AssertCreate(),)
-    needed: dict[object, Requirement] = {"uuid": AssertTableUuid(uuid=base.uuid)}
-    for update in updates:
-        for key, requirement in _demands(base, update):
-            needed.setdefault(key, requirement)
-    return tuple(needed.values())
-
-
-def _demands(base: TableMetadata, update: Update) -> list[tuple[object, Requirement]]:
-    match update:
-        case SetSnapshotRef(ref_name=name):
-            return [(("ref", name), _assert_ref(base, name))]
-        case AddSchema():
-            return [("field-id", AssertLastAssignedFieldId(last_assigned_field_id=base.last_column_id))]
-        case SetCurrentSchema():
-            return [("schema", AssertCurrentSchemaId(current_schema_id=base.current_schema_id))]
-        case AddSpec():
-            last = base.last_partition_id or 0
-            return [("partition-id", AssertLastAssignedPartitionId(last_assigned_partition_id=last))]
-        case SetDefaultSpec():
-            return [("spec", AssertDefaultSpecId(default_spec_id=base.default_spec_id))]
-        case SetDefaultSortOrder():
-            return [("order", AssertDefaultSortOrderId(default_sort_order_id=base.default_sort_order_id))]
-        case RemovePartitionSpecs():
-            spec = AssertDefaultSpecId(default_spec_id=base.default_spec_id)
-            return [("spec", spec), *_other_branches(base)]
-        case RemoveSchemas():
-            schema = AssertCurrentSchemaId(current_schema_id=base.current_schema_id)
-            return [("schema", schema), *_other_branches(base)]
-    return []
-
-
-def _other_branches(base: TableMetadata) -> list[tuple[object, Requirement]]:
-    """Branches whose heads keep schemas and specs alive; main is covered by the current schema and spec."""
-    return [
-        (("ref", name), _assert_ref(base, name))
-        for name, ref in base.snapshot_refs.items()
-        if ref.is_branch and name != MAIN_BRANCH
-    ]
-
-
-def _assert_ref(base: TableMetadata, name: str) -> AssertRefSnapshotId:
-    ref = base.snapshot_refs.get(name)
-    return AssertRefSnapshotId(ref=name, snapshot_id=ref.snapshot_id if ref else None)

@@ -1,10 +1,11 @@
-"""Every change that a commit can ask for, as one closed union of small values."""
+"""Every update that a commit can have, as one closed union of small values."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
 from app.engine.model.document import INT, LONG, UUID, Int, Long, kebab
 from app.engine.model.ids import Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
@@ -15,20 +16,9 @@ from app.engine.model.sort_order import SortOrder
 from app.engine.model.statistics import EncryptedKey, PartitionStatisticsFile, StatisticsFile
 from app.engine.model.view_metadata import ViewVersion
 
-LAST_ADDED = -1
-"""In place of an id: the schema, spec, order or view version that this request added last."""
-
-
-def _lower(value: Any) -> Any:
-    return value.lower() if isinstance(value, str) else value
-
-
-Lower = BeforeValidator(_lower)
-"""Discriminators are compared without case, as the reference does."""
-
 
 class Change(BaseModel):
-    """Base of updates and requirements; fields that are not known are passed over."""
+    """The base class of updates and requirements; unknown fields are ignored."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -44,103 +34,107 @@ class Change(BaseModel):
 class AssignUuid(Change):
     """Give the table or view its uuid."""
 
-    action: Annotated[Literal["assign-uuid"], Lower] = "assign-uuid"
+    action: Literal["assign-uuid"] = "assign-uuid"
     uuid: Annotated[TableUuid, UUID]
 
 
 class UpgradeFormatVersion(Change):
     """Raise the format version."""
 
-    action: Annotated[Literal["upgrade-format-version"], Lower] = "upgrade-format-version"
+    action: Literal["upgrade-format-version"] = "upgrade-format-version"
     format_version: Int
 
 
 class AddSchema(Change):
-    """Add a schema; its id is assigned here, whatever the request says."""
+    """Add a schema; the server assigns its id."""
 
-    action: Annotated[Literal["add-schema"], Lower] = "add-schema"
+    action: Literal["add-schema"] = "add-schema"
     schema_: Annotated[Schema, Field(alias="schema")]
 
 
 class SetCurrentSchema(Change):
     """Make a schema the current one."""
 
-    action: Annotated[Literal["set-current-schema"], Lower] = "set-current-schema"
+    action: Literal["set-current-schema"] = "set-current-schema"
     schema_id: Annotated[SchemaId, INT]
 
 
 class AddSpec(Change):
     """Add a partition spec, bound to the schema that is current at this point."""
 
-    action: Annotated[Literal["add-spec"], Lower] = "add-spec"
+    action: Literal["add-spec"] = "add-spec"
     spec: UnboundPartitionSpec
 
 
 class SetDefaultSpec(Change):
     """Make a partition spec the default for writing."""
 
-    action: Annotated[Literal["set-default-spec"], Lower] = "set-default-spec"
+    action: Literal["set-default-spec"] = "set-default-spec"
     spec_id: Annotated[SpecId, INT]
 
 
 class AddSortOrder(Change):
     """Add a sort order."""
 
-    action: Annotated[Literal["add-sort-order"], Lower] = "add-sort-order"
+    action: Literal["add-sort-order"] = "add-sort-order"
     sort_order: SortOrder
 
 
 class SetDefaultSortOrder(Change):
     """Make a sort order the default for writing."""
 
-    action: Annotated[Literal["set-default-sort-order"], Lower] = "set-default-sort-order"
+    action: Literal["set-default-sort-order"] = "set-default-sort-order"
     sort_order_id: Annotated[SortOrderId, INT]
 
 
 class AddSnapshot(Change):
     """Add a snapshot, without any ref yet."""
 
-    action: Annotated[Literal["add-snapshot"], Lower] = "add-snapshot"
+    action: Literal["add-snapshot"] = "add-snapshot"
     snapshot: Snapshot
 
 
-class SetSnapshotRef(Change):
-    """Create or replace a branch or tag; retention that is left out is cleared."""
+def _lower(value: Any) -> Any:
+    return value.lower() if isinstance(value, str) else value
 
-    action: Annotated[Literal["set-snapshot-ref"], Lower] = "set-snapshot-ref"
+
+class SetSnapshotRef(Change):
+    """Create or replace a branch or tag; missing retention settings are cleared."""
+
+    action: Literal["set-snapshot-ref"] = "set-snapshot-ref"
     ref_name: Annotated[str, Field(min_length=1)]
     snapshot_id: Annotated[SnapshotId, LONG]
-    type: Annotated[Literal["branch", "tag"], Lower]
+    type: Annotated[Literal["branch", "tag"], BeforeValidator(_lower)]
     min_snapshots_to_keep: Int | None = None
     max_snapshot_age_ms: Long | None = None
     max_ref_age_ms: Long | None = None
 
 
 class RemoveSnapshots(Change):
-    """Remove snapshots; unknown ids are passed over."""
+    """Remove snapshots; unknown ids are ignored."""
 
-    action: Annotated[Literal["remove-snapshots"], Lower] = "remove-snapshots"
+    action: Literal["remove-snapshots"] = "remove-snapshots"
     snapshot_ids: tuple[Annotated[SnapshotId, LONG], ...]
 
 
 class RemoveSnapshotRef(Change):
     """Remove a branch or tag."""
 
-    action: Annotated[Literal["remove-snapshot-ref"], Lower] = "remove-snapshot-ref"
+    action: Literal["remove-snapshot-ref"] = "remove-snapshot-ref"
     ref_name: str
 
 
 class SetLocation(Change):
     """Move where new files go."""
 
-    action: Annotated[Literal["set-location"], Lower] = "set-location"
+    action: Literal["set-location"] = "set-location"
     location: Annotated[Location, Field(min_length=1)]
 
 
 class SetProperties(Change):
     """Merge properties into the table's."""
 
-    action: Annotated[Literal["set-properties"], Lower] = "set-properties"
+    action: Literal["set-properties"] = "set-properties"
     updates: Annotated[
         dict[str, str],
         Field(validation_alias=AliasChoices("updates", "updated"), serialization_alias="updates"),
@@ -148,9 +142,9 @@ class SetProperties(Change):
 
 
 class RemoveProperties(Change):
-    """Remove properties; absent ones are passed over."""
+    """Remove properties; missing ones are ignored."""
 
-    action: Annotated[Literal["remove-properties"], Lower] = "remove-properties"
+    action: Literal["remove-properties"] = "remove-properties"
     removals: Annotated[
         tuple[str, ...],
         Field(validation_alias=AliasChoices("removals", "removed"), serialization_alias="removals"),
@@ -160,120 +154,117 @@ class RemoveProperties(Change):
 class SetStatistics(Change):
     """Replace the statistics of one snapshot."""
 
-    action: Annotated[Literal["set-statistics"], Lower] = "set-statistics"
+    action: Literal["set-statistics"] = "set-statistics"
     statistics: StatisticsFile
 
 
 class RemoveStatistics(Change):
     """Remove the statistics of one snapshot."""
 
-    action: Annotated[Literal["remove-statistics"], Lower] = "remove-statistics"
+    action: Literal["remove-statistics"] = "remove-statistics"
     snapshot_id: Annotated[SnapshotId, LONG]
 
 
 class SetPartitionStatistics(Change):
     """Replace the partition statistics of one snapshot."""
 
-    action: Annotated[Literal["set-partition-statistics"], Lower] = "set-partition-statistics"
+    action: Literal["set-partition-statistics"] = "set-partition-statistics"
     partition_statistics: PartitionStatisticsFile
 
 
 class RemovePartitionStatistics(Change):
     """Remove the partition statistics of one snapshot."""
 
-    action: Annotated[Literal["remove-partition-statistics"], Lower] = "remove-partition-statistics"
+    action: Literal["remove-partition-statistics"] = "remove-partition-statistics"
     snapshot_id: Annotated[SnapshotId, LONG]
 
 
 class RemovePartitionSpecs(Change):
-    """Remove partition specs that nothing uses any more; unknown ids are passed over."""
+    """Remove partition specs that nothing uses any more; unknown ids are ignored."""
 
-    action: Annotated[Literal["remove-partition-specs"], Lower] = "remove-partition-specs"
+    action: Literal["remove-partition-specs"] = "remove-partition-specs"
     spec_ids: tuple[Annotated[SpecId, INT], ...]
 
 
 class RemoveSchemas(Change):
-    """Remove schemas that nothing uses any more; unknown ids are passed over."""
+    """Remove schemas that nothing uses any more; unknown ids are ignored."""
 
-    action: Annotated[Literal["remove-schemas"], Lower] = "remove-schemas"
+    action: Literal["remove-schemas"] = "remove-schemas"
     schema_ids: tuple[Annotated[SchemaId, INT], ...]
 
 
 class AddEncryptionKey(Change):
     """Add a key; one with the same id stays as it is."""
 
-    action: Annotated[Literal["add-encryption-key"], Lower] = "add-encryption-key"
+    action: Literal["add-encryption-key"] = "add-encryption-key"
     encryption_key: EncryptedKey
 
 
 class RemoveEncryptionKey(Change):
     """Remove a key."""
 
-    action: Annotated[Literal["remove-encryption-key"], Lower] = "remove-encryption-key"
+    action: Literal["remove-encryption-key"] = "remove-encryption-key"
     key_id: str
 
 
 class AddViewVersion(Change):
     """Add a version of a view."""
 
-    action: Annotated[Literal["add-view-version"], Lower] = "add-view-version"
+    action: Literal["add-view-version"] = "add-view-version"
     view_version: ViewVersion
 
 
 class SetCurrentViewVersion(Change):
     """Make a version of a view the current one."""
 
-    action: Annotated[Literal["set-current-view-version"], Lower] = "set-current-view-version"
+    action: Literal["set-current-view-version"] = "set-current-view-version"
     view_version_id: Int
 
 
-def tag_of(field: str, known: frozenset[str], what: str) -> Any:
-    """Return a discriminator that reads `field` without case and says which values it knows."""
-
-    def find(value: Any) -> str | None:
-        tag = value.get(field) if isinstance(value, dict) else getattr(value, field, None)
-        return tag.lower() if isinstance(tag, str) and tag.lower() in known else None
-
-    return Discriminator(
-        find,
-        custom_error_type=f"unknown_{what}",
-        custom_error_message=f"unknown or missing {field}; known are: {', '.join(sorted(known))}",
-    )
+def names_in(union: Any, field: str) -> frozenset[str]:
+    """Return the names of a union's members, which `field` has."""
+    return frozenset(member.model_fields[field].default for member in get_args(union))
 
 
-ACTIONS = frozenset(
-    """assign-uuid upgrade-format-version add-schema set-current-schema add-spec set-default-spec add-sort-order
-    set-default-sort-order add-snapshot set-snapshot-ref remove-snapshots remove-snapshot-ref set-location
-    set-properties remove-properties set-statistics remove-statistics set-partition-statistics
-    remove-partition-statistics remove-partition-specs remove-schemas add-encryption-key remove-encryption-key
-    add-view-version set-current-view-version""".split()
+def known_names(field: str, names: frozenset[str], what: str) -> BeforeValidator:
+    """Return a validator that makes names lower case, as the reference does, and knows them all."""
+    message = f"unknown or missing {field}; known are: {', '.join(sorted(names))}"
+
+    def with_known_name(value: Any) -> Any:
+        name = value.get(field) if isinstance(value, dict) else getattr(value, field, None)
+        if not isinstance(name, str) or name.lower() not in names:
+            raise PydanticCustomError(f"unknown_{what}", message)
+        return {**value, field: name.lower()} if isinstance(value, dict) else value
+
+    return BeforeValidator(with_known_name)
+
+
+AnyUpdate = (
+    AssignUuid
+    | UpgradeFormatVersion
+    | AddSchema
+    | SetCurrentSchema
+    | AddSpec
+    | SetDefaultSpec
+    | AddSortOrder
+    | SetDefaultSortOrder
+    | AddSnapshot
+    | SetSnapshotRef
+    | RemoveSnapshots
+    | RemoveSnapshotRef
+    | SetLocation
+    | SetProperties
+    | RemoveProperties
+    | SetStatistics
+    | RemoveStatistics
+    | SetPartitionStatistics
+    | RemovePartitionStatistics
+    | RemovePartitionSpecs
+    | RemoveSchemas
+    | AddEncryptionKey
+    | RemoveEncryptionKey
+    | AddViewVersion
+    | SetCurrentViewVersion
 )
-
-Update = Annotated[
-    Annotated[AssignUuid, Tag("assign-uuid")]
-    | Annotated[UpgradeFormatVersion, Tag("upgrade-format-version")]
-    | Annotated[AddSchema, Tag("add-schema")]
-    | Annotated[SetCurrentSchema, Tag("set-current-schema")]
-    | Annotated[AddSpec, Tag("add-spec")]
-    | Annotated[SetDefaultSpec, Tag("set-default-spec")]
-    | Annotated[AddSortOrder, Tag("add-sort-order")]
-    | Annotated[SetDefaultSortOrder, Tag("set-default-sort-order")]
-    | Annotated[AddSnapshot, Tag("add-snapshot")]
-    | Annotated[SetSnapshotRef, Tag("set-snapshot-ref")]
-    | Annotated[RemoveSnapshots, Tag("remove-snapshots")]
-    | Annotated[RemoveSnapshotRef, Tag("remove-snapshot-ref")]
-    | Annotated[SetLocation, Tag("set-location")]
-    | Annotated[SetProperties, Tag("set-properties")]
-    | Annotated[RemoveProperties, Tag("remove-properties")]
-    | Annotated[SetStatistics, Tag("set-statistics")]
-    | Annotated[RemoveStatistics, Tag("remove-statistics")]
-    | Annotated[SetPartitionStatistics, Tag("set-partition-statistics")]
-    | Annotated[RemovePartitionStatistics, Tag("remove-partition-statistics")]
-    | Annotated[RemovePartitionSpecs, Tag("remove-partition-specs")]
-    | Annotated[RemoveSchemas, Tag("remove-schemas")]
-    | Annotated[AddEncryptionKey, Tag("add-encryption-key")]
-    | Annotated[RemoveEncryptionKey, Tag("remove-encryption-key")]
-    | Annotated[AddViewVersion, Tag("add-view-version")]
-    | Annotated[SetCurrentViewVersion, Tag("set-current-view-version")],
-    tag_of("action", ACTIONS, "update"),
-]
+ACTIONS = names_in(AnyUpdate, "action")
+Update = Annotated[AnyUpdate, Field(discriminator="action"), known_names("action", ACTIONS, "update")]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.engine.change import updates as u
-from app.engine.change.edits.table_schemas import next_schema_id
-from app.engine.change.numbering import next_id
+from app.engine.change.edits.table_schemas import NO_SCHEMA_ADDED, next_schema_id
+from app.engine.change.numbering import LAST_ADDED, named_id, next_id
 from app.engine.model import properties as props
 from app.engine.model.ids import Location, SchemaId, TableUuid
 from app.engine.model.schema import Schema, check_schema
@@ -25,7 +25,7 @@ DEFAULT_HISTORY_ENTRIES = 10
 
 @dataclass(slots=True)
 class ViewDraft:
-    """What a view is becoming."""
+    """A view that updates are applied to."""
 
     base: ViewMetadata | None
     now_ms: int
@@ -60,7 +60,7 @@ class ViewDraft:
         kept = self._kept_version_ids(current.version_id)
         return ViewMetadata.model_construct(
             view_uuid=self.view_uuid,
-            format_version=1,
+            format_version=VIEW_FORMAT_VERSION,
             location=self.location,
             schemas=tuple(self.schemas),
             current_version_id=current.version_id,
@@ -101,7 +101,7 @@ class ViewDraft:
             log = [*log, VersionLogEntry(timestamp_ms=time_ms, version_id=current.version_id)]
         if len(kept) == len(self.versions):
             return tuple(log)
-        # History before a forgotten version would have a gap, so it goes too.
+        # The log must not have gaps, so entries before a dropped version are dropped too.
         forgotten = [position for position, entry in enumerate(log) if entry.version_id not in kept]
         return tuple(log[forgotten[-1] + 1 :] if forgotten else log)
 
@@ -141,7 +141,7 @@ def new_view_metadata(
     uuid: TableUuid,
     now_ms: int,
 ) -> ViewMetadata:
-    """Return the metadata of a new view: the schema gets id 0, the version keeps its id.
+    """Return the metadata of a new view. The schema gets id 0, the version keeps its id.
 
     Raises:
         InvalidUpdate: the schema, version or a property cannot be used.
@@ -151,8 +151,8 @@ def new_view_metadata(
         base=None, now_ms=now_ms, view_uuid=uuid, location=location, properties=dict(properties)
     )
     _add_schema(draft, schema)
-    _add_version(draft, version.replace(schema_id=SchemaId(u.LAST_ADDED)))
-    _set_current_version(draft, u.LAST_ADDED)
+    _add_version(draft, version.replace(schema_id=SchemaId(LAST_ADDED)))
+    _set_current_version(draft, LAST_ADDED)
     return draft.finish()
 
 
@@ -202,17 +202,15 @@ def _add_schema(draft: ViewDraft, schema: Schema) -> None:
 
 
 def _add_version(draft: ViewDraft, version: ViewVersion) -> None:
-    # Compared as sent: "the last added schema" equals no id, so a version sent with it is always a new one.
+    # Compared as sent: `LAST_ADDED` is not an id, so a version that is sent with it is always new.
     equal = next((item for item in draft.versions.values() if item.same_definition(version)), None)
-    if version.schema_id == u.LAST_ADDED:
-        if draft.last_added_schema_id is None:
-            raise InvalidUpdate("Cannot set last added schema: no schema has been added")
-        version = version.replace(schema_id=draft.last_added_schema_id)
-    elif version.schema_id not in {schema.schema_id for schema in draft.schemas}:
-        raise InvalidUpdate(f"Cannot add version with unknown schema: {version.schema_id}")
+    schema_id = named_id(version.schema_id, draft.last_added_schema_id, NO_SCHEMA_ADDED)
+    if schema_id not in {schema.schema_id for schema in draft.schemas}:
+        raise InvalidUpdate(f"Cannot add version with unknown schema: {schema_id}")
+    version = version.replace(schema_id=schema_id)
     _check_representations(version)
     if equal is None:
-        # The id that was sent is kept unless it is taken, or lower than one that is.
+        # The id that was sent is kept if it is higher than all others.
         is_free = version.version_id > max(draft.versions, default=0)
         free_id = version.version_id if is_free else next_id(draft.versions, 1, "view version")
         equal = version.replace(version_id=free_id)
@@ -239,10 +237,11 @@ def _check_representations(version: ViewVersion) -> None:
 
 
 def _set_current_version(draft: ViewDraft, version_id: int) -> None:
-    if version_id == u.LAST_ADDED:
-        if draft.last_added_version_id is None:
-            raise InvalidUpdate("Cannot set last version id: no current version id has been set")
-        version_id = draft.last_added_version_id
+    version_id = named_id(
+        version_id,
+        draft.last_added_version_id,
+        "Cannot set last version id: no current version id has been set",
+    )
     if version_id not in draft.versions:
         raise InvalidUpdate(f"Cannot set current version to unknown version: {version_id}")
     draft.has_changes |= version_id != draft.current_version_id

@@ -1,4 +1,4 @@
-"""Filters: their JSON, what they mean on a schema's columns, and which files they cannot match.
+"""Filters: their JSON, their meaning on a schema's columns, and files that cannot match.
 
-One law governs the room: a file that may hold a matching row is never pruned. Knows nothing of snapshots and scans.
+The law of this room: a file that may have a matching row is never pruned. It knows nothing of snapshots and scans.
 """

@@ -33,15 +33,15 @@ from app.errors import InvalidFilter
 _TRUE_ABOVE = frozenset({Operation.LT, Operation.LT_EQ})
 _TRUE_BELOW = frozenset({Operation.GT, Operation.GT_EQ})
 _BESIDE = {Operation.LT: Operation.LT_EQ, Operation.GT_EQ: Operation.GT}
-"""What to ask of the value below instead of a literal that is between two values."""
+"""The operation on the value below that replaces one on a literal between two values."""
 _FLOATING = frozenset({"float", "double"})
 
 
 def bind(expression: Expression, schema: Schema, *, case_sensitive: bool = True) -> BoundExpression:
-    """Return the filter on a schema's columns, without `Not`, and simplified where the columns' types allow it.
+    """Return the filter on a schema's columns, without `Not`, and as simple as possible.
 
     Raises:
-        InvalidFilter: a column is missing or cannot be filtered by, or a literal is no value of its type.
+        InvalidFilter: a column is missing or cannot be filtered by, or a literal is not a value of its type.
     """
     return replace_predicates(
         rewrite_not(expression),
@@ -53,7 +53,7 @@ def bind_predicate(predicate: Predicate, schema: Schema, *, case_sensitive: bool
     """Return one predicate on a schema's columns.
 
     Raises:
-        InvalidFilter: a column is missing or cannot be filtered by, or a literal is no value of its type.
+        InvalidFilter: a column is missing or cannot be filtered by, or a literal is not a value of its type.
     """
     term = bind_term(predicate.term, schema, case_sensitive=case_sensitive)
     operation = predicate.operation
@@ -92,7 +92,7 @@ def _bind_comparison(operation: Operation, term: BoundTerm, literals: tuple[Lite
 
 
 def _bind_beyond(operation: Operation, term: BoundTerm, place: OutOfRange) -> BoundExpression:
-    """Return what a comparison with a literal above or below all values of a type comes to."""
+    """Return what is left of a comparison with a literal above or below all values of its type."""
     if operation is Operation.NOT_EQ:
         return ALWAYS_TRUE
     if operation in (_TRUE_ABOVE if place is OutOfRange.ABOVE else _TRUE_BELOW):
@@ -135,7 +135,7 @@ def _value(literal: Literal, term: BoundTerm, kind: PrimitiveType) -> Any:
 
 
 def bind_term(term: Term, schema: Schema, *, case_sensitive: bool = True) -> BoundTerm:
-    """Return what a term stands for in a schema.
+    """Return a term on a schema's columns.
 
     Raises:
         InvalidFilter: the column is missing or inside a list or map, or the transform does not apply to it.
@@ -170,7 +170,7 @@ def _find(reference: Reference, schema: Schema, *, case_sensitive: bool) -> Colu
 
 
 def bind_reference(column: Column, schema: Schema) -> BoundReference:
-    """Return a column with the way to its value in a row.
+    """Return a column with the positions that lead to its value in a row.
 
     Raises:
         InvalidFilter: it is inside a list or map, where a row has no single value of it.

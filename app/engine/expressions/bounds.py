@@ -1,7 +1,7 @@
-"""Bounds in binary form against one predicate: what lies between a lower and an upper bound may match, or all does.
+"""Predicates on bounds: whether values between two bounds may match, or all do.
 
-Bounds may be truncated, may be missing on either side, and may be in the form of the type that a column had before it
-was widened. What cannot be read says nothing.
+Bounds are in binary form. They may be truncated or missing, and may be of the type that a column had before it was
+widened. A bound that cannot be read counts as missing.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any, Final
 from app.engine.expressions.expressions import BoundPredicate, BoundTransform, Operation
 from app.engine.expressions.transform_values import lowest_unwrapped, transform_function, unscaled
 from app.engine.expressions.uuid_bounds import enclosing_bounds
+from app.engine.model.moments import UNITS_A_DAY
 from app.engine.model.transforms import Transform
 from app.engine.model.types import PrimitiveType, Type
 from app.engine.model.values import from_bytes, order_key
@@ -28,27 +29,20 @@ _LONG: Final = struct.Struct("<q").unpack
 _FLOAT: Final = struct.Struct("<f").unpack
 _DOUBLE: Final = struct.Struct("<d").unpack
 _ORDERED: Final = frozenset({"truncate", "year", "month", "day", "hour"})
-_UNITS_A_DAY: Final = {
-    "timestamp": 86_400 * 10**6,
-    "timestamptz": 86_400 * 10**6,
-    "timestamp_ns": 86_400 * 10**9,
-    "timestamptz_ns": 86_400 * 10**9,
-}
-"""Bounds of a column that was a date before count days."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """A way to compare: what is compared of a bound, None if it cannot be read, and of a value."""
+    """A way to compare: functions that make a bound (None if unreadable) and a value comparable."""
 
     of_bound: Callable[[bytes], Any]
     of_value: Callable[[Any], Any]
 
 
 def range_may_match(predicate: BoundPredicate) -> RangeTest | None:
-    """Return whether a value between two bounds may match; None: bounds say nothing about this predicate.
+    """Return a test of whether a value between two bounds may match; None if bounds cannot say.
 
-    Where there are several orders, as for -0.0, it may if it may in any of them.
+    If values have several orders, as floats have with -0.0, it may match if it may in any of them.
     """
     tests = [_may_match(predicate.operation, keys, read) for keys, read in _compared(predicate)]
     if not tests:
@@ -60,7 +54,7 @@ def range_may_match(predicate: BoundPredicate) -> RangeTest | None:
 
 
 def range_all_match(predicate: BoundPredicate) -> RangeTest | None:
-    """Return whether every value between two bounds matches, in every order; None: bounds cannot tell."""
+    """Return a test of whether all values between two bounds match; None if bounds cannot say."""
     tests = [_all_match(predicate.operation, keys, read) for keys, read in _compared(predicate)]
     if not tests:
         return None
@@ -79,7 +73,7 @@ def _both(first: RangeTest, second: RangeTest) -> RangeTest:
 
 
 def _compared(predicate: BoundPredicate) -> list[tuple[tuple[Any, ...], Callable[[bytes], Any]]]:
-    """Return what values and bounds are compared as, in each order that counts."""
+    """Return the keys of the values and the reader of bounds, for each order that matters."""
     term = predicate.term
     if not isinstance(term, BoundTransform):
         orders = _orders(term.type, predicate.values)
@@ -94,9 +88,9 @@ def _compared(predicate: BoundPredicate) -> list[tuple[tuple[Any, ...], Callable
 
 
 def _is_cut_prefix(predicate: BoundPredicate, transform: Transform) -> bool:
-    """Tell whether a prefix is longer than truncated values, so that none of them starts with it.
+    """Return whether a prefix is longer than truncated values, so that none starts with it.
 
-    Bounds tell how the values started before they were truncated.
+    Bounds cannot show this: they are from before the values were truncated.
     """
     if predicate.operation not in (Operation.STARTS_WITH, Operation.NOT_STARTS_WITH):
         return False
@@ -109,9 +103,9 @@ def _orders(kind: Type, values: tuple[Any, ...]) -> list[_Order]:
         case "int" | "long" | "date" | "time":
             return [_Order(_number, _same)]
         case "timestamp" | "timestamptz" | "timestamp_ns" | "timestamptz_ns":
-            return [_Order(_moment_reader(_UNITS_A_DAY[kind.kind]), _same)]
+            return [_Order(_number_reader(UNITS_A_DAY[kind.kind]), _same)]
         case "string":
-            # As bytes, whose order is that of code points, and which a careless writer may cut inside a character.
+            # As bytes, which have the order of code points, as writers may cut a bound inside a character.
             return [_Order(_same, str.encode)]
         case "binary" | "fixed":
             return [_Order(_same, _same)]
@@ -120,7 +114,7 @@ def _orders(kind: Type, values: tuple[Any, ...]) -> list[_Order]:
             return [_Order(_unscaled_number, lambda value: unscaled(value, scale))]
         case "float" | "double":
             native = _Order(_floating, _same)
-            # Where -0.0 belongs is asked both ways; only a comparison with zero depends on it.
+            # Comparisons with zero are made in both orders of -0.0 and 0.0; others do not depend on it.
             return [native, _Order(_total_floating, order_key)] if 0.0 in values else [native]
         case "uuid":
             return [_Order(_uuid, lambda value: value.bytes)]
@@ -145,7 +139,7 @@ def _orders_of_transformed(term: BoundTransform) -> list[_Order]:
 
 
 def _unless_wrapped(predicate: BoundPredicate, test: RangeTest, *, otherwise: bool) -> RangeTest:
-    """Answer `otherwise` where the lowest values may have wrapped around to the highest when they were truncated."""
+    """Return a test with the answer `otherwise` where truncation may have wrapped values around."""
     term = predicate.term
     if not isinstance(term, BoundTransform):
         return test
@@ -161,7 +155,7 @@ def _unless_wrapped(predicate: BoundPredicate, test: RangeTest, *, otherwise: bo
 
 
 def _between_uuids(predicate: BoundPredicate, test: RangeTest) -> RangeTest:
-    """Ask about the uuids that may lie between two bounds, in whichever order the writer had them."""
+    """Return a test of all uuids between two bounds, in either order that writers use."""
     kind = predicate.term.type
     if not isinstance(kind, PrimitiveType) or kind.kind != "uuid":
         return test
@@ -173,21 +167,19 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _number(content: bytes) -> int | None:
-    if len(content) == 8:
-        number: int = _LONG(content)[0]
-        return number
-    return _INT(content)[0] if len(content) == 4 else None
+def _number_reader(factor: int = 1) -> Callable[[bytes], int | None]:
+    """Return a reader of numbers; those from before a column was widened are multiplied."""
 
-
-def _moment_reader(units_a_day: int) -> Callable[[bytes], int | None]:
     def read(content: bytes) -> int | None:
         if len(content) == 8:
             number: int = _LONG(content)[0]
             return number
-        return _INT(content)[0] * units_a_day if len(content) == 4 else None
+        return _INT(content)[0] * factor if len(content) == 4 else None
 
     return read
+
+
+_number = _number_reader()
 
 
 def _unscaled_number(content: bytes) -> int | None:
@@ -202,7 +194,7 @@ def _floating(content: bytes) -> float | None:
         number = _FLOAT(content)[0]
     else:
         return None
-    # NaN is no bound: a writer that has it lost count of the others.
+    # NaN is not a bound: a writer that has it did not compare the other values.
     return None if math.isnan(number) else number
 
 
@@ -274,7 +266,7 @@ def _may_match(  # noqa: C901 - one case for every operation
 
 
 def _all_match(operation: Operation, keys: tuple[Any, ...], read: Callable[[bytes], Any]) -> RangeTest:
-    # Every value matches when none may match the opposite, and there is a bound to know it from.
+    # Every value matches if no value may match the opposite, and if there is a bound at all.
     if operation in (Operation.EQ, Operation.IN):
         return lambda lower, upper: _is_single(keys, lower, upper, read)
     opposite = _may_match(operation.negated, keys, read)
@@ -291,7 +283,7 @@ def _holds_any(keys: tuple[Any, ...], lower: Bound, upper: Bound, read: Callable
 
 
 def _is_single(keys: tuple[Any, ...], lower: Bound, upper: Bound, read: Callable[[bytes], Any]) -> bool:
-    """Tell whether there is only one value between the bounds, and it is one of the keys."""
+    """Return whether there is only one value between the bounds, and it is one of the keys."""
     if lower is None or upper is None:
         return False
     least = read(lower)

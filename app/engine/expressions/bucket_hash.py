@@ -36,7 +36,7 @@ def _scrambled(block: int) -> int:
 
 
 def hash_long(number: int) -> int:
-    """Return the hash of a 64-bit number, which that of a narrower one equals.
+    """Return the hash of a 64-bit number; narrower numbers have the same hash.
 
     Spec: #appendix-b-32-bit-hash-requirements
     """

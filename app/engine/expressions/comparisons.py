@@ -1,8 +1,7 @@
-"""One value against one predicate: matches, does not match, or depends on whom you ask.
+"""One value against one predicate: it matches, does not match, or engines disagree.
 
-Comparisons with null are false, also with a prefix; null is not equal to anything, in no set, and starts with nothing.
-Engines disagree about NaN (unordered, or above all numbers) and about -0.0 (equal to 0.0, or before it): where that
-matters, the answer is left open.
+Null is not equal to anything, is in no set, and starts with nothing; all other comparisons with null are false.
+Engines disagree about NaN (unordered, or above all numbers) and about -0.0 (equal to 0.0, or before it).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from app.engine.model.types import PrimitiveType
 from app.engine.model.values import order_key
 
 Verdict = bool | None
-"""Whether a value matches; None where engines disagree."""
+"""Whether a value matches; None if engines disagree."""
 Judge = Callable[[Any], Verdict]
 Test = Callable[[Any], bool]
 
@@ -32,19 +31,19 @@ _COMPARED: Final[dict[Operation, Callable[[Any, Any], bool]]] = {
 MATCHED_BY_NULL: Final = frozenset(
     {Operation.IS_NULL, Operation.NOT_NAN, Operation.NOT_EQ, Operation.NOT_IN, Operation.NOT_STARTS_WITH}
 )
-"""What null matches."""
+"""The operations that null matches."""
 MATCHED_BY_NAN_ON_TOP: Final = frozenset({Operation.GT, Operation.GT_EQ})
-"""What NaN matches only for engines that have it above all numbers."""
+"""The operations that NaN matches only in engines that place it above all numbers."""
 
 
 def value_test(predicate: BoundPredicate) -> Test:
-    """Return whether a value of a predicate's column matches; NaN is unordered, and -0.0 equals 0.0."""
+    """Return a test of a column's value, for which NaN is unordered and -0.0 equals 0.0."""
     test = _with_null(predicate.operation, _test(predicate.operation, predicate.values))
     return _of_term(predicate, test)
 
 
 def value_judge(predicate: BoundPredicate) -> Judge:
-    """Return whether a value of a predicate's column matches whatever an engine thinks of NaN and -0.0."""
+    """Return a test of a column's value that gives None where engines disagree."""
     test = value_test(predicate)
     kind = predicate.term.type
     if not (isinstance(kind, PrimitiveType) and kind.kind in ("float", "double")):
@@ -81,9 +80,9 @@ def _of_term(predicate: BoundPredicate, test: Test) -> Test:
 def _test(operation: Operation, values: tuple[Any, ...]) -> Test:
     match operation:
         case Operation.IS_NULL:
-            return lambda value: False  # noqa: ARG005
+            return lambda _: False
         case Operation.NOT_NULL:
-            return lambda value: True  # noqa: ARG005
+            return lambda _: True
         case Operation.IS_NAN:
             return math.isnan
         case Operation.NOT_NAN:

@@ -1,11 +1,11 @@
-"""Filters asked of rows and of partition tuples."""
+"""Filters on partition tuples, and compiling a filter into one function."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from app.engine.expressions.comparisons import value_judge, value_test
+from app.engine.expressions.comparisons import value_judge
 from app.engine.expressions.expressions import (
     AlwaysFalse,
     AlwaysTrue,
@@ -20,29 +20,10 @@ Row = Sequence[Any]
 Test = Callable[[Any], bool]
 
 
-def row_test(expression: BoundExpression) -> Callable[[Row], bool]:
-    """Return whether a row matches a filter; rows and structs in them are sequences of values in the fields' order."""
-    return compiled(rewrite_not(expression), _row_predicate)
-
-
-def _row_predicate(predicate: BoundPredicate) -> Test:
-    test, positions = value_test(predicate), predicate.reference.positions
-
-    def match(row: Any) -> bool:
-        value = row
-        for position in positions:
-            if value is None:
-                break
-            value = value[position]
-        return test(value)
-
-    return match
-
-
 def partition_test(projected: BoundExpression, *, strict: bool = False) -> Callable[[Row], bool]:
-    """Return whether a partition tuple matches a projected filter.
+    """Return a test of whether a partition tuple matches a projected filter.
 
-    Where engines disagree about a value, an inclusive test says yes, a strict one no.
+    If engines disagree about a value, it matches, but not in a strict test.
     """
 
     def partition_predicate(predicate: BoundPredicate) -> Test:
@@ -54,18 +35,8 @@ def partition_test(projected: BoundExpression, *, strict: bool = False) -> Calla
     return compiled(rewrite_not(projected), partition_predicate)
 
 
-def may_match_partition(projected: BoundExpression, partition: Row) -> bool:
-    """Tell whether a file of this partition may hold a matching row, by a filter's inclusive projection."""
-    return partition_test(projected)(partition)
-
-
-def all_match_partition(projected: BoundExpression, partition: Row) -> bool:
-    """Tell whether every row of this partition matches, by a filter's strict projection."""
-    return partition_test(projected, strict=True)(partition)
-
-
 def compiled(expression: BoundExpression, test_of: Callable[[BoundPredicate], Test]) -> Test:
-    """Return one function for an expression without `Not`, from a function for each of its predicates."""
+    """Return one test for an expression without `Not`, made of a test for each predicate."""
     match expression:
         case AlwaysTrue():
             return lambda _: True

@@ -1,4 +1,4 @@
-"""Expressions in JSON: both forms of the REST specification are read; the one that every client reads is written."""
+"""Expressions in JSON: reads both forms of the REST specification, writes the older one."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from app.engine.expressions.expressions import (
 )
 from app.engine.model.document import MAX_INT
 from app.engine.model.ids import FieldId
+from app.engine.model.json_values import to_json_value
 from app.engine.model.transforms import parse_transform
 from app.engine.model.types import PrimitiveType, parse_primitive
-from app.engine.model.values import to_json_value
 from app.errors import InvalidFilter
 
 Json: TypeAlias = dict[str, Any]
 
 MAX_LEVELS = 100
-"""How deep expressions may be nested; a chain of `and` or of `or` counts as one level, however long."""
+"""How deeply expressions may be nested; a chain of `and` or of `or` counts as one level."""
 _OPERATIONS: Final = {operation.value: operation for operation in Operation}
 _FLIPPED: Final = {
     Operation.LT: Operation.GT,
@@ -55,20 +55,20 @@ _FLIPPED: Final = {
     Operation.NOT_EQ: Operation.NOT_EQ,
 }
 _FUNCTIONS: Final = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
-"""What engines call the transforms when they are functions."""
+"""The names of the transforms in engines that have them as functions."""
 _MAX_BITS: Final = 1330
-"""About 400 digits: more than any column's values have."""
+"""About 400 digits, more than any column's values have."""
 _BRIEF: Final = reprlib.Repr()
 _BRIEF.maxlevel = 3
 _BRIEF.maxstring = _BRIEF.maxother = 100
-"""Shows the beginning of a part, however wide and deep it is."""
+"""Shows the beginning of a part, however large it is."""
 
 
 def parse_expression(value: object, *, levels_left: int = MAX_LEVELS) -> Expression:
     """Return the expression that a JSON value describes.
 
     Raises:
-        InvalidFilter: it describes none; the message shows the part.
+        InvalidFilter: it is not an expression; the message shows the part.
     """
     if isinstance(value, bool):
         return ALWAYS_TRUE if value else ALWAYS_FALSE
@@ -99,12 +99,12 @@ def _kind(value: Json) -> str:
     kind = value.get("type")
     if not isinstance(kind, str):
         raise _unreadable(value, "its type is missing")
-    # The reference reads its enum's names too: IS_NULL is is-null.
+    # The reference also reads the names of its enum: IS_NULL is is-null.
     return kind.lower().replace("_", "-")
 
 
 def _chain(value: Json, kind: str) -> list[object]:
-    """Return what a chain of one operation joins, in order; clients nest one per column or value."""
+    """Return the parts of a chain of one operation, in order; clients nest one level per part."""
     parts: list[object] = []
     pending: list[object] = [value]
     while pending:
@@ -274,7 +274,7 @@ def _unreadable(value: object, reason: str) -> InvalidFilter:
 def to_json(expression: Expression | BoundExpression) -> Any:
     """Return the JSON value of an expression, in the older form of the specification.
 
-    A bound column is written by its name; its literals as single values of its type.
+    A bound column is written as its name, and its literals as single values of its type.
     """
     match expression:
         case AlwaysTrue():
@@ -305,7 +305,7 @@ def to_json(expression: Expression | BoundExpression) -> Any:
 
 
 def _joined(kind: str, parts: list[Any]) -> Any:
-    # As a balanced tree: readers have limits on how deep JSON is nested, and filters may join thousands.
+    # As a balanced tree: readers limit the depth of JSON, and filters may join thousands of parts.
     if len(parts) == 1:
         return parts[0]
     middle = (len(parts) + 1) // 2
@@ -361,5 +361,5 @@ def _literal_json(literal: Literal) -> Any:
 
 def _value_json(kind: object, value: Any) -> Any:
     assert isinstance(kind, PrimitiveType)  # nothing else can be compared
-    # A decimal to compare with may have more digits than the column's values can have.
+    # A decimal literal may have more digits than the column's type.
     return format(value, "f") if isinstance(value, Decimal) else to_json_value(kind, value)

@@ -1,8 +1,8 @@
-"""Expressions: the filter of a scan or of a conflict check, before and after its columns are looked up."""
+"""Expressions: the filter of a scan or conflict check, before and after it is bound."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
@@ -14,7 +14,7 @@ from app.engine.model.transforms import Transform
 from app.engine.model.types import PrimitiveType, Type
 
 Value: TypeAlias = bool | int | float | str | bytes | Decimal | UUID
-"""What a literal can be. In Python, a date or time is a string as in JSON, or the number that stands for it."""
+"""What a literal can be. Dates and times are strings, as in JSON, or numbers."""
 
 
 class Operation(StrEnum):
@@ -91,7 +91,7 @@ Term: TypeAlias = NamedReference | IdReference | TransformTerm
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A value to compare with; without a type of its own it takes the column's."""
+    """A value to compare with; it has the column's type, unless it has its own."""
 
     value: Value
     data_type: PrimitiveType | None = None
@@ -99,7 +99,7 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A question about a column: unary ones have no literals, `in` and `not-in` any number, others one."""
+    """An operation on a column, with no literal, one, or for `in` and `not-in` any number."""
 
     operation: Operation
     term: Term
@@ -108,7 +108,7 @@ class Predicate:
 
 @dataclass(frozen=True, slots=True)
 class BoundReference:
-    """A column of a schema, or a field of a partition tuple; `positions` lead to its value in nested tuples."""
+    """A column of a schema or partition tuple; `positions` lead to its value in nested tuples."""
 
     field_id: FieldId
     name: str
@@ -134,7 +134,7 @@ BoundTerm: TypeAlias = BoundReference | BoundTransform
 
 @dataclass(frozen=True, slots=True)
 class BoundPredicate:
-    """A question about a bound column; values are of the term's type, those of a set in their order."""
+    """An operation on a bound column; values are of the term's type, and sorted in a set."""
 
     operation: Operation
     term: BoundTerm
@@ -161,7 +161,7 @@ Q = TypeVar("Q", Predicate, BoundPredicate)
 
 @dataclass(frozen=True, slots=True)
 class And(Generic[P]):
-    """Every part holds. Parts are not themselves of this kind: chains are kept flat, however long."""
+    """Every part holds. Chains are flat: no part is itself an `And`."""
 
     parts: tuple[Tree[P], ...]
 
@@ -175,24 +175,19 @@ class Or(Generic[P]):
 
 @dataclass(frozen=True, slots=True)
 class Not(Generic[P]):
-    """The part does not hold. What this means for null is said by `rewrite_not`."""
+    """The part does not hold. `rewrite_not` says what this means for null."""
 
     part: Tree[P]
 
 
 Tree: TypeAlias = "AlwaysTrue | AlwaysFalse | And[P] | Or[P] | Not[P] | P"
 Expression: TypeAlias = "Tree[Predicate]"
-"""A filter whose columns are names."""
+"""A filter with columns by name."""
 BoundExpression: TypeAlias = "Tree[BoundPredicate]"
-"""A filter whose columns are fields of one schema, or of one spec's partition tuples."""
+"""A filter on the columns of one schema, or on one spec's partition tuples."""
 
 ALWAYS_TRUE: Final = AlwaysTrue()
 ALWAYS_FALSE: Final = AlwaysFalse()
-
-
-def predicate(operation: Operation, column: str, *values: Value) -> Predicate:
-    """Return a question about a column, as a program writes it."""
-    return Predicate(operation, NamedReference(column), tuple(Literal(value) for value in values))
 
 
 def conjunction(parts: Iterable[Tree[P]]) -> Tree[P]:
@@ -247,10 +242,9 @@ def negation(part: Tree[P]) -> Tree[P]:
 
 
 def rewrite_not(expression: Tree[P]) -> Tree[P]:
-    """Return the same expression without `Not`: each predicate below one is replaced by its opposite.
+    """Return the expression without `Not`, with the opposites of negated predicates.
 
-    This is what a negation means: `not a < 5` is `a >= 5`, so neither holds for null, while null is not equal to
-    anything.
+    This defines negation: `not a < 5` is `a >= 5`, so neither holds for null. But null is not equal to anything.
     """
     return _without_not(expression, is_negated=False)
 
@@ -277,7 +271,7 @@ def _without_not(expression: Tree[P], *, is_negated: bool) -> Tree[P]:
 
 
 def replace_predicates(expression: Tree[P], replaced: Callable[[P], Tree[Q]]) -> Tree[Q]:
-    """Return the expression with each predicate replaced, and simplified where that allows it."""
+    """Return the expression with each predicate replaced, and simplified if possible."""
     match expression:
         case AlwaysTrue() | AlwaysFalse():
             return expression
@@ -289,17 +283,3 @@ def replace_predicates(expression: Tree[P], replaced: Callable[[P], Tree[Q]]) ->
             return negation(replace_predicates(expression.part, replaced))
         case _:
             return replaced(expression)
-
-
-def predicates_of(expression: Tree[P]) -> Iterator[P]:
-    """Yield every predicate of an expression, from left to right."""
-    match expression:
-        case AlwaysTrue() | AlwaysFalse():
-            return
-        case And() | Or():
-            for part in expression.parts:
-                yield from predicates_of(part)
-        case Not():
-            yield from predicates_of(expression.part)
-        case _:
-            yield expression

@@ -1,10 +1,9 @@
-"""Literals: a constant of a filter as a value of the column's type."""
+"""Literals: from a constant of a filter to a value of the column's type."""
 
 from __future__ import annotations
 
 import math
 import re
-import struct
 import sys
 from dataclasses import dataclass
 from decimal import ROUND_FLOOR, ROUND_HALF_UP, Context, Decimal, InvalidOperation
@@ -14,31 +13,23 @@ from uuid import UUID
 
 from app.engine.expressions.expressions import Literal, Value
 from app.engine.model.document import MAX_INT, MAX_LONG
+from app.engine.model.json_values import from_json_value
+from app.engine.model.moments import UNITS_A_DAY
 from app.engine.model.types import PrimitiveType
-from app.engine.model.values import from_json_value
+from app.engine.model.values import LARGEST_FLOAT, nearest_float
 
-_DAY_IN_UNITS: Final = {
-    "date": 1,
-    "timestamp": 86_400 * 10**6,
-    "timestamptz": 86_400 * 10**6,
-    "timestamp_ns": 86_400 * 10**9,
-    "timestamptz_ns": 86_400 * 10**9,
-}
-"""What a day is in the numbers that stand for values of a type."""
 _RANGES: Final = {
     "int": (-MAX_INT - 1, MAX_INT),
     "date": (-MAX_INT - 1, MAX_INT),
-    "time": (0, 86_400 * 10**6 - 1),
+    "time": (0, UNITS_A_DAY["timestamp"] - 1),
 }
-_WHOLE: Final = frozenset({"int", "long", "time", *_DAY_IN_UNITS})
-_FLOAT: Final = struct.Struct("<f")
-_LARGEST_FLOAT: Final = 3.4028234663852886e38
+_WHOLE: Final = frozenset({"int", "long", "time", *UNITS_A_DAY})
 _EXACT: Final = Context(prec=1000)
 _NUMBER: Final = re.compile(r"[+-]?\d{1,400}(?:\.\d{1,400})?(?:[eE][+-]?\d{1,2})?", re.ASCII)
 
 
 class OutOfRange(Enum):
-    """Where a literal is that no value of the column's type can be."""
+    """Where a literal is if it is outside the values of the column's type."""
 
     ABOVE = "above"
     BELOW = "below"
@@ -46,25 +37,25 @@ class OutOfRange(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Between:
-    """A literal that is finer than the column's type: above this value, and below the next."""
+    """A literal between two values of the column's type: this one and the next."""
 
     below: Any
 
 
 def value_of(literal: Literal, kind: PrimitiveType) -> Any:
-    """Return the value of a type that a literal stands for, or where it is among values of the type.
+    """Return the literal as a value of a type, or its place among the type's values.
 
     Raises:
-        ValueError: it stands for none.
+        ValueError: it is not a value of the type.
     """
     value, source = literal.value, literal.data_type
     if source is None:
         return _converted(value, kind)
     typed = _typed(value, source)
-    if source.kind in _DAY_IN_UNITS:
-        if kind.kind not in _DAY_IN_UNITS:
+    if source.kind in UNITS_A_DAY:
+        if kind.kind not in UNITS_A_DAY:
             raise ValueError(f"a {source} is no {kind}")
-        units, rest = divmod(typed * _DAY_IN_UNITS[kind.kind], _DAY_IN_UNITS[source.kind])
+        units, rest = divmod(typed * UNITS_A_DAY[kind.kind], UNITS_A_DAY[source.kind])
         below = _in_range(units, kind)
         return Between(below) if rest and not isinstance(below, OutOfRange) else below
     if source.kind == "time" and kind.kind != "time":
@@ -85,7 +76,7 @@ def _converted(value: Any, kind: PrimitiveType) -> Any:
         case bool():
             pass
         case int() if kind.kind in _WHOLE:
-            # As the reference reads it: a number without a type counts microseconds, for nanosecond columns too.
+            # As in the reference, a number without a type counts microseconds, also for nanosecond columns.
             return _in_range(value * 1000 if kind.kind.endswith("_ns") else value, kind)
         case int() | float() | Decimal() if kind.kind in ("float", "double"):
             return _floating(value, kind)
@@ -94,7 +85,7 @@ def _converted(value: Any, kind: PrimitiveType) -> Any:
         case str() if kind.kind == "decimal" and _NUMBER.fullmatch(value):
             return _decimal(Decimal(value), kind)
         case str() if kind.kind in ("float", "double") and _NUMBER.fullmatch(value):
-            # The reference sends numbers here; PyIceberg reads `3.5` as a decimal and sends its text.
+            # The reference sends numbers; PyIceberg reads `3.5` as a decimal and sends its text.
             return _floating(Decimal(value), kind)
         case str() if kind.kind in _FROM_TEXT:
             return from_json_value(kind, value)
@@ -105,7 +96,7 @@ def _converted(value: Any, kind: PrimitiveType) -> Any:
     raise ValueError(f"it is no value of type {kind}")
 
 
-_FROM_TEXT: Final = frozenset({"string", "uuid", "fixed", "binary", "time", *_DAY_IN_UNITS})
+_FROM_TEXT: Final = frozenset({"string", "uuid", "fixed", "binary", "time", *UNITS_A_DAY})
 
 
 def _in_range(number: int, kind: PrimitiveType) -> int | OutOfRange:
@@ -122,10 +113,10 @@ def _floating(value: float | Decimal, kind: PrimitiveType) -> float | Between:
             raise ValueError("NaN compares with nothing: use is-nan or not-nan")
         if kind.kind == "double":
             return number
-        # The nearest float of 32 bits, which is what the column's values are.
-        return float(_FLOAT.unpack(_FLOAT.pack(number))[0])
+        # The column's values are floats of 32 bits too.
+        return nearest_float(number)
     except OverflowError:
-        largest = _LARGEST_FLOAT if kind.kind == "float" else sys.float_info.max
+        largest = LARGEST_FLOAT if kind.kind == "float" else sys.float_info.max
         return Between(largest) if value > 0 else Between(-math.inf)
 
 
@@ -133,7 +124,7 @@ def _decimal(value: float | Decimal, kind: PrimitiveType) -> Decimal | Between:
     step = Decimal(1).scaleb(-(kind.scale or 0))
     try:
         if isinstance(value, float):
-            # Through its text: 1.1 means 11 tenths here, not the binary fraction closest to it.
+            # Through its text: 1.1 means 11 tenths, not the nearest binary fraction.
             return Decimal(repr(value)).quantize(step, ROUND_HALF_UP, _EXACT)
         exact = Decimal(value)
         below = exact.quantize(step, ROUND_FLOOR, _EXACT)

@@ -1,8 +1,8 @@
-"""Filters asked of the metrics of a data file: whether a row of it may match, and whether all of them do.
+"""Filters on the metrics of a data file: whether a row may match, and whether all rows do.
 
-A filter is compiled once and then asked of many files: `metrics_test` and `strict_metrics_test` return functions.
-What matches NaN is what engines say, some of which have it above all numbers; a writer that did not count NaN is
-taken to have had none where an upper bound speaks of all values.
+A filter is compiled once, and then tests many files: `metrics_test` and `strict_metrics_test` return functions.
+Some engines place NaN above all numbers. If a writer did not count NaN, and there is an upper bound, the file is
+taken to have no NaN.
 """
 
 from __future__ import annotations
@@ -21,25 +21,15 @@ from app.engine.model.values import FLOATING_KINDS
 FileTest = Callable[[DataFile], bool]
 
 
-def may_match_metrics(bound: BoundExpression, file: DataFile) -> bool:
-    """Tell whether a file may hold a row that matches, by its counts and bounds."""
-    return metrics_test(bound)(file)
-
-
-def all_match_metrics(bound: BoundExpression, file: DataFile) -> bool:
-    """Tell whether every row of a file certainly matches, by its counts and bounds."""
-    return strict_metrics_test(bound)(file)
-
-
 def metrics_test(bound: BoundExpression) -> FileTest:
-    """Return whether a file may hold a row that matches; unknown metrics say yes."""
+    """Return a test of whether a file may have a matching row; it may if metrics are unknown."""
     test = compiled(rewrite_not(bound), _may_match)
     # Early Avro writers recorded -1 rows.
     return lambda file: file.record_count != 0 and test(file)
 
 
 def strict_metrics_test(bound: BoundExpression) -> FileTest:
-    """Return whether every row of a file certainly matches; unknown metrics say no."""
+    """Return a test of whether every row of a file certainly matches."""
     test = compiled(rewrite_not(bound), _all_match)
     return lambda file: file.record_count == 0 or test(file)
 
@@ -76,7 +66,7 @@ def _may_match(predicate: BoundPredicate) -> FileTest:
 def _all_match(predicate: BoundPredicate) -> FileTest:
     operation, counts = predicate.operation, _counts(predicate)
     if len(predicate.reference.positions) > 1:
-        # Not every writer counts a value as null where the struct around it is.
+        # If a struct is null, not every writer counts the values inside it as null.
         return _no
     match operation:
         case Operation.IS_NULL:
@@ -117,7 +107,7 @@ def _bounds(file: DataFile, field_id: int) -> tuple[bytes | None, bytes | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """What a file's counts say for certain about one column."""
+    """What a file's counts certainly say about one column."""
 
     only_null: FileTest
     no_null: FileTest
@@ -150,8 +140,8 @@ def _counts(predicate: BoundPredicate) -> _Counts:
 
     is_floating = isinstance(reference.type, PrimitiveType) and reference.type.kind in FLOATING_KINDS
     if len(reference.positions) > 1 and reference.is_nullable:
-        # Iceberg's own writers do not count a value, not even as null, where the struct around it is null. So no
-        # count says that there is no null, nor that there is only NaN.
+        # If a struct is null, Iceberg's own writers do not count the values inside it at all. So counts can show
+        # neither that there is no null, nor that there is only NaN.
         return _Counts(only_null, _no, _no, some_nan, no_nan if is_floating else _yes)
     if is_floating:
         return _Counts(only_null, no_null, only_nan, some_nan, no_nan)

@@ -1,7 +1,7 @@
-"""Projection: a filter on rows becomes a filter on the partition tuples of one spec.
+"""Projection: from a filter on rows to a filter on the partition tuples of one spec.
 
-An inclusive projection holds for every partition that may have a matching row; a strict one only for partitions all of
-whose rows match.
+An inclusive projection holds for every partition that may have a matching row. A strict one only holds for partitions
+in which all rows match.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from app.engine.expressions.binding import bind
 from app.engine.expressions.expressions import (
     ALWAYS_FALSE,
     ALWAYS_TRUE,
@@ -17,7 +16,6 @@ from app.engine.expressions.expressions import (
     BoundPredicate,
     BoundReference,
     BoundTransform,
-    Expression,
     conjunction,
     disjunction,
     replace_predicates,
@@ -26,28 +24,11 @@ from app.engine.expressions.expressions import (
 from app.engine.expressions.transform_projection import project_inclusive, project_strict, project_transformed
 from app.engine.model.ids import FieldId
 from app.engine.model.partition_spec import PartitionField, PartitionSpec
-from app.engine.model.schema import Schema
 from app.engine.model.transforms import Transform, find_transform
 
 
-def project(
-    expression: Expression,
-    schema: Schema,
-    spec: PartitionSpec,
-    *,
-    strict: bool = False,
-    case_sensitive: bool = True,
-) -> BoundExpression:
-    """Return the filter that a spec's partition tuples must match.
-
-    Raises:
-        InvalidFilter: the filter does not fit the schema.
-    """
-    return project_bound(bind(expression, schema, case_sensitive=case_sensitive), spec, strict=strict)
-
-
 def project_bound(bound: BoundExpression, spec: PartitionSpec, *, strict: bool = False) -> BoundExpression:
-    """Return the filter that a spec's partition tuples must match, of a filter that is bound to a schema."""
+    """Return the filter on a spec's partition tuples for a filter on a schema's columns."""
     sources = partition_sources(spec)
     projected = strictly_projected if strict else inclusively_projected
     return replace_predicates(
@@ -58,7 +39,7 @@ def project_bound(bound: BoundExpression, spec: PartitionSpec, *, strict: bool =
 
 @dataclass(frozen=True, slots=True)
 class PartitionSource:
-    """A field of a spec that is made of a column: where it is in a tuple, and how it is made."""
+    """A field of a spec, its position in a tuple, and the transform that makes it."""
 
     field: PartitionField
     position: int
@@ -66,7 +47,7 @@ class PartitionSource:
 
 
 def partition_sources(spec: PartitionSpec) -> dict[FieldId, tuple[PartitionSource, ...]]:
-    """Return the fields of a spec by the column they are made of; unknown transforms say nothing and are left out."""
+    """Return the fields of a spec by source column, without those of unknown transforms."""
     found: dict[FieldId, tuple[PartitionSource, ...]] = defaultdict(tuple)
     for position, field in enumerate(spec.fields):
         transform = find_transform(field.transform)
@@ -81,7 +62,7 @@ def inclusively_projected(predicate: BoundPredicate, sources: tuple[PartitionSou
 
 
 def strictly_projected(predicate: BoundPredicate, sources: tuple[PartitionSource, ...]) -> BoundExpression:
-    """Return what holds only for partitions all of whose rows match."""
+    """Return what only holds for partitions in which all rows match."""
     return disjunction(_projected(predicate, source, strict=True) for source in sources)
 
 

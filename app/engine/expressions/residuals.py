@@ -1,4 +1,4 @@
-"""Residuals: what is left of a filter to be asked of the rows of one partition."""
+"""Residuals: what is left of a filter for the rows of one partition."""
 
 from __future__ import annotations
 
@@ -32,37 +32,21 @@ from app.engine.expressions.projection import (
     strictly_projected,
 )
 from app.engine.model.ids import FieldId
+from app.engine.model.json_values import to_json_value
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.types import PrimitiveType
-from app.engine.model.values import to_json_value
 
 ResidualFunction = Callable[[Sequence[Any]], Expression]
 _Sources = dict[FieldId, tuple[PartitionSource, ...]]
 
 
-def residual(
-    expression: Expression,
-    spec: PartitionSpec,
-    schema: Schema,
-    partition: Sequence[Any],
-    *,
-    case_sensitive: bool = True,
-) -> Expression:
-    """Return what rows of a partition must still be asked: a row of it matches the one as it matches the other.
-
-    Raises:
-        InvalidFilter: the filter does not fit the schema.
-    """
-    return residual_function(expression, spec, schema, case_sensitive=case_sensitive)(partition)
-
-
 def residual_function(
     expression: Expression, spec: PartitionSpec, schema: Schema, *, case_sensitive: bool = True
 ) -> ResidualFunction:
-    """Return the function from a spec's partition tuples to what their rows must still be asked.
+    """Return the function from a partition tuple to the filter that is left for its rows.
 
-    Predicates keep the words they came in, so that a client reads them as it wrote them.
+    Predicates stay as the client wrote them.
 
     Raises:
         InvalidFilter: the filter does not fit the schema.
@@ -111,7 +95,7 @@ def _predicate_function(predicate: Predicate, bound: BoundPredicate, sources: _S
 
 
 def _plain(predicate: Predicate, bound: BoundPredicate) -> Predicate:
-    """Return a predicate as every client reads it: columns by name, literals without types of their own."""
+    """Return a predicate that every client reads: literals have no type of their own."""
     term, literals = predicate.term, predicate.literals
     if any(literal.data_type is not None for literal in literals):
         kind = bound.term.type

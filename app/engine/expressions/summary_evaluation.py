@@ -1,4 +1,4 @@
-"""Filters asked of a manifest by its partition summaries: whether one of its files may hold a match."""
+"""Filters on the partition summaries of a manifest: whether one of its files may match."""
 
 from __future__ import annotations
 
@@ -15,13 +15,8 @@ ManifestTest = Callable[[ManifestFile], bool]
 _SummaryTest = Callable[[PartitionSummary], bool]
 
 
-def may_match_summaries(projected: BoundExpression, manifest: ManifestFile) -> bool:
-    """Tell whether a manifest may name a file that matches, by the inclusive projection on its spec."""
-    return summaries_test(projected)(manifest)
-
-
 def summaries_test(projected: BoundExpression) -> ManifestTest:
-    """Return whether a manifest of the projection's spec may name a file that matches; no summaries say yes."""
+    """Return a test of whether a manifest may have a matching file; it may without summaries."""
     return compiled(rewrite_not(projected), _may_match)
 
 
@@ -76,7 +71,7 @@ def _has_bounds(summary: PartitionSummary) -> bool:
 def _only_null(summary: PartitionSummary, *, is_floating: bool) -> bool:
     if not summary.contains_null or _has_bounds(summary):
         return False
-    # Bounds leave out NaN, so their absence alone does not tell that all is null.
+    # Bounds leave out NaN, so without bounds there may be NaN and not only null.
     return not is_floating or summary.contains_nan is False
 
 
@@ -85,10 +80,10 @@ def _only_nan(summary: PartitionSummary) -> bool:
 
 
 def _may_hold_nan(summary: PartitionSummary) -> bool:
-    """Tell whether a partition may be NaN; where that is not said, bounds are taken to speak of all values."""
+    """Return whether a partition may be NaN; if that is unknown, bounds are taken to exclude it."""
     return summary.contains_nan is True or (summary.contains_nan is None and not _has_bounds(summary))
 
 
 def _holds_nothing(summary: PartitionSummary) -> bool:
-    """Tell whether no partition has a value that can be compared: null and NaN explain why there are no bounds."""
+    """Return whether no partition can be compared: there are no bounds, but null or NaN."""
     return not _has_bounds(summary) and (summary.contains_null or summary.contains_nan is True)

@@ -1,4 +1,4 @@
-"""What a predicate on a column says about the column's transformed values, transform by transform."""
+"""From a predicate on a column to one on its transformed values, transform by transform."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TIMES: Final = frozenset({"year", "month", "day", "hour"})
 def project_inclusive(
     predicate: BoundPredicate, transform: Transform, target: BoundReference
 ) -> BoundExpression | None:
-    """Return what holds for the transformed value of every row that matches; None: nothing is known of it."""
+    """Return what holds for the transformed values of all matching rows; None if unknown."""
     operation, values, source = predicate.operation, predicate.values, predicate.reference.type
     if operation.is_unary or transform.name == "identity":
         return BoundPredicate(operation, target, values)
@@ -62,7 +62,7 @@ def project_inclusive(
 def project_strict(
     predicate: BoundPredicate, transform: Transform, target: BoundReference
 ) -> BoundExpression | None:
-    """Return what holds for a transformed value only if every row that has it matches; None: nothing does."""
+    """Return what only holds for transformed values of which every row matches; None if unknown."""
     operation, values, source = predicate.operation, predicate.values, predicate.reference.type
     if operation.is_unary or transform.name == "identity":
         return BoundPredicate(operation, target, values)
@@ -91,16 +91,16 @@ def project_strict(
 def project_transformed(
     predicate: BoundPredicate, transform: Transform, target: BoundReference, *, strict: bool
 ) -> BoundExpression | None:
-    """Return what a predicate on transformed values says of stored ones, which early writers may have rounded up.
+    """Return the predicate on stored values for one on transformed values; None if unknown.
 
-    None: nothing is known where rows that match are stored like some that do not.
+    The two differ because early writers rounded some values up: rows that match may be stored like others.
     """
     operation = predicate.operation
     if operation.is_unary or not _may_be_rounded_up(transform, predicate.reference.type):
         return BoundPredicate(operation, target, predicate.values)
     if not strict:
         return _with_rounded_up(operation, predicate.values, target)
-    # All rows match where none may match the opposite.
+    # All rows match if no row may match the opposite.
     opposite = _with_rounded_up(operation.negated, predicate.values, target)
     return opposite and BoundPredicate(opposite.operation.negated, target, opposite.values)
 
@@ -108,7 +108,7 @@ def project_transformed(
 def _with_rounded_up(
     operation: Operation, values: tuple[Any, ...], target: BoundReference
 ) -> BoundPredicate | None:
-    """Return what is true of a number that matches and, for one below 0, of the next number too."""
+    """Return what holds for a number that matches and, if it is below 0, for the next one too."""
     if operation in (EQ, IN):
         return _among(target, {*values, *(value + 1 for value in values if value < 0)})
     if operation in (NOT_EQ, NOT_IN):
@@ -120,15 +120,15 @@ def _with_rounded_up(
 
 
 def _may_be_rounded_up(transform: Transform, source: Type) -> bool:
-    """Tell whether early writers rounded values before 1970 up, where the transform is a number below 0."""
+    """Return whether early writers rounded values from before 1970 up."""
     if transform.name not in _TIMES:
         return False
-    # Nothing is rounded when the day of a date is taken.
+    # The day of a date is not rounded.
     return not (transform.name == "day" and isinstance(source, PrimitiveType) and source.kind == "date")
 
 
 def _has_late_twin(transform: Transform, source: Type, value: Any) -> bool:
-    """Tell whether early writers may have stored one more than this."""
+    """Return whether early writers may have stored one more than this."""
     return _may_be_rounded_up(transform, source) and bool(value < 0)
 
 
@@ -152,14 +152,14 @@ def _project_prefix(
         return BoundPredicate(operation, target, (prefix,))
     if len(prefix) == width:
         return BoundPredicate(EQ if operation is STARTS_WITH else NOT_EQ, target, (prefix,))
-    # A truncated value says that a row has the first part of the prefix, not that it has all of it.
+    # A truncated value shows that a row has the first part of the prefix, but not the rest.
     if (operation is STARTS_WITH) is strict:
         return None
     return BoundPredicate(operation, target, (prefix[:width],))
 
 
 def _neighbours(source: Type) -> tuple[Function, Function]:
-    """Return functions to the next lower and higher value of a type, or to the same one where there is no next."""
+    """Return functions to the next lower and higher value, or to the same one if there is none."""
     if not isinstance(source, PrimitiveType) or source.kind in ("string", "binary"):
         return _same, _same
     if source.kind == "decimal":
@@ -179,6 +179,6 @@ def _monotone(transform: Transform, source: Type) -> Callable[[Any], Any]:
 
 
 def _wrapped_values(transform: Transform, source: Type) -> list[int]:
-    """Return what the lowest numbers truncate to where that is too low for the type: a number among the highest."""
+    """Return the high number that the lowest numbers of a type wrap around to when truncated."""
     lowest = lowest_unwrapped(transform, source)
     return [] if lowest is None else [transform_function(transform, source)(lowest - 1)]

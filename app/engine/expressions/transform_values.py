@@ -1,4 +1,4 @@
-"""Transforms applied to values: from a column's value to the partition value."""
+"""Transforms of values: from a column's value to the partition value."""
 
 from __future__ import annotations
 
@@ -7,38 +7,19 @@ from decimal import Context, Decimal
 from typing import Any, Final
 
 from app.engine.expressions.bucket_hash import hash_bytes, hash_long
+from app.engine.model.moments import UNITS_A_DAY, months_since_1970
 from app.engine.model.transforms import Transform
 from app.engine.model.types import PrimitiveType, Type
 from app.engine.model.values import decimal_of
 
 Function = Callable[[Any], Any]
 
-_UNITS_A_DAY: Final = {
-    "date": 1,
-    "timestamp": 86_400 * 10**6,
-    "timestamptz": 86_400 * 10**6,
-    "timestamp_ns": 86_400 * 10**9,
-    "timestamptz_ns": 86_400 * 10**9,
-}
 _HALVES: Final = {"int": 1 << 31, "long": 1 << 63}
 _EXACT: Final = Context(prec=400)
-_ERA_DAYS: Final = 146_097
-"""Days in 400 years, after which the calendar repeats."""
-_DAYS_TO_1970: Final = 719_468
-"""From 1 March of the year 0 to 1 January 1970."""
-_MONTHS_TO_1970: Final = 1969 * 12 + 10
-
-
-def transform_value(transform: Transform, source: Type, value: Any) -> Any:
-    """Return the transformed value; null stays null.
-
-    Spec: #partition-transforms
-    """
-    return None if value is None else transform_function(transform, source)(value)
 
 
 def transform_function(transform: Transform, source: Type) -> Function:
-    """Return the function from a column's values, null aside, to transformed values.
+    """Return the function from a column's values, except null, to transformed values.
 
     Raises:
         ValueError: the transform does not apply to the type.
@@ -56,7 +37,7 @@ def transform_function(transform: Transform, source: Type) -> Function:
         case "truncate":
             return _truncate_function(transform.parameter or 1, source)
         case "year" | "month" | "day" | "hour":
-            return _moment_function(transform.name, _UNITS_A_DAY[source.kind])
+            return _moment_function(transform.name, UNITS_A_DAY[source.kind])
     return _same
 
 
@@ -76,7 +57,7 @@ def _bucket_function(buckets: int, source: PrimitiveType) -> Function:
 def _hash_function(source: PrimitiveType) -> Callable[[Any], int]:
     match source.kind:
         case "timestamp_ns" | "timestamptz_ns":
-            # As microseconds, so that a column may be widened from them.
+            # As microseconds, so that the hash stays the same when a column is widened.
             return lambda value: hash_long(value // 1000)
         case "int" | "long" | "date" | "time" | "timestamp" | "timestamptz":
             return hash_long
@@ -97,7 +78,7 @@ def _fewest_bytes(number: int) -> bytes:
 
 
 def unscaled(value: Decimal, scale: int) -> int:
-    """Return a decimal's digits as a whole number, however many there are."""
+    """Return a decimal's digits as a whole number, of any length."""
     return int(value.scaleb(scale, _EXACT))
 
 
@@ -106,18 +87,18 @@ def _truncate_function(width: int, source: PrimitiveType) -> Function:
     half = _HALVES.get(source.kind)
     if half is None:
         return truncate
-    # As in the reference, what is too low for the type wraps around to the highest numbers.
+    # As in the reference, numbers too low for the type wrap around to the highest.
     return lambda value: (truncate(value) + half) % (half << 1) - half
 
 
 def truncate_without_wrapping(transform: Transform, source: Type) -> Function:
-    """Return the truncation that keeps the order of values, though the lowest may become too low for their type."""
+    """Return the truncation that keeps the order of values, but may leave the type's range."""
     assert isinstance(source, PrimitiveType)
     return _truncation(transform.parameter or 1, source)
 
 
 def lowest_unwrapped(transform: Transform, source: Type) -> int | None:
-    """Return the lowest number that does not wrap around when it is truncated; None: none does."""
+    """Return the lowest number that is truncated without wrapping around; None if all are."""
     if transform.name != "truncate" or not isinstance(source, PrimitiveType) or source.kind not in _HALVES:
         return None
     width, lowest = transform.parameter or 1, -_HALVES[source.kind]
@@ -152,12 +133,3 @@ def _moment_function(unit: str, units_a_day: int) -> Function:
             return lambda value: months_since_1970(value // units_a_day)
         case _:
             return lambda value: months_since_1970(value // units_a_day) // 12
-
-
-def months_since_1970(days: int) -> int:
-    """Return the number of the month that a day is in; January 1970 is 0, the month before is -1."""
-    # Years start in March here, so that the day a leap year adds is the last.
-    era, day = divmod(days + _DAYS_TO_1970, _ERA_DAYS)
-    year = (day - day // 1460 + day // 36_524 - day // 146_096) // 365
-    day_of_year = day - (365 * year + year // 4 - year // 100)
-    return (year + 400 * era) * 12 + (5 * day_of_year + 2) // 153 - _MONTHS_TO_1970

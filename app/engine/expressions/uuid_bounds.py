@@ -1,7 +1,7 @@
-"""Bounds of uuid columns, which writers have put in two orders.
+"""Bounds of uuid columns, for which writers use two orders.
 
-The order of the table format is that of unsigned bytes. Early Java writers compared the two halves as signed numbers,
-and no bound says how it was found.
+The table format orders uuids as unsigned bytes. Early Java writers compared the two halves as signed numbers, and a
+bound does not show which order its writer used.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _BYTES: Final = struct.Struct(">qq").pack
 
 
 def enclosing_bounds(lower: bytes | None, upper: bytes | None) -> tuple[bytes | None, bytes | None]:
-    """Return unsigned bounds of all uuids between two bounds, be those in unsigned or in signed order.
+    """Return unsigned bounds of all uuids that are between two bounds in either order.
 
-    A bound that is no uuid counts as missing.
+    A bound that is not a uuid counts as missing.
     """
     return _enclosing(_read_halves(lower), _read_halves(upper))
 
@@ -39,7 +39,7 @@ def _enclosing(lower: _Halves | None, upper: _Halves | None) -> tuple[bytes | No
                 _BYTES(half, lower[1] if is_one_sign else 0),
                 _BYTES(half, upper[1] if is_one_sign else -1),
             )
-    # In signed order, numbers of both signs are between a negative and a positive one: unsigned, all may be.
+    # From a negative to a positive bound there are numbers of both signs: in unsigned order, that is any number.
     least = most = None
     if lower is not None and (lower[0] >= 0 or (upper is not None and upper[0] < 0)):
         least = _BYTES(lower[0], max(lower[1], 0))

@@ -1,4 +1,4 @@
-"""Ranges of values that a filter cannot do without: what columns of bounds answer for a whole manifest at once."""
+"""Ranges of values that a filter needs, for filtering a whole manifest by bounds."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _CLOSED: Final = frozenset({Operation.EQ, Operation.IN})
 
 
 def value_ranges(bound: BoundExpression) -> tuple[ValueRange, ...]:
-    """Return ranges of columns such that a row that matches has a value in each of them.
+    """Return ranges of columns; every matching row has a value in each of them.
 
-    Only what every match must fulfil counts, so alternatives and transforms say nothing here, nor do uuids, whose
-    bounds early writers put in another order. Above a number there is NaN too, for some engines.
+    Alternatives and transforms give no ranges, nor do uuids, for which early writers used another order. Nor do
+    lower limits of floats, as some engines place NaN above all numbers.
     """
     found = rewrite_not(bound)
     parts = found.parts if isinstance(found, And) else (found,)

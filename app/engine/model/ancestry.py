@@ -10,7 +10,7 @@ from app.engine.model.table_metadata import TableMetadata
 
 
 def ancestors(metadata: TableMetadata, snapshot_id: SnapshotId | None) -> Iterator[Snapshot]:
-    """Yield a snapshot, its parent and so on, as far back as the table still knows them."""
+    """Yield a snapshot, its parent and so on, as far back as the table knows them."""
     by_id = metadata.snapshots_by_id
     seen: set[SnapshotId] = set()
     while snapshot_id is not None and snapshot_id not in seen:
@@ -18,18 +18,18 @@ def ancestors(metadata: TableMetadata, snapshot_id: SnapshotId | None) -> Iterat
         if snapshot is None:
             return
         yield snapshot
-        # No honest writer makes a circle, but a dishonest one must not make us run for ever.
+        # A snapshot that descends from itself must not make us run for ever.
         seen.add(snapshot_id)
         snapshot_id = snapshot.parent_snapshot_id
 
 
 def is_ancestor(metadata: TableMetadata, ancestor_id: SnapshotId, snapshot_id: SnapshotId | None) -> bool:
-    """Tell whether a snapshot is another one, or one that it descends from."""
+    """Return whether a snapshot is another one, or one of its ancestors."""
     return any(snapshot.snapshot_id == ancestor_id for snapshot in ancestors(metadata, snapshot_id))
 
 
 def common_ancestor(metadata: TableMetadata, one: SnapshotId, other: SnapshotId) -> Snapshot | None:
-    """Return the newest snapshot that both are or descend from."""
+    """Return the newest snapshot that is in the history of both."""
     of_one = {snapshot.snapshot_id for snapshot in ancestors(metadata, one)}
     return next((item for item in ancestors(metadata, other) if item.snapshot_id in of_one), None)
 

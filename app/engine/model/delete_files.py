@@ -8,21 +8,21 @@ from app.engine.model.ids import Location
 from app.engine.model.manifests import DataFile, FileContent
 
 DELETE_FILE_PATH_ID: Final = 2147483546
-"""Reserved: the column of a position delete file that has the paths of data files."""
+"""Reserved: in position delete files, the column with the paths of data files."""
 
 
 def is_deletion_vector(file: DataFile) -> bool:
-    """Tell whether deletes are a blob in a Puffin file."""
+    """Return whether a delete file is a deletion vector: a blob in a Puffin file."""
     return file.content is FileContent.POSITION_DELETES and file.file_format == "puffin"
 
 
 def referenced_path(file: DataFile) -> Location | None:
-    """Return the one data file that position deletes are about; None where they are about several."""
+    """Return the one data file that position deletes belong to; None if there are several."""
     if file.referenced_data_file is not None:
         return file.referenced_data_file
     lower = (file.lower_bounds or {}).get(DELETE_FILE_PATH_ID)
     upper = (file.upper_bounds or {}).get(DELETE_FILE_PATH_ID)
-    # A bound that was cut is lower, or higher, than every path, so that the two differ.
+    # Bounds that were shortened differ: the lower one is below all paths, the upper one above.
     if lower is None or lower != upper:
         return None
     return Location(bytes(lower).decode("utf-8", "replace"))

@@ -1,4 +1,4 @@
-"""The ground that every JSON document of the spec stands on: frozen, kebab-case, unknown fields kept."""
+"""The base class of the spec's JSON documents: frozen, kebab-case, unknown fields kept."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.errors import InvalidMetadata
 MAX_LONG = 2**63 - 1
 MAX_INT = 2**31 - 1
 
-# A NewType takes the mark itself, `Annotated[SnapshotId, LONG]`: an alias as an argument would say nothing.
+# With a NewType, use the constant: `Annotated[SnapshotId, LONG]`. The aliases below are for plain integers.
 LONG = Field(strict=True, ge=-(2**63), le=MAX_LONG)
 INT = Field(strict=True, ge=-(2**31), le=MAX_INT)
 Long = Annotated[int, LONG]
@@ -23,7 +23,7 @@ Int = Annotated[int, INT]
 """A 32-bit integer."""
 Bool = StrictBool
 MAX_JSON_LEVELS = 40
-"""How deep what is only kept may be nested: clients' parsers give up at 200 levels of a whole answer."""
+"""How deeply unknown fields may be nested: clients' parsers give up at 200 levels of a whole answer."""
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
@@ -35,14 +35,14 @@ def _check_uuid(value: str) -> str:
 
 
 UUID = AfterValidator(_check_uuid)
-"""The one spelling of a UUID that every client reads."""
+"""The only spelling of a UUID that every client reads."""
 
 
 def check_json_value(value: Any) -> Any:
-    """Return a value if JSON can hold it, and readers can take it in.
+    """Return a value if JSON can hold it and clients can read it.
 
     Raises:
-        ValueError: a number is infinite or none, a string has half of a surrogate pair, or it is nested too deeply.
+        ValueError: a number is infinite or NaN, a string has half of a surrogate pair, or it is nested too deeply.
     """
     _check_level(value, MAX_JSON_LEVELS)
     return value
@@ -66,7 +66,7 @@ def _check_level(value: Any, levels_left: int) -> None:
 
 
 JsonValue = Annotated[Any, AfterValidator(check_json_value)]
-"""What JSON can hold: fields that this build does not know, and defaults of columns."""
+"""Any JSON value: fields that this build does not know, and defaults of columns."""
 
 
 def kebab(name: str) -> str:
@@ -104,28 +104,28 @@ class Document(BaseModel):
 
     @classmethod
     def from_object(cls, value: object) -> Self:
-        """Take a parsed JSON value; raises `pydantic.ValidationError` for the parser around it."""
+        """Return the document of a parsed JSON value; raises `pydantic.ValidationError`."""
         return cls.model_validate(value, by_alias=True, by_name=False)
 
     def replace(self, **changes: object) -> Self:
         """Return a copy with some fields changed; the values must already be valid."""
         copy = self.model_copy(update=changes)
-        # model_copy takes cached properties along, which may speak of the old values.
+        # model_copy copies cached properties too, which may belong to the old values.
         for name in copy.__dict__.keys() - type(self).model_fields.keys():
             del copy.__dict__[name]
         return copy
 
     def with_unknown_fields(self, unknown: Mapping[str, Any]) -> Self:
-        """Return a copy with these fields as the ones that this build does not know, whatever their names."""
+        """Return a copy whose unknown fields are these, whatever their names."""
         copy = self.model_copy()
-        # Not by keyword: a field that is called like an argument, or like one of ours in Python, is unknown too.
+        # Not by keyword: an unknown field may have the name of an argument, or of one of our fields in Python.
         object.__setattr__(copy, "__pydantic_extra__", dict(unknown))
         return copy
 
     def to_json(self) -> bytes:
         """Return compact UTF-8 JSON, fields in the spec's order, unknown ones last.
 
-        Null says nothing and is left out, also where nobody knows the field: clients ask whether a field is there.
+        Nulls are left out, also of unknown fields: for clients, a null and a missing field differ.
         """
         return self.model_dump_json(exclude_none=True).encode()
 
@@ -139,7 +139,7 @@ class Document(BaseModel):
 
 
 def describe_invalid(error: ValidationError) -> str:
-    """Return one sentence that names the first offending part and what is wrong with it."""
+    """Return one sentence that names the first invalid part and what is wrong with it."""
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     path = ""
     for piece in first["loc"]:

@@ -1,4 +1,4 @@
-"""Entries of a manifest that a reader can use: asked of all entries at once where their source can do that."""
+"""Filtering the entries of a manifest, all at once where their source can do that."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PartitionTest = Callable[[tuple[Any, ...]], bool]
 
 @dataclass(frozen=True, slots=True)
 class ValueRange:
-    """The values of a column that a reader looks for, limits included; None is no limit.
+    """The values of a column that a reader looks for, limits included; None means no limit.
 
     Null is outside every range, and NaN is never a limit.
     """
@@ -27,13 +27,13 @@ class ValueRange:
 
 @runtime_checkable
 class FilterableEntries(Protocol):
-    """Entries of one manifest that are filtered as columns; most of those that go are never made."""
+    """Entries of one manifest that are filtered as columns, before they become objects."""
 
     def live_in(self, is_wanted: PartitionTest, ranges: Sequence[ValueRange] = ()) -> Iterator[ManifestEntry]:
         """Yield the entries that are not deleted and whose partition is wanted, in their order.
 
-        `is_wanted` is asked once for each distinct partition. An entry whose bounds say that none of its values
-        is in one of the ranges may be left out, and need not: whoever asks still looks at each entry's metrics.
+        `is_wanted` is called once for each distinct partition. `ranges` only saves work: an entry whose bounds are
+        outside one of them may be left out or not, so the caller still has to check each entry's metrics.
 
         Raises:
             InvalidMetadata: an entry makes no sense; names the file.
@@ -44,7 +44,7 @@ class FilterableEntries(Protocol):
 def live_entries(
     entries: Iterable[ManifestEntry], is_wanted: PartitionTest, ranges: Sequence[ValueRange] = ()
 ) -> Iterator[ManifestEntry]:
-    """Yield the entries that are not deleted and whose partition is wanted; `ranges` may leave out more.
+    """Yield the entries that are not deleted and whose partition is wanted.
 
     Raises:
         InvalidMetadata: an entry makes no sense; names the file.

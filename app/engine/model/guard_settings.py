@@ -1,4 +1,4 @@
-"""How closely a table's commits are looked at: the properties, their values, and what can be found."""
+"""How strictly the guard checks a table's commits: properties, values, kinds of findings."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ class FindingKind(StrEnum):
     DROPPED_FILES = "dropped-files"
     """It says `append`, but files that live in its parent do not live in it."""
     PARENTLESS = "parentless-snapshot"
-    """It has no parent, and a branch moves to it from a snapshot that the same commit did not take off."""
+    """It has no parent, and a branch moves to it from a snapshot that the same commit does not remove."""
     BYPASSED_HEAD = "bypassed-head"
     """A branch moves to it from a snapshot that it does not descend from."""
     SUMMARY_TOTALS = "summary-totals"
     """Its summary's totals changed by more or less than its manifests did."""
     MISSING_FILE = "missing-file"
-    """Its manifest list, or a manifest that it brings, is not there."""
+    """Its manifest list, or a manifest that it adds, does not exist."""
     OUTSIDE_LOCATION = "outside-location"
-    """Files that it adds lie outside the places where the table writes."""
+    """Files that it adds are outside the locations where the table writes."""
     SEQUENCE_NUMBERS = "sequence-numbers"
-    """A sequence number that no writer could have come by."""
+    """It, or an entry of its manifests, has an impossible sequence number."""
 
 
 @dataclass(frozen=True, slots=True)
 class GuardSettings:
-    """The mode, and the kinds of findings that are passed over."""
+    """The mode, and the kinds of findings that are ignored."""
 
     mode: GuardMode = GuardMode.WARN
     ignored: frozenset[FindingKind] = frozenset()
 
 
 def guard_settings(*sources: Mapping[str, str]) -> GuardSettings:
-    """Return what the first of several sources says that says anything; what makes no sense says nothing."""
+    """Return the settings: each from the first source that has a valid value for it."""
     return GuardSettings(
         next((mode for source in sources if (mode := _mode(source)) is not None), GuardMode.WARN),
         next((kinds for source in sources if (kinds := _ignored(source)) is not None), frozenset()),

@@ -75,7 +75,7 @@ def check_name(name: str, what: str) -> str:
     if len(name) > MAX_NAME_LENGTH:
         raise InvalidName(f"Invalid {what}: {len(name)} characters are more than {MAX_NAME_LENGTH}")
     if name in (".", ".."):
-        # URL libraries and proxies take these for steps in the path, percent-encoded or not.
+        # URL libraries and proxies resolve these as steps in the path, also percent-encoded.
         raise InvalidName(f"Invalid {what} {name!r}: no path can hold it")
     for character in name:
         if character < " " or character == "\x7f" or "\ud800" <= character <= "\udfff":

@@ -1,4 +1,4 @@
-"""Ids and locations as types of their own, so that a checker tells them apart."""
+"""Ids and locations as types of their own, which the type checker keeps apart."""
 
 from __future__ import annotations
 
@@ -11,3 +11,6 @@ SortOrderId = NewType("SortOrderId", int)
 FieldId = NewType("FieldId", int)
 TableUuid = NewType("TableUuid", str)
 Location = NewType("Location", str)
+
+NO_SNAPSHOT = SnapshotId(-1)
+"""How versions 1 and 2 of the table format write that there is no snapshot."""

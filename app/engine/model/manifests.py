@@ -1,4 +1,4 @@
-"""Manifest lists and manifests: what they say about data files and delete files, and where entries come from."""
+"""Manifest lists and manifests: what they say about data files and delete files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FileContent(IntEnum):
 
 
 class EntryStatus(IntEnum):
-    """Whether a manifest's file was there before, came, or went."""
+    """Whether a file was there before, was added, or was deleted."""
 
     EXISTING = 0
     ADDED = 1
@@ -36,7 +36,7 @@ class EntryStatus(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class PartitionSummary:
-    """What a manifest's partitions have in common in one field; bounds are in single-value binary form."""
+    """The values of one partition field in a manifest; bounds are in single-value binary form."""
 
     contains_null: bool
     contains_nan: bool | None
@@ -46,7 +46,7 @@ class PartitionSummary:
 
 @dataclass(frozen=True, slots=True)
 class ManifestFile:
-    """One manifest, as a manifest list names it. Counts are None where a v1 writer left them out.
+    """One manifest, as a manifest list names it. Counts are None if a v1 writer left them out.
 
     Spec: #manifest-lists
     """
@@ -71,11 +71,11 @@ class ManifestFile:
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A data file, a delete file or a deletion vector. Metrics are by field id; bounds in single-value binary form.
+    """A data file, a delete file or a deletion vector. Metrics are by field id.
 
-    `partition` has the values of the spec's fields in their order, as Python values: int for int, long, date (days),
-    time and timestamp (micro- or nanoseconds) and the time transforms; float, bool, str, bytes, `uuid.UUID`,
-    `decimal.Decimal`; None for null.
+    Bounds are in single-value binary form. `partition` has the values of the spec's fields in their order, as Python
+    values: int for int, long, date (days), time and timestamp (micro- or nanoseconds) and the time transforms;
+    float, bool, str, bytes, `uuid.UUID`, `decimal.Decimal`; None for null.
 
     Spec: #manifests
     """
@@ -105,7 +105,7 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class ManifestEntry:
-    """One file of a manifest. Read entries have what they inherit filled in; written ones may leave it None.
+    """One file of a manifest. Reading fills in inherited values; for writing they may be None.
 
     Spec: #sequence-number-inheritance, #first-row-id-inheritance
     """
@@ -122,7 +122,7 @@ class ManifestEntry:
 
 
 class ManifestSource(Protocol):
-    """Where the engine gets manifests from: files, or lists in a test. May be asked from many threads."""
+    """Where the engine gets manifests from: files, or lists in a test. Safe for many threads."""
 
     def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile]:
         """Return a snapshot's manifests in the order of its list.
@@ -135,7 +135,7 @@ class ManifestSource(Protocol):
         ...
 
     def entries(self, manifest: ManifestFile) -> Iterable[ManifestEntry]:
-        """Return a manifest's entries of every status, in their order, with inherited values filled in.
+        """Return all entries of a manifest, in their order, with inherited values filled in.
 
         Raises:
             InvalidMetadata: the manifest is not one, or contradicts the list; names the file.

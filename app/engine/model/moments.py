@@ -1,4 +1,4 @@
-"""Dates, times and timestamps: whole numbers since 1970 to ISO text and back, for every year a number can name."""
+"""Dates, times and timestamps: from numbers since 1970 to ISO text and back, for any year."""
 
 from __future__ import annotations
 
@@ -6,26 +6,50 @@ import re
 from typing import Final
 
 _DAY_S: Final = 86_400
+MICROSECONDS: Final = 10**6
+UNITS_A_SECOND: Final = {
+    "timestamp": MICROSECONDS,
+    "timestamptz": MICROSECONDS,
+    "timestamp_ns": 10**9,
+    "timestamptz_ns": 10**9,
+}
+"""How many units of a type's values are one second."""
+UNITS_A_DAY: Final = {"date": 1, **{kind: units * _DAY_S for kind, units in UNITS_A_SECOND.items()}}
+"""How many units of a type's values are one day."""
 _ERA_DAYS: Final = 146_097
 """Days in 400 years, after which the calendar repeats."""
 _DAYS_TO_1970: Final = 719_468
 """From 1 March of the year 0, where the count of an era starts, to 1 January 1970."""
+_MONTHS_TO_1970: Final = 1969 * 12 + 10
 _DATE: Final = re.compile(r"([+-]?\d{4,9})-(\d{2})-(\d{2})", re.ASCII)
 _TIME: Final = re.compile(r"(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{1,9}))?)?", re.ASCII)
 _OFFSET: Final = re.compile(r"([+-])(\d{2}):(\d{2})", re.ASCII)
 _MONTH_DAYS: Final = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
-def date_text(days: int) -> str:
-    """Return `2017-11-16`; years beyond four digits carry their sign."""
-    # Years start in March here, so that the day a leap year adds is the last.
+def _from_march(days: int) -> tuple[int, int, int]:
+    """Return a day's year, month and day of the year, in years that start in March.
+
+    In such a year the day that a leap year adds is the last one.
+    """
     era, day_of_era = divmod(days + _DAYS_TO_1970, _ERA_DAYS)
     year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
     day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    shifted_month = (5 * day_of_year + 2) // 153
+    return year_of_era + 400 * era, (5 * day_of_year + 2) // 153, day_of_year
+
+
+def months_since_1970(days: int) -> int:
+    """Return the number of a day's month; January 1970 is 0, the month before is -1."""
+    year, month, _ = _from_march(days)
+    return year * 12 + month - _MONTHS_TO_1970
+
+
+def date_text(days: int) -> str:
+    """Return `2017-11-16`; years beyond four digits carry their sign."""
+    shifted_year, shifted_month, day_of_year = _from_march(days)
     day = day_of_year - (153 * shifted_month + 2) // 5 + 1
     month = shifted_month + 3 if shifted_month < 10 else shifted_month - 9
-    year = year_of_era + 400 * era + (1 if month <= 2 else 0)
+    year = shifted_year + (1 if month <= 2 else 0)
     sign = "-" if year < 0 else "+" if year > 9999 else ""
     return f"{sign}{abs(year):04}-{month:02}-{day:02}"
 
@@ -55,7 +79,7 @@ def _days_in_month(year: int, month: int) -> int:
 
 
 def time_text(units: int, units_a_second: int) -> str:
-    """Return `22:31:08.123456`; the fraction has as many digits as the unit gives it."""
+    """Return `22:31:08.123456`; the unit decides how many digits the fraction has."""
     seconds, fraction = divmod(units, units_a_second)
     digits = len(str(units_a_second)) - 1
     return f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}.{fraction:0{digits}}"
@@ -81,7 +105,7 @@ def units_of_time(text: str, units_a_second: int) -> int:
 
 
 def timestamp_text(units: int, units_a_second: int, *, with_zone: bool) -> str:
-    """Return `2017-11-16T22:31:08.123456`, with `+00:00` behind it if it has a zone."""
+    """Return `2017-11-16T22:31:08.123456`, followed by `+00:00` if it has a zone."""
     days, rest = divmod(units, _DAY_S * units_a_second)
     return f"{date_text(days)}T{time_text(rest, units_a_second)}{'+00:00' if with_zone else ''}"
 
@@ -90,7 +114,7 @@ def units_of_timestamp(text: str, units_a_second: int, *, with_zone: bool) -> in
     """Return the units since 1970; with a zone, any offset is taken into account.
 
     Raises:
-        ValueError: not a timestamp, or the zone is missing or one too many.
+        ValueError: not a timestamp, or it has a zone where it must not, or the other way round.
     """
     day, separator, rest = text.partition("T")
     if not separator:

@@ -1,4 +1,4 @@
-"""Partition specs: how rows are grouped into files, and the rules that bind a spec to a schema."""
+"""Partition specs: how rows are grouped into files, and how a spec is bound to a schema."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from app.engine.model.document import INT, Document, Int
+from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import FieldId, SpecId
 from app.engine.model.schema import LAST_FIELD_ID, Schema
 from app.engine.model.transforms import Transform, find_transform, parse_transform
@@ -36,7 +37,7 @@ class PartitionField(Document):
 
 
 class UnboundPartitionField(Document):
-    """A partition field as a client sends it: the id is optional, the source may be a list of one."""
+    """A partition field as a client sends it: the id is optional."""
 
     name: Annotated[str, Field(min_length=1)]
     transform: str
@@ -72,7 +73,7 @@ class PartitionSpec(Document):
         return max((field.field_id for field in self.fields), default=UNPARTITIONED_LAST_ID)
 
     def same_fields(self, other: Self) -> bool:
-        """Tell whether two specs partition alike; field ids and the spec's id do not count."""
+        """Return whether two specs partition in the same way; ids do not count."""
         return self._partitioning == other._partitioning
 
     @cached_property
@@ -88,7 +89,7 @@ class UnboundPartitionSpec(Document):
 
 
 def take_single_source(value: Any) -> Any:
-    """Read v3's `source-ids` of one element as `source-id`, the only form this build binds."""
+    """Return a field with `source-id` in place of v3's `source-ids` of one element."""
     if isinstance(value, dict) and "source-id" not in value:
         sources = value.get("source-ids")
         if isinstance(sources, list) and len(sources) == 1:
@@ -100,7 +101,7 @@ def take_single_source(value: Any) -> Any:
 
 
 def number_fields(fields: list[Any]) -> list[Any]:
-    """Return the fields of a spec with ids from 1000 where an early v1 writer left out all of them."""
+    """Return the fields of a spec, numbered from 1000 if an early v1 writer left out all ids."""
     if any(not isinstance(field, dict) or "field-id" in field for field in fields):
         return fields
     return [
@@ -111,11 +112,11 @@ def number_fields(fields: list[Any]) -> list[Any]:
 def bind_spec(
     unbound: UnboundPartitionSpec, schema: Schema, format_version: int, spec_id: int
 ) -> PartitionSpec:
-    """Return the spec with every field checked against the schema, missing field ids numbered from 1000.
+    """Return the spec, checked against the schema, with missing field ids numbered from 1000.
 
     Raises:
-        InvalidUpdate: a source column is missing or cannot be transformed so, a name clashes, or the ids
-            are not those a v1 table needs.
+        InvalidUpdate: a source column is missing or has the wrong type, a name is taken, or a v1 table needs
+            other ids.
     """
     fields: list[PartitionField] = []
     highest_id = UNPARTITIONED_LAST_ID
@@ -124,7 +125,7 @@ def bind_spec(
         if field_id > LAST_FIELD_ID:
             raise InvalidUpdate(f"Cannot add partition field {field.name}: field id {field_id} is reserved")
         if field_id < FIRST_PARTITION_FIELD_ID:
-            # Manifests have fields of their own there, and could not be written.
+            # Manifests have other fields with such ids, and could not be written.
             raise InvalidUpdate(
                 f"Cannot add partition field {field.name}: field id {field_id} is below {FIRST_PARTITION_FIELD_ID}"
             )
@@ -141,18 +142,18 @@ def bind_spec(
     check_spec(spec, schema)
     _check_distinct(spec)
     check_names(spec, schema)
-    if format_version == 1:
+    if not FORMAT_VERSIONS[format_version].tracks_partition_field_ids:
         for position, item in enumerate(spec.fields):
             if item.field_id != FIRST_PARTITION_FIELD_ID + position:
                 raise InvalidUpdate(
-                    f"Cannot add partition spec: v1 tables need field ids in sequence from 1000, found {item.field_id} "
-                    f"for {item.name}"
+                    f"Cannot add partition spec: v{format_version} tables need field ids in sequence from 1000, "
+                    f"found {item.field_id} for {item.name}"
                 )
     return spec
 
 
 def check_spec(spec: PartitionSpec, schema: Schema) -> None:
-    """Check that every field that is not void has a source column that its transform applies to.
+    """Check that each field, unless void, has a source column of a type that fits.
 
     Raises:
         InvalidUpdate: names the field and what is wrong with its source.
@@ -181,9 +182,9 @@ def check_spec(spec: PartitionSpec, schema: Schema) -> None:
 
 
 def check_readable(spec: PartitionSpec, schema: Schema) -> None:
-    """Check that clients can bind a spec that only old files use to a table's new current schema.
+    """Check that clients can read an older spec with a table's new current schema.
 
-    Its source columns may be gone; the reference does not read a table where one has a type that does not fit.
+    Its source columns may be gone. If one has a type that does not fit, the reference cannot read the table.
 
     Raises:
         InvalidUpdate: names the field and the type.
@@ -213,7 +214,7 @@ def _check_distinct(spec: PartitionSpec) -> None:
 def check_names(spec: PartitionSpec, schema: Schema) -> None:
     """Check that no partition field has the name of a column other than its source.
 
-    It holds for every spec of a table and its current schema: the reference does not read a table that breaks it.
+    This must hold for every spec and the current schema, or the reference cannot read the table.
 
     Raises:
         InvalidUpdate: names the field.

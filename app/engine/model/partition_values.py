@@ -1,20 +1,20 @@
-"""Partition tuples as JSON objects by field name, for whoever reads answers."""
+"""Partition tuples as JSON, for answers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from app.engine.model.ids import SpecId
+from app.engine.model.json_values import to_json_value
 from app.engine.model.partition_spec import PartitionField, PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.transforms import find_transform
 from app.engine.model.types import PrimitiveType, Type
-from app.engine.model.values import to_json_value
 
 
 class PartitionValues:
-    """Shows the partition tuples of one table, those of dropped columns too."""
+    """The partition tuples of one table in JSON, also those of dropped columns."""
 
     def __init__(self, metadata: TableMetadata) -> None:
         self._metadata = metadata
@@ -47,7 +47,7 @@ class PartitionValues:
 
 
 def schema_with_sources(metadata: TableMetadata, spec: PartitionSpec) -> Schema:
-    """Return the newest schema that has most of the columns that a spec is made of: the current one if it can."""
+    """Return the newest schema with most of a spec's source columns, the current one first."""
     sources = {field.source_id for field in spec.fields}
     newest_first = (metadata.current_schema, *reversed(metadata.schemas))
     return max(newest_first, key=lambda schema: len(sources & schema.columns.keys()))
@@ -63,7 +63,7 @@ def _shown(kind: Type | None, value: Any) -> Any:
         try:
             return to_json_value(kind, value)
         except ValueError:
-            pass  # A column that was promoted since: the value is of the type it then had.
+            pass  # The column was promoted since: the value has the older type.
     match value:
         case None | bool() | int() | str():
             return value

@@ -1,4 +1,4 @@
-"""Table properties that the server itself reads: names, defaults, and which values are refused."""
+"""Table properties that the server itself reads: their names, and their valid values."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LOCATION_PROPERTIES = (
     "write.object-storage.path",
     "write.folder-storage.path",
 )
-"""Properties that name places where files of the table are written."""
+"""Properties that name locations where files of the table are written."""
 
 RESERVED = frozenset(
     {
@@ -44,7 +44,7 @@ RESERVED = frozenset(
         "default-sort-order",
     }
 )
-"""Names that clients show as properties but that are not: they are never stored."""
+"""Names that clients show like properties; they are never stored."""
 
 _COUNTS = {
     "commit.retry.num-retries": 0,
@@ -78,20 +78,20 @@ def int_property(properties: Mapping[str, str], name: str, default: int) -> int:
     value = properties.get(name)
     if value is None:
         return default
-    # As clients in other languages read it: no underscores, no spaces, no digits of other scripts.
+    # As strict as clients in other languages: no underscores, no spaces, no digits of other scripts.
     if not _WHOLE_NUMBER.fullmatch(value) or not -MAX_LONG <= int(value) <= MAX_LONG:
         raise InvalidUpdate(f"Table property {name} must be a whole number, found {value[:100]!r}")
     return int(value)
 
 
 def bool_property(properties: Mapping[str, str], name: str, *, default: bool) -> bool:
-    """Return a switch; as in the reference, everything but `true` in any case is off."""
+    """Return a switch; as in the reference, only `true`, in any case, is on."""
     value = properties.get(name)
     return default if value is None else value.strip().lower() == "true"
 
 
 def check_properties(changed: Mapping[str, str]) -> None:
-    """Check the values that a request sets, for the properties that the server reads or clients fail on.
+    """Check the values of properties that the server reads, or that make clients fail.
 
     Raises:
         InvalidUpdate: names the property, the value, and what is expected.
@@ -116,7 +116,7 @@ def check_properties(changed: Mapping[str, str]) -> None:
 
 
 def check_planning_mode(value: str) -> None:
-    """Check who is to plan scans: clients know two answers, in lower case, and fail on others.
+    """Check who plans scans: clients know two values, in lower case, and fail on others.
 
     Raises:
         InvalidUpdate: names what is expected.

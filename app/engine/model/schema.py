@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Annotated, Literal, assert_never
 
 from app.engine.model.document import INT, Document, Int
+from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import FieldId, SchemaId
-from app.engine.model.single_values import is_value_of
+from app.engine.model.json_values import is_default_value
 from app.engine.model.types import (
     ListType,
     MapType,
@@ -30,7 +31,7 @@ MAX_TYPE_LEVELS = 40
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A field and where it stands: its dotted name, the short name queries use, the column above it."""
+    """A field and its place: its dotted name, the short name for queries, and its parent column."""
 
     field: NestedField
     name: str
@@ -58,7 +59,7 @@ class Schema(Document):
             for field in child_fields(above):
                 column = Column(field, prefix + field.name, short_prefix + field.name, parent)
                 found.setdefault(field.id, column)
-                # A query writes `points.x`, not `points.element.x`, for a list of structs; so for values of a map.
+                # For lists of structs, queries write `points.x`, not `points.element.x`. The same goes for map values.
                 skipped = (
                     isinstance(field.type, StructType)
                     and isinstance(above, (ListType, MapType))
@@ -83,14 +84,14 @@ class Schema(Document):
         return max((*self.columns, *(self.identifier_field_ids or ())), default=0)
 
     def same_columns(self, other: Schema) -> bool:
-        """Tell whether two schemas differ at most in their id."""
+        """Return whether two schemas differ at most in their id."""
         return self._columns_json == other._columns_json and set(self.identifier_field_ids or ()) == set(
             other.identifier_field_ids or ()
         )
 
     @cached_property
     def _columns_json(self) -> str:
-        # Text is compared in a moment; a thousand models with a thousand columns each would take minutes.
+        # Comparing text is fast; a thousand models with a thousand columns each would take minutes.
         return self.model_dump_json(include={"fields"}, exclude_none=True)
 
     def with_id(self, schema_id: int) -> Schema:
@@ -98,7 +99,7 @@ class Schema(Document):
 
 
 def check_schema(schema: Schema) -> None:
-    """Check what every schema must hold, in any format version.
+    """Check the rules for schemas of any format version.
 
     Raises:
         InvalidUpdate: a field id or name occurs twice, a required field has no type yet, a default is not of
@@ -123,10 +124,12 @@ def check_schema(schema: Schema) -> None:
             if field.required and isinstance(field.type, PrimitiveType) and field.type.kind == "unknown":
                 raise InvalidUpdate(f"Cannot create required field with unknown type: {name}")
             for default, value in (("initial", field.initial_default), ("write", field.write_default)):
-                if value is not None and not isinstance(field.type, PrimitiveType):
-                    # The spec has values for them; no reader has, and it could not read the table at all.
+                if value is None:
+                    continue
+                if not isinstance(field.type, PrimitiveType):
+                    # The spec allows them, but no client reads them: it could not read the table at all.
                     raise InvalidUpdate(f"Invalid {default} default for {name}: a nested type can have none")
-                if not is_value_of(value, field.type):
+                if not is_default_value(field.type, value):
                     raise InvalidUpdate(
                         f"Invalid {default} default for {name}: {str(value)[:100]!r} is not a single value of its type"
                     )
@@ -159,7 +162,7 @@ def _check_identifier_field(schema: Schema, field_id: FieldId) -> None:
 
 
 def check_format_version(schema: Schema, format_version: int) -> None:
-    """Check that a table of this format version may have these types and defaults.
+    """Check that this format version has the types and defaults of a schema.
 
     Raises:
         InvalidUpdate: lists the columns that need a later version.
@@ -171,7 +174,8 @@ def check_format_version(schema: Schema, format_version: int) -> None:
             problems.append(
                 f"Invalid type for {column.name}: {kind} is not supported until v{kind.min_format_version}"
             )
-        if format_version < 3 and column.field.initial_default is not None:
+        has_default = column.field.initial_default is not None
+        if has_default and not FORMAT_VERSIONS[format_version].has_default_values:
             problems.append(
                 f"Invalid initial default for {column.name}: "
                 f"non-null default ({column.field.initial_default}) is not supported until v3"

@@ -38,7 +38,7 @@ class Snapshot(Document):
 
     @property
     def sequence(self) -> int:
-        """The sequence number; 0 where a v1 writer left it out."""
+        """The sequence number; 0 if a v1 writer left it out."""
         return self.sequence_number or 0
 
 

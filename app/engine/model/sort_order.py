@@ -1,4 +1,4 @@
-"""Sort orders: how rows are ordered inside files, and the rules that bind an order to a schema."""
+"""Sort orders: how rows are ordered in files, and how an order is bound to a schema."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class SortOrder(Document):
         return not self.fields
 
     def same_fields(self, other: Self) -> bool:
-        """Tell whether two orders sort alike; their ids do not count."""
+        """Return whether two orders sort in the same way; their ids do not count."""
         return self.fields == other.fields
 
 
@@ -54,10 +54,10 @@ UNSORTED = SortOrder(order_id=SortOrderId(UNSORTED_ORDER_ID), fields=())
 
 
 def bind_order(order: SortOrder, schema: Schema) -> SortOrder:
-    """Return the order that a request sends with every field checked against the schema.
+    """Return the order that a request sends, checked against the schema.
 
     Raises:
-        InvalidUpdate: a transform is not known, or a source column is missing or cannot be transformed so.
+        InvalidUpdate: a transform is unknown, or a source column is missing or has the wrong type.
     """
     fields = tuple(
         field.replace(transform=str(parse_sent_transform(field.transform))) for field in order.fields
@@ -68,7 +68,7 @@ def bind_order(order: SortOrder, schema: Schema) -> SortOrder:
 
 
 def check_order(order: SortOrder, schema: Schema) -> None:
-    """Check that every sort field, void ones too, has a primitive source column that its transform applies to.
+    """Check that each sort field, also a void one, has a primitive source column that fits.
 
     Raises:
         InvalidUpdate: names the source and what is wrong with it.

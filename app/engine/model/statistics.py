@@ -14,7 +14,7 @@ _BASE64 = re.compile(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)
 
 
 def _check_base64(value: str) -> str:
-    # Whoever decodes it when the table is loaded could not load the table.
+    # Clients that decode it when they load a table could not load the table.
     if not _BASE64.fullmatch(value):
         raise ValueError("not base64")
     return value

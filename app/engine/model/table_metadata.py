@@ -1,4 +1,4 @@
-"""Table metadata in format versions 1, 2 and 3: the document, its reading, writing and invariants."""
+"""Table metadata of any format version: the document, how it is read, and its invariants."""
 
 from __future__ import annotations
 
@@ -9,7 +9,21 @@ from typing import Annotated, Self
 from pydantic import BaseModel, Field, ValidationError
 
 from app.engine.model.document import INT, LONG, UUID, Document, Int, JsonValue, Long, describe_invalid
-from app.engine.model.ids import Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
+from app.engine.model.format_versions import (
+    FORMAT_VERSIONS,
+    MAX_FORMAT_VERSION,
+    MIN_FORMAT_VERSION,
+    FormatVersion,
+)
+from app.engine.model.ids import (
+    NO_SNAPSHOT,
+    Location,
+    SchemaId,
+    SnapshotId,
+    SortOrderId,
+    SpecId,
+    TableUuid,
+)
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.refs import MAIN_BRANCH, SnapshotRef
 from app.engine.model.schema import Schema
@@ -18,16 +32,12 @@ from app.engine.model.sort_order import UNSORTED, SortOrder
 from app.engine.model.statistics import EncryptedKey, PartitionStatisticsFile, StatisticsFile
 from app.errors import InvalidMetadata
 
-MIN_FORMAT_VERSION = 1
-MAX_FORMAT_VERSION = 3
-DEFAULT_FORMAT_VERSION = 2
-NO_SNAPSHOT = -1
 CLOCK_TOLERANCE_MS = 60_000
-"""Logs may be out of order by this much: the clocks of writers differ. Readers refuse more."""
+"""How far logs may be out of order, as writers' clocks differ. Clients refuse more."""
 
 
 class TableMetadata(Document):
-    """Everything about a table at one commit. Made only by `read_table_metadata` and by finishing a draft.
+    """A table's state at one commit. Made by `read_table_metadata` and by finishing a draft.
 
     Spec: #table-metadata-fields
     """
@@ -59,8 +69,13 @@ class TableMetadata(Document):
     metadata_log: tuple[MetadataLogEntry, ...] = ()
 
     @property
+    def format(self) -> FormatVersion:
+        """What the table's format version has and requires."""
+        return FORMAT_VERSIONS[self.format_version]
+
+    @property
     def uuid(self) -> TableUuid:
-        """The table's uuid; empty for a v1 table whose writer gave it none."""
+        """The table's uuid; empty for a v1 table without one."""
         return self.table_uuid or TableUuid("")
 
     @property
@@ -94,7 +109,7 @@ class TableMetadata(Document):
         return next(order for order in self.sort_orders if order.order_id == self.default_sort_order_id)
 
     def with_referenced_snapshots_only(self) -> Self:
-        """Return the metadata with only those snapshots that a ref names; logs and statistics stay whole."""
+        """Return the metadata with only the snapshots that refs name; the rest stays as it is."""
         named = {ref.snapshot_id for ref in self.snapshot_refs.values()}
         return self.replace(snapshots=tuple(item for item in self.snapshots if item.snapshot_id in named))
 
@@ -106,10 +121,10 @@ class _Versioned(BaseModel):
 
 
 def read_table_metadata(content: bytes) -> TableMetadata:
-    """Parse a metadata document of any supported format version and bring older forms to one.
+    """Parse a metadata document of any supported format version, and complete it.
 
-    v1's single `schema` and `partition-spec` are moved into the lists, a missing `refs` gets `main`, a missing
-    list of sort orders gets the unsorted order.
+    The single `schema` and `partition-spec` of v1 go into the lists, `main` is added to missing refs, and the
+    unsorted order to a missing list of sort orders.
 
     Raises:
         InvalidMetadata: names the field that is missing or wrong.
@@ -125,7 +140,7 @@ def read_table_metadata(content: bytes) -> TableMetadata:
 
 
 def _check_version_of(content: bytes) -> None:
-    """Name the format version as what is wrong if it is, whatever else a later version's document lacks."""
+    """Raise an error about the format version if that is wrong: it explains all other faults."""
     try:
         found = _Versioned.model_validate_json(content)
     except ValidationError:
@@ -134,28 +149,29 @@ def _check_version_of(content: bytes) -> None:
 
 
 def _check_version(version: int) -> None:
-    if not MIN_FORMAT_VERSION <= version <= MAX_FORMAT_VERSION:
+    if version not in FORMAT_VERSIONS:
         raise InvalidMetadata(
             f"Cannot read unsupported version {version}: this build knows {MIN_FORMAT_VERSION} to {MAX_FORMAT_VERSION}"
         )
 
 
 def complete(parsed: TableMetadata) -> TableMetadata:
-    """Return the metadata in the one form the engine works on, checked.
+    """Return the metadata in the form that the engine uses, checked.
 
     Raises:
         InvalidMetadata: a field that its format version needs is missing, or an invariant is broken.
     """
-    version = parsed.format_version
-    _check_version(version)
+    _check_version(parsed.format_version)
+    version = parsed.format
+    _check_required(parsed)
+    _check_choices(parsed)
     changes: dict[str, object] = {}
-    if version > 1:
-        _need(parsed, "table_uuid", "last_sequence_number", "last_partition_id")
-        _need(parsed, "schemas", "partition_specs", "sort_orders")
+    if not version.has_single_schema_and_spec:
         changes.update(schema_=None, partition_spec=None)
-    else:
+    if not version.has_sequence_numbers:
         changes["last_sequence_number"] = None
-    _need_choices(parsed)
+    if not version.has_row_lineage:
+        changes["next_row_id"] = None
     if not parsed.schemas:
         if parsed.schema_ is None:
             raise InvalidMetadata("Cannot read metadata: schemas is missing")
@@ -171,18 +187,12 @@ def complete(parsed: TableMetadata) -> TableMetadata:
         changes["default_sort_order_id"] = UNSORTED.order_id
     if parsed.last_partition_id is None:
         changes["last_partition_id"] = max(spec.highest_field_id for spec in specs)
-    if version < 3:
-        changes["next_row_id"] = None
-    elif parsed.next_row_id is None:
-        raise InvalidMetadata("Cannot read metadata: next-row-id is missing, which v3 needs")
     current = parsed.current_snapshot_id
-    if version < 3 and current is None:
-        changes["current_snapshot_id"] = NO_SNAPSHOT
-    elif version >= 3 and current == NO_SNAPSHOT:
-        changes["current_snapshot_id"] = None
     refs = parsed.snapshot_refs
-    if current is not None and current != NO_SNAPSHOT and MAIN_BRANCH not in refs:
-        # The current snapshot is main's, also where the writer did not say so.
+    if current is None or current == NO_SNAPSHOT:
+        changes["current_snapshot_id"] = version.no_snapshot_id
+    elif MAIN_BRANCH not in refs:
+        # The current snapshot is that of main, even if the writer did not write refs.
         refs = {MAIN_BRANCH: SnapshotRef(snapshot_id=current, type="branch"), **refs}
     changes["refs"] = refs
     metadata = parsed.replace(**changes)
@@ -190,8 +200,8 @@ def complete(parsed: TableMetadata) -> TableMetadata:
     return metadata
 
 
-def _need(parsed: TableMetadata, *names: str) -> None:
-    for name in names:
+def _check_required(parsed: TableMetadata) -> None:
+    for name in parsed.format.required_fields:
         if not getattr(parsed, name) and getattr(parsed, name) != 0:
             field = name.replace("_", "-")
             raise InvalidMetadata(
@@ -199,8 +209,8 @@ def _need(parsed: TableMetadata, *names: str) -> None:
             )
 
 
-def _need_choices(parsed: TableMetadata) -> None:
-    """Check that a list comes with the id of the one that is current; 0 would be a guess."""
+def _check_choices(parsed: TableMetadata) -> None:
+    """Check that the metadata says which item of each list is current."""
     for choices, name in (
         (parsed.schemas, "current_schema_id"),
         (parsed.partition_specs, "default_spec_id"),
@@ -220,7 +230,7 @@ def _legacy_spec(parsed: TableMetadata) -> PartitionSpec:
 
 
 def check_invariants(metadata: TableMetadata) -> None:
-    """Check what holds for every table's metadata, whoever wrote it.
+    """Check the rules for the metadata of every table.
 
     Raises:
         InvalidMetadata: says which rule is broken.
@@ -272,8 +282,8 @@ def _check_snapshots(metadata: TableMetadata) -> None:
         found = main.snapshot_id if main else "no main branch"
         raise InvalidMetadata(f"Current snapshot ID does not match main branch ({current} != {found})")
     last = metadata.last_sequence
-    if metadata.format_version == 1 and last:
-        raise InvalidMetadata(f"Sequence number must be 0 in v1: {last}")
+    if last and not metadata.format.has_sequence_numbers:
+        raise InvalidMetadata(f"Sequence number must be 0 in v{metadata.format_version}: {last}")
     for snapshot in metadata.snapshots:
         if (snapshot.sequence_number or 0) > last:
             raise InvalidMetadata(

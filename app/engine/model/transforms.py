@@ -1,17 +1,17 @@
-"""Partition and sort transforms: their text, what they can be applied to, and what comes out."""
+"""Partition and sort transforms: their text, source types and result types."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
 
+from app.engine.model.moments import UNITS_A_DAY, UNITS_A_SECOND
 from app.engine.model.types import PrimitiveType, Type
 
 _WITH_PARAMETER = re.compile(r"(bucket|truncate)\[(\d{1,10})\]", re.ASCII)
 _NAMES = frozenset({"identity", "year", "month", "day", "hour", "void"})
 
-_DATES = frozenset({"date"})
-_TIMESTAMPS = frozenset({"timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"})
+_TIMESTAMPS = frozenset(UNITS_A_SECOND)
 _BUCKETABLE = (
     frozenset({"int", "long", "decimal", "date", "time", "string", "uuid", "fixed", "binary"}) | _TIMESTAMPS
 )
@@ -35,7 +35,7 @@ class Transform:
         return self.name if self.parameter is None else f"{self.name}[{self.parameter}]"
 
     def applies_to(self, source: Type) -> bool:
-        """Tell whether values of this type can be transformed."""
+        """Return whether values of this type can be transformed."""
         if self.name == "void":
             return True
         if not isinstance(source, PrimitiveType):
@@ -48,7 +48,7 @@ class Transform:
             case "truncate":
                 return source.kind in _TRUNCATABLE
             case "year" | "month" | "day":
-                return source.kind in _DATES | _TIMESTAMPS
+                return source.kind in UNITS_A_DAY
             case "hour":
                 return source.kind in _TIMESTAMPS
         return False
@@ -66,7 +66,7 @@ class Transform:
 def find_transform(text: str) -> Transform | None:
     """Return the transform that a text names; None if this build does not know it.
 
-    Tables keep such transforms: a later format version, or another writer, brought them.
+    Tables keep unknown transforms: they come from later format versions or other writers.
     """
     try:
         return parse_transform(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, assert_never
 
@@ -21,12 +20,15 @@ _PLAIN_NAMES = frozenset(
     "boolean int long float double date time timestamp timestamptz timestamp_ns timestamptz_ns "
     "string uuid binary unknown variant".split()
 )
-_SINCE_V3 = frozenset({"timestamp_ns", "timestamptz_ns", "unknown", "variant", "geometry", "geography"})
+_FIRST_FORMAT_VERSIONS = dict.fromkeys(
+    ("timestamp_ns", "timestamptz_ns", "unknown", "variant", "geometry", "geography"), 3
+)
+"""The first format version that has a type, if it is not version 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrimitiveType:
-    """A type without fields; `text` is its canonical spelling, `kind` the word before any parameter.
+    """A type without fields; `text` is its canonical spelling, `kind` that without parameters.
 
     Spec: #primitive-types
     """
@@ -42,7 +44,7 @@ class PrimitiveType:
 
     @property
     def min_format_version(self) -> int:
-        return 3 if self.kind in _SINCE_V3 else 1
+        return _FIRST_FORMAT_VERSIONS.get(self.kind, 1)
 
 
 class NestedField(Document):
@@ -91,7 +93,7 @@ Type = PrimitiveType | StructType | ListType | MapType
 
 
 def is_primitive(kind: Type) -> bool:
-    """Tell whether values of a type have no parts; a variant's have, though it is spelled like a primitive."""
+    """Return whether values of a type have no parts; those of a variant have."""
     return isinstance(kind, PrimitiveType) and kind.kind != "variant"
 
 
@@ -116,7 +118,7 @@ def parse_primitive(text: str) -> PrimitiveType:
         if length > 2**31 - 1:
             raise ValueError(f"Invalid type {text!r}: the length is too large")
         return PrimitiveType("fixed", f"fixed[{length}]", length=length)
-    # Parameters of geo types are case-sensitive (a CRS may be a property name), so they are kept as given.
+    # Parameters of geo types are case-sensitive, as a CRS may be the name of a property: they stay as sent.
     for kind, pattern in (("geometry", _GEOMETRY), ("geography", _GEOGRAPHY)):
         if name.startswith(kind) and pattern.fullmatch(kind + text.strip()[len(kind) :]):
             return PrimitiveType(kind, kind + text.strip()[len(kind) :])
@@ -127,7 +129,7 @@ def parse_type(value: object) -> Type:
     """Return the type that a JSON value describes.
 
     Raises:
-        ValueError: it describes none (`pydantic.ValidationError` is one, with the path inside).
+        ValueError: it is not a type (`pydantic.ValidationError` is one, with the path inside).
     """
     if isinstance(value, (PrimitiveType, StructType, ListType, MapType)):
         return value
@@ -184,10 +186,3 @@ def child_fields(field_type: Type) -> tuple[NestedField, ...]:
             return ()
         case never:
             assert_never(never)
-
-
-def walk_fields(field_type: Type) -> Iterator[NestedField]:
-    """Yield every field below a type, parents before children."""
-    for field in child_fields(field_type):
-        yield field
-        yield from walk_fields(field.type)

@@ -1,4 +1,4 @@
-"""Single values: their binary and JSON forms, and their order.
+"""Values of primitive types: their binary form in bounds, and their order.
 
 In Python, int, long, date (days since 1970), time and timestamp (micro- or nanoseconds since 1970) are `int`; float and
 double are `float`; decimal is `Decimal`; uuid is `UUID`; fixed, binary, variant and geo values are `bytes`.
@@ -7,30 +7,21 @@ double are `float`; decimal is `Decimal`; uuid is `UUID`; fixed, binary, variant
 from __future__ import annotations
 
 import math
-import re
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from decimal import Context, Decimal, DecimalException
-from typing import Any, Final, assert_never
+from typing import Any, Final
 from uuid import UUID
 
-from app.engine.model.document import MAX_INT, MAX_LONG
-from app.engine.model.moments import (
-    date_text,
-    days_of_date,
-    time_text,
-    timestamp_text,
-    units_of_time,
-    units_of_timestamp,
-)
-from app.engine.model.types import ListType, MapType, PrimitiveType, StructType, Type
+from app.engine.model.moments import UNITS_A_DAY
+from app.engine.model.types import PrimitiveType
 
 _INT: Final = struct.Struct("<i")
 _LONG: Final = struct.Struct("<q")
 _FLOAT: Final = struct.Struct("<f")
 _DOUBLE: Final = struct.Struct("<d")
 _EXACT: Final = Context(prec=100)
-"""The default context rounds to 28 digits, and a decimal has up to 38."""
+"""The default context rounds to 28 digits, but decimals have up to 38."""
 _NUMBERS: Final[Mapping[str, struct.Struct]] = {
     "int": _INT,
     "long": _LONG,
@@ -43,36 +34,24 @@ _NUMBERS: Final[Mapping[str, struct.Struct]] = {
     "timestamp_ns": _LONG,
     "timestamptz_ns": _LONG,
 }
-_MICROSECONDS_A_DAY: Final = 86_400_000_000
 _WIDENED: Final = {
     "long": (_INT, 1),
     "double": (_FLOAT, 1),
-    "timestamp": (_INT, _MICROSECONDS_A_DAY),
-    "timestamp_ns": (_INT, _MICROSECONDS_A_DAY * 1000),
+    "timestamp": (_INT, UNITS_A_DAY["timestamp"]),
+    "timestamp_ns": (_INT, UNITS_A_DAY["timestamp_ns"]),
 }
-"""What four bytes are where eight are due: the column was an int, a float or a date before."""
+"""How four bytes are read where eight are expected: the column was an int, a float or a date before."""
 
 FLOATING_KINDS: Final = frozenset({"float", "double"})
-_MICROSECONDS: Final = 10**6
-_UNITS_A_SECOND: Final = {
-    "timestamp": _MICROSECONDS,
-    "timestamptz": _MICROSECONDS,
-    "timestamp_ns": 10**9,
-    "timestamptz_ns": 10**9,
-}
-_DECIMAL: Final = re.compile(r"[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,3})?", re.ASCII)
-_UUID: Final = re.compile(r"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-_HEX: Final = re.compile(r"([0-9a-fA-F]{2})*")
-_LARGEST_FLOAT: Final = 3.4028234663852886e38
-_NO_NUMBERS: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-"""JSON has no numbers for these; the reference writes and reads them as strings."""
+LARGEST_FLOAT: Final = 3.4028234663852886e38
+"""The largest number that a float of 32 bits can hold."""
 
 
 def to_bytes(kind: PrimitiveType, value: Any) -> bytes:
-    """Return a value in the binary form that bounds have.
+    """Return a value in binary form, as in bounds.
 
     Raises:
-        ValueError: the value is none of this type.
+        ValueError: not a value of this type.
 
     Spec: #binary-single-value-serialization
     """
@@ -102,12 +81,12 @@ def to_bytes(kind: PrimitiveType, value: Any) -> bytes:
 
 
 def from_bytes(kind: PrimitiveType, content: bytes) -> Any:
-    """Return the value that a bound in binary form stands for.
+    """Return the value of a bound in binary form.
 
-    Bounds written before a column was widened have the narrower type's form, which their length tells.
+    A bound that was written before its column was widened is shorter, and is read as the narrower type.
 
     Raises:
-        ValueError: the bytes are no value of this type.
+        ValueError: the bytes are not a value of this type.
 
     Spec: #binary-single-value-serialization
     """
@@ -158,201 +137,22 @@ def unscaled_value(kind: PrimitiveType, value: Any) -> int:
     return unscaled
 
 
-def to_json_value(kind: Type, value: Any) -> Any:
-    """Return a value in JSON; a struct is a mapping by field id, a list a sequence, a map a mapping.
+def nearest_float(number: float) -> float:
+    """Return the float of 32 bits that is nearest to a number.
 
     Raises:
-        ValueError: the value is none of this type.
-
-    Spec: #json-single-value-serialization
+        OverflowError: the number is too large for one.
     """
-    if value is None:
-        return None
-    match kind:
-        case PrimitiveType():
-            try:
-                return _primitive_to_json(kind, value)
-            except (TypeError, AttributeError, ValueError, OverflowError, DecimalException) as error:
-                raise ValueError(f"Not a value of type {kind}: {str(value)[:100]!r}") from error
-        case StructType():
-            return {
-                str(field.id): to_json_value(field.type, value[field.id])
-                for field in kind.fields
-                if field.id in value
-            }
-        case ListType():
-            return [to_json_value(kind.element, item) for item in value]
-        case MapType():
-            return {
-                "keys": [to_json_value(kind.key, key) for key in value],
-                "values": [to_json_value(kind.value, item) for item in value.values()],
-            }
-        case never:
-            assert_never(never)
-
-
-def _primitive_to_json(kind: PrimitiveType, value: Any) -> Any:
-    match kind.kind:
-        case "boolean":
-            return bool(value)
-        case "int" | "long":
-            return int(value)
-        case "float" | "double":
-            number = float(value)
-            if math.isfinite(number):
-                return _shortest(number) if kind.kind == "float" else number
-            return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
-        case "decimal":
-            return format(decimal_of(unscaled_value(kind, value), kind.scale or 0), "f")
-        case "date":
-            return date_text(value)
-        case "time":
-            return time_text(value, _MICROSECONDS)
-        case "timestamp" | "timestamptz" | "timestamp_ns" | "timestamptz_ns":
-            return timestamp_text(
-                value, _UNITS_A_SECOND[kind.kind], with_zone=kind.kind.startswith("timestamptz")
-            )
-        case "string" | "uuid":
-            return str(value)
-        case "fixed" | "binary":
-            return value.hex().upper()
-    raise ValueError(f"Type {kind} has no JSON form")
-
-
-def _shortest(number: float) -> float:
-    """Return the number with the fewest digits that is this one in 32 bits: 0.1, not 0.10000000149011612."""
-    packed = _FLOAT.pack(number)
-    for digits in range(6, 9):
-        shorter = float(f"{number:.{digits}g}")
-        if abs(shorter) <= _LARGEST_FLOAT and _FLOAT.pack(shorter) == packed:
-            return shorter
-    return float(f"{number:.9g}")
-
-
-def from_json_value(kind: Type, value: Any) -> Any:
-    """Return the value that a JSON value stands for; a struct becomes a dict by field id, a map a dict by key.
-
-    Raises:
-        ValueError: it is no value of this type.
-
-    Spec: #json-single-value-serialization
-    """
-    if value is None:
-        return None
-    match kind, value:
-        case PrimitiveType(), _:
-            return _primitive_from_json(kind, value)
-        case StructType(), dict():
-            return {
-                field.id: from_json_value(field.type, value[str(field.id)])
-                for field in kind.fields
-                if str(field.id) in value
-            }
-        case ListType(), list():
-            return [from_json_value(kind.element, item) for item in value]
-        case MapType(key=PrimitiveType()), {"keys": list(keys), "values": list(values)}:
-            if len(keys) == len(values):
-                return {
-                    from_json_value(kind.key, key): from_json_value(kind.value, item)
-                    for key, item in zip(keys, values, strict=True)
-                }
-    raise ValueError(
-        f"Not a value of a {type(kind).__name__.removesuffix('Type').lower()}: {str(value)[:100]!r}"
-    )
-
-
-def _primitive_from_json(kind: PrimitiveType, value: Any) -> Any:
-    read = _FROM_JSON.get(kind.kind)
-    if read is None:
-        raise ValueError(f"Type {kind} has no JSON form")
-    try:
-        return read(kind, value)
-    except (TypeError, AttributeError, KeyError, ValueError, OverflowError, DecimalException) as error:
-        raise ValueError(f"Not a value of type {kind}: {str(value)[:100]!r} ({error})") from error
-
-
-def _boolean_from_json(_: PrimitiveType, value: Any) -> bool:
-    if value is True or value is False:
-        return bool(value)
-    raise ValueError("neither true nor false")
-
-
-def _whole_from_json(kind: PrimitiveType, value: Any) -> int:
-    if type(value) is not int:
-        raise ValueError("not a whole number")
-    return _within(value, MAX_INT if kind.kind == "int" else MAX_LONG)
-
-
-def _floating_from_json(kind: PrimitiveType, value: Any) -> float:
-    if type(value) is str:
-        return _NO_NUMBERS[value]
-    if type(value) is not int and type(value) is not float:
-        raise ValueError("not a number")
-    # A float of 32 bits is the nearest there is, as a bound or a partition value has it.
-    return float(_FLOAT.unpack(_FLOAT.pack(value))[0]) if kind.kind == "float" else float(value)
-
-
-def _decimal_from_json(kind: PrimitiveType, value: Any) -> Decimal:
-    if _DECIMAL.fullmatch(value) is None:
-        raise ValueError("not a decimal")
-    return decimal_of(unscaled_value(kind, Decimal(value)), kind.scale or 0)
-
-
-def _timestamp_from_json(kind: PrimitiveType, value: Any) -> int:
-    with_zone = kind.kind.startswith("timestamptz")
-    return _within(units_of_timestamp(value, _UNITS_A_SECOND[kind.kind], with_zone=with_zone), MAX_LONG)
-
-
-def _text_from_json(_: PrimitiveType, value: Any) -> str:
-    str.encode(value)  # half of a surrogate pair is no text
-    return str(value)
-
-
-def _uuid_from_json(_: PrimitiveType, value: Any) -> UUID:
-    if _UUID.fullmatch(value) is None:
-        raise ValueError("not a uuid")
-    return UUID(value)
-
-
-def _binary_from_json(kind: PrimitiveType, value: Any) -> bytes:
-    if _HEX.fullmatch(value) is None or (kind.kind == "fixed" and len(value) != 2 * (kind.length or 0)):
-        raise ValueError("not the hexadecimal digits of its bytes")
-    return bytes.fromhex(value)
-
-
-_FROM_JSON: Final[Mapping[str, Callable[[PrimitiveType, Any], Any]]] = {
-    "boolean": _boolean_from_json,
-    "int": _whole_from_json,
-    "long": _whole_from_json,
-    "float": _floating_from_json,
-    "double": _floating_from_json,
-    "decimal": _decimal_from_json,
-    "date": lambda _, value: _within(days_of_date(value), MAX_INT),
-    "time": lambda _, value: units_of_time(value, _MICROSECONDS),
-    "timestamp": _timestamp_from_json,
-    "timestamptz": _timestamp_from_json,
-    "timestamp_ns": _timestamp_from_json,
-    "timestamptz_ns": _timestamp_from_json,
-    "string": _text_from_json,
-    "uuid": _uuid_from_json,
-    "fixed": _binary_from_json,
-    "binary": _binary_from_json,
-}
-
-
-def _within(number: int, largest: int) -> int:
-    if not -largest - 1 <= number <= largest:
-        raise ValueError("out of range")
-    return number
+    return float(_FLOAT.unpack(_FLOAT.pack(number))[0])
 
 
 def is_nan(value: Any) -> bool:
-    """Tell whether a value is not a number, which only a float or double can be."""
+    """Return whether a value is NaN, which only a float or double can be."""
     return isinstance(value, float) and math.isnan(value)
 
 
 def order_key(value: Any) -> Any:
-    """Return what sorts and compares like the value: -0.0 before 0.0, NaN after everything.
+    """Return a key that compares like the value: -0.0 before 0.0, NaN after everything.
 
     Other values compare as they are in Python: strings by code point (which is the order of their UTF-8), bytes
     and uuids as unsigned bytes, decimals by number, false before true.
@@ -365,6 +165,6 @@ def order_key(value: Any) -> Any:
 
 
 def compare(left: Any, right: Any) -> int:
-    """Return -1, 0 or 1 as a value is before, equal to or after another of the same type."""
+    """Return -1, 0 or 1 if a value is before, equal to or after another one of its type."""
     first, second = order_key(left), order_key(right)
     return int(first > second) - int(first < second)

@@ -16,7 +16,7 @@ VIEW_FORMAT_VERSION = 1
 
 
 class SqlRepresentation(Document):
-    """A query in one SQL dialect; representations of other types are kept as they are.
+    """A query in one SQL dialect; other representations are kept as they are.
 
     Spec: view-spec.md #representations
     """
@@ -45,7 +45,7 @@ class ViewVersion(Document):
         return frozenset(item.dialect.lower() for item in self.representations if item.dialect)
 
     def same_definition(self, other: ViewVersion) -> bool:
-        """Tell whether two versions define the same view; ids and times do not count."""
+        """Return whether two versions define the same view; ids and times do not count."""
         return (
             self.summary == other.summary
             and self.representations == other.representations
@@ -63,7 +63,7 @@ class VersionLogEntry(Document):
 
 
 class ViewMetadata(Document):
-    """Everything about a view at one commit.
+    """A view's state at one commit.
 
     Spec: view-spec.md #view-metadata
     """

@@ -1,1 +1,1 @@
-"""Retention: which snapshots a table may let go, and which files nothing reaches any more."""
+"""Which snapshots a table may expire, and which files are no longer reachable."""

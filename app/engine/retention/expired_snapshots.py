@@ -1,4 +1,4 @@
-"""Which snapshots and refs a table may let go of, by its own settings and by what is asked for."""
+"""Which snapshots and refs a table may expire, by its own settings and by request."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ DEFAULT_MIN_SNAPSHOTS = 1
 
 @dataclass(frozen=True, slots=True)
 class ExpiryWish:
-    """What somebody asks for; what is left out follows the table's own settings."""
+    """What a request asks for; the table's own settings are the defaults."""
 
     older_than_ms: int | None = None
-    """Epoch milliseconds: snapshots from before may go, whatever age the table's settings name."""
+    """Epoch milliseconds: older snapshots may expire, whatever the table's settings say."""
     retain_last: int | None = None
-    """How many snapshots of each branch stay at least, unless the branch itself says."""
+    """The least number of snapshots to keep on each branch, unless the branch has its own."""
     snapshot_ids: frozenset[SnapshotId] = frozenset()
-    """Snapshots that go whatever their age."""
+    """Snapshots that expire whatever their age."""
     clean_expired_metadata: bool = False
-    """Whether specs and schemas that only expired snapshots used go too."""
+    """Whether to remove specs and schemas that only expired snapshots used."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expiry:
-    """What goes: snapshots in the metadata's order, refs by name, and the specs and schemas that nothing uses."""
+    """What is removed: snapshots in the metadata's order, refs, unused specs and schemas."""
 
     snapshots: tuple[Snapshot, ...]
     ref_names: tuple[str, ...]
@@ -47,7 +47,7 @@ class Expiry:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """How much further a branch keeps its ancestors: a number of them for sure, and all from a moment on."""
+    """Which further ancestors a branch keeps: at least a number, and all since a moment."""
 
     left: int
     since_ms: int
@@ -59,16 +59,16 @@ class _Walk:
 def plan_expiry(
     metadata: TableMetadata, wish: ExpiryWish, now_ms: int, source: ManifestSource | None = None
 ) -> Expiry:
-    """Return what a table lets go of now.
+    """Return what a table may remove now.
 
-    Kept are: the head of each ref that is not too old; of each such branch its last snapshots by number or age,
-    up to the first that is neither; and what no ref reaches while it is young, for it may be staged.
+    It keeps the head of each ref that is not too old, and the last snapshots of each such branch, by number or by
+    age. It also keeps young snapshots that no ref reaches: they may be staged.
 
     Args:
-        source: needed to clean expired metadata; asked for the manifests of every snapshot that stays.
+        source: needed to remove unused specs: the manifests of all remaining snapshots are read.
 
     Raises:
-        ExpiryRefused: garbage collection is off, or a ref names a snapshot that was to go.
+        ExpiryRefused: garbage collection is off, or a ref names a snapshot that the request wants removed.
         InvalidUpdate: a retention setting of the table is not a number.
 
     Spec: #snapshot-retention-policy
@@ -92,7 +92,7 @@ def plan_expiry(
 
 
 def check_collection_is_on(metadata: TableMetadata) -> None:
-    """Check that a table's files belong to it alone, as far as its settings say.
+    """Check that a table's settings allow files to be deleted.
 
     Raises:
         ExpiryRefused: gc.enabled is false.
@@ -128,7 +128,7 @@ def _check_unnamed(snapshot_ids: Iterable[SnapshotId], refs: Mapping[str, Snapsh
 def _kept_ids(
     metadata: TableMetadata, wish: ExpiryWish, refs: Mapping[str, SnapshotRef], now_ms: int
 ) -> set[SnapshotId]:
-    """Return what is kept in one pass from children to parents, however many branches share their history."""
+    """Return the snapshots to keep, in one pass from children to parents for all branches."""
     properties = metadata.properties
     since_ms = wish.older_than_ms
     if since_ms is None:
@@ -166,13 +166,13 @@ def _kept_ids(
         if snapshot_id not in reached and snapshot_id not in named and snapshot.timestamp_ms >= since_ms:
             kept.add(snapshot_id)
     if len(ordered) < len(metadata.snapshots):
-        # Snapshots that descend from themselves: what is so broken is left alone.
+        # Snapshots that descend from themselves are kept: such metadata is broken.
         kept |= metadata.snapshots_by_id.keys() - {snapshot.snapshot_id for snapshot in ordered}
     return kept
 
 
 def _start(walks: dict[SnapshotId, list[_Walk]], snapshot_id: SnapshotId, walk: _Walk) -> None:
-    """Let a walk go on at a snapshot, unless another one there keeps all that it would keep."""
+    """Continue a walk at a snapshot, unless another one there keeps as much."""
     there = walks.setdefault(snapshot_id, [])
     if not any(other.covers(walk) for other in there):
         there[:] = [other for other in there if not walk.covers(other)]
@@ -180,14 +180,14 @@ def _start(walks: dict[SnapshotId, list[_Walk]], snapshot_id: SnapshotId, walk: 
 
 
 def _children_first(metadata: TableMetadata) -> list[Snapshot]:
-    """Return the snapshots, each before its parent; those that descend from themselves are left out."""
+    """Return the snapshots, each before its parent, without those that descend from themselves."""
     by_id = metadata.snapshots_by_id
     children: dict[SnapshotId, int] = {}
     for snapshot in metadata.snapshots:
         if snapshot.parent_snapshot_id is not None:
             children[snapshot.parent_snapshot_id] = children.get(snapshot.parent_snapshot_id, 0) + 1
     ordered = [snapshot for snapshot in metadata.snapshots if snapshot.snapshot_id not in children]
-    # The list is also the queue of what is still to be looked at.
+    # The list is also the queue.
     for snapshot in ordered:
         parent = by_id.get(snapshot.parent_snapshot_id) if snapshot.parent_snapshot_id is not None else None
         if parent is not None:

@@ -1,23 +1,27 @@
-"""Which files only expired snapshots reach: the ones that may be deleted, in an order that can be resumed."""
+"""Which files only expired snapshots reach, in an order in which deletion can be resumed."""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeVar
 
 from app.engine.model.ids import Location
-from app.engine.model.manifests import FileContent, ManifestEntry, ManifestFile, ManifestSource
+from app.engine.model.manifests import FileContent, ManifestFile, ManifestSource
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptMetadata, FileMissing, InvalidLocation, InvalidMetadata
+
+Read = TypeVar("Read", Snapshot, ManifestFile)
+Found = TypeVar("Found")
 
 UNREADABLE = (FileMissing, InvalidLocation, InvalidMetadata, CorruptMetadata)
 
 
 class CleanupLevel(StrEnum):
-    """How much is deleted after snapshots have expired."""
+    """Which files are deleted after snapshots have expired."""
 
     NONE = "none"
     METADATA_ONLY = "metadata-only"
@@ -26,20 +30,27 @@ class CleanupLevel(StrEnum):
 
 
 class FileKind(StrEnum):
-    """What a file is to its table."""
+    """The role of a file in its table."""
 
     DATA = "data-files"
     POSITION_DELETES = "position-delete-files"
-    """Deletion vectors too: a file counts once, however many of them it holds."""
+    """Also those of deletion vectors; a file counts once, however many it has."""
     EQUALITY_DELETES = "equality-delete-files"
     MANIFEST = "manifests"
     MANIFEST_LIST = "manifest-lists"
     STATISTICS = "statistics-files"
 
 
+_KINDS = {
+    FileContent.DATA: FileKind.DATA,
+    FileContent.POSITION_DELETES: FileKind.POSITION_DELETES,
+    FileContent.EQUALITY_DELETES: FileKind.EQUALITY_DELETES,
+}
+
+
 @dataclass(frozen=True, slots=True)
 class FoundFile:
-    """A file, and its size where the metadata tells it."""
+    """A file, and its size if the metadata has it."""
 
     location: Location
     kind: FileKind
@@ -48,7 +59,7 @@ class FoundFile:
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """What an expiry took out of a table: all that is needed to find the files that went out of reach."""
+    """What an expiry removed from a table, from which unreachable files can be found."""
 
     snapshots: tuple[Snapshot, ...]
     statistics: tuple[FoundFile, ...]
@@ -56,9 +67,9 @@ class Expired:
 
 @dataclass(frozen=True, slots=True)
 class Unreachable:
-    """The files that may be deleted, each group only after the one before it: what names a file outlives it.
+    """The files that may be deleted, in groups: a file is deleted before those that name it.
 
-    Deletion can stop anywhere and be planned again from what is left.
+    So deletion can stop anywhere, and be planned again from what is left.
     """
 
     content: tuple[FoundFile, ...] = ()
@@ -66,9 +77,9 @@ class Unreachable:
     manifest_lists: tuple[FoundFile, ...] = ()
     statistics: tuple[FoundFile, ...] = ()
     unreadable: tuple[Location, ...] = ()
-    """Files of expired snapshots that say nothing; they and what they named stay where they are."""
+    """Unreadable files of expired snapshots; they and the files that they name are kept."""
     obstacle: str | None = None
-    """Why nothing may be deleted: a file that a remaining snapshot needs cannot be read."""
+    """Why nothing may be deleted: a file of a remaining snapshot cannot be read."""
 
     @property
     def groups(self) -> tuple[tuple[FoundFile, ...], ...]:
@@ -81,12 +92,12 @@ class Unreachable:
 
 @dataclass(slots=True)
 class _Remaining:
-    """What is still reached: manifests by place, and every other place that must not be touched."""
+    """What is still reachable: manifests by place, and all other places."""
 
     manifests: dict[Hashable, ManifestFile] = field(default_factory=dict)
-    """Of snapshots that the table has: each must be readable."""
+    """Those of the table's snapshots, which must be readable."""
     later: dict[Hashable, ManifestFile] = field(default_factory=dict)
-    """Of snapshots that expired since: what cannot be read of them is gone already."""
+    """Those of snapshots that expired since, which may be deleted already."""
     places: set[Hashable] = field(default_factory=set)
 
 
@@ -95,7 +106,7 @@ class _Obstacle(Exception):
 
 
 def expired_between(before: TableMetadata, after: TableMetadata) -> Expired:
-    """Return what is in one state of a table and not in the later one."""
+    """Return what one state of a table has and a later one does not."""
     paths = {item.location for item in statistics_of(after)}
     return Expired(
         tuple(item for item in before.snapshots if item.snapshot_id not in after.snapshots_by_id),
@@ -104,7 +115,7 @@ def expired_between(before: TableMetadata, after: TableMetadata) -> Expired:
 
 
 def statistics_of(metadata: TableMetadata) -> Iterator[FoundFile]:
-    """Yield the files with statistics of the table and of its partitions."""
+    """Yield the statistics files of the table and of its partitions."""
     for table in metadata.statistics:
         yield FoundFile(table.statistics_path, FileKind.STATISTICS, table.file_size_in_bytes)
     for partitions in metadata.partition_statistics:
@@ -123,11 +134,11 @@ def unreachable_files(
     """Return the files that expired snapshots reach and the table does not.
 
     Args:
-        current: the table as it stands, read after the expiry landed; None if all of it is to be deleted.
-        level: what may be deleted at all.
-        landed: the table as the expiry left it. What a later expiry took out since is still protected, for its
-            files have their own time to go, but it need no longer be readable.
-        place_of: what two spellings of one location have in common.
+        current: the table now, read after the expiry landed; None if all of it is deleted.
+        level: which files may be deleted.
+        landed: the table right after the expiry. The files of snapshots that a later expiry removed are kept, as
+            they are deleted at their own time, but need not be readable.
+        place_of: returns the same for two spellings of one location.
 
     Raises:
         FilesUnavailable: the store does not answer; safe to try again.
@@ -139,20 +150,20 @@ def unreachable_files(
     present = current.snapshots_by_id if current else {}
     gone = [item for item in expired.snapshots if item.snapshot_id not in present]
     later = [item for item in (landed.snapshots if landed else ()) if item.snapshot_id not in present]
-    unreadable: list[Location] = []
-    manifests, lists = _of_expired(gone, source, place_of, unreadable)
+    search = _Search(source, place_of)
+    manifests, lists = search.expired_manifests(gone)
     try:
-        remaining = _remaining(current, later, source, place_of, manifests)
+        remaining = search.remaining(current, later, manifests)
         content: dict[Hashable, FoundFile] = {}
         if manifests and level is CleanupLevel.ALL:
-            content = _content_of(manifests, source, place_of, unreadable)
+            content = search.content_of(manifests)
             for places in (remaining.places, remaining.manifests, remaining.later, manifests):
                 for place in places:
                     content.pop(place, None)
-            _take_out_live(content, remaining, source, place_of)
+            search.remove_live(content, remaining)
     except _Obstacle as obstacle:
-        return Unreachable(unreadable=tuple(unreadable), obstacle=str(obstacle))
-    kept = remaining.places | {place_of(location) for location in unreadable}
+        return Unreachable(unreadable=tuple(search.unreadable), obstacle=str(obstacle))
+    kept = remaining.places | {place_of(location) for location in search.unreadable}
     statistics = {place_of(item.location): item for item in expired.statistics}
     return Unreachable(
         content=tuple(content.values()),
@@ -167,143 +178,114 @@ def unreachable_files(
             if place not in kept
         ),
         statistics=tuple(item for place, item in statistics.items() if place not in kept),
-        unreadable=tuple(unreadable),
+        unreadable=tuple(search.unreadable),
     )
 
 
-def _of_expired(
-    gone: Iterable[Snapshot],
-    source: ManifestSource,
-    place_of: Callable[[str], Hashable],
-    unreadable: list[Location],
-) -> tuple[dict[Hashable, ManifestFile], dict[Hashable, Location]]:
-    """Return the manifests and the lists of expired snapshots."""
-    manifests: dict[Hashable, ManifestFile] = {}
-    lists: dict[Hashable, Location] = {}
-    for snapshot in gone:
+class _Search:
+    """A search for unreachable files: what it reads, and which files it could not read."""
+
+    def __init__(self, source: ManifestSource, place_of: Callable[[str], Hashable]) -> None:
+        self.unreadable: list[Location] = []
+        self._source, self._place_of = source, place_of
+
+    def expired_manifests(
+        self, gone: Iterable[Snapshot]
+    ) -> tuple[dict[Hashable, ManifestFile], dict[Hashable, Location]]:
+        """Return the manifests and the manifest lists of expired snapshots."""
+        manifests: dict[Hashable, ManifestFile] = {}
+        lists: dict[Hashable, Location] = {}
+        for snapshot in gone:
+            found = self._read(self._source.manifests, snapshot, snapshot.manifest_list or Location(""))
+            if found is None:
+                continue
+            for manifest in found:
+                manifests.setdefault(self._place_of(manifest.manifest_path), manifest)
+            if snapshot.manifest_list is not None:
+                lists[self._place_of(snapshot.manifest_list)] = snapshot.manifest_list
+        return manifests, lists
+
+    def content_of(self, manifests: Mapping[Hashable, ManifestFile]) -> dict[Hashable, FoundFile]:
+        """Return the live data and delete files of manifests that only expired snapshots have."""
+        content: dict[Hashable, FoundFile] = {}
+        for manifest in manifests.values():
+            for file in self._read(self._live_files, manifest, manifest.manifest_path) or ():
+                content.setdefault(self._place_of(file.location), file)
+        return content
+
+    def _live_files(self, manifest: ManifestFile) -> list[FoundFile]:
+        files = (entry.file for entry in self._source.entries(manifest) if entry.is_live)
+        return [FoundFile(file.file_path, _KINDS[file.content], file.file_size_in_bytes) for file in files]
+
+    def _read(
+        self, read: Callable[[Read], Sequence[Found]], what: Read, location: Location
+    ) -> Sequence[Found] | None:
         try:
-            for manifest in source.manifests(snapshot):
-                manifests.setdefault(place_of(manifest.manifest_path), manifest)
+            return read(what)
         except FileMissing:
-            # Deleted by an attempt before this one, after everything that it named.
-            continue
-        except (InvalidLocation, InvalidMetadata, CorruptMetadata):
-            unreadable.append(snapshot.manifest_list or Location(""))
-            continue
-        if snapshot.manifest_list is not None:
-            lists[place_of(snapshot.manifest_list)] = snapshot.manifest_list
-    return manifests, lists
-
-
-def _remaining(
-    current: TableMetadata | None,
-    later: Sequence[Snapshot],
-    source: ManifestSource,
-    place_of: Callable[[str], Hashable],
-    candidates: dict[Hashable, ManifestFile],
-) -> _Remaining:
-    """Return what is still reached, and take its manifests out of the candidates."""
-    remaining = _Remaining()
-    present = current.snapshots if current else ()
-    if current is not None:
-        remaining.places |= {place_of(item.location) for item in statistics_of(current)}
-        remaining.places |= {place_of(entry.metadata_file) for entry in current.metadata_log}
-    for snapshot in (*present, *later):
-        if snapshot.manifest_list is not None:
-            remaining.places.add(place_of(snapshot.manifest_list))
-    if not candidates:
-        return remaining
-    for snapshot in present:
-        try:
-            _keep(source.manifests(snapshot), remaining.manifests, place_of, candidates)
-        except UNREADABLE as error:
-            raise _Obstacle(
-                f"the manifest list of snapshot {snapshot.snapshot_id}, which stays, cannot be read: {error}"
-            ) from error
-        if not candidates:
-            return remaining
-    for snapshot in later:
-        try:
-            _keep(source.manifests(snapshot), remaining.later, place_of, candidates)
+            # An earlier attempt deleted it, after the files that it names.
+            return None
         except UNREADABLE:
-            continue
-    return remaining
+            self.unreadable.append(location)
+            return None
 
-
-def _keep(
-    manifests: Iterable[ManifestFile],
-    kept: dict[Hashable, ManifestFile],
-    place_of: Callable[[str], Hashable],
-    candidates: dict[Hashable, ManifestFile],
-) -> None:
-    for manifest in manifests:
-        place = place_of(manifest.manifest_path)
-        kept.setdefault(place, manifest)
-        candidates.pop(place, None)
-
-
-def _content_of(
-    manifests: dict[Hashable, ManifestFile],
-    source: ManifestSource,
-    place_of: Callable[[str], Hashable],
-    unreadable: list[Location],
-) -> dict[Hashable, FoundFile]:
-    """Return the live data and delete files of manifests that only expired snapshots have."""
-    content: dict[Hashable, FoundFile] = {}
-    for manifest in manifests.values():
-        try:
-            found = [_content_file(entry) for entry in source.entries(manifest) if entry.is_live]
-        except FileMissing:
-            # Deleted by an attempt before this one, after everything that it named.
-            continue
-        except (InvalidLocation, InvalidMetadata, CorruptMetadata):
-            unreadable.append(manifest.manifest_path)
-            continue
-        for item in found:
-            content.setdefault(place_of(item.location), item)
-    return content
-
-
-_KINDS = {
-    FileContent.DATA: FileKind.DATA,
-    FileContent.POSITION_DELETES: FileKind.POSITION_DELETES,
-    FileContent.EQUALITY_DELETES: FileKind.EQUALITY_DELETES,
-}
-
-
-def _content_file(entry: ManifestEntry) -> FoundFile:
-    file = entry.file
-    return FoundFile(file.file_path, _KINDS[file.content], file.file_size_in_bytes)
-
-
-def _take_out_live(
-    content: dict[Hashable, FoundFile],
-    remaining: _Remaining,
-    source: ManifestSource,
-    place_of: Callable[[str], Hashable],
-) -> None:
-    """Take out of the candidates what any remaining manifest still names as live."""
-    for manifest in remaining.manifests.values():
-        if not content:
-            return
-        try:
-            _take_out(content, manifest, source, place_of)
-        except UNREADABLE as error:
-            raise _Obstacle(
-                f"manifest {manifest.manifest_path}, which a remaining snapshot has, cannot be read: {error}"
-            ) from error
-    for manifest in remaining.later.values():
-        if content and place_of(manifest.manifest_path) not in remaining.manifests:
+    def remaining(
+        self,
+        current: TableMetadata | None,
+        later: Sequence[Snapshot],
+        candidates: dict[Hashable, ManifestFile],
+    ) -> _Remaining:
+        """Return what is still reachable, and remove its manifests from the candidates."""
+        remaining = _Remaining()
+        present = current.snapshots if current else ()
+        if current is not None:
+            remaining.places |= {self._place_of(item.location) for item in statistics_of(current)}
+            remaining.places |= {self._place_of(entry.metadata_file) for entry in current.metadata_log}
+        for snapshot in (*present, *later):
+            if snapshot.manifest_list is not None:
+                remaining.places.add(self._place_of(snapshot.manifest_list))
+        for snapshot in present:
+            if not candidates:
+                return remaining
+            try:
+                self._keep(snapshot, remaining.manifests, candidates)
+            except UNREADABLE as error:
+                raise _Obstacle(
+                    f"the manifest list of snapshot {snapshot.snapshot_id}, which stays, cannot be read: {error}"
+                ) from error
+        for snapshot in later if candidates else ():
             with contextlib.suppress(*UNREADABLE):
-                _take_out(content, manifest, source, place_of)
+                self._keep(snapshot, remaining.later, candidates)
+        return remaining
 
+    def _keep(
+        self,
+        snapshot: Snapshot,
+        kept: dict[Hashable, ManifestFile],
+        candidates: dict[Hashable, ManifestFile],
+    ) -> None:
+        for manifest in self._source.manifests(snapshot):
+            place = self._place_of(manifest.manifest_path)
+            kept.setdefault(place, manifest)
+            candidates.pop(place, None)
 
-def _take_out(
-    content: dict[Hashable, FoundFile],
-    manifest: ManifestFile,
-    source: ManifestSource,
-    place_of: Callable[[str], Hashable],
-) -> None:
-    for entry in source.entries(manifest):
-        if entry.is_live:
-            content.pop(place_of(entry.file.file_path), None)
+    def remove_live(self, content: dict[Hashable, FoundFile], remaining: _Remaining) -> None:
+        """Remove from the candidates the live files of remaining manifests."""
+        for manifest in remaining.manifests.values():
+            if not content:
+                return
+            try:
+                self._remove_live_of(manifest, content)
+            except UNREADABLE as error:
+                raise _Obstacle(
+                    f"manifest {manifest.manifest_path}, which a remaining snapshot has, cannot be read: {error}"
+                ) from error
+        for manifest in remaining.later.values():
+            if content and self._place_of(manifest.manifest_path) not in remaining.manifests:
+                with contextlib.suppress(*UNREADABLE):
+                    self._remove_live_of(manifest, content)
+
+    def _remove_live_of(self, manifest: ManifestFile, content: dict[Hashable, FoundFile]) -> None:
+        for entry in self._source.entries(manifest):
+            if entry.is_live:
+                content.pop(self._place_of(entry.file.file_path), None)

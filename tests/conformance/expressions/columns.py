@@ -9,17 +9,12 @@ from hypothesis import strategies as st
 
 from app.engine.expressions.binding import bind
 from app.engine.expressions.expression_json import parse_expression, to_json
-from app.engine.expressions.expressions import (
-    BoundExpression,
-    BoundPredicate,
-    BoundTransform,
-    Expression,
-    predicates_of,
-)
+from app.engine.expressions.expressions import BoundExpression, BoundPredicate, BoundTransform, Expression
+from app.engine.model.json_values import to_json_value
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
-from app.engine.model.types import NestedField, StructType
-from app.engine.model.values import to_json_value
+from app.engine.model.types import NestedField, PrimitiveType, StructType, Type
+from tests.builders.filters import predicates_of
 from tests.conformance.expressions.reference import Json, Reference, ReferenceTable
 from tests.strategies.data_files import Row, partition_kinds
 from tests.strategies.filters import KINDS, filtered_schemas, filtered_specs, filters, predicates, rows
@@ -102,7 +97,7 @@ def without_identity(document: Json) -> Json:
 
 
 def _has_float_nan(row: Any, fields: Sequence[NestedField]) -> bool:
-    """Tell whether a float of 32 bits is NaN: there is no way to hand one over."""
+    """Return whether a float of 32 bits is NaN: there is no way to pass one on."""
     for field, value in zip(fields, row, strict=True):
         if isinstance(field.type, StructType):
             if value is not None and _has_float_nan(value, field.type.fields):
@@ -115,12 +110,17 @@ def _has_float_nan(row: Any, fields: Sequence[NestedField]) -> bool:
 def row_json(row: Any, fields: Sequence[NestedField]) -> Json:
     """Return a row as a struct in single-value JSON, without its nulls."""
     return {
-        str(field.id): row_json(value, field.type.fields)
-        if isinstance(field.type, StructType)
-        else to_json_value(field.type, value)
+        str(field.id): _value_json(value, field.type)
         for field, value in zip(fields, row, strict=True)
         if value is not None
     }
+
+
+def _value_json(value: Any, kind: Type) -> Json:
+    if isinstance(kind, StructType):
+        return row_json(value, kind.fields)
+    assert isinstance(kind, PrimitiveType)
+    return to_json_value(kind, value)
 
 
 def rewritten(document: Json, schema: Schema) -> Json:

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.engine.expressions.evaluation import partition_test, row_test
+from app.engine.expressions.evaluation import partition_test
 from app.engine.expressions.expression_json import to_json
 from app.engine.expressions.metrics_evaluation import metrics_test, strict_metrics_test
-from app.engine.expressions.projection import project
 from app.engine.expressions.residuals import residual_function
 from app.engine.expressions.summary_evaluation import summaries_test
+from tests.builders.filters import project, row_test
 from tests.conformance.expressions import agreed_differences as agreed
 from tests.conformance.expressions.columns import ORDINARY, Question, questions, rewritten, row_json
 from tests.conformance.expressions.reference import Reference, Refused

@@ -14,7 +14,8 @@ from app.engine.model.manifests import ManifestEntry
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.types import PrimitiveType
 from app.formats.manifest_lists import read_manifest_list, write_manifest_list
-from app.formats.manifests import read_manifest, write_manifest
+from app.formats.manifests import write_manifest
+from tests.builders.manifest_records import read_manifest
 from tests.conformance.manifests.in_json import Json, entry_in_json, manifest_in_json, with_values
 from tests.conformance.manifests.reference import Reference
 from tests.strategies.manifest_entries import manifests, partition_kinds

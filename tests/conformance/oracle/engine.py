@@ -20,6 +20,7 @@ from app.engine.model.sort_order import SortOrder
 from app.engine.model.table_metadata import read_table_metadata
 from app.engine.model.view_metadata import ViewVersion, read_view_metadata
 from app.errors import CommitFailed, IcetowerError
+from tests.builders import derived_requirements
 from tests.conformance.oracle.outcomes import Accepted, Json, Outcome, Refused
 
 _UPDATE: TypeAdapter[Update] = TypeAdapter(Update)
@@ -160,7 +161,7 @@ def requirements_for(base: Json | None, updates: Sequence[Json]) -> list[Json]:
     parsed = parse_updates(updates)
     assert not isinstance(parsed, Refused), parsed
     metadata = None if base is None else read_table_metadata(json.dumps(base).encode())
-    derived = needs.requirements_for(metadata, parsed)
+    derived = derived_requirements.requirements_for(metadata, parsed)
     return [item.model_dump(mode="json") for item in derived]
 
 

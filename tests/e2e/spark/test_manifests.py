@@ -22,8 +22,9 @@ from app.engine.model.manifests import EntryStatus, ManifestContent, ManifestEnt
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.formats.manifest_lists import assign_numbers, read_manifest_list, write_manifest_list
-from app.formats.manifests import read_manifest, write_manifest
+from app.formats.manifests import write_manifest
 from examples.flights.comparison import duckdb_with_iceberg
+from tests.builders.manifest_records import read_manifest
 from tests.conformance.manifests.in_json import entry_in_json, manifest_in_json
 from tests.conformance.manifests.reference import Reference
 from tests.servers.jvm import iceberg_jvm

@@ -29,7 +29,6 @@ from app.engine.change.requirements import (
     AssertTableUuid,
     AssertViewUuid,
     Requirement,
-    requirements_for,
 )
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import Namespace, TableIdentifier
@@ -38,6 +37,7 @@ from app.engine.model.table_metadata import TableMetadata
 from app.errors import IcetowerError, NoSuchTable
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import RULES, START_MS, catalog_on, with_server, with_warehouse
+from tests.builders.derived_requirements import requirements_for
 from tests.builders.tables import namespace_in, view_in
 from tests.strategies.table_documents import tables
 from tests.strategies.update_lists import appends, parse_updates, sensible_updates, wild_updates

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import EntryStatus, ManifestEntry, ManifestFile
 from app.formats.manifest_lists import assign_numbers
-from app.formats.manifests import WrittenManifest, read_manifest, write_manifest
+from app.formats.manifests import WrittenManifest, write_manifest
+from tests.builders.manifest_records import read_manifest
 from tests.strategies.manifest_entries import manifests
 
 COMMIT = SnapshotId(4242)

@@ -18,7 +18,7 @@ from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.formats.avro_files import open_avro
 from app.formats.avro_types import write_long
 from app.formats.manifest_schemas import manifest_schema
-from app.formats.manifests import read_manifest
+from tests.builders.manifest_records import read_manifest
 
 LISTED = ManifestFile(Location("memory://m.avro"), 0, SpecId(3), sequence_number=-1)
 """Without a sequence number nothing is inherited, so entries are what the file says."""

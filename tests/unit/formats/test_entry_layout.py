@@ -14,8 +14,8 @@ from app.engine.model.partition_spec import PartitionSpec
 from app.errors import InvalidMetadata
 from app.formats.avro_packing import write_avro
 from app.formats.avro_types import write_long
-from app.formats.manifests import read_manifest, write_manifest
-from tests.builders.manifest_records import FIXED, field, record, schema_with, text
+from app.formats.manifests import write_manifest
+from tests.builders.manifest_records import FIXED, field, read_manifest, record, schema_with, text
 from tests.strategies.manifest_entries import table_of
 
 LOCATION = Location("memory://m.avro")

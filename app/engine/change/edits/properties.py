@@ -10,15 +10,15 @@ from app.engine.change.updates import (
     SetProperties,
     UpgradeFormatVersion,
 )
+from app.engine.model.format_versions import MAX_FORMAT_VERSION
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.properties import check_properties
 from app.engine.model.schema import check_format_version
-from app.engine.model.table_metadata import MAX_FORMAT_VERSION
 from app.errors import InvalidUpdate
 
 
 def assign_uuid(draft: MetadataDraft, update: AssignUuid) -> None:
-    """Give the table its uuid; one that has a uuid keeps it for life."""
+    """Give the table its uuid, which never changes."""
     if draft.table_uuid is not None and update.uuid.lower() == draft.table_uuid.lower():
         return
     if draft.table_uuid is not None and draft.base is not None:
@@ -50,7 +50,7 @@ def upgrade_format_version(draft: MetadataDraft, update: UpgradeFormatVersion) -
 
 
 def set_location(draft: MetadataDraft, update: SetLocation) -> None:
-    """Move where new files go; only trailing slashes are dropped."""
+    """Set the location of new files, without trailing slashes."""
     location = without_trailing_slash(update.location)
     if location == draft.location:
         return
@@ -59,7 +59,7 @@ def set_location(draft: MetadataDraft, update: SetLocation) -> None:
 
 
 def without_trailing_slash(location: str) -> Location:
-    """Return the location without slashes at the end, byte-exact otherwise; `scheme://` stays whole."""
+    """Return the location without trailing slashes; those of `scheme://` stay."""
     while location.endswith("/") and not location.endswith("://") and len(location) > 1:
         location = location[:-1]
     return Location(location)
@@ -75,7 +75,7 @@ def set_properties(draft: MetadataDraft, update: SetProperties) -> None:
 
 
 def remove_properties(draft: MetadataDraft, update: RemoveProperties) -> None:
-    """Remove properties; absent ones are passed over."""
+    """Remove properties; missing ones are ignored."""
     if not update.removals:
         return
     for name in update.removals:

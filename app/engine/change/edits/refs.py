@@ -10,7 +10,7 @@ from app.errors import InvalidUpdate
 
 
 def set_snapshot_ref(draft: MetadataDraft, update: SetSnapshotRef) -> None:
-    """Create or wholly replace a ref; moving `main` also moves the current snapshot and its log."""
+    """Create or replace a ref; `main` also moves the current snapshot and its log."""
     name, snapshot_id = update.ref_name, update.snapshot_id
     _check_retention(update)
     snapshot = draft.snapshots.get(snapshot_id)
@@ -27,7 +27,7 @@ def set_snapshot_ref(draft: MetadataDraft, update: SetSnapshotRef) -> None:
         max_ref_age_ms=update.max_ref_age_ms,
     )
     if replaced is not None and replaced.type == ref.type:
-        # Retention that is left out is cleared, but what another writer knows of this ref is not ours to drop.
+        # Missing retention settings are cleared, but fields that only other writers know are kept.
         ref = ref.with_unknown_fields(replaced.unknown_fields)
     if replaced == ref:
         return
@@ -36,7 +36,7 @@ def set_snapshot_ref(draft: MetadataDraft, update: SetSnapshotRef) -> None:
     if name == MAIN_BRANCH:
         draft.current_snapshot_id = snapshot_id
         draft.became_current_ids.add(snapshot_id)
-        # A rollback makes an old snapshot current now; a new snapshot became current when it was made.
+        # After a rollback, an old snapshot is current from now on; a new one has been since it was made.
         added = snapshot_id in draft.added_snapshot_ids
         append_snapshot_log(draft.snapshot_log, snapshot_id, snapshot.timestamp_ms if added else draft.now_ms)
 
@@ -57,7 +57,7 @@ def _check_retention(update: SetSnapshotRef) -> None:
 
 
 def remove_snapshot_ref(draft: MetadataDraft, update: RemoveSnapshotRef) -> None:
-    """Remove a ref; without `main` the table has no current snapshot, though its log stays."""
+    """Remove a ref; without `main`, the table has no current snapshot, but keeps its log."""
     if draft.refs.pop(update.ref_name, None) is None:
         return
     if update.ref_name == MAIN_BRANCH:

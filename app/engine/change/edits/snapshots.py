@@ -5,8 +5,8 @@ from __future__ import annotations
 from app.engine.change.draft import MetadataDraft
 from app.engine.change.updates import AddSnapshot, RemoveSnapshots
 from app.engine.model.document import MAX_LONG
+from app.engine.model.ids import NO_SNAPSHOT
 from app.engine.model.snapshot import Snapshot
-from app.engine.model.table_metadata import NO_SNAPSHOT
 from app.errors import InvalidUpdate, StaleUpdate
 
 OPERATIONS = frozenset({"append", "replace", "overwrite", "delete"})
@@ -15,7 +15,7 @@ CLOCK_LEAD_MS = 86_400_000
 
 
 def add_snapshot(draft: MetadataDraft, update: AddSnapshot) -> None:
-    """Add a snapshot and move the table's sequence number, and in v3 its next row id, past it.
+    """Add a snapshot, and advance the table's sequence number and next row id.
 
     Raises:
         InvalidUpdate: the snapshot can never be added to this table.
@@ -36,18 +36,18 @@ def add_snapshot(draft: MetadataDraft, update: AddSnapshot) -> None:
     if snapshot.snapshot_id == NO_SNAPSHOT:
         raise InvalidUpdate(f"Cannot add snapshot with id {NO_SNAPSHOT}: it stands for no snapshot")
     _check_readable(draft, snapshot)
-    if snapshot.manifest_list is None and draft.format_version > 1:
+    if snapshot.manifest_list is None and draft.format.requires_manifest_lists:
         raise InvalidUpdate(
             f"Cannot add snapshot {snapshot.snapshot_id} to a v{draft.format_version} table: it has no manifest-list"
         )
-    if draft.format_version == 1:
-        if snapshot.sequence:
-            raise InvalidUpdate(
-                f"Cannot add snapshot with sequence number {snapshot.sequence} to a v1 table: it must be 0"
-            )
-    else:
+    if draft.format.has_sequence_numbers:
         _advance_sequence(draft, snapshot)
-    if draft.format_version >= 3:
+    elif snapshot.sequence:
+        raise InvalidUpdate(
+            f"Cannot add snapshot with sequence number {snapshot.sequence} to a v{draft.format_version} table: "
+            "it must be 0"
+        )
+    if draft.format.has_row_lineage:
         _advance_row_id(draft, snapshot)
     draft.snapshots[snapshot.snapshot_id] = snapshot
     draft.added_snapshot_ids.add(snapshot.snapshot_id)
@@ -62,7 +62,7 @@ def _check_readable(draft: MetadataDraft, snapshot: Snapshot) -> None:
             f"{', '.join(sorted(OPERATIONS))}"
         )
     if snapshot.timestamp_ms > draft.now_ms + CLOCK_LEAD_MS:
-        # Every writer whose clock is right would fail until then: a table's log never runs backwards.
+        # Time in a table's log never runs backwards, so all other writers would fail until then.
         raise InvalidUpdate(
             f"Cannot add snapshot {snapshot.snapshot_id}: timestamp-ms {snapshot.timestamp_ms} is more than a day "
             f"ahead of {draft.now_ms}"
@@ -79,7 +79,7 @@ def _advance_sequence(draft: MetadataDraft, snapshot: Snapshot) -> None:
             draft.last_sequence,
             snapshot,
         )
-    # A parentless snapshot replaces the table and may carry a stale number; the table's own must never fall.
+    # A snapshot without parent replaces the table and may have an old number; the table's number never falls.
     draft.last_sequence = max(draft.last_sequence, snapshot.sequence)
 
 
@@ -105,8 +105,7 @@ def _advance_row_id(draft: MetadataDraft, snapshot: Snapshot) -> None:
 def remove_snapshots(draft: MetadataDraft, update: RemoveSnapshots) -> None:
     """Remove snapshots with their statistics; children keep naming their parent.
 
-    A ref that would be left without its snapshot makes the draft fail when it is finished, not here: a later
-    update of the same commit may remove or move the ref.
+    A ref to a removed snapshot is an error only when the draft is finished: a later update may remove or move it.
     """
     doomed = set(update.snapshot_ids) & draft.snapshots.keys()
     if not doomed:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from app.engine.change.draft import MetadataDraft
-from app.engine.change.numbering import next_id
-from app.engine.change.updates import LAST_ADDED, AddSortOrder, SetDefaultSortOrder
+from app.engine.change.numbering import named_id, next_id
+from app.engine.change.updates import AddSortOrder, SetDefaultSortOrder
 from app.engine.model.ids import SortOrderId
 from app.engine.model.sort_order import FIRST_ORDER_ID, UNSORTED_ORDER_ID, bind_order
-from app.errors import InvalidUpdate
 
 
 def add_sort_order(draft: MetadataDraft, update: AddSortOrder) -> None:
@@ -25,12 +24,10 @@ def add_sort_order(draft: MetadataDraft, update: AddSortOrder) -> None:
 
 def set_default_sort_order(draft: MetadataDraft, update: SetDefaultSortOrder) -> None:
     """Make a sort order the default."""
-    order_id = update.sort_order_id
-    if order_id == LAST_ADDED:
-        if draft.last_added_order_id is None:
-            raise InvalidUpdate("Cannot set last added sort order: no sort order has been added")
-        order_id = draft.last_added_order_id
-    if order_id == draft.default_sort_order_id:
-        return
-    draft.default_sort_order_id = SortOrderId(order_id)
-    draft.has_changes = True
+    order_id = named_id(
+        update.sort_order_id,
+        draft.last_added_order_id,
+        "Cannot set last added sort order: no sort order has been added",
+    )
+    draft.has_changes |= order_id != draft.default_sort_order_id
+    draft.default_sort_order_id = order_id

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from app.engine.change.draft import MetadataDraft
-from app.engine.change.numbering import next_id
-from app.engine.change.updates import LAST_ADDED, AddSpec, RemovePartitionSpecs, SetDefaultSpec
-from app.engine.model.ids import SpecId
+from app.engine.change.numbering import named_id, next_id
+from app.engine.change.updates import AddSpec, RemovePartitionSpecs, SetDefaultSpec
 from app.engine.model.partition_spec import bind_spec
 from app.errors import InvalidUpdate
 
 
 def add_spec(draft: MetadataDraft, update: AddSpec) -> None:
-    """Add a partition spec, bound to the schema that is current now, or find the equal one."""
+    """Add a partition spec, bound to the current schema, or find the equal one."""
     spec_id = next_id((spec.spec_id for spec in draft.specs), 0, "partition spec")
     spec = bind_spec(update.spec, draft.current_schema, draft.format_version, spec_id)
     equal = next((item for item in draft.specs if item.same_fields(spec)), None)
@@ -25,15 +24,11 @@ def add_spec(draft: MetadataDraft, update: AddSpec) -> None:
 
 def set_default_spec(draft: MetadataDraft, update: SetDefaultSpec) -> None:
     """Make a partition spec the default."""
-    spec_id = update.spec_id
-    if spec_id == LAST_ADDED:
-        if draft.last_added_spec_id is None:
-            raise InvalidUpdate("Cannot set last added spec: no spec has been added")
-        spec_id = draft.last_added_spec_id
-    if spec_id == draft.default_spec_id:
-        return
-    draft.default_spec_id = SpecId(spec_id)
-    draft.has_changes = True
+    spec_id = named_id(
+        update.spec_id, draft.last_added_spec_id, "Cannot set last added spec: no spec has been added"
+    )
+    draft.has_changes |= spec_id != draft.default_spec_id
+    draft.default_spec_id = spec_id
 
 
 def remove_partition_specs(draft: MetadataDraft, update: RemovePartitionSpecs) -> None:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from app.engine.change.draft import MetadataDraft
-from app.engine.change.numbering import next_id
-from app.engine.change.updates import LAST_ADDED, AddSchema, RemoveSchemas, SetCurrentSchema
-from app.engine.model.ids import SchemaId
+from app.engine.change.numbering import named_id, next_id
+from app.engine.change.updates import AddSchema, RemoveSchemas, SetCurrentSchema
 from app.engine.model.partition_spec import check_names
 from app.engine.model.schema import LAST_FIELD_ID, Schema, check_format_version, check_schema
 from app.errors import InvalidUpdate
 
+NO_SCHEMA_ADDED = "Cannot set last added schema: no schema has been added"
+
 
 def add_schema(draft: MetadataDraft, update: AddSchema) -> None:
-    """Add a schema, or find the equal one that is there already."""
+    """Add a schema, or find the equal one."""
     schema = update.schema_
     check_schema(schema)
     check_format_version(schema, draft.format_version)
     if schema.highest_field_id > LAST_FIELD_ID:
-        # It would become the last assigned id, and no column could ever be added again.
+        # It would become the last assigned id, and no more columns could be added.
         raise InvalidUpdate(f"Cannot add schema: field id {schema.highest_field_id} is reserved")
     equal = next((item for item in draft.schemas if item.same_columns(schema)), None)
     if equal is None:
@@ -27,7 +28,7 @@ def add_schema(draft: MetadataDraft, update: AddSchema) -> None:
     if schema.highest_field_id > draft.last_column_id:
         draft.last_column_id = schema.highest_field_id
         draft.has_changes = True
-    # Also a schema that was there counts as added last: a second writer of the same change is not refused.
+    # An equal schema counts as added last too, so that a second writer of the same change succeeds.
     draft.last_added_schema_id = equal.schema_id
 
 
@@ -41,17 +42,13 @@ def next_schema_id(schemas: list[Schema]) -> int:
 
 
 def set_current_schema(draft: MetadataDraft, update: SetCurrentSchema) -> None:
-    """Make a schema current; specs and orders follow because they hold source ids only."""
-    schema_id = update.schema_id
-    if schema_id == LAST_ADDED:
-        if draft.last_added_schema_id is None:
-            raise InvalidUpdate("Cannot set last added schema: no schema has been added")
-        schema_id = draft.last_added_schema_id
+    """Make a schema current; specs and sort orders follow, as they only have source ids."""
+    schema_id = named_id(update.schema_id, draft.last_added_schema_id, NO_SCHEMA_ADDED)
     if schema_id == draft.current_schema_id:
         return
     if schema_id not in {schema.schema_id for schema in draft.schemas}:
         raise InvalidUpdate(f"Cannot set current schema to unknown schema: {schema_id}")
-    draft.current_schema_id = SchemaId(schema_id)
+    draft.current_schema_id = schema_id
     for spec in draft.specs:
         check_names(spec, draft.current_schema)
     draft.has_changes = True

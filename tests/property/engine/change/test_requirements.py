@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from app.engine.change.apply import apply_updates
-from app.engine.change.requirements import Requirement, check_requirements, is_create, requirements_for
+from app.engine.change.requirements import Requirement, check_requirements, is_create
 from app.engine.change.updates import AddSchema, AddSpec, SetCurrentSchema, SetSnapshotRef, Update
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import BadRequest, CommitFailed, RequirementFailed
+from tests.builders.derived_requirements import requirements_for
 from tests.strategies.table_documents import START_MS, tables
 from tests.strategies.update_lists import sensible_updates, wild_updates
 

@@ -17,11 +17,12 @@ from app.engine.conflicts.operations import (
     RewriteFiles,
     RowDelta,
 )
-from app.engine.expressions.expressions import ALWAYS_TRUE, Expression, predicate
+from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
 from app.engine.expressions.expressions import Operation as Ask
 from app.engine.model.ids import SnapshotId, SpecId
 from app.engine.model.manifests import DataFile, ManifestContent
 from tests.builders.branches import Branch, data_file, equality_deletes, position_deletes
+from tests.builders.filters import predicate
 
 KINDS = ("a", "b")
 

@@ -6,11 +6,12 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from app.engine.expressions.transform_values import transform_value
+from app.engine.model.json_values import from_json_value
 from app.engine.model.schema import Schema
 from app.engine.model.transforms import parse_transform
 from app.engine.model.types import NestedField, PrimitiveType, StructType, Type
-from app.engine.model.values import from_json_value, order_key
+from app.engine.model.values import order_key
+from tests.builders.filters import transform_value
 from tests.strategies.json_values import Json
 
 _OPPOSITES = {
@@ -45,9 +46,14 @@ def _holds(document: Json, schema: Schema, row: Any, key: Callable[[Any], Any], 
     return _is_so(
         _OPPOSITE[kind] if is_negated else kind,
         value,
-        [from_json_value(of_type, literal) for literal in literals],
+        [_literal(of_type, literal) for literal in literals],
         key,
     )
+
+
+def _literal(of_type: Type, literal: Json) -> Any:
+    assert isinstance(of_type, PrimitiveType)
+    return from_json_value(of_type, literal)
 
 
 def _value(term: Json, schema: Schema, row: Any) -> tuple[Type, Any]:

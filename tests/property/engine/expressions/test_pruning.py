@@ -12,10 +12,9 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from app.engine.expressions.binding import bind
-from app.engine.expressions.evaluation import partition_test, row_test
+from app.engine.expressions.evaluation import partition_test
 from app.engine.expressions.expression_json import parse_expression, to_json
 from app.engine.expressions.metrics_evaluation import metrics_test, strict_metrics_test
-from app.engine.expressions.projection import project
 from app.engine.expressions.residuals import residual_function
 from app.engine.expressions.summary_evaluation import summaries_test
 from app.engine.expressions.value_ranges import value_ranges
@@ -24,6 +23,7 @@ from app.engine.model.manifests import DataFile, ManifestFile
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.values import is_nan
+from tests.builders.filters import project, row_test
 from tests.property.engine.expressions.brute_force import holds_nan, matches
 from tests.strategies.data_files import (
     Row,

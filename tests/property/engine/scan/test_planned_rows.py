@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from app.engine.change.initial import new_table_metadata
 from app.engine.expressions.binding import bind
-from app.engine.expressions.evaluation import row_test
 from app.engine.expressions.expression_json import parse_expression
 from app.engine.model.delete_files import DELETE_FILE_PATH_ID
 from app.engine.model.ids import Location, SnapshotId, SpecId, TableUuid
@@ -37,6 +36,7 @@ from app.engine.scan.scan_planner import ScanPlanner
 from app.engine.scan.scan_scope import ScanRequest, scope_of
 from app.formats.manifest_columns import ManifestColumns
 from app.formats.manifests import write_manifest
+from tests.builders.filters import row_test
 from tests.property.engine.expressions.brute_force import matches
 from tests.strategies.data_files import Row, by_partition, data_files, value_in
 from tests.strategies.filters import KINDS, filtered_schemas, filtered_specs, filters, rows

@@ -22,7 +22,6 @@ from app.engine.change.requirements import (
     AssertCurrentSchemaId,
     AssertRefSnapshotId,
     Requirement,
-    requirements_for,
 )
 from app.engine.change.schema_changes import ColumnAdded
 from app.engine.change.updates import (
@@ -48,6 +47,7 @@ from app.errors import (
     ViewExists,
 )
 from tests.builders.catalogs import with_warehouse
+from tests.builders.derived_requirements import requirements_for
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import (
     DEPARTURES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.engine.change.landed_since import MAX_SNAPSHOTS, between, landed_since, refs_by_snapshot
+from app.engine.change.landed_since import MAX_SNAPSHOTS, landed_between, landed_since, refs_set_by
 from app.engine.change.requirements import check_requirements
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CommitFailed, RequirementFailed, StaleUpdate
@@ -116,7 +116,7 @@ def test_stale_row_id_tells_who_took_it() -> None:
 
 
 def test_between_two_versions_are_the_snapshots_that_came() -> None:
-    found = between(table_with_snapshots(2), table_with_snapshots(4))
+    found = landed_between(table_with_snapshots(2), table_with_snapshots(4))
 
     assert ([item.snapshot_id for item in found.snapshots], found.count) == ([4, 3], 2)
 
@@ -124,4 +124,4 @@ def test_between_two_versions_are_the_snapshots_that_came() -> None:
 def test_ref_of_a_snapshot_is_the_one_that_the_updates_set() -> None:
     updates = updates_of(set_ref("x", 1), set_ref("audit", 9), set_ref("main", 9))
 
-    assert refs_by_snapshot(updates) == {1: "x", 9: "audit"}
+    assert refs_set_by(updates) == {1: "x", 9: "audit"}

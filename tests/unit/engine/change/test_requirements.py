@@ -12,10 +12,10 @@ from app.engine.change.requirements import (
     check_view_requirements,
     expected_and_found,
     is_create,
-    requirements_for,
 )
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.errors import IcetowerError, InvalidUpdate, RequirementFailed
+from tests.builders.derived_requirements import requirements_for
 from tests.unit.engine.documents import (
     OTHER_UUID,
     UUID,

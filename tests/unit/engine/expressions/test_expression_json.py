@@ -21,13 +21,13 @@ from app.engine.expressions.expressions import (
     Or,
     Predicate,
     TransformTerm,
-    predicate,
 )
 from app.engine.model.ids import FieldId
 from app.engine.model.transforms import Transform
 from app.engine.model.types import parse_primitive
 from app.errors import InvalidFilter
 from tests.builders.filtered_files import asked, schema_of
+from tests.builders.filters import predicate
 
 COLUMN = {"type": "reference", "name": "c"}
 FIVE = predicate(Operation.EQ, "c", 5)

@@ -17,14 +17,13 @@ from app.engine.expressions.expressions import (
     conjunction,
     disjunction,
     negation,
-    predicate,
-    predicates_of,
     replace_predicates,
     rewrite_not,
 )
 from app.engine.model.ids import FieldId
 from app.engine.model.transforms import Transform
 from app.engine.model.types import parse_primitive
+from tests.builders.filters import predicate
 
 A = predicate(Operation.EQ, "a", 1)
 B = predicate(Operation.LT, "b", 2)
@@ -80,10 +79,6 @@ def test_not_is_pushed_down_to_bound_predicates() -> None:
 
     assert rewrite_not(bound) == bound
     assert rewrite_not(Not(bound)) == BoundPredicate(Operation.NOT_IN, column, (1, 2))
-
-
-def test_predicates_are_found_from_left_to_right() -> None:
-    assert list(predicates_of(And((A, Or((B, Not(C))), ALWAYS_TRUE)))) == [A, B, C]
 
 
 def test_replaced_predicates_simplify_what_is_around_them() -> None:

@@ -5,10 +5,11 @@ import pytest
 from app.engine.expressions.binding import bind
 from app.engine.expressions.expression_json import parse_expression, to_json
 from app.engine.expressions.expressions import Not
-from app.engine.expressions.projection import partition_sources, project, project_bound
+from app.engine.expressions.projection import partition_sources, project_bound
 from app.engine.model.ids import FieldId
 from app.errors import InvalidFilter
 from tests.builders.filtered_files import asked, schema_of, spec_of, struct_of
+from tests.builders.filters import project
 
 SCHEMA = schema_of(id="long", at="timestamp", place=struct_of(city="string"))
 

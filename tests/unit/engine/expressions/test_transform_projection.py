@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from app.engine.expressions.expression_json import parse_expression, to_json
-from app.engine.expressions.projection import project
 from tests.builders.filtered_files import asked, schema_of, spec_of
+from tests.builders.filters import project
 
 
 def projected(kind: str, transform: str, document: Any, *, strict: bool = False) -> Any:

@@ -8,15 +8,13 @@ import pytest
 
 from app.engine.expressions.transform_values import (
     lowest_unwrapped,
-    months_since_1970,
     transform_function,
-    transform_value,
     truncate_without_wrapping,
     unscaled,
 )
-from app.engine.model.moments import days_of_date
 from app.engine.model.transforms import parse_transform
 from app.engine.model.types import StructType, parse_primitive
+from tests.builders.filters import transform_value
 
 DAY = 86_400 * 10**6
 
@@ -129,12 +127,3 @@ def test_lowest_number_that_does_not_wrap(transform: str, kind: str, expected: i
 
 def test_unscaled_number_is_exact() -> None:
     assert unscaled(Decimal("9" * 100 + ".25"), 2) == int("9" * 100 + "25")
-
-
-@pytest.mark.parametrize(
-    "text", ["1968-02-29", "1969-12-31", "1970-01-01", "2000-02-29", "2100-03-01", "-0001-12-31"]
-)
-def test_month_of_a_day(text: str) -> None:
-    year, month = int(text.rpartition("-")[0].rpartition("-")[0]), int(text[-5:-3])
-
-    assert months_since_1970(days_of_date(text)) == (year - 1970) * 12 + month - 1

@@ -7,6 +7,7 @@ import pytest
 from app.engine.model.moments import (
     date_text,
     days_of_date,
+    months_since_1970,
     time_text,
     timestamp_text,
     units_of_time,
@@ -149,3 +150,12 @@ def test_timestamps_agree_with_the_calendar() -> None:
         assert timestamp_text(units, MICROSECONDS, with_zone=True) == text
         assert timestamp_text(units, MICROSECONDS, with_zone=False) == text.removesuffix("+00:00")
         assert units_of_timestamp(text, MICROSECONDS, with_zone=True) == units
+
+
+@pytest.mark.parametrize(
+    "text", ["1968-02-29", "1969-12-31", "1970-01-01", "2000-02-29", "2100-03-01", "-0001-12-31"]
+)
+def test_month_of_a_day(text: str) -> None:
+    year, month = int(text.rpartition("-")[0].rpartition("-")[0]), int(text[-5:-3])
+
+    assert months_since_1970(days_of_date(text)) == (year - 1970) * 12 + month - 1

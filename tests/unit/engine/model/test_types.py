@@ -17,7 +17,6 @@ from app.engine.model.types import (
     is_primitive,
     parse_primitive,
     parse_type,
-    walk_fields,
 )
 from tests.unit.engine.documents import column, encoded, list_of, map_of, schema_json, struct
 
@@ -151,12 +150,6 @@ def test_children_of_each_type() -> None:
         [],
     ]
     assert [type(kind) for kind in kinds] == [StructType, ListType, MapType, PrimitiveType]
-
-
-def test_walk_meets_parents_before_children() -> None:
-    kind = parse_type(struct(column(1, "a", list_of(2, struct(column(3, "x")))), column(4, "b")))
-
-    assert [field.id for field in walk_fields(kind)] == [1, 2, 3, 4]
 
 
 def test_variant_has_parts_and_is_no_primitive() -> None:

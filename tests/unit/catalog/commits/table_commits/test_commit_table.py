@@ -15,7 +15,6 @@ from app.database.pointers import Advance, PutOutcome
 from app.engine.change.requirements import (
     AssertCreate,
     AssertRefSnapshotId,
-    requirements_for,
 )
 from app.engine.change.updates import (
     SetLocation,
@@ -39,6 +38,7 @@ from app.errors import (
     ViewExists,
 )
 from tests.builders.catalogs import with_rules, with_server
+from tests.builders.derived_requirements import requirements_for
 from tests.builders.tables import (
     DEPARTURES,
     append,

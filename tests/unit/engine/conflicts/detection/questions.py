@@ -9,7 +9,7 @@ from app.engine.conflicts.operations import (
     RemovedFile,
 )
 from app.engine.conflicts.report import ConflictReport
-from app.engine.expressions.expressions import Expression, predicate
+from app.engine.expressions.expressions import Expression
 from app.engine.expressions.expressions import Operation as Ask
 from app.engine.model.ids import SnapshotId, SpecId
 from app.engine.model.manifests import DataFile
@@ -17,6 +17,7 @@ from tests.builders.branches import (
     Branch,
     data_file,
 )
+from tests.builders.filters import predicate
 
 OLD = data_file("old", "a", (0, 9))
 OTHER = data_file("other", "b", (10, 19))

@@ -15,13 +15,13 @@ from app.engine.conflicts.operations import (
 )
 from app.engine.conflicts.report import ConflictKind
 from app.engine.expressions.expressions import Operation as Ask
-from app.engine.expressions.expressions import predicate
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from tests.builders.branches import (
     Branch,
     data_file,
     position_deletes,
 )
+from tests.builders.filters import predicate
 from tests.unit.engine.conflicts.detection.questions import (
     KIND_A,
     OLD,

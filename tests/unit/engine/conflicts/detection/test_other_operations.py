@@ -19,7 +19,6 @@ from app.engine.conflicts.operations import (
     SpecChange,
 )
 from app.engine.expressions.expressions import Operation as Ask
-from app.engine.expressions.expressions import predicate
 from app.engine.model.ids import SchemaId, SnapshotId, SpecId
 from app.engine.model.refs import SnapshotRef
 from app.errors import InvalidFilter, NoSuchSnapshot
@@ -27,6 +26,7 @@ from tests.builders.branches import (
     Branch,
     data_file,
 )
+from tests.builders.filters import predicate
 from tests.unit.engine.conflicts.detection.questions import (
     KIND_A,
     OLD,

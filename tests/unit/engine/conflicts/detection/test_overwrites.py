@@ -9,7 +9,7 @@ from app.engine.conflicts.operations import (
     Overwrite,
 )
 from app.engine.conflicts.report import ConflictKind
-from app.engine.expressions.expressions import ALWAYS_FALSE, predicate
+from app.engine.expressions.expressions import ALWAYS_FALSE
 from app.engine.expressions.expressions import Operation as Ask
 from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
@@ -19,6 +19,7 @@ from tests.builders.branches import (
     equality_deletes,
     position_deletes,
 )
+from tests.builders.filters import predicate
 from tests.unit.engine.conflicts.detection.questions import (
     HIGH,
     KIND_A,

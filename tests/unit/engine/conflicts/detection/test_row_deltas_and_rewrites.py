@@ -10,7 +10,6 @@ from app.engine.conflicts.operations import (
 )
 from app.engine.conflicts.report import ConflictKind
 from app.engine.expressions.expressions import Operation as Ask
-from app.engine.expressions.expressions import predicate
 from app.engine.model.ids import SnapshotId
 from tests.builders.branches import (
     Branch,
@@ -19,6 +18,7 @@ from tests.builders.branches import (
     position_deletes,
     vector,
 )
+from tests.builders.filters import predicate
 from tests.unit.engine.conflicts.detection.questions import (
     HIGH,
     KIND_A,
