@@ -17,9 +17,8 @@ from app.engine.change.picked_changes import (
     without_files,
 )
 from app.engine.change.ref_changes import PickKind
-from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import DataFile, ManifestContent, ManifestEntry, ManifestFile
-from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.partition_values import schema_with_sources
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
@@ -88,7 +87,7 @@ class PickedFiles:
     def _added_manifests(
         self, base: TableMetadata, snapshot_id: SnapshotId, added: Sequence[DataFile]
     ) -> list[ManifestFile]:
-        by_spec: dict[int, list[ManifestEntry]] = {}
+        by_spec: dict[SpecId, list[ManifestEntry]] = {}
         for file in added:
             by_spec.setdefault(file.spec_id, []).append(added_again(file))
         return [
@@ -124,9 +123,13 @@ class PickedFiles:
         return kept
 
     def _write_manifest(
-        self, base: TableMetadata, spec_id: int, snapshot_id: SnapshotId, entries: Sequence[ManifestEntry]
+        self, base: TableMetadata, spec_id: SpecId, snapshot_id: SnapshotId, entries: Sequence[ManifestEntry]
     ) -> ManifestFile:
-        spec = _spec_of(base, spec_id)
+        spec = base.find_spec(spec_id)
+        if spec is None:
+            raise CorruptMetadata(
+                base.location, f"a manifest has partition spec {spec_id}, which the table has not"
+            )
         written = write_manifest(
             entries,
             schema=schema_with_sources(base, spec),
@@ -183,10 +186,3 @@ class PickedFiles:
         # Noted first: a write that fails may still have left something.
         self._written.append(location)
         self._files.write_new(location, content)
-
-
-def _spec_of(base: TableMetadata, spec_id: int) -> PartitionSpec:
-    for spec in base.partition_specs:
-        if spec.spec_id == spec_id:
-            return spec
-    raise CorruptMetadata(base.location, f"a manifest has partition spec {spec_id}, which the table has not")

@@ -14,7 +14,7 @@ from app.catalog.table_manifests import TableManifests
 from app.catalog.tables import find_table
 from app.database.pointers import Pointer
 from app.database.warehouses import Warehouse
-from app.engine.change.file_diff import FileDiff, PartitionKey, PartitionTotals, file_diff
+from app.engine.change.file_diff import FileDiff, PartitionChange, PartitionTotals, file_diff
 from app.engine.change.metadata_diff import MetadataDiff, metadata_diff
 from app.engine.change.schema_changes import SchemaChange, schema_changes
 from app.engine.model.ancestry import ancestors, common_ancestor, is_ancestor
@@ -64,7 +64,7 @@ class TableDiff:
     between: Sequence[SnapshotId]
     """The snapshots that lead from a snapshot to its descendant, oldest first."""
     totals: PartitionTotals
-    partitions: Sequence[tuple[PartitionKey, PartitionTotals]]
+    partitions: Sequence[PartitionChange]
     schema: Sequence[SchemaChange]
     metadata: MetadataDiff | None
     files: Listing[Change]
@@ -120,7 +120,7 @@ def load_diff(
         common_ancestor=standing.common_ancestor,
         between=standing.between,
         totals=diff.totals(),
-        partitions=list(diff.by_partition().items()) if is_first else (),
+        partitions=diff.by_partition() if is_first else (),
         schema=schema_changes(earlier.schema, later.schema),
         metadata=both,
         files=_page_of(diff, page, start, ends),
@@ -201,7 +201,7 @@ class _Versions:
                 raise NotFound(f"No version of {self._pointer.identifier} is known at {text}")
             return self._version(Location(text))
         snapshot = snapshot_named(self._current, text)
-        return State(snapshot, self._schema_of(snapshot))
+        return State(snapshot, self._current.schema_of(snapshot))
 
     def before(self, later: State) -> State:
         """Return the state that came before: the metadata file before, or the snapshot's parent."""
@@ -214,13 +214,7 @@ class _Versions:
         if parent_id is None:
             return State(None, later.schema)
         parent = snapshot_named(self._current, str(parent_id))
-        return State(parent, self._schema_of(parent))
-
-    def _schema_of(self, snapshot: Snapshot) -> Schema:
-        for schema in self._current.schemas:
-            if schema.schema_id == snapshot.schema_id:
-                return schema
-        return self._current.current_schema
+        return State(parent, self._current.schema_of(parent))
 
     def _version(self, location: Location) -> State:
         if location == self._pointer.metadata_location:

@@ -139,7 +139,7 @@ def diff_json(diff: TableDiff, next_page_token: str | None, *, is_first: bool) -
     answer |= _both(diff.totals)
     answer["partitions"] = [
         {"spec-id": spec_id, "partition": diff.values.shown(spec_id, partition), **_both(totals)}
-        for (spec_id, partition), totals in diff.partitions
+        for spec_id, partition, totals in diff.partitions
     ]
     answer["schema-changes"] = [_schema_change(change) for change in diff.schema]
     if diff.metadata is not None:

@@ -100,7 +100,7 @@ def ref_object(named: NamedRef) -> dict[str, Any]:
         "name": named.name,
         **named.ref.to_object(),
         "timestamp-ms": named.snapshot.timestamp_ms,
-        "operation": (named.snapshot.summary or {}).get("operation", "unknown"),
+        "operation": named.snapshot.operation or "unknown",
     }
 
 

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from app.engine.model.ids import Location, SpecId
-from app.engine.model.manifests import DataFile, FileContent, ManifestEntry, ManifestFile, ManifestSource
+from app.engine.model.manifests import (
+    DataFile,
+    FileContent,
+    FileKey,
+    ManifestEntry,
+    ManifestFile,
+    ManifestSource,
+    Partition,
+    PartitionKey,
+)
 from app.engine.model.snapshot import Snapshot
-
-PartitionKey = tuple[SpecId, tuple[Any, ...]]
-_FileKey = tuple[Location, int | None]
 
 
 @dataclass(slots=True)
@@ -38,10 +43,14 @@ class FileTotals:
 
 @dataclass(slots=True)
 class PartitionTotals:
-    """What was added to and removed from one partition."""
+    """What was added to and removed from one partition, or the whole table."""
 
     added: FileTotals = field(default_factory=FileTotals)
     removed: FileTotals = field(default_factory=FileTotals)
+
+
+PartitionChange = tuple[SpecId, Partition, PartitionTotals]
+"""A partition, and what was added to and removed from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +69,19 @@ class FileDiff:
             whole.removed.add(entry.file)
         return whole
 
-    def by_partition(self) -> dict[PartitionKey, PartitionTotals]:
+    def by_partition(self) -> list[PartitionChange]:
         """Return the counts of each partition in which something changed."""
-        found: dict[PartitionKey, PartitionTotals] = {}
+        found: dict[PartitionKey, PartitionChange] = {}
         for entry in self.added:
             _of_partition(found, entry.file).added.add(entry.file)
         for entry in self.removed:
             _of_partition(found, entry.file).removed.add(entry.file)
-        return found
+        return list(found.values())
 
 
-def _of_partition(found: dict[PartitionKey, PartitionTotals], file: DataFile) -> PartitionTotals:
-    return found.setdefault((file.spec_id, file.partition), PartitionTotals())
+def _of_partition(found: dict[PartitionKey, PartitionChange], file: DataFile) -> PartitionTotals:
+    of_partition = (file.spec_id, file.partition, PartitionTotals())
+    return found.setdefault(file.partition_key, of_partition)[2]
 
 
 def file_diff(source: ManifestSource, before: Snapshot | None, after: Snapshot | None) -> FileDiff:
@@ -98,9 +108,9 @@ def file_diff(source: ManifestSource, before: Snapshot | None, after: Snapshot |
 
 def _live_files(
     source: ManifestSource, manifests: Sequence[ManifestFile], shared: Iterable[Location]
-) -> dict[_FileKey, ManifestEntry]:
+) -> dict[FileKey, ManifestEntry]:
     return {
-        (entry.file.file_path, entry.file.content_offset): entry
+        entry.file.key: entry
         for entry in live_entries(source, (item for item in manifests if item.manifest_path not in shared))
     }
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.engine.change.ref_changes import (
     PUBLISHED_WAP_ID,
-    REPLACE_PARTITIONS,
     SOURCE_SNAPSHOT_ID,
     WAP_ID,
     PickKind,
@@ -19,10 +18,12 @@ from app.engine.model.manifests import (
     EntryStatus,
     ManifestContent,
     ManifestEntry,
+    ManifestFile,
     ManifestSource,
 )
-from app.engine.model.snapshot import Snapshot
+from app.engine.model.snapshot import REPLACE_PARTITIONS, Snapshot
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.selection.files import PartitionSelection
 from app.errors import InvalidRefMove
 
 
@@ -42,20 +43,52 @@ def file_changes(source: ManifestSource, snapshot: Snapshot) -> FileChanges:
         FileMissing: a manifest is gone.
         FilesUnavailable: the store does not answer.
     """
+    # As in the reference: what is added or deleted in a manifest that this snapshot wrote, this snapshot changed.
     added, removed = [], []
-    for entry in _own_entries(source, snapshot):
-        if entry.status is EntryStatus.ADDED:
-            added.append(entry.file)
-        elif entry.status is EntryStatus.DELETED:
-            removed.append(entry.file)
+    for manifest in _own_manifests(source, snapshot):
+        for entry in source.entries(manifest):
+            if entry.status is EntryStatus.ADDED:
+                added.append(entry.file)
+            elif entry.status is EntryStatus.DELETED:
+                removed.append(entry.file)
     return FileChanges(tuple(added), tuple(removed))
 
 
-def _own_entries(source: ManifestSource, snapshot: Snapshot) -> Iterable[ManifestEntry]:
-    # As in the reference: what a manifest written by this snapshot says was added or deleted, it added or deleted.
+def _own_manifests(source: ManifestSource, snapshot: Snapshot) -> Iterator[ManifestFile]:
     for manifest in source.manifests(snapshot):
         if manifest.content is ManifestContent.DATA and manifest.added_snapshot_id == snapshot.snapshot_id:
-            yield from source.entries(manifest)
+            yield manifest
+
+
+def written_since(
+    source: ManifestSource,
+    metadata: TableMetadata,
+    head_id: SnapshotId | None,
+    picked: Snapshot,
+    changes: FileChanges,
+) -> Iterator[tuple[Snapshot, DataFile]]:
+    """Yield what was written into the partitions that a picked overwrite replaces, newest first.
+
+    Only snapshots after the parent of the picked one count.
+    """
+    replaced = PartitionSelection(file.partition_key for file in changes.added)
+    for snapshot in ancestors(metadata, head_id):
+        if snapshot.snapshot_id == picked.parent_snapshot_id:
+            return
+        for manifest in _own_manifests(source, snapshot):
+            if manifest.added_files_count == 0 or not replaced.may_hold(manifest):
+                continue
+            for entry in replaced.live(manifest, source.entries(manifest)):
+                if entry.status is EntryStatus.ADDED:
+                    yield snapshot, entry.file
+
+
+def changed_partition(snapshot: Snapshot, file: DataFile) -> str:
+    """Return the reference's sentence on a file that keeps an overwrite from being picked."""
+    return (
+        f"Cannot cherry-pick replace partitions with changed partition: snapshot {snapshot.snapshot_id} "
+        f"added {file.file_path}"
+    )
 
 
 def check_replaced_partitions(
@@ -70,16 +103,9 @@ def check_replaced_partitions(
     Raises:
         InvalidRefMove: something was.
     """
-    replaced = {(file.spec_id, file.partition) for file in changes.added}
-    for snapshot in ancestors(metadata, head_id):
-        if snapshot.snapshot_id == picked.parent_snapshot_id:
-            return
-        for file in file_changes(source, snapshot).added:
-            if (file.spec_id, file.partition) in replaced:
-                raise InvalidRefMove(
-                    f"Cannot cherry-pick replace partitions with changed partition: snapshot "
-                    f"{snapshot.snapshot_id} added {file.file_path}"
-                )
+    newest = next(written_since(source, metadata, head_id, picked, changes), None)
+    if newest is not None:
+        raise InvalidRefMove(changed_partition(*newest))
 
 
 def added_again(file: DataFile) -> ManifestEntry:
@@ -108,7 +134,7 @@ def picked_summary(
     """Return the summary of the snapshot that repeats a picked one on top of another head."""
     theirs = picked.summary or {}
     summary = {
-        "operation": theirs.get("operation", "append"),
+        "operation": picked.operation or "append",
         SOURCE_SNAPSHOT_ID: str(picked.snapshot_id),
     }
     if WAP_ID in theirs:
@@ -117,7 +143,7 @@ def picked_summary(
         summary[REPLACE_PARTITIONS] = "true"
     summary.update(_counts("added-data-files", "added-records", "added-files-size", changes.added))
     summary.update(_counts("deleted-data-files", "deleted-records", "removed-files-size", changes.removed))
-    partitions = {(file.spec_id, file.partition) for file in (*changes.added, *changes.removed)}
+    partitions = {file.partition_key for file in (*changes.added, *changes.removed)}
     summary["changed-partition-count"] = str(len(partitions))
     return {**summary, **_totals(head, changes)}
 
@@ -133,7 +159,7 @@ def _counts(files_key: str, records_key: str, size_key: str, files: Sequence[Dat
 
 
 def _totals(head: Snapshot | None, changes: FileChanges) -> dict[str, str]:
-    """Return the totals that can be told: those of the head, moved on; one that the head does not have stays away."""
+    """Return the head's totals, changed by what the pick adds and removes; totals the head lacks are left out."""
     moves = {
         "total-records": sum(file.record_count for file in changes.added)
         - sum(file.record_count for file in changes.removed),

@@ -19,7 +19,6 @@ from app.errors import InvalidRefMove, NoSuchRef, NoSuchSnapshot, RequirementFai
 WAP_ID = "wap.id"
 PUBLISHED_WAP_ID = "published-wap-id"
 SOURCE_SNAPSHOT_ID = "source-snapshot-id"
-REPLACE_PARTITIONS = "replace-partitions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,10 +276,9 @@ def pick_kind(metadata: TableMetadata, branch: str, picked: Snapshot) -> PickKin
     _check_not_picked(on_branch, picked)
     if picked.parent_snapshot_id == head_id:
         return PickKind.FAST_FORWARD
-    summary = picked.summary or {}
-    if summary.get("operation") == "append":
+    if picked.operation == "append":
         return PickKind.APPEND
-    if summary.get("operation") == "overwrite" and summary.get(REPLACE_PARTITIONS, "").lower() == "true":
+    if picked.replaces_partitions:
         base_id = picked.parent_snapshot_id
         if base_id is not None and all(item.snapshot_id != base_id for item in on_branch):
             raise InvalidRefMove(

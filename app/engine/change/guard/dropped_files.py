@@ -5,27 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from app.engine.change.guard.findings import BudgetedManifests
-from app.engine.change.guard.lists import Lists, live_files
+from app.engine.change.guard.lists import Lists
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import ManifestContent, ManifestEntry, ManifestFile
-
-_FileKey = tuple[Location, int | None]
-"""Deletion vectors share a file, and differ in where they start."""
+from app.engine.model.manifests import FileKey, ManifestContent, ManifestEntry, ManifestFile
 
 
 def may_have_dropped(snapshot_id: SnapshotId, lists: Lists) -> list[ManifestContent]:
-    """Return of which content files may be lost: less was carried over into new manifests than went with old ones.
+    """Return the contents that may have lost files: fewer were carried over than disappeared.
 
     Most appends keep every manifest, or carry over as many files as the merged manifests had.
     """
     suspects = []
     for content in ManifestContent:
-        went = _sum(live_files(item) for item in lists.gone if item.content is content)
+        went = _sum(item.live_files for item in lists.gone if item.content is content)
         if went == 0:
             continue
         carried = _sum(
             # What another snapshot wrote is here for the first time, and all of it may be carried over.
-            item.existing_files_count if item.added_snapshot_id == snapshot_id else live_files(item)
+            item.existing_files_count if item.added_snapshot_id == snapshot_id else item.live_files
             for item in lists.new
             if item.content is content
         )
@@ -43,9 +40,9 @@ def surely_dropped(snapshot_id: SnapshotId, lists: Lists) -> tuple[int, Location
     if any(item.added_snapshot_id != snapshot_id or item.existing_files_count != 0 for item in new):
         return None
     gone = [
-        item for item in lists.gone if item.content is ManifestContent.DATA and (live_files(item) or 0) > 0
+        item for item in lists.gone if item.content is ManifestContent.DATA and (item.live_files or 0) > 0
     ]
-    return (sum(live_files(item) or 0 for item in gone), gone[0].manifest_path) if gone else None
+    return (sum(item.live_files or 0 for item in gone), gone[0].manifest_path) if gone else None
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
@@ -67,8 +64,8 @@ def dropped_files(source: BudgetedManifests, lists: Lists, content: ManifestCont
         FileMissing: a manifest is gone.
         FilesUnavailable: the store does not answer.
     """
-    gone = _live(source, (item for item in lists.gone if item.content is content and live_files(item) != 0))
-    come = _live(source, (item for item in lists.new if item.content is content and live_files(item) != 0))
+    gone = _live(source, (item for item in lists.gone if item.content is content))
+    come = _live(source, (item for item in lists.new if item.content is content))
     if gone is None or come is None:
         return None
     lost = [entry for key, entry in gone.items() if key not in come]
@@ -77,7 +74,7 @@ def dropped_files(source: BudgetedManifests, lists: Lists, content: ManifestCont
             (
                 item.min_sequence_number
                 for item in lists.listed
-                if item.content is ManifestContent.DATA and live_files(item) != 0
+                if item.content is ManifestContent.DATA and item.may_have_live_files
             ),
             default=None,
         )
@@ -87,13 +84,13 @@ def dropped_files(source: BudgetedManifests, lists: Lists, content: ManifestCont
 
 def _live(
     source: BudgetedManifests, manifests: Iterable[ManifestFile]
-) -> dict[_FileKey, ManifestEntry] | None:
-    found: dict[_FileKey, ManifestEntry] = {}
+) -> dict[FileKey, ManifestEntry] | None:
+    found: dict[FileKey, ManifestEntry] = {}
     for manifest in manifests:
+        if not manifest.may_have_live_files:
+            continue
         entries = source.entries(manifest)
         if entries is None:
             return None
-        found.update(
-            ((entry.file.file_path, entry.file.content_offset), entry) for entry in entries if entry.is_live
-        )
+        found.update((entry.file.key, entry) for entry in entries if entry.is_live)
     return found

@@ -64,18 +64,11 @@ class Tally:
         )
 
 
-def live_files(manifest: ManifestFile) -> int | None:
-    """Return how many files a manifest keeps alive; None where a v1 writer left the counts out."""
-    if manifest.added_files_count is None or manifest.existing_files_count is None:
-        return None
-    return manifest.added_files_count + manifest.existing_files_count
-
-
 def tally_of_lists(manifests: Iterable[ManifestFile]) -> Tally | None:
     """Return what lists say lives in manifests; None when one of them does not say it."""
     whole = Tally()
     for manifest in manifests:
-        files = live_files(manifest)
+        files = manifest.live_files
         if files is None:
             return None
         if manifest.content is ManifestContent.DELETES:
@@ -132,7 +125,7 @@ class Claim:
 def claims(snapshot: Snapshot, parent: Snapshot | None) -> list[Claim]:
     """Return what a summary says of the totals, as changes: an old mistake in them is not this commit's.
 
-    Not asked is a total that the parent does not tell, and one that counts a file once that was there twice.
+    Skips totals that the parent does not report, and snapshots that removed duplicates.
     """
     after = snapshot.summary or {}
     if after.get(_DUPLICATES, "0") != "0":

@@ -70,7 +70,7 @@ class _Look:
         opened = self._open_new(lists)
         if lists.is_whole:
             # The loss itself first: it is what a refusal tells, and totals that are wrong mostly follow from it.
-            if (self._snapshot.summary or {}).get("operation") == "append":
+            if self._snapshot.operation == "append":
                 self._check_dropped(lists)
             self._check_totals(lists, opened)
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -79,7 +80,22 @@ def test_counts_are_those_of_each_partition_and_of_the_whole() -> None:
     assert diff.totals().added == FileTotals(data_files=3, rows=3, bytes=30)
     assert diff.totals().removed == FileTotals(data_files=1, rows=1, bytes=10)
     counts = {
-        partition: (totals.added.rows, totals.removed.rows)
-        for (_, (partition,)), totals in diff.by_partition().items()
+        partition: (totals.added.rows, totals.removed.rows) for _, (partition,), totals in diff.by_partition()
     }
     assert counts == {1: (1, 1), 2: (2, 0)}
+
+
+def test_nan_is_one_partition_and_minus_zero_is_another_than_zero() -> None:
+    def of(partition: float, path: str) -> ManifestEntry:
+        made = entry(path)
+        return replace(made, file=replace(made.file, partition=(partition,)))
+
+    infinity = math.inf
+    manifests = source(
+        old=[of(math.nan, "a"), of(0.0, "b")], new=[of(infinity - infinity, "c"), of(-0.0, "d")]
+    )
+
+    found = file_diff(manifests, snapshot(1), snapshot(2)).by_partition()
+
+    counts = [(str(value), totals.added.rows, totals.removed.rows) for _, (value,), totals in found]
+    assert counts == [("nan", 1, 1), ("-0.0", 1, 0), ("0.0", 0, 1)]

@@ -9,13 +9,12 @@ from app.engine.change.guard.lists import (
     Tally,
     claims,
     compare_lists,
-    live_files,
     tally_of_entries,
     tally_of_lists,
 )
 from app.engine.model.ids import SnapshotId
 from app.engine.model.manifests import FileContent, ManifestFile
-from tests.builders.guarded import Manifests, snapshot, without_counts
+from tests.builders.guarded import Manifests, snapshot
 
 SOURCE = Manifests()
 OLD, MERGED, NEW = (
@@ -42,11 +41,6 @@ def test_without_the_parent_s_list_only_what_a_snapshot_says_it_wrote_is_new() -
     lists = compare_lists(SnapshotId(2), [NEW, OLD], None)
 
     assert (lists.new, lists.kept, lists.gone, lists.is_whole) == ((NEW,), ((None, OLD),), (), False)
-
-
-def test_live_files_are_the_added_and_the_existing() -> None:
-    assert [live_files(item) for item in (OLD, MERGED, NEW)] == [2, 1, 1]
-    assert live_files(without_counts(OLD)) is None
 
 
 def test_lists_and_entries_tally_alike() -> None:

@@ -1,15 +1,16 @@
+"""Deletes that are newer than a base, which its files may all be subject to."""
+
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
 
-from app.engine.conflicts.detection import find_conflicts
-from app.engine.conflicts.new_deletes import NewDeletes, may_delete_rows
-from app.engine.conflicts.operations import RemovedFile, RewriteFiles
 from app.engine.model.ids import Location
 from app.engine.model.manifests import DataFile, EntryStatus, ManifestEntry
+from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
+from app.engine.selection.deletes import DeleteIndex
 from tests.builders.branches import (
     COLUMNS,
     UNPARTITIONED,
@@ -21,22 +22,32 @@ from tests.builders.branches import (
 )
 
 OLD = data_file("old", "a", (0, 9))
+BASE = 4
 
 
 def entries(*files: DataFile) -> list[ManifestEntry]:
     return [ManifestEntry(EntryStatus.ADDED, None, 5, 5, file) for file in files]
 
 
-def applying(*deletes: DataFile, to: DataFile = OLD, with_equality: bool = True) -> list[str]:
-    index = NewDeletes(Branch().metadata, entries(*deletes))
-    return [entry.file.file_path for entry in index.for_file(to, with_equality=with_equality)]
+def index_of(*deletes: DataFile, branch: Branch | None = None) -> DeleteIndex:
+    metadata = (branch or Branch()).metadata
+    return DeleteIndex(entries(*deletes), metadata.partition_specs, metadata.schemas)
+
+
+def applying(*deletes: DataFile, to: DataFile = OLD) -> list[str]:
+    return [entry.file.file_path for entry in index_of(*deletes).deletes_of(to, BASE)]
+
+
+def may_delete_rows(deletes: DataFile, file: DataFile, schema: Schema) -> bool:
+    unpartitioned = PartitionSpec.from_object({"spec-id": 0, "fields": []})
+    return bool(DeleteIndex(entries(deletes), [unpartitioned], [schema]).deletes_of(file, BASE))
 
 
 def test_deletes_of_the_file_of_its_partition_and_of_others() -> None:
     of_it, of_another = position_deletes("p1", "a", of="old"), position_deletes("p2", "a", of="another")
     of_partition, elsewhere = position_deletes("p3", "a"), position_deletes("p4", "b")
 
-    assert applying(of_it, of_another, of_partition, elsewhere) == ["p1", "p3"]
+    assert applying(of_it, of_another, of_partition, elsewhere) == ["p3", "p1"]
     assert applying(vector("v.puffin", "old", "z")) == ["v.puffin"]
 
 
@@ -44,16 +55,29 @@ def test_equality_deletes_are_of_a_partition() -> None:
     here, elsewhere = equality_deletes("e1", "a"), equality_deletes("e2", "b")
 
     assert applying(here, elsewhere) == ["e1"]
-    assert applying(here, with_equality=False) == []
     assert applying(equality_deletes("e3", "a", (20, 30)), here) == ["e1"]
 
 
 def test_equality_deletes_without_partitions_are_of_every_file() -> None:
-    metadata = Branch(UNPARTITIONED).metadata
-    index = NewDeletes(metadata, entries(replace(equality_deletes("e"), partition=())))
+    index = index_of(replace(equality_deletes("e"), partition=()), branch=Branch(UNPARTITIONED))
 
-    assert len(list(index.for_file(replace(OLD, partition=())))) == 1
+    assert len(index.deletes_of(replace(OLD, partition=()), BASE)) == 1
     assert index.needs_partitions
+
+
+def test_deletes_of_one_path_are_found_without_a_partition() -> None:
+    index = index_of(position_deletes("p", "b", of="old"), vector("v.puffin", "old", "z"), vector("w", "new"))
+
+    assert [entry.file.file_path for entry in index.deletes_of_path(OLD.file_path)] == ["p", "v.puffin"]
+    assert list(index.deletes_of_path(Location("elsewhere"))) == []
+    assert not index.needs_partitions
+    assert index_of(position_deletes("p", "b")).needs_partitions
+
+
+def test_vectors_after_the_first_of_a_data_file_are_surplus() -> None:
+    index = index_of(vector("v1", "old"), vector("v2", "old"), vector("w", "new"))
+
+    assert [entry.file.file_path for entry in index.surplus_vectors()] == ["v2"]
 
 
 def counted(file: DataFile, values: int | None, nulls: int | None) -> DataFile:
@@ -101,39 +125,3 @@ def test_required_and_nested_columns() -> None:
 
     assert not may_delete_rows(apart, counted(OLD, None, None), columns)
     assert may_delete_rows(replace(apart, equality_ids=(5,)), OLD, columns)
-
-
-def test_files_of_which_only_the_path_is_told_are_looked_up_where_that_matters() -> None:
-    branch = Branch()
-    other = data_file("other", "b", (10, 19))
-    branch.commit("append", [OLD, other])
-    base = branch.commit("overwrite", [position_deletes("earlier", "b", of="other")])
-    named = RewriteFiles((RemovedFile(OLD.file_path), RemovedFile(Location("nobody's"))))
-    branch.commit("overwrite", [position_deletes("p", "b", of="old")])
-    branch.opened.clear()
-
-    by_path = find_conflicts(branch.metadata, branch, "main", base, named)
-    opened_for_path = list(branch.opened)
-    branch.commit("overwrite", [equality_deletes("e", "b"), position_deletes("q", "b")])
-    elsewhere = find_conflicts(branch.metadata, branch, "main", base, named)
-    branch.commit("overwrite", [equality_deletes("f", "a", (5, 5))])
-    here = find_conflicts(branch.metadata, branch, "main", base, RewriteFiles(named.removed_files[:1]))
-
-    first_manifest = branch._lists[base][-1].manifest_path
-    assert [item.file_path for item in by_path.conflicts] == ["p"]
-    assert first_manifest not in opened_for_path
-    assert [item.file_path for item in elsewhere.conflicts] == ["p"]
-    assert [item.file_path for item in here.conflicts] == ["p", "f"]
-
-
-def test_vectors_that_the_reference_cannot_index() -> None:
-    branch = Branch(format_version=3)
-    other = data_file("other", "b")
-    base = branch.commit("append", [OLD, other])
-    first = vector("v1.puffin", "other", "b")
-    branch.commit("delete", [first])
-    branch.commit("delete", [vector("v2.puffin", "other", "b")], [first])
-
-    report = find_conflicts(branch.metadata, branch, "main", base, RewriteFiles((RemovedFile.of(OLD),)))
-
-    assert [item.message for item in report.conflicts] == ["Cannot index multiple deletion vectors for other"]

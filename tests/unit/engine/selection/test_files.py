@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,14 +16,14 @@ from app.engine.model.manifests import (
     DataFile,
     EntryStatus,
     FileContent,
+    ManifestContent,
     ManifestEntry,
     ManifestFile,
     PartitionSummary,
+    partition_key,
 )
 from app.engine.model.partition_spec import PartitionSpec
-from app.engine.scan.file_selection import FileSelection
-from app.engine.scan.scan_scope import ScanRequest, scope_of
-from tests.builders.histories import branch, history, line
+from app.engine.selection.files import FileSelection, PartitionSelection, RowFilter
 from tests.unit.engine.documents import column, schema
 
 SCHEMA = schema(column(1, "id", "long"), column(2, "price", "double"))
@@ -36,9 +37,7 @@ MANIFEST = ManifestFile(Location("m"), 10, SpecId(1))
 
 
 def selection(filter_: Any) -> FileSelection:
-    metadata = history(line(1), {"main": branch(1)}).replace(schemas=(SCHEMA,))
-    scope = scope_of(metadata, ScanRequest(filter=parse_expression(filter_)))
-    return FileSelection(scope, [BY_PRICE])
+    return FileSelection(RowFilter.of(parse_expression(filter_), SCHEMA), [BY_PRICE])
 
 
 def asking(operation: str, term: str, value: float) -> dict[str, Any]:
@@ -60,9 +59,9 @@ def chosen(
 def test_manifest_without_live_files_is_passed_over() -> None:
     empty = replace(MANIFEST, added_files_count=0, existing_files_count=0)
 
-    assert not selection(True).may_match(empty)
-    assert selection(True).may_match(replace(empty, existing_files_count=1))
-    assert selection(True).may_match(replace(empty, existing_files_count=None))
+    assert not selection(True).may_hold_live(empty)
+    assert selection(True).may_hold_live(replace(empty, existing_files_count=1))
+    assert selection(True).may_hold_live(replace(empty, existing_files_count=None))
 
 
 def test_manifest_is_passed_over_by_its_summaries() -> None:
@@ -74,15 +73,15 @@ def test_manifest_is_passed_over_by_its_summaries() -> None:
         ),
     )
 
-    assert selection(asking("eq", "price", 1.5)).may_match(manifest)
-    assert not selection(asking("eq", "price", 5.0)).may_match(manifest)
+    assert selection(asking("eq", "price", 1.5)).may_hold_live(manifest)
+    assert not selection(asking("eq", "price", 5.0)).may_hold_live(manifest)
 
 
 def test_manifest_of_an_unknown_spec_is_read_and_its_rows_are_asked_everything() -> None:
     unknown = replace(MANIFEST, partition_spec_id=SpecId(9))
     filter_ = asking("eq", "price", 5.0)
 
-    assert selection(filter_).may_match(unknown)
+    assert selection(filter_).may_hold_live(unknown)
     assert chosen(filter_, [entry((1.0, 2.0))], unknown) == [((1.0, 2.0), filter_)]
 
 
@@ -137,8 +136,75 @@ def test_minus_zero_and_zero_are_two_partitions(first: float) -> None:
 
 def test_residual_of_a_partition_is_one_object_for_all_its_files() -> None:
     by_id = BY_PRICE.replace(fields=(BY_PRICE.fields[0].replace(source_id=1, transform="bucket[4]"),))
-    metadata = history(line(1), {"main": branch(1)}).replace(schemas=(SCHEMA,))
-    scope = scope_of(metadata, ScanRequest(filter=parse_expression(asking("gt", "id", 3))))
-    chooses = FileSelection(scope, [by_id])
+    rows = RowFilter.of(parse_expression(asking("gt", "id", 3)), SCHEMA)
+    chooses = FileSelection(rows, [by_id])
 
     assert chooses.residual(SpecId(1), (2,)) is chooses.residual(SpecId(1), (2,))
+
+
+LONGS: dict[int, dict[str, Any]] = {
+    number: {
+        "lower_bounds": {1: struct.pack("<q", number)},
+        "upper_bounds": {1: struct.pack("<q", number + 5)},
+    }
+    | {"value_counts": {1: 2}, "null_value_counts": {1: 0}}
+    for number in (0, 10)
+}
+
+
+@pytest.mark.parametrize(("asks", "found"), [(False, ["low", "high"]), (True, ["low"])])
+def test_delete_files_are_asked_by_their_metrics_only_if_that_is_wanted(asks: bool, found: list[str]) -> None:
+    chooses = FileSelection(
+        RowFilter.of(parse_expression(asking("lt", "id", 5)), SCHEMA),
+        [BY_PRICE],
+        asks_metrics_of_deletes=asks,
+    )
+    manifest = replace(MANIFEST, content=ManifestContent.DELETES)
+    deletes = [
+        entry((1.0,), content=FileContent.EQUALITY_DELETES, file_path=name, **LONGS[low])
+        for name, low in (("low", 0), ("high", 10))
+    ]
+
+    assert [item.file.file_path for item in chooses.live(manifest, deletes)] == found
+    assert [item.file.file_path for item in deletes if chooses.may_match(item.file)] == found
+
+
+def test_files_are_asked_by_their_partition_and_their_metrics() -> None:
+    chooses = selection({"type": "and", "left": asking("lt", "id", 5), "right": asking("eq", "price", 1.0)})
+    files = [entry((1.0,), **LONGS[0]), entry((1.0,), **LONGS[10]), entry((2.0,), **LONGS[0]), entry((1.0,))]
+    gone = replace(files[0], status=EntryStatus.DELETED)
+
+    assert list(chooses.live(MANIFEST, [*files, gone])) == [files[0], files[3]]
+    assert [chooses.may_match(item.file) for item in files] == [True, False, False, True]
+    assert all(selection(True).may_match(item.file) for item in files)
+
+
+def test_how_much_of_a_file_matches() -> None:
+    """All of it: by partition or by metrics; in part: where one of them leaves it open."""
+    either = {"type": "or", "left": asking("lt", "id", 6), "right": asking("eq", "price", 1.0)}
+    chooses = selection(either)
+    by_partition, by_metrics = entry((1.0,), **LONGS[10]).file, entry((2.0,), **LONGS[0]).file
+    without, neither = entry((2.0,)).file, entry((2.0,), **LONGS[10]).file
+
+    assert [chooses.all_match(file) for file in (by_partition, by_metrics, without, neither)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert [chooses.matches_in_part(file) for file in (by_partition, by_metrics, without, neither)] == [
+        False,
+        False,
+        True,
+        False,
+    ]
+
+
+def test_files_of_some_partitions() -> None:
+    chooses = PartitionSelection([partition_key(SpecId(1), (math.nan,))])
+    files = [entry((math.inf - math.inf,)), entry((1.0,))]
+
+    assert list(chooses.live(MANIFEST, [*files, entry((math.nan,), EntryStatus.DELETED)])) == files[:1]
+    assert [chooses.may_match(item.file) for item in files] == [True, False]
+    assert chooses.may_hold(MANIFEST)
+    assert not chooses.may_hold(replace(MANIFEST, partition_spec_id=SpecId(0)))

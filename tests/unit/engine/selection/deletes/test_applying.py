@@ -12,7 +12,7 @@ from app.engine.model.delete_files import DELETE_FILE_PATH_ID, referenced_path
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from app.engine.model.partition_spec import PartitionSpec
-from app.engine.scan.delete_index import DeleteIndex
+from app.engine.selection.deletes import DeleteIndex
 from tests.unit.engine.documents import column, schema
 
 SCHEMA = schema(column(1, "id", "long"), column(2, "price", "double"), column(3, "word", "string"))
@@ -49,7 +49,8 @@ def equality(age: int, spec_id: int = 1, partition: Any = 7, path: str = "d", **
 
 
 def applying(file: ManifestEntry, *deletes: ManifestEntry) -> list[str]:
-    return [found.file_path for found in DeleteIndex(deletes, SPECS, [SCHEMA]).deletes_of(file)]
+    index = DeleteIndex(deletes, SPECS, [SCHEMA])
+    return [found.file.file_path for found in index.deletes_of(file.file, file.data_sequence_number or 0)]
 
 
 @pytest.mark.parametrize(("age", "applies"), [(2, False), (3, True), (4, True)])
