@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from app.catalog.context import Catalog
 from app.catalog.table_manifests import TableManifests
 from app.database.warehouses import Warehouse
-from app.engine.change.picked_changes import (
+from app.engine.branches.picked_changes import (
     FileChanges,
     added_again,
     check_replaced_partitions,
@@ -16,7 +16,7 @@ from app.engine.change.picked_changes import (
     picked_summary,
     without_files,
 )
-from app.engine.change.ref_changes import PickKind
+from app.engine.branches.ref_changes import PickKind
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import DataFile, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.partition_values import schema_with_sources

@@ -9,7 +9,7 @@ from app.catalog.context import Catalog
 from app.catalog.table_manifests import TableManifests
 from app.catalog.tables import find_table
 from app.database.warehouses import Warehouse
-from app.engine.change.ref_changes import find_ref, find_snapshot
+from app.engine.branches.ref_changes import find_ref, find_snapshot
 from app.engine.conflicts.detection import find_conflicts
 from app.engine.conflicts.operations import Operation
 from app.engine.conflicts.report import ConflictReport

@@ -14,9 +14,9 @@ from app.catalog.table_manifests import TableManifests
 from app.catalog.tables import find_table
 from app.database.pointers import Pointer
 from app.database.warehouses import Warehouse
-from app.engine.change.file_diff import FileDiff, PartitionChange, PartitionTotals, file_diff
-from app.engine.change.metadata_diff import MetadataDiff, metadata_diff
-from app.engine.change.schema_changes import SchemaChange, schema_changes
+from app.engine.diff.file_diff import FileDiff, PartitionChange, PartitionTotals, file_diff
+from app.engine.diff.metadata_diff import MetadataDiff, metadata_diff
+from app.engine.diff.schema_changes import SchemaChange, schema_changes
 from app.engine.model.ancestry import ancestors, common_ancestor, is_ancestor
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId

@@ -12,7 +12,7 @@ from app.catalog.context import Catalog, Listing, Page, read_limit
 from app.catalog.table_manifests import TableManifests
 from app.catalog.tables import find_table
 from app.database.warehouses import Warehouse
-from app.engine.change.ref_changes import find_snapshot, snapshot_of
+from app.engine.branches.ref_changes import find_snapshot, snapshot_of
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
 from app.engine.model.ancestry import branches_by_snapshot, refs_by_snapshot
 from app.engine.model.document import MAX_LONG

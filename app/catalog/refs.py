@@ -14,8 +14,7 @@ from app.catalog.tables import find_table
 from app.database.pointer_history import PointerEvent
 from app.database.pointers import Pointer, PointerKind
 from app.database.warehouses import Warehouse
-from app.engine.change.apply import apply_updates
-from app.engine.change.ref_changes import (
+from app.engine.branches.ref_changes import (
     CherryPick,
     PickKind,
     Publish,
@@ -29,6 +28,7 @@ from app.engine.change.ref_changes import (
     ref_type,
     set_ref,
 )
+from app.engine.change.apply import apply_updates
 from app.engine.change.updates import AddSnapshot, RemoveSnapshotRef, Update
 from app.engine.model.identifiers import TableIdentifier, check_name
 from app.engine.model.ids import Location, SnapshotId

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from app.api.bodies.json_body import Body
 from app.catalog.refs import NamedRef, Receipt
-from app.engine.change.ref_changes import (
+from app.engine.branches.ref_changes import (
     CherryPick,
     FastForward,
     Move,

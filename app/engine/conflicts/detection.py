@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import assert_never
 
-from app.engine.change.picked_changes import changed_partition, file_changes, written_since
-from app.engine.change.ref_changes import PickKind, find_snapshot, pick_kind
+from app.engine.branches.picked_changes import changed_partition, file_changes, written_since
+from app.engine.branches.ref_changes import PickKind, find_snapshot, pick_kind
 from app.engine.conflicts import checks
 from app.engine.conflicts.concurrent import Concurrent
 from app.engine.conflicts.operations import (

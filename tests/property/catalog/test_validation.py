@@ -18,7 +18,6 @@ from app.catalog.tables import load_table
 from app.catalog.validation import validate_commit, validate_transaction
 from app.database.pointers import Author, Creation, PointerKind
 from app.database.warehouses import Warehouse
-from app.engine.change.metadata_diff import creation_diff, metadata_diff
 from app.engine.change.requirements import (
     AssertCreate,
     AssertCurrentSchemaId,
@@ -33,6 +32,7 @@ from app.engine.change.requirements import (
     requirements_for,
 )
 from app.engine.change.updates import Update
+from app.engine.diff.metadata_diff import creation_diff, metadata_diff
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.table_metadata import TableMetadata

@@ -26,7 +26,6 @@ from app.engine.change.requirements import (
     Requirement,
     requirements_for,
 )
-from app.engine.change.schema_changes import ColumnAdded
 from app.engine.change.updates import (
     AddSnapshot,
     RemoveSnapshots,
@@ -35,6 +34,7 @@ from app.engine.change.updates import (
     SetSnapshotRef,
     Update,
 )
+from app.engine.diff.schema_changes import ColumnAdded
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, SchemaId, SnapshotId
 from app.errors import (

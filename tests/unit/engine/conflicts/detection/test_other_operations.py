@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.engine.change.picked_changes import check_replaced_partitions, file_changes
+from app.engine.branches.picked_changes import check_replaced_partitions, file_changes
 from app.engine.conflicts.detection import find_conflicts
 from app.engine.conflicts.operations import (
     Append,

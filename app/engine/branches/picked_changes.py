@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.engine.change.ref_changes import (
+from app.engine.branches.ref_changes import (
     PUBLISHED_WAP_ID,
     SOURCE_SNAPSHOT_ID,
     WAP_ID,

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.engine.change.ref_changes import (
+from app.engine.branches.ref_changes import (
     CherryPick,
     FastForward,
     Move,

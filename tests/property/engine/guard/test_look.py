@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.engine.change.guard.arrivals import arrivals
-from app.engine.change.guard.findings import Report
-from app.engine.change.guard.look import look_at
+from app.engine.guard.arrivals import arrivals
+from app.engine.guard.findings import Report
+from app.engine.guard.look import look_at
 from app.engine.model.guard_settings import FindingKind
 from app.engine.model.ids import Location
 from app.engine.model.manifests import ManifestContent, ManifestEntry, ManifestFile

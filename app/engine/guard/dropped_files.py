@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from app.engine.change.guard.findings import BudgetedManifests
-from app.engine.change.guard.lists import Lists
+from app.engine.guard.findings import BudgetedManifests
+from app.engine.guard.lists import Lists
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import FileKey, ManifestContent, ManifestEntry, ManifestFile
 

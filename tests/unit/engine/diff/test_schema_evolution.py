@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.engine.change.schema_changes import (
+from app.engine.diff.schema_changes import (
     ColumnAdded,
     ColumnDropped,
     ColumnRegrouped,
@@ -14,7 +14,7 @@ from app.engine.change.schema_changes import (
     RequiredChanged,
     TypeChanged,
 )
-from app.engine.change.schema_evolution import can_promote, incompatible_changes
+from app.engine.diff.schema_evolution import can_promote, incompatible_changes
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.types import parse_type

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from app.engine.change.metadata_diff import creation_diff, metadata_diff
-from app.engine.change.schema_changes import ColumnAdded
+from app.engine.diff.metadata_diff import creation_diff, metadata_diff
+from app.engine.diff.schema_changes import ColumnAdded
 from tests.unit.engine.documents import (
     column,
     committed,

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from app.engine.change.guard.arrivals import Arrival, arrivals
 from app.engine.change.updates import (
     AddSnapshot,
     RemoveSnapshotRef,
@@ -8,6 +7,7 @@ from app.engine.change.updates import (
     SetSnapshotRef,
     Update,
 )
+from app.engine.guard.arrivals import Arrival, arrivals
 from app.engine.model.guard_settings import FindingKind
 from app.engine.model.ids import SnapshotId
 from app.engine.model.snapshot import Snapshot

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from app.engine.change.file_diff import FileDiff, FileTotals, file_diff
+from app.engine.diff.file_diff import FileDiff, FileTotals, file_diff
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import EntryStatus, FileContent, ManifestEntry
 from tests.builders.histories import ListedManifests, entry, snapshot

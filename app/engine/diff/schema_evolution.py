@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.engine.change.schema_changes import (
+from app.engine.diff.schema_changes import (
     ColumnAdded,
     ColumnDropped,
     ColumnRegrouped,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from app.engine.change.guard.findings import Finding
+from app.engine.guard.findings import Finding
 from app.engine.model.guard_settings import FindingKind
 from app.engine.model.ids import SnapshotId
 from app.engine.model.manifests import FileContent, ManifestContent, ManifestEntry, ManifestFile

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.engine.change.guard.findings import Report
-from app.engine.change.guard.look import look_at
+from app.engine.guard.findings import Report
+from app.engine.guard.look import look_at
 from app.engine.model.guard_settings import FindingKind
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import FileContent

@@ -7,14 +7,14 @@ import copy
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from app.engine.change.schema_changes import (
+from app.engine.diff.schema_changes import (
     ColumnAdded,
     ColumnDropped,
     ColumnRenamed,
     ColumnsReordered,
     schema_changes,
 )
-from app.engine.change.schema_evolution import incompatible_changes
+from app.engine.diff.schema_evolution import incompatible_changes
 from app.engine.model.schema import Schema
 from tests.strategies.json_values import Json
 from tests.strategies.table_schemas import evolutions, highest_id, open_structs, schema_documents

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from app.engine.change.schema_changes import SchemaChange, schema_changes
+from app.engine.diff.schema_changes import SchemaChange, schema_changes
 from app.engine.model.ids import SchemaId, SnapshotId
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.refs import SnapshotRef

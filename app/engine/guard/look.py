@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from app.engine.change.guard.arrivals import Arrival
-from app.engine.change.guard.dropped_files import dropped_files, may_have_dropped, surely_dropped
-from app.engine.change.guard.findings import BudgetedManifests, Finding, Report, Unchecked
-from app.engine.change.guard.lists import (
+from app.engine.guard.arrivals import Arrival
+from app.engine.guard.dropped_files import dropped_files, may_have_dropped, surely_dropped
+from app.engine.guard.findings import BudgetedManifests, Finding, Report, Unchecked
+from app.engine.guard.lists import (
     Claim,
     Lists,
     Tally,

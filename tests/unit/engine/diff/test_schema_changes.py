@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.engine.change.schema_changes import (
+from app.engine.diff.schema_changes import (
     ColumnAdded,
     ColumnDropped,
     ColumnRegrouped,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from app.engine.change.guard.findings import Finding
 from app.engine.change.updates import AddSnapshot, RemoveSnapshotRef, SetSnapshotRef, Update
+from app.engine.guard.findings import Finding
 from app.engine.model.guard_settings import FindingKind
 from app.engine.model.ids import SnapshotId
 from app.engine.model.snapshot import Snapshot

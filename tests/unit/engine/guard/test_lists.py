@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.engine.change.guard.lists import (
+from app.engine.guard.lists import (
     Claim,
     Tally,
     claims,
