@@ -14,10 +14,10 @@ from pyiceberg.expressions.parser import parse
 from pyiceberg.table import StaticTable, Table
 from pyiceberg.table.update import validate
 
-from app.engine.change.file_diff import file_diff
 from app.engine.change.initial import new_table_metadata
 from app.engine.conflicts.detection import find_conflicts
 from app.engine.conflicts.operations import Overwrite
+from app.engine.diff.file_diff import file_diff
 from app.engine.expressions.expressions import Operation
 from app.engine.model.ids import Location, SnapshotId, SpecId, TableUuid
 from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile

@@ -13,9 +13,9 @@ from app.catalog.context.listings import Listing, Page
 from app.catalog.history import numbers_in, snapshot_named
 from app.catalog.manifests.table_manifests import TableManifests
 from app.database.pointers import Pointer
-from app.engine.change.file_diff import FileDiff, PartitionKey, PartitionTotals, file_diff
-from app.engine.change.metadata_diff import MetadataDiff, metadata_diff
-from app.engine.change.schema_changes import SchemaChange, schema_changes
+from app.engine.diff.file_diff import FileDiff, PartitionChange, PartitionTotals, file_diff
+from app.engine.diff.metadata_diff import MetadataDiff, metadata_diff
+from app.engine.diff.schema_changes import SchemaChange, schema_changes
 from app.engine.model.ancestry import ancestors, common_ancestor, is_ancestor
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
@@ -63,7 +63,7 @@ class TableDiff:
     between: Sequence[SnapshotId]
     """The snapshots that lead from a snapshot to its descendant, oldest first."""
     totals: PartitionTotals
-    partitions: Sequence[tuple[PartitionKey, PartitionTotals]]
+    partitions: Sequence[PartitionChange]
     schema: Sequence[SchemaChange]
     metadata: MetadataDiff | None
     files: Listing[Change]
@@ -119,7 +119,7 @@ def load_diff(
         common_ancestor=standing.common_ancestor,
         between=standing.between,
         totals=diff.totals(),
-        partitions=list(diff.by_partition().items()) if is_first else (),
+        partitions=diff.by_partition() if is_first else (),
         schema=schema_changes(earlier.schema, later.schema),
         metadata=both,
         files=_page_of(diff, page, start, ends),
@@ -197,7 +197,7 @@ class _Versions:
                 raise NotFound(f"No version of {self._pointer.identifier} is known at {text}")
             return self._version(Location(text))
         snapshot = snapshot_named(self._current, text)
-        return State(snapshot, self._schema_of(snapshot))
+        return State(snapshot, self._current.schema_of(snapshot))
 
     def before(self, later: State) -> State:
         """Return the state that came before: the metadata file before, or the snapshot's parent."""
@@ -210,13 +210,7 @@ class _Versions:
         if parent_id is None:
             return State(None, later.schema)
         parent = snapshot_named(self._current, str(parent_id))
-        return State(parent, self._schema_of(parent))
-
-    def _schema_of(self, snapshot: Snapshot) -> Schema:
-        for schema in self._current.schemas:
-            if schema.schema_id == snapshot.schema_id:
-                return schema
-        return self._current.current_schema
+        return State(parent, self._current.schema_of(parent))
 
     def _version(self, location: Location) -> State:
         if location == self._pointer.metadata_location:

@@ -11,15 +11,17 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Listing, Page
 from app.catalog.manifests.table_manifests import TableManifests
-from app.engine.change.ref_changes import find_snapshot, snapshot_of
+from app.engine.branches.ref_changes import find_snapshot, snapshot_of
+from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
 from app.engine.model.ancestry import branches_by_snapshot, refs_by_snapshot
 from app.engine.model.document import MAX_LONG
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import ManifestEntry, ManifestFile
+from app.engine.model.manifests import ManifestEntry
 from app.engine.model.partition_values import PartitionValues
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.selection.files import FileSelection, RowFilter
 from app.errors import InvalidPageToken, NoSuchRef, NoSuchSnapshot
 
 _NUMBER = re.compile(r"-?[0-9]{1,19}")
@@ -73,20 +75,6 @@ class FilePage:
     snapshot: Snapshot
     entries: Listing[ManifestEntry]
     partitions: PartitionValues
-
-
-Choose = Callable[[TableMetadata, Snapshot], "FileChoice"]
-
-
-@dataclass(frozen=True, slots=True)
-class FileChoice:
-    """Which manifests and files are wanted: both must be true of one that may hold what is looked for."""
-
-    manifest: Callable[[ManifestFile], bool]
-    entry: Callable[[ManifestEntry], bool]
-
-
-EVERY_FILE = FileChoice(lambda _manifest: True, lambda _entry: True)
 
 
 def list_snapshots(catalog: Catalog, identifier: TableIdentifier, page: Page) -> Listing[SnapshotFacts]:
@@ -173,9 +161,11 @@ def list_files(
     identifier: TableIdentifier,
     wanted: str,
     page: Page,
-    choose: Choose | None = None,
+    filter_: Expression = ALWAYS_TRUE,
 ) -> FilePage:
-    """Return a page of the files that live in a snapshot, in the order of its manifests.
+    """Return a page of the live files of a snapshot that may match a filter, in the order of its manifests.
+
+    The filter is read with the columns that the snapshot was written with.
 
     A place in the listing is `<manifest> <entry>`, both counted from zero: neither ever changes.
 
@@ -191,25 +181,26 @@ def list_files(
     catalog.permit("list_files", identifier)
     metadata = catalog.read(TABLES, catalog.load(TABLES, identifier))
     snapshot = snapshot_named(metadata, wanted)
-    choice = choose(metadata, snapshot) if choose is not None else EVERY_FILE
+    rows = RowFilter.of(filter_, metadata.schema_of(snapshot))
+    selection = FileSelection(rows, metadata.partition_specs)
     source = TableManifests(catalog)
-    found = list(islice(_places(source, snapshot, page.after, choice), page.read_limit))
+    found = list(islice(_places(source, snapshot, page.after, selection), page.read_limit))
     shown = found if page.limit is None else found[: page.limit]
     next_after = shown[-1][0] if len(found) > len(shown) else None
     return FilePage(snapshot, Listing([entry for _, entry in shown], next_after), PartitionValues(metadata))
 
 
 def _places(
-    source: TableManifests, snapshot: Snapshot, after: str | None, choice: FileChoice
+    source: TableManifests, snapshot: Snapshot, after: str | None, selection: FileSelection
 ) -> Iterator[tuple[str, ManifestEntry]]:
     first_manifest, first_entry = (0, 0) if after is None else numbers_in(after, 2)
     for number, manifest in enumerate(source.manifests(snapshot)):
-        if number < first_manifest or not choice.manifest(manifest):
+        if number < first_manifest or not selection.may_hold_live(manifest):
             continue
         for position, entry in enumerate(source.entries(manifest)):
             if after is not None and (number, position) <= (first_manifest, first_entry):
                 continue
-            if entry.is_live and choice.entry(entry):
+            if entry.is_live and selection.may_match(entry.file):
                 yield f"{number} {position}", entry
 
 

@@ -13,8 +13,7 @@ from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.database.pointer_history import PointerEvent
-from app.engine.change.apply import apply_updates
-from app.engine.change.ref_changes import (
+from app.engine.branches.ref_changes import (
     CherryPick,
     PickKind,
     Publish,
@@ -28,6 +27,7 @@ from app.engine.change.ref_changes import (
     ref_type,
     set_ref,
 )
+from app.engine.change.apply import apply_updates
 from app.engine.change.updates import AddSnapshot, RemoveSnapshotRef, Update
 from app.engine.model.identifiers import TableIdentifier, check_name
 from app.engine.model.ids import Location, SnapshotId

@@ -83,9 +83,11 @@ def vector(path: str, of: str, kind: str | None = None, offset: int = 4) -> Data
 class Branch:
     """A table whose main is moved on by commits; also the source of its manifests."""
 
-    def __init__(self, spec: Mapping[str, Any] = BY_KIND, format_version: int = 2) -> None:
+    def __init__(
+        self, spec: Mapping[str, Any] = BY_KIND, format_version: int = 2, schema: Schema = COLUMNS
+    ) -> None:
         self.metadata: TableMetadata = new_table_metadata(
-            schema=COLUMNS,
+            schema=schema,
             spec=UnboundPartitionSpec.from_object(dict(spec)),
             order=None,
             location=Location("memory://wh/t"),

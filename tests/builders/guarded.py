@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from app.engine.change.guard.arrivals import Arrival
+from app.engine.guard.arrivals import Arrival
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import (
     DataFile,

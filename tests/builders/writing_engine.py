@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.engine.change.apply import apply_updates
-from app.engine.change.guard.lists import tally_of_entries
 from app.engine.change.initial import new_table_metadata
 from app.engine.change.updates import AddSnapshot, RemoveSnapshotRef, SetSnapshotRef, Update
+from app.engine.guard.lists import tally_of_entries
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import (
     DataFile,

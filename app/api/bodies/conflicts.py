@@ -14,7 +14,6 @@ from app.engine.conflicts.operations import (
     Isolation,
     Operation,
     Overwrite,
-    PartitionKey,
     PropertyChange,
     RemovedFile,
     ReplacePartitions,
@@ -30,7 +29,7 @@ from app.engine.expressions.expression_json import parse_expression
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
 from app.engine.model.document import INT, LONG, Bool, Int, JsonValue, Long
 from app.engine.model.ids import Location, SchemaId, SnapshotId, SpecId
-from app.engine.model.manifests import DataFile, FileContent
+from app.engine.model.manifests import DataFile, FileContent, Partition
 from app.engine.model.partition_values import PartitionValues
 from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.table_metadata import TableMetadata
@@ -56,8 +55,8 @@ class PartitionBody(StrictBody):
     spec_id: Annotated[SpecId, INT] | None = None
     partition: Tuple | None = None
 
-    def key(self, metadata: TableMetadata) -> PartitionKey:
-        """Return the partition's key.
+    def key(self, metadata: TableMetadata) -> tuple[SpecId, Partition]:
+        """Return the partition.
 
         Raises:
             InvalidRequest: it does not fit the table.
@@ -376,7 +375,7 @@ def conflict_report_json(report: ConflictReport) -> dict[str, Any]:
             {
                 "snapshot-id": snapshot.snapshot_id,
                 "timestamp-ms": snapshot.timestamp_ms,
-                "operation": (snapshot.summary or {}).get("operation", "unknown"),
+                "operation": snapshot.operation or "unknown",
             }
             for snapshot in report.since[-MAX_SNAPSHOTS:]
         ],

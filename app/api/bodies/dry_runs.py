@@ -11,7 +11,7 @@ from app.api.bodies.conflicts import conflict_report_json
 from app.api.bodies.history import metadata_diff_object
 from app.api.error_responses import conflict_of, error_object, requirement_object, sendable
 from app.catalog.commits.dry_runs import CheckedRequirement, CheckedSnapshot, DryRun, TableDryRun, TriedUpdate
-from app.engine.change.guard.findings import Finding
+from app.engine.guard.findings import Finding
 from app.errors import IcetowerError
 
 

@@ -11,9 +11,9 @@ import orjson
 
 from app.catalog.diffs import State, TableDiff
 from app.catalog.history import Event, FilePage, History, Reign, SnapshotFacts
-from app.engine.change.file_diff import FileTotals, PartitionTotals
-from app.engine.change.metadata_diff import MetadataDiff
-from app.engine.change.schema_changes import SchemaChange
+from app.engine.diff.file_diff import FileTotals, PartitionTotals
+from app.engine.diff.metadata_diff import MetadataDiff
+from app.engine.diff.schema_changes import SchemaChange
 from app.engine.expressions.expression_json import parse_expression
 from app.engine.expressions.expressions import Expression
 from app.engine.model.document import Document
@@ -139,7 +139,7 @@ def diff_json(diff: TableDiff, next_page_token: str | None, *, is_first: bool) -
     answer |= _both(diff.totals)
     answer["partitions"] = [
         {"spec-id": spec_id, "partition": diff.values.shown(spec_id, partition), **_both(totals)}
-        for (spec_id, partition), totals in diff.partitions
+        for spec_id, partition, totals in diff.partitions
     ]
     answer["schema-changes"] = [_schema_change(change) for change in diff.schema]
     if diff.metadata is not None:

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from app.api.bodies.json_body import Body
 from app.catalog.refs import NamedRef, Receipt
-from app.engine.change.ref_changes import (
+from app.engine.branches.ref_changes import (
     CherryPick,
     FastForward,
     Move,
@@ -100,7 +100,7 @@ def ref_object(named: NamedRef) -> dict[str, Any]:
         "name": named.name,
         **named.ref.to_object(),
         "timestamp-ms": named.snapshot.timestamp_ms,
-        "operation": (named.snapshot.summary or {}).get("operation", "unknown"),
+        "operation": named.snapshot.operation or "unknown",
     }
 
 

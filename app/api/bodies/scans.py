@@ -16,7 +16,7 @@ from app.engine.expressions.expression_json import parse_expression, to_json
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
 from app.engine.model.document import LONG, Bool, Long
 from app.engine.model.ids import FieldId, SnapshotId, SpecId
-from app.engine.model.manifests import DataFile, FileContent
+from app.engine.model.manifests import DataFile, FileContent, FileKey
 from app.engine.model.partition_values import PartitionValues
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.scan.scan_scope import ScanRequest
@@ -95,7 +95,7 @@ def scan_tasks_json(page: ScanPage) -> bytes:
 def _page(page: ScanPage) -> dict[str, Any]:
     files = _FilesJson(page.metadata, page.stats_ids)
     tasks: list[dict[str, Any]] = []
-    places: dict[tuple[str, int | None], int] = {}
+    places: dict[FileKey, int] = {}
     deletes: list[dict[str, Any]] = []
     for planned in page.files:
         task = {
@@ -105,9 +105,7 @@ def _page(page: ScanPage) -> dict[str, Any]:
         if planned.deletes:
             references = []
             for delete in planned.deletes:
-                # Several deletion vectors may be in one file.
-                key = (delete.file_path, delete.content_offset)
-                place = places.setdefault(key, len(deletes))
+                place = places.setdefault(delete.key, len(deletes))
                 if place == len(deletes):
                     deletes.append(files.delete_file(delete))
                 references.append(place)

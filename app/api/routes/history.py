@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from fastapi import APIRouter
 from starlette.responses import Response
 
@@ -21,7 +19,7 @@ from app.api.names_in_paths import decode_piece
 from app.api.paging import DEFAULT_PAGE_SIZE, page_in_query, page_token
 from app.catalog import diffs, history
 from app.catalog.context.listings import Page
-from app.catalog.file_filters import matching_files
+from app.engine.expressions.expressions import ALWAYS_TRUE
 from app.engine.model.identifiers import LEVEL_SEPARATOR
 
 router = APIRouter()
@@ -47,15 +45,13 @@ def load_snapshot(visit: Visited) -> Response:
 def list_files(visit: Visited) -> Response:
     """List the files that live in a snapshot."""
     filter_text = visit.query.get("filter", "")
-    choose: history.Choose | None = None
-    if filter_text:
-        choose = partial(matching_files, filter_in_query(filter_text))
+    filter_ = filter_in_query(filter_text) if filter_text else ALWAYS_TRUE
     facts = history.load_snapshot(visit.catalog, visit.table, _snapshot(visit))
     # A branch moves on between two pages: a token is good for the snapshot that it was given for.
     snapshot_id = str(facts.snapshot.snapshot_id)
     listing = _listing(visit, f"files {snapshot_id} {filter_text}")
     page = _page(visit, listing)
-    found = history.list_files(visit.catalog, visit.table, snapshot_id, page, choose)
+    found = history.list_files(visit.catalog, visit.table, snapshot_id, page, filter_)
     return json_answer(files_json(found, _token(found.entries.next_after, listing)))
 
 

@@ -13,7 +13,7 @@ from app.api.idempotency import run_once
 from app.api.names_in_paths import decode_piece
 from app.catalog import refs
 from app.catalog.context.catalog import Catalog
-from app.engine.change.ref_changes import Unchecked
+from app.engine.branches.ref_changes import Unchecked
 from app.engine.model.document import MAX_LONG
 from app.engine.model.ids import SnapshotId
 from app.errors import InvalidRequest

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.manifests.table_manifests import TableManifests
-from app.engine.change.picked_changes import (
+from app.engine.branches.picked_changes import (
     FileChanges,
     added_again,
     check_replaced_partitions,
@@ -15,10 +15,9 @@ from app.engine.change.picked_changes import (
     picked_summary,
     without_files,
 )
-from app.engine.change.ref_changes import PickKind
-from app.engine.model.ids import Location, SnapshotId
+from app.engine.branches.ref_changes import PickKind
+from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import DataFile, ManifestContent, ManifestEntry, ManifestFile
-from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.partition_values import schema_with_sources
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
@@ -70,7 +69,7 @@ class CherryPicks:
     def _added_manifests(
         self, base: TableMetadata, snapshot_id: SnapshotId, added: Sequence[DataFile]
     ) -> list[ManifestFile]:
-        by_spec: dict[int, list[ManifestEntry]] = {}
+        by_spec: dict[SpecId, list[ManifestEntry]] = {}
         for file in added:
             by_spec.setdefault(file.spec_id, []).append(added_again(file))
         return [
@@ -106,9 +105,13 @@ class CherryPicks:
         return kept
 
     def _write_manifest(
-        self, base: TableMetadata, spec_id: int, snapshot_id: SnapshotId, entries: Sequence[ManifestEntry]
+        self, base: TableMetadata, spec_id: SpecId, snapshot_id: SnapshotId, entries: Sequence[ManifestEntry]
     ) -> ManifestFile:
-        spec = _spec_of(base, spec_id)
+        spec = base.find_spec(spec_id)
+        if spec is None:
+            raise CorruptMetadata(
+                base.location, f"a manifest has partition spec {spec_id}, which the table has not"
+            )
         written = write_manifest(
             entries,
             schema=schema_with_sources(base, spec),
@@ -160,10 +163,3 @@ class CherryPicks:
             first_row_id=first_row_id,
             added_rows=None if first_row_id is None else (next_row_id or first_row_id) - first_row_id,
         )
-
-
-def _spec_of(base: TableMetadata, spec_id: int) -> PartitionSpec:
-    for spec in base.partition_specs:
-        if spec.spec_id == spec_id:
-            return spec
-    raise CorruptMetadata(base.location, f"a manifest has partition spec {spec_id}, which the table has not")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.manifests.table_manifests import TableManifests
-from app.engine.change.ref_changes import find_ref, find_snapshot
+from app.engine.branches.ref_changes import find_ref, find_snapshot
 from app.engine.conflicts.detection import find_conflicts
 from app.engine.conflicts.operations import Operation
 from app.engine.conflicts.report import ConflictReport

@@ -17,12 +17,12 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.locations import check_locations
 from app.engine.change.apply import find_offending_update
-from app.engine.change.guard.findings import Finding
 from app.engine.change.landed_since import refs_set_by
-from app.engine.change.metadata_diff import MetadataDiff, creation_diff, metadata_diff
 from app.engine.change.requirements import AssertCreate, Requirement, Value, expected_and_found
 from app.engine.change.updates import AddSnapshot, Update
 from app.engine.conflicts.report import ConflictReport
+from app.engine.diff.metadata_diff import MetadataDiff, creation_diff, metadata_diff
+from app.engine.guard.findings import Finding
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.snapshot import Snapshot

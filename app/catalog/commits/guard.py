@@ -12,10 +12,10 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
 from app.catalog.context.table_places import places_of
 from app.catalog.manifests.budgeted_manifests import BudgetedTableManifests
-from app.engine.change.guard.arrivals import arrivals
-from app.engine.change.guard.findings import Finding, Report
-from app.engine.change.guard.look import look_at
 from app.engine.change.updates import AddSnapshot, Update
+from app.engine.guard.arrivals import arrivals
+from app.engine.guard.findings import Finding, Report
+from app.engine.guard.look import look_at
 from app.engine.model.guard_settings import GUARD, GUARD_IGNORE, GuardMode, GuardSettings, guard_settings
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.table_metadata import TableMetadata

@@ -62,7 +62,7 @@ def _standing(identifier: TableIdentifier, seen: Pointer | None, landed: LandedS
 def _landed(snapshot: Snapshot) -> LandedSnapshot:
     return LandedSnapshot(
         snapshot_id=snapshot.snapshot_id,
-        operation=(snapshot.summary or {}).get("operation"),
+        operation=snapshot.operation,
         sequence_number=snapshot.sequence,
         timestamp_ms=snapshot.timestamp_ms,
     )

@@ -14,7 +14,7 @@ from app.database.pointers import Pointers
 from app.database.scan_plans import ScanPlans
 from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
-from app.engine.scan.delete_index import DeleteIndex
+from app.engine.selection.deletes import DeleteIndex
 from app.fileio.files import FileIO
 from app.formats.caches import BoundedCache, ReadThroughCache
 from app.formats.manifest_folder import ManifestFolder

@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from app.catalog.context.catalog import Catalog
 from app.database.pointers import Pointer
-from app.engine.expressions.binding import bind
 from app.engine.expressions.expression_json import parse_expression, to_json
 from app.engine.model.ids import FieldId, SnapshotId
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.scan.scan_scope import ScanScope
+from app.engine.selection.files import RowFilter
 from app.errors import InvalidFilter, NoSuchPlanTask
 
 _KEY_NAME: Final = "plan-tasks"
@@ -62,17 +62,14 @@ class PlanTokens:
             raise NoSuchPlanTask
         try:
             filter_ = parse_expression(claims["filter"])
-            bound = bind(filter_, schema, case_sensitive=claims["case"])
+            rows = RowFilter.of(filter_, schema, case_sensitive=claims["case"])
         except InvalidFilter as error:
             # Another version of ours wrote it, and understood what this one does not.
             raise NoSuchPlanTask from error
         scope = ScanScope(
             snapshot=snapshot,
             start_snapshot_id=claims["start"],
-            schema=schema,
-            filter=filter_,
-            bound=bound,
-            case_sensitive=claims["case"],
+            rows=rows,
             stats_ids=frozenset(map(FieldId, claims["stats"])),
         )
         return PlanTask(scope, claims["places"], claims["skip"])
@@ -85,9 +82,9 @@ class PlanTokens:
             "uuid": self._pointer.uuid,
             "snapshot": scope.snapshot.snapshot_id,
             "start": scope.start_snapshot_id,
-            "schema": scope.schema.schema_id,
-            "filter": to_json(scope.filter),
-            "case": scope.case_sensitive,
+            "schema": scope.rows.schema.schema_id,
+            "filter": to_json(scope.rows.filter),
+            "case": scope.rows.case_sensitive,
             "stats": sorted(scope.stats_ids),
             "places": list(task.places),
             "skip": task.skip,

@@ -22,9 +22,9 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import FieldId
 from app.engine.model.manifests import ManifestFile
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.scan.delete_index import DeleteIndex
 from app.engine.scan.scan_planner import Candidate, MakeIndex, PlannedFile, ScanPlanner
 from app.engine.scan.scan_scope import ScanRequest, ScanScope, scope_of
+from app.engine.selection.deletes import DeleteIndex
 from app.errors import IcetowerError, NoSuchPlan, NoSuchPlanTask
 
 log = logging.getLogger(__name__)
@@ -207,7 +207,7 @@ class _Scan:
         self.pointer = pointer
         self.scope = scope
         self._metadata = metadata
-        self._filter_bytes = len(json.dumps(to_json(scope.filter)))
+        self._filter_bytes = len(json.dumps(to_json(scope.rows.filter)))
         # A filter may list a hundred thousand values, and stands beside each file whose rows it must still be asked of.
         most = max(1, _MOST_PAGE_BYTES // self._filter_bytes)
         self._page_files = min(catalog.rules.scan_page_files, most)
@@ -319,9 +319,9 @@ class _Scan:
         key = (
             self.catalog.warehouse.id,
             snapshot and (snapshot.manifest_list or snapshot.manifests),
-            scope.schema.schema_id,
-            json.dumps(to_json(scope.filter)),
-            scope.case_sensitive,
+            scope.rows.schema.schema_id,
+            json.dumps(to_json(scope.rows.filter)),
+            scope.rows.case_sensitive,
         )
 
         def read() -> tuple[DeleteIndex, int]:
@@ -332,10 +332,9 @@ class _Scan:
 
 
 def _live_files(manifest: ManifestFile) -> int:
-    """Return how many files a manifest has at least to be reckoned with; early writers did not count them."""
-    if manifest.added_files_count is None or manifest.existing_files_count is None:
-        return max(1, manifest.manifest_length // 200)
-    return manifest.added_files_count + manifest.existing_files_count
+    """Return how many live files a manifest names; an estimate where an early writer did not count them."""
+    count = manifest.live_files
+    return max(1, manifest.manifest_length // 200) if count is None else count
 
 
 def _submit(scan: _Scan, min_rows: int | None) -> Submitted:

@@ -1,1 +1,1 @@
-"""What happened to a branch meanwhile, and what of it an operation cannot be put on top of."""
+"""Conflicts: what happened to a branch since an operation began, and what keeps the operation from being committed."""

@@ -1,8 +1,8 @@
-"""The single checks: each yields what concurrent snapshots did that an operation cannot be put on top of."""
+"""The single checks: each yields the conflicts of one kind with what concurrent snapshots did."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from app.engine.conflicts.concurrent import (
     ADDING_DATA,
@@ -13,31 +13,33 @@ from app.engine.conflicts.concurrent import (
     Concurrent,
     Operations,
 )
-from app.engine.conflicts.new_deletes import NewDeletes
 from app.engine.conflicts.operations import RemovedFile
 from app.engine.conflicts.report import Conflict, ConflictKind
-from app.engine.conflicts.scopes import Matching, Scope
+from app.engine.conflicts.scopes import Scope
 from app.engine.model.delete_files import is_deletion_vector
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import (
     DataFile,
     EntryStatus,
     FileContent,
+    FileKey,
     ManifestContent,
     ManifestEntry,
 )
+from app.engine.selection.deletes import DeleteIndex
+from app.engine.selection.files import FileSelection
 
 _NOT_THERE = "Missing required files to delete: {}"
 
 
 def conflict_of(kind: ConflictKind, message: str, entry: ManifestEntry) -> Conflict:
-    """Return a conflict with the file of a concurrent snapshot's entry."""
+    """Return a conflict with a file that a concurrent snapshot added or removed."""
     file = entry.file
     return Conflict(kind, message, entry.snapshot_id, file.file_path, file.spec_id, file.partition)
 
 
 def unknown_history(concurrent: Concurrent) -> Iterator[Conflict]:
-    """Yield a conflict if it cannot be told what happened: the base is no ancestor, or is not known any more."""
+    """Yield a conflict if the base is not an ancestor, so that it is unknown what happened since."""
     if not concurrent.is_known:
         message = (
             f"Cannot determine history between starting snapshot {concurrent.base_id} "
@@ -63,9 +65,9 @@ def added_data_files(
     """Yield data files in scope that were added."""
     ids = concurrent.ids(operations)
     for _, manifest in concurrent.manifests(ManifestContent.DATA, operations):
-        if manifest.added_files_count == 0 or not scope.may_hold(manifest):
+        if manifest.added_files_count == 0 or not scope.files.may_hold(manifest):
             continue
-        for entry in scope.live(manifest, concurrent.entries(manifest)):
+        for entry in scope.files.live(manifest, concurrent.entries(manifest)):
             if entry.status is EntryStatus.ADDED and entry.snapshot_id in ids:
                 path = entry.file.file_path
                 message = f"Found conflicting files that can contain records matching {scope.words}: {path}"
@@ -76,10 +78,14 @@ def removed_data_files(concurrent: Concurrent, scope: Scope) -> Iterator[Conflic
     """Yield data files in scope that were removed."""
     ids = concurrent.ids(REMOVING_DATA)
     for _, manifest in concurrent.manifests(ManifestContent.DATA, REMOVING_DATA):
-        if manifest.deleted_files_count == 0 or not scope.may_hold(manifest):
+        if manifest.deleted_files_count == 0 or not scope.files.may_hold(manifest):
             continue
         for entry in concurrent.entries(manifest):
-            if entry.status is EntryStatus.DELETED and entry.snapshot_id in ids and scope.covers(entry.file):
+            if (
+                entry.status is EntryStatus.DELETED
+                and entry.snapshot_id in ids
+                and scope.files.may_match(entry.file)
+            ):
                 message = (
                     "Found conflicting deleted files that can contain records matching "
                     f"{scope.words}: {entry.file.file_path}"
@@ -90,51 +96,39 @@ def removed_data_files(concurrent: Concurrent, scope: Scope) -> Iterator[Conflic
 def gone_data_files(
     concurrent: Concurrent, wanted: frozenset[Location], scope: Scope | None, *, is_after_deletes: bool
 ) -> Iterator[Conflict]:
-    """Yield files among those wanted that were removed; `is_after_deletes` minds plain deletes too."""
+    """Yield wanted files that were removed; by snapshots of `delete` only if `is_after_deletes`."""
     operations = REMOVING_DATA if is_after_deletes else REWRITING_DATA
     ids = concurrent.ids(operations)
     for _, manifest in concurrent.manifests(ManifestContent.DATA, operations):
-        if manifest.deleted_files_count == 0 or not (scope is None or scope.may_hold(manifest)):
+        if manifest.deleted_files_count == 0 or not (scope is None or scope.files.may_hold(manifest)):
             continue
         for entry in concurrent.entries(manifest):
             if (
                 entry.status is EntryStatus.DELETED
                 and entry.file.file_path in wanted
                 and entry.snapshot_id in ids
-                and (scope is None or scope.covers(entry.file))
+                and (scope is None or scope.files.may_match(entry.file))
             ):
                 message = f"Cannot commit, missing data files: {entry.file.file_path}"
                 yield conflict_of(ConflictKind.MISSING_DATA_FILE, message, entry)
 
 
-def new_deletes(concurrent: Concurrent, scope: Scope | None) -> NewDeletes:
-    """Return the delete files in scope that are newer than the base."""
-    found: list[ManifestEntry] = []
-    if concurrent.metadata.format.has_delete_files:
-        for _, manifest in concurrent.manifests(ManifestContent.DELETES, ADDING_DELETES):
-            if _has_no_live_files(manifest.added_files_count, manifest.existing_files_count):
-                continue
-            if scope is not None and not scope.may_hold(manifest):
-                continue
-            entries = concurrent.entries(manifest)
-            live = filter(_is_live, entries) if scope is None else scope.live(manifest, entries)
-            found.extend(
-                entry for entry in live if (entry.data_sequence_number or 0) > concurrent.base_sequence
-            )
-    return NewDeletes(concurrent.metadata, found)
-
-
-def _is_live(entry: ManifestEntry) -> bool:
-    return entry.is_live
-
-
-def _has_no_live_files(added: int | None, existing: int | None) -> bool:
-    return added == 0 and existing == 0
+def _new_deletes(concurrent: Concurrent, scope: Scope | None) -> Iterator[ManifestEntry]:
+    """Yield the entries of live delete files in scope that are newer than the base."""
+    if not concurrent.metadata.format.has_delete_files:
+        return
+    for _, manifest in concurrent.manifests(ManifestContent.DELETES, ADDING_DELETES):
+        if not manifest.may_have_live_files or not (scope is None or scope.files.may_hold(manifest)):
+            continue
+        entries = concurrent.entries(manifest)
+        for entry in entries if scope is None else scope.files.live(manifest, entries):
+            if entry.is_live and (entry.data_sequence_number or 0) > concurrent.base_sequence:
+                yield entry
 
 
 def new_delete_files(concurrent: Concurrent, scope: Scope) -> Iterator[Conflict]:
     """Yield delete files in scope that are newer than the base."""
-    for entry in new_deletes(concurrent, scope).all():
+    for entry in _new_deletes(concurrent, scope):
         message = (
             "Found new conflicting delete files that can apply to records matching "
             f"{scope.words}: {entry.file.file_path}"
@@ -149,37 +143,40 @@ def new_deletes_for_files(
     *,
     with_equality: bool = True,
 ) -> Iterator[Conflict]:
-    """Yield delete files newer than the base that may apply to files which are to be removed.
+    """Yield delete files newer than the base that may apply to files that the operation removes.
 
-    Without `with_equality` equality deletes do not matter: they go on applying to the rewritten rows.
+    Equality deletes only count `with_equality`: rewritten files may keep an age at which they still apply.
     """
     if not removed:
         return
-    deletes = new_deletes(concurrent, scope)
-    yield from _doubled_vectors(deletes)
+    metadata = concurrent.metadata
+    deletes = DeleteIndex(_new_deletes(concurrent, scope), metadata.partition_specs, metadata.schemas)
+    yield from _surplus_vectors(deletes)
     word = "delete" if with_equality else "position delete"
     files = _located(concurrent, removed) if deletes.needs_partitions else {}
     for item in removed:
         file = item.file or files.get(item.path)
         applying = (
-            deletes.for_path(item.path)
+            deletes.deletes_of_path(item.path)
             if file is None
-            else deletes.for_file(file, with_equality=with_equality)
+            else deletes.deletes_of(file, concurrent.base_sequence)
         )
         for entry in applying:
+            if not with_equality and entry.file.content is FileContent.EQUALITY_DELETES:
+                continue
             message = f"Cannot commit, found new {word} for replaced data file: {item.path}"
             yield conflict_of(ConflictKind.NEW_DELETES_FOR_FILE, message, entry)
 
 
-def _doubled_vectors(deletes: NewDeletes) -> Iterator[Conflict]:
-    # The reference cannot put two vectors of one file into its index, and gives up whichever file is asked about.
-    for entry in deletes.doubled_vectors():
+def _surplus_vectors(deletes: DeleteIndex) -> Iterator[Conflict]:
+    # The reference gives up when it finds a second deletion vector of any data file.
+    for entry in deletes.surplus_vectors():
         message = f"Cannot index multiple deletion vectors for {entry.file.referenced_data_file}"
         yield conflict_of(ConflictKind.NEW_DELETES_FOR_FILE, message, entry)
 
 
 def _located(concurrent: Concurrent, removed: Iterable[RemovedFile]) -> dict[Location, DataFile]:
-    """Return what the base says of those files of which nothing but the path was told."""
+    """Return the files of the base of which the operation only names the path."""
     wanted = {item.path for item in removed if item.file is None}
     found: dict[Location, DataFile] = {}
     for entry in concurrent.live_entries_at(concurrent.base_id, ManifestContent.DATA) if wanted else ():
@@ -193,7 +190,7 @@ def _located(concurrent: Concurrent, removed: Iterable[RemovedFile]) -> dict[Loc
 def missing_files(
     concurrent: Concurrent, removed: Sequence[RemovedFile], content: ManifestContent
 ) -> Iterator[Conflict]:
-    """Yield files that are to be removed and are not there any more."""
+    """Yield files that the operation removes and that are gone already."""
     if not removed:
         return
     kind = (
@@ -202,37 +199,29 @@ def missing_files(
         else ConflictKind.MISSING_DELETE_FILE
     )
     if not concurrent.is_known or concurrent.head_id is None:
-        # Without a history only the head itself can tell.
-        there = {_key(entry.file) for entry in concurrent.live_entries_at(concurrent.head_id, content)}
+        # Without a history only the head itself shows what is there.
+        there = {entry.file.key for entry in concurrent.live_entries_at(concurrent.head_id, content)}
         paths = {path for path, _ in there}
         for item in removed:
             if _is_missing(item, there, paths):
                 yield Conflict(kind, _NOT_THERE.format(item.path), None, item.path)
         return
-    gone: dict[_Key, ManifestEntry] = {}
+    gone: dict[FileKey, ManifestEntry] = {}
     for entries, status in _steps(concurrent, content):
         for entry in entries:
             if status is EntryStatus.DELETED:
-                gone[_key(entry.file)] = entry
+                gone[entry.file.key] = entry
             else:
-                gone.pop(_key(entry.file), None)
+                gone.pop(entry.file.key, None)
     by_path = {path: entry for (path, _), entry in gone.items()}
     for item in removed:
-        entry_or_none = by_path.get(item.path) if item.file is None else gone.get(_key(item.file))
+        entry_or_none = by_path.get(item.path) if item.file is None else gone.get(item.file.key)
         if entry_or_none is not None:
             yield conflict_of(kind, _NOT_THERE.format(item.path), entry_or_none)
 
 
-_Key = tuple[Location, int | None]
-
-
-def _key(file: DataFile) -> _Key:
-    """Return what tells files apart: several deletion vectors may share a path."""
-    return file.file_path, file.content_offset
-
-
-def _is_missing(item: RemovedFile, there: set[_Key], paths: set[Location]) -> bool:
-    return item.path not in paths if item.file is None else _key(item.file) not in there
+def _is_missing(item: RemovedFile, there: set[FileKey], paths: set[Location]) -> bool:
+    return item.path not in paths if item.file is None else item.file.key not in there
 
 
 def _steps(
@@ -252,28 +241,28 @@ def _steps(
 
 
 def came_in(concurrent: Concurrent, content: ManifestContent) -> Iterator[ManifestEntry]:
-    """Yield files that were added and are still there; without a history, whatever is there."""
+    """Yield files that were added and are still there; without a history, all files that are there."""
     if not concurrent.is_known:
         yield from concurrent.live_entries_at(concurrent.head_id, content)
         return
-    live: dict[_Key, ManifestEntry] = {}
+    live: dict[FileKey, ManifestEntry] = {}
     for entries, status in _steps(concurrent, content):
         for entry in entries:
             if status is EntryStatus.ADDED:
-                live[_key(entry.file)] = entry
+                live[entry.file.key] = entry
             else:
-                live.pop(_key(entry.file), None)
+                live.pop(entry.file.key, None)
     yield from live.values()
 
 
 def partially_matching_files(
-    concurrent: Concurrent, matching: Matching, removed: Sequence[RemovedFile], words: str
+    concurrent: Concurrent, matching: FileSelection, removed: Sequence[RemovedFile], words: str
 ) -> Iterator[Conflict]:
-    """Yield data files that came in and of which a filter matches some rows, but perhaps not all."""
+    """Yield data files that were added and of which a filter may match some rows and not others."""
     named = {item.path for item in removed}
     for entry in came_in(concurrent, ManifestContent.DATA):
         file = entry.file
-        if file.file_path not in named and matching.may_match(file) and not matching.must_match(file):
+        if file.file_path not in named and matching.matches_in_part(file):
             message = (
                 f"Cannot delete file where some, but not all, rows match filter {words}: {file.file_path}"
             )
@@ -281,9 +270,9 @@ def partially_matching_files(
 
 
 def occupied_partitions(concurrent: Concurrent, scope: Scope) -> Iterator[Conflict]:
-    """Yield files that came into partitions which were to be filled, not replaced."""
+    """Yield files that were added to partitions that the operation expects to be empty."""
     for entry in came_in(concurrent, ManifestContent.DATA):
-        if scope.covers(entry.file):
+        if scope.files.may_match(entry.file):
             message = (
                 f"Cannot commit file that conflicts with existing partition: {scope.words}, "
                 f"which has {entry.file.file_path}"
@@ -294,7 +283,7 @@ def occupied_partitions(concurrent: Concurrent, scope: Scope) -> Iterator[Confli
 def added_vectors(
     concurrent: Concurrent, targets: frozenset[Location], scope: Scope | None
 ) -> Iterator[Conflict]:
-    """Yield deletion vectors that came in for files for which the operation has some too."""
+    """Yield deletion vectors that were added for data files for which the operation adds some, too."""
     if not targets:
         return
     ids = concurrent.ids(ADDING_VECTORS)
@@ -307,18 +296,18 @@ def added_vectors(
                 and is_deletion_vector(file)
                 and file.referenced_data_file in targets
                 and entry.snapshot_id in ids
-                and (scope is None or scope.covers(file))
+                and (scope is None or scope.files.may_match(file))
             ):
                 message = f"Found concurrently added deletion vector for {file.referenced_data_file}: {file.file_path}"
                 yield conflict_of(ConflictKind.ADDED_VECTOR, message, entry)
 
 
 def added_outside_filter(
-    added: Sequence[DataFile], test_of: Callable[[DataFile], bool], words: str
+    added: Sequence[DataFile], matching: FileSelection, words: str
 ) -> Iterator[Conflict]:
-    """Yield files of the operation itself that may have rows which its filter does not cover."""
+    """Yield files that the operation adds and that may have rows outside of its own filter."""
     for file in added:
-        if not test_of(file):
+        if not matching.all_match(file):
             message = f"Cannot append file with rows that do not match filter: {words}: {file.file_path}"
             yield Conflict(
                 ConflictKind.FILTER_MISMATCH, message, None, file.file_path, file.spec_id, file.partition
@@ -336,7 +325,7 @@ def referenced_and_removed(
 
 
 def missing_manifests(concurrent: Concurrent, removed: Sequence[Location]) -> Iterator[Conflict]:
-    """Yield manifests that are to be replaced and are not the head's any more."""
+    """Yield manifests that the operation replaces and that are gone already."""
     there = {manifest.manifest_path for manifest in concurrent.manifests_at_head()}
     for path in removed:
         if path not in there:

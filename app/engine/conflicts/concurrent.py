@@ -76,7 +76,7 @@ class Concurrent:
 
     def _of(self, operations: Operations | None) -> Iterator[Snapshot]:
         for snapshot in self.snapshots:
-            if operations is None or (snapshot.summary or {}).get("operation") in operations:
+            if operations is None or snapshot.operation in operations:
                 yield snapshot
 
     def manifests(

@@ -1,4 +1,4 @@
-"""Detection: what an operation collides with, by the checks that its kind makes, in their order."""
+"""Detection: the conflicts of an operation, by the checks that its kind makes, in their order."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import assert_never
 
-from app.engine.change.picked_changes import file_changes
-from app.engine.change.ref_changes import PickKind, find_snapshot, pick_kind
+from app.engine.branches.picked_changes import changed_partition, file_changes, written_since
+from app.engine.branches.ref_changes import PickKind, find_snapshot, pick_kind
 from app.engine.conflicts import checks
 from app.engine.conflicts.concurrent import Concurrent
 from app.engine.conflicts.operations import (
@@ -26,24 +26,18 @@ from app.engine.conflicts.operations import (
     SpecChange,
 )
 from app.engine.conflicts.report import Conflict, ConflictKind, ConflictReport
-from app.engine.conflicts.scopes import (
-    AddedFileTest,
-    Matching,
-    PartitionScope,
-    RowScope,
-    scope_of_partitions,
-    shown,
-)
+from app.engine.conflicts.scopes import Scope, scope_of_partitions, scope_of_rows, shown
 from app.engine.conflicts.verdicts import verdict
 from app.engine.expressions.expressions import ALWAYS_TRUE, AlwaysFalse, Expression
 from app.engine.model.ids import SnapshotId
-from app.engine.model.manifests import DataFile, ManifestContent, ManifestSource
+from app.engine.model.manifests import ManifestContent, ManifestSource
 from app.engine.model.partition_values import PartitionValues
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.selection.files import FileSelection, RowFilter
 from app.errors import InvalidRefMove
 
 MAX_CONFLICTS = 1000
-"""More of them tell nobody more."""
+"""Listing more helps nobody."""
 
 
 def find_conflicts(
@@ -55,9 +49,9 @@ def find_conflicts(
     *,
     limit: int = MAX_CONFLICTS,
 ) -> ConflictReport:
-    """Return what an operation that was made from a base collides with on a branch as it is now.
+    """Return the conflicts of an operation, made from a base, with a branch as it is now.
 
-    Only manifests that concurrent snapshots wrote are opened, except where a file's path is all that is known of it.
+    Only manifests that concurrent snapshots wrote are opened, except to look up a file of which only the path is known.
 
     Args:
         metadata: the table as it is now.
@@ -93,7 +87,7 @@ def find_conflicts(
 
 
 def _without_repetitions(conflicts: tuple[Conflict, ...]) -> tuple[Conflict, ...]:
-    """Leave out what two checks found alike; partitions may hold what cannot be in a set, messages say the same."""
+    """Leave out what two checks found alike: the message says which partition it is."""
     first = {
         (item.kind, item.message, item.snapshot_id, item.file_path): item for item in reversed(conflicts)
     }
@@ -136,30 +130,36 @@ def _of_delete(concurrent: Concurrent, operation: Delete) -> Iterator[Conflict]:
 
 
 def _of_row_filter(concurrent: Concurrent, operation: Delete | Overwrite) -> Iterator[Conflict]:
-    """Yield files that a filter cannot drop, which is found out when the operation is applied."""
-    expression = operation.row_filter
-    if expression is None:
-        return
-    matching = Matching(concurrent.metadata, expression, case_sensitive=operation.case_sensitive)
-    yield from checks.partially_matching_files(
-        concurrent, matching, operation.removed_files, shown(expression)
-    )
+    """Yield files that a filter cannot drop as a whole."""
+    if operation.row_filter is not None:
+        matching = _matching(concurrent.metadata, operation, operation.row_filter)
+        yield from checks.partially_matching_files(
+            concurrent, matching, operation.removed_files, shown(operation.row_filter)
+        )
+
+
+def _matching(
+    metadata: TableMetadata, operation: Delete | Overwrite, row_filter: Expression
+) -> FileSelection:
+    rows = RowFilter.of(row_filter, metadata.current_schema, case_sensitive=operation.case_sensitive)
+    return FileSelection(rows, metadata.partition_specs)
 
 
 def _of_overwrite(concurrent: Concurrent, operation: Overwrite) -> Iterator[Conflict]:
     metadata = concurrent.metadata
-    # A filter that no row matches is how the reference writes that there is none.
+    # The reference writes a filter that no row matches where an operation has no filter.
     row_filter = None if isinstance(operation.row_filter, AlwaysFalse) else operation.row_filter
 
-    def scope(expression: Expression) -> RowScope:
-        return RowScope(metadata, expression, case_sensitive=operation.case_sensitive)
+    def scope(expression: Expression) -> Scope:
+        return scope_of_rows(metadata, expression, case_sensitive=operation.case_sensitive)
 
     if operation.checks_added_match_filter and row_filter is not None:
-        yield from _added_outside(metadata, operation, row_filter)
+        matching = _matching(metadata, operation, row_filter)
+        yield from checks.added_outside_filter(operation.added_files, matching, shown(row_filter))
     if operation.checks_new_data or operation.checks_new_deletes:
         yield from _unknown_history_if_there_is_any(concurrent)
     if not concurrent.is_known:
-        # What is known of a part of the history would only be a part of the answer.
+        # A part of the history would only give a part of the answer.
         pass
     elif concurrent.head_id is not None:
         read = operation.conflict_filter
@@ -180,22 +180,6 @@ def _of_overwrite(concurrent: Concurrent, operation: Overwrite) -> Iterator[Conf
     if operation.checks_new_data or operation.checks_new_deletes:
         yield from _missing(concurrent, operation)
     yield from _of_row_filter(concurrent, operation)
-
-
-def _added_outside(
-    metadata: TableMetadata, operation: Overwrite, row_filter: Expression
-) -> Iterator[Conflict]:
-    tests = {
-        file.spec_id: AddedFileTest(
-            metadata, file.spec_id, row_filter, case_sensitive=operation.case_sensitive
-        )
-        for file in operation.added_files
-    }
-
-    def test(file: DataFile) -> bool:
-        return tests[file.spec_id](file)
-
-    yield from checks.added_outside_filter(operation.added_files, test, shown(row_filter))
 
 
 def _unknown_history_if_there_is_any(concurrent: Concurrent) -> Iterator[Conflict]:
@@ -226,9 +210,9 @@ def _of_row_delta(concurrent: Concurrent, operation: RowDelta) -> Iterator[Confl
         return
     yield from checks.no_ancestor(concurrent)
     read = operation.conflict_filter
-    scope = (
-        None if read is None else RowScope(concurrent.metadata, read, case_sensitive=operation.case_sensitive)
-    )
+    scope = None
+    if read is not None:
+        scope = scope_of_rows(concurrent.metadata, read, case_sensitive=operation.case_sensitive)
     if not concurrent.is_known:
         if _looks_at_history(operation):
             yield from checks.unknown_history(concurrent)
@@ -283,23 +267,18 @@ def _of_cherry_pick(
         return
     if kind is not PickKind.REPLACE_PARTITIONS:
         return
-    # What counts is what happened since the picked snapshot's own parent, whatever the caller's base is.
-    since_parent = Concurrent(metadata, source, concurrent.head_id, picked.parent_snapshot_id)
     changes = file_changes(source, picked)
-    scope = PartitionScope(metadata, ((file.spec_id, file.partition) for file in changes.added))
-    for conflict in checks.added_data_files(since_parent, scope, None):
-        message = (
-            f"Cannot cherry-pick replace partitions with changed partition: snapshot "
-            f"{conflict.snapshot_id} added {conflict.file_path}"
-        )
+    for snapshot, file in written_since(source, metadata, concurrent.head_id, picked, changes):
         yield Conflict(
             ConflictKind.CHERRY_PICK,
-            message,
-            conflict.snapshot_id,
-            conflict.file_path,
-            conflict.spec_id,
-            conflict.partition,
+            changed_partition(snapshot, file),
+            snapshot.snapshot_id,
+            file.file_path,
+            file.spec_id,
+            file.partition,
         )
+    # It counts what happened since the picked snapshot's own parent, whatever the caller's base is.
+    since_parent = Concurrent(metadata, source, concurrent.head_id, picked.parent_snapshot_id)
     removed = tuple(RemovedFile.of(file) for file in changes.removed)
     yield from checks.missing_files(since_parent, removed, ManifestContent.DATA)
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
 from app.engine.model.ids import Location, SchemaId, SnapshotId, SpecId
-from app.engine.model.manifests import DataFile
-
-PartitionKey = tuple[SpecId, tuple[Any, ...]]
+from app.engine.model.manifests import DataFile, Partition
 
 
 class Isolation(StrEnum):
@@ -72,7 +70,7 @@ class Overwrite:
 class ReplacePartitions:
     """Replaces all files of some partitions, or of an unpartitioned table."""
 
-    partitions: tuple[PartitionKey, ...]
+    partitions: tuple[tuple[SpecId, Partition], ...]
     checks_new_data: bool = False
     checks_new_deletes: bool = False
     is_append_only: bool = False

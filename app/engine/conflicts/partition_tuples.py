@@ -7,6 +7,7 @@ from typing import Any
 
 from app.engine.model.ids import SpecId
 from app.engine.model.json_values import from_json_value
+from app.engine.model.manifests import Partition
 from app.engine.model.partition_spec import PartitionField, PartitionSpec
 from app.engine.model.partition_values import schema_with_sources
 from app.engine.model.schema import Schema
@@ -18,7 +19,7 @@ from app.errors import InvalidRequest
 
 def partition_tuple(
     metadata: TableMetadata, spec_id: SpecId | None, value: Mapping[str, Any] | Sequence[Any] | None
-) -> tuple[SpecId, tuple[Any, ...]]:
+) -> tuple[SpecId, Partition]:
     """Return a partition of a spec, of the default one if none is named.
 
     Args:
@@ -28,7 +29,7 @@ def partition_tuple(
     Raises:
         InvalidRequest: there is no such spec, or these are not its values.
     """
-    spec = find_spec(metadata, spec_id)
+    spec = load_spec(metadata, spec_id)
     names = [field.name for field in spec.fields]
     if value is None and not names:
         value = ()
@@ -46,17 +47,15 @@ def partition_tuple(
     )
 
 
-def find_spec(metadata: TableMetadata, spec_id: SpecId | None) -> PartitionSpec:
+def load_spec(metadata: TableMetadata, spec_id: SpecId | None) -> PartitionSpec:
     """Return a table's partition spec; the default one for None.
 
     Raises:
         InvalidRequest: the table has no such spec.
     """
-    if spec_id is None:
-        return metadata.default_spec
-    for spec in metadata.partition_specs:
-        if spec.spec_id == spec_id:
-            return spec
+    spec = metadata.default_spec if spec_id is None else metadata.find_spec(spec_id)
+    if spec is not None:
+        return spec
     known = _listed(sorted(str(spec.spec_id) for spec in metadata.partition_specs))
     raise InvalidRequest(f"Invalid partition: the table has no partition spec {spec_id}, only {known}")
 

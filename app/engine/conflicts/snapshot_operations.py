@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from app.engine.change.ref_changes import REPLACE_PARTITIONS
 from app.engine.conflicts.operations import (
     Append,
     Delete,
@@ -40,8 +39,7 @@ def operation_of(metadata: TableMetadata, source: ManifestSource, snapshot: Snap
         FileMissing: a manifest is gone.
         FilesUnavailable: the store does not answer.
     """
-    summary = snapshot.summary or {}
-    kind = summary.get("operation")
+    kind = snapshot.operation
     if kind == "append":
         return Append()
     files = _OwnFiles(source, snapshot)
@@ -49,7 +47,7 @@ def operation_of(metadata: TableMetadata, source: ManifestSource, snapshot: Snap
         if not files.removed and not files.removed_deletes:
             return RewriteManifests(_removed_manifests(metadata, source, snapshot))
         return RewriteFiles(files.removed, files.removed_deletes, _kept_sequence_number(files, snapshot))
-    if kind == "overwrite" and summary.get(REPLACE_PARTITIONS, "").lower() == "true":
+    if snapshot.replaces_partitions:
         partitions = tuple((entry.file.spec_id, entry.file.partition) for entry in files.added)
         return ReplacePartitions(partitions, checks_new_data=True, checks_new_deletes=True)
     if files.added_deletes:

@@ -5,10 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, Protocol
+from typing import Any, NewType, Protocol, TypeAlias
 
 from app.engine.model.ids import Location, SnapshotId, SortOrderId, SpecId
 from app.engine.model.snapshot import Snapshot
+from app.engine.model.values import order_key
+
+Partition: TypeAlias = tuple[Any, ...]
+"""The values of a spec's fields, in their order."""
+PartitionKey = NewType("PartitionKey", tuple[SpecId, Partition])
+"""A partition as a key of a dictionary or set; not to be shown."""
+FileKey: TypeAlias = tuple[Location, int | None]
+"""A file as a key of a dictionary or set: several deletion vectors share a path and differ in their offset."""
+
+
+def partition_key(spec_id: SpecId, partition: Partition) -> PartitionKey:
+    """Return a key that is equal for equal partitions: NaN equals NaN, and -0.0 is not 0.0."""
+    for value in partition:
+        if type(value) is float:
+            return PartitionKey((spec_id, tuple(map(order_key, partition))))
+    return PartitionKey((spec_id, partition))
 
 
 class ManifestContent(IntEnum):
@@ -68,6 +84,17 @@ class ManifestFile:
     key_metadata: bytes | None = None
     first_row_id: int | None = None
 
+    @property
+    def live_files(self) -> int | None:
+        """How many live files it names; None where a v1 writer left the counts out."""
+        if self.added_files_count is None or self.existing_files_count is None:
+            return None
+        return self.added_files_count + self.existing_files_count
+
+    @property
+    def may_have_live_files(self) -> bool:
+        return self.added_files_count != 0 or self.existing_files_count != 0
+
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
@@ -84,7 +111,7 @@ class DataFile:
     file_path: Location
     file_format: str
     spec_id: SpecId
-    partition: tuple[Any, ...]
+    partition: Partition
     record_count: int
     file_size_in_bytes: int
     column_sizes: Mapping[int, int] | None = None
@@ -101,6 +128,14 @@ class DataFile:
     referenced_data_file: Location | None = None
     content_offset: int | None = None
     content_size_in_bytes: int | None = None
+
+    @property
+    def key(self) -> FileKey:
+        return self.file_path, self.content_offset
+
+    @property
+    def partition_key(self) -> PartitionKey:
+        return partition_key(self.spec_id, self.partition)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class PartitionValues:
         return fields
 
     def _fields_of(self, spec_id: SpecId) -> list[tuple[str, Type | None]]:
-        spec = next((item for item in self._metadata.partition_specs if item.spec_id == spec_id), None)
+        spec = self._metadata.find_spec(spec_id)
         if spec is None:
             return []
         schema = schema_with_sources(self._metadata, spec)

@@ -9,6 +9,8 @@ from pydantic import Field, model_validator
 from app.engine.model.document import INT, LONG, Document, Long
 from app.engine.model.ids import Location, SchemaId, SnapshotId
 
+REPLACE_PARTITIONS = "replace-partitions"
+
 
 class Snapshot(Document):
     """A snapshot; `manifests` instead of `manifest-list` is a v1 legacy form.
@@ -40,6 +42,17 @@ class Snapshot(Document):
     def sequence(self) -> int:
         """The sequence number; 0 if a v1 writer left it out."""
         return self.sequence_number or 0
+
+    @property
+    def operation(self) -> str | None:
+        """What its writer calls the change; None where a v1 writer left it out."""
+        return (self.summary or {}).get("operation")
+
+    @property
+    def replaces_partitions(self) -> bool:
+        """Whether it is a dynamic overwrite, which replaces whole partitions."""
+        is_marked = (self.summary or {}).get(REPLACE_PARTITIONS, "").lower() == "true"
+        return is_marked and self.operation == "overwrite"
 
 
 class SnapshotLogEntry(Document):

@@ -108,6 +108,15 @@ class TableMetadata(Document):
     def default_sort_order(self) -> SortOrder:
         return next(order for order in self.sort_orders if order.order_id == self.default_sort_order_id)
 
+    def find_spec(self, spec_id: SpecId) -> PartitionSpec | None:
+        """Return a partition spec by its id."""
+        return next((spec for spec in self.partition_specs if spec.spec_id == spec_id), None)
+
+    def schema_of(self, snapshot: Snapshot) -> Schema:
+        """Return the schema that a snapshot was written with; the current one if the snapshot names none."""
+        named = (schema for schema in self.schemas if schema.schema_id == snapshot.schema_id)
+        return next(named, self.current_schema)
+
     def with_referenced_snapshots_only(self) -> Self:
         """Return the metadata with only the snapshots that refs name; the rest stays as it is."""
         named = {ref.snapshot_id for ref in self.snapshot_refs.values()}

@@ -17,9 +17,9 @@ from app.engine.model.manifests import (
     ManifestSource,
 )
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.scan.delete_index import DeleteIndex
-from app.engine.scan.file_selection import FileSelection
 from app.engine.scan.scan_scope import ScanScope, appends_in
+from app.engine.selection.deletes import DeleteIndex
+from app.engine.selection.files import FileSelection
 
 MakeIndex = Callable[[], DeleteIndex]
 KeepIndex = Callable[[MakeIndex], DeleteIndex]
@@ -71,7 +71,7 @@ class ScanPlanner:
         self._metadata = metadata
         self._scope = scope
         self._source = source
-        self._selection = FileSelection(scope, metadata.partition_specs)
+        self._selection = FileSelection(scope.rows, metadata.partition_specs)
         self._keep = keep
 
     @cached_property
@@ -80,7 +80,7 @@ class ScanPlanner:
         return [
             Candidate(place, manifest)
             for place, manifest in enumerate(self._data_manifests)
-            if self._selection.may_match(manifest)
+            if self._selection.may_hold_live(manifest)
         ]
 
     @property
@@ -96,7 +96,7 @@ class ScanPlanner:
         return [
             manifest
             for manifest in self._listed
-            if manifest.content is ManifestContent.DELETES and self._selection.may_match(manifest)
+            if manifest.content is ManifestContent.DELETES and self._selection.may_hold_live(manifest)
         ]
 
     @property
@@ -115,7 +115,7 @@ class ScanPlanner:
         entries = (
             entry
             for manifest in self.delete_manifests
-            for entry in self._selection.delete_files(manifest, self._source.entries(manifest))
+            for entry in self._selection.live(manifest, self._source.entries(manifest))
         )
         return DeleteIndex(entries, self._metadata.partition_specs, self._metadata.schemas)
 
@@ -130,7 +130,8 @@ class ScanPlanner:
         deletes_of = self.deletes.deletes_of
         for entry, residual in self._selection.data_files(manifest, self._source.entries(manifest)):
             if self._is_of_scan(entry):
-                yield PlannedFile(entry.file, deletes_of(entry), residual)
+                deletes = deletes_of(entry.file, entry.data_sequence_number or 0)
+                yield PlannedFile(entry.file, [each.file for each in deletes] if deletes else (), residual)
 
     def _is_of_scan(self, entry: ManifestEntry) -> bool:
         return not self._appended or (

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.engine.expressions.binding import bind
-from app.engine.expressions.expressions import ALWAYS_TRUE, BoundExpression, Expression
+from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
 from app.engine.model.ancestry import ancestors
 from app.engine.model.ids import FieldId, SnapshotId
 from app.engine.model.schema import Schema
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.selection.files import RowFilter
 from app.errors import InvalidRequest
 
 METADATA_COLUMNS: Final = frozenset(
@@ -46,10 +46,7 @@ class ScanScope:
     """None for a table without data."""
     start_snapshot_id: SnapshotId | None
     """Of an incremental scan."""
-    schema: Schema
-    filter: Expression
-    bound: BoundExpression
-    case_sensitive: bool
+    rows: RowFilter
     stats_ids: frozenset[FieldId]
     """Columns whose metrics are wanted."""
 
@@ -79,7 +76,7 @@ def scope_of(metadata: TableMetadata, request: ScanRequest) -> ScanScope:
         _check_range(metadata, start_id, snapshot)
     schema = metadata.current_schema
     if request.use_snapshot_schema and snapshot is not None:
-        schema = schema_of(metadata, snapshot)
+        schema = metadata.schema_of(snapshot)
     _column_ids(request.select or (), schema, "select", case_sensitive=request.case_sensitive)
     stats_ids = _column_ids(
         request.stats_fields, schema, "stats-fields", case_sensitive=request.case_sensitive
@@ -87,20 +84,9 @@ def scope_of(metadata: TableMetadata, request: ScanRequest) -> ScanScope:
     return ScanScope(
         snapshot=snapshot,
         start_snapshot_id=start_id,
-        schema=schema,
-        filter=request.filter,
-        bound=bind(request.filter, schema, case_sensitive=request.case_sensitive),
-        case_sensitive=request.case_sensitive,
+        rows=RowFilter.of(request.filter, schema, case_sensitive=request.case_sensitive),
         stats_ids=frozenset(stats_ids),
     )
-
-
-def schema_of(metadata: TableMetadata, snapshot: Snapshot) -> Schema:
-    """Return the columns that a table had when a snapshot was made."""
-    for schema in metadata.schemas:
-        if schema.schema_id == snapshot.schema_id:
-            return schema
-    return metadata.current_schema
 
 
 def appends_in(metadata: TableMetadata, scope: ScanScope) -> Sequence[Snapshot]:
@@ -111,8 +97,8 @@ def appends_in(metadata: TableMetadata, scope: ScanScope) -> Sequence[Snapshot]:
     for snapshot in ancestors(metadata, scope.snapshot.snapshot_id):
         if snapshot.snapshot_id == scope.start_snapshot_id:
             break
-        # What a v1 writer without a summary did can only be told from its files, which are appended ones mostly.
-        if (snapshot.summary or {}).get("operation", "append") == "append":
+        # A v1 writer may leave the operation out; mostly such snapshots are appends.
+        if snapshot.operation in (None, "append"):
             found.append(snapshot)
     return found[::-1]
 

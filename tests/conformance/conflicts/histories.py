@@ -19,13 +19,13 @@ from app.engine.conflicts.operations import (
     RewriteFiles,
     RowDelta,
 )
-from app.engine.conflicts.scopes import Matching
 from app.engine.expressions.expression_json import parse_expression
 from app.engine.expressions.expressions import ALWAYS_TRUE
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import DataFile, FileContent, ManifestContent
 from app.engine.model.types import parse_primitive
 from app.engine.model.values import to_bytes
+from app.engine.selection.files import FileSelection, RowFilter
 from tests.conformance.conflicts.reference import ReferenceTable, Refused, commit
 
 LONG = parse_primitive("long")
@@ -223,8 +223,9 @@ class World:
         live = self.live_data()
         for _ in range(4):
             document = self.filter()
-            matching = Matching(metadata, parse_expression(document))
-            if all(matching.must_match(file) or not matching.may_match(file) for file in live):
+            rows = RowFilter.of(parse_expression(document), metadata.current_schema)
+            matching = FileSelection(rows, metadata.partition_specs)
+            if not any(map(matching.matches_in_part, live)):
                 return document
         return None
 

@@ -17,7 +17,6 @@ from app.catalog.commits.table_commits import TableCommit, commit_table, commit_
 from app.catalog.context.catalog import Catalog
 from app.catalog.tables import load_table
 from app.database.pointers import Author, Creation, PointerKind
-from app.engine.change.metadata_diff import creation_diff, metadata_diff
 from app.engine.change.requirements import (
     AssertCreate,
     AssertCurrentSchemaId,
@@ -31,6 +30,7 @@ from app.engine.change.requirements import (
     Requirement,
 )
 from app.engine.change.updates import Update
+from app.engine.diff.metadata_diff import creation_diff, metadata_diff
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.table_metadata import TableMetadata

@@ -15,8 +15,7 @@ from app.catalog.refs import change_ref, list_refs, load_receipt, load_ref, remo
 from app.catalog.tables import load_table
 from app.database.idempotency_keys import IdempotencyClaim
 from app.database.pointers import Advance, Author, Creation, Pointers, PutOutcome, Unmoved
-from app.engine.change.file_diff import live_entries
-from app.engine.change.ref_changes import (
+from app.engine.branches.ref_changes import (
     CherryPick,
     PickKind,
     Publish,
@@ -26,6 +25,7 @@ from app.engine.change.ref_changes import (
     Unchecked,
 )
 from app.engine.change.updates import AddSnapshot, SetProperties
+from app.engine.diff.file_diff import live_entries
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata

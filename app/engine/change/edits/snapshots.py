@@ -55,7 +55,7 @@ def add_snapshot(draft: MetadataDraft, update: AddSnapshot) -> None:
 
 
 def _check_readable(draft: MetadataDraft, snapshot: Snapshot) -> None:
-    operation = (snapshot.summary or {}).get("operation")
+    operation = snapshot.operation
     if operation is not None and operation not in OPERATIONS:
         raise InvalidUpdate(
             f"Cannot add snapshot {snapshot.snapshot_id}: operation {operation[:100]!r} is none of "

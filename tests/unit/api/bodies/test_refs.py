@@ -4,7 +4,7 @@ import pytest
 
 from app.api.bodies.json_body import parse_body
 from app.api.bodies.refs import ChangeRefBody
-from app.engine.change.ref_changes import (
+from app.engine.branches.ref_changes import (
     CherryPick,
     FastForward,
     Publish,

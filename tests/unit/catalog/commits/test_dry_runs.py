@@ -23,7 +23,6 @@ from app.engine.change.requirements import (
     AssertRefSnapshotId,
     Requirement,
 )
-from app.engine.change.schema_changes import ColumnAdded
 from app.engine.change.updates import (
     AddSnapshot,
     RemoveSnapshots,
@@ -32,6 +31,7 @@ from app.engine.change.updates import (
     SetSnapshotRef,
     Update,
 )
+from app.engine.diff.schema_changes import ColumnAdded
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, SchemaId, SnapshotId
 from app.errors import (

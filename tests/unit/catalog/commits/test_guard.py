@@ -15,7 +15,7 @@ from app.catalog.tables import load_table
 from app.catalog.warehouses import create_warehouse, update_warehouse
 from app.database.pointers import Advance
 from app.database.warehouses import Warehouse
-from app.engine.change.ref_changes import RefChange, RollBack
+from app.engine.branches.ref_changes import RefChange, RollBack
 from app.engine.change.requirements import AssertCreate
 from app.engine.change.updates import SetProperties, Update
 from app.engine.model.identifiers import TableIdentifier

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from app.engine.conflicts.partition_tuples import find_spec, partition_tuple
+from app.engine.conflicts.partition_tuples import load_spec, partition_tuple
 from app.engine.model.ids import SpecId
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.table_metadata import TableMetadata
@@ -36,7 +36,7 @@ def test_default_spec_and_no_spec() -> None:
     assert partition_tuple(Branch().metadata, None, [None]) == (0, (None,))
     assert partition_tuple(Branch(UNPARTITIONED).metadata, None, None) == (0, ())
     with pytest.raises(InvalidRequest, match=r"no partition spec 4, only \[0\]"):
-        find_spec(Branch().metadata, SpecId(4))
+        load_spec(Branch().metadata, SpecId(4))
 
 
 @pytest.mark.parametrize(

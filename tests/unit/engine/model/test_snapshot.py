@@ -52,3 +52,20 @@ def test_v1_snapshot_may_list_its_manifests_itself_and_has_sequence_number_0() -
 def test_snapshot_with_a_wrong_part_is_refused(changes: Json, reason: str) -> None:
     with pytest.raises(InvalidMetadata, match=f"^{reason}"):
         Snapshot.from_json(encoded(snapshot_json(7, 3) | changes))
+
+
+@pytest.mark.parametrize(
+    ("summary", "operation", "replaces"),
+    [
+        (None, None, False),
+        ({"operation": "append", "replace-partitions": "true"}, "append", False),
+        ({"operation": "overwrite", "replace-partitions": "TRUE"}, "overwrite", True),
+        ({"operation": "overwrite"}, "overwrite", False),
+    ],
+)
+def test_operation_is_what_the_summary_says(
+    summary: Json | None, operation: str | None, replaces: bool
+) -> None:
+    snapshot = Snapshot.from_json(encoded(snapshot_json(7, 3) | {"summary": summary}))
+
+    assert (snapshot.operation, snapshot.replaces_partitions) == (operation, replaces)

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from app.engine.model.ids import SpecId
+from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata, check_invariants, complete, read_table_metadata
 from app.errors import InvalidMetadata
 from tests.unit.engine.documents import (
@@ -404,3 +406,23 @@ def test_snapshot_log_is_held_to_time_too() -> None:
     late = [{"timestamp-ms": NOW_MS + 60_001, "snapshot-id": 1}]
 
     assert refusal(table_json(2, snapshot_log=late)).endswith(f"last snapshot-log entry at {NOW_MS + 60_001}")
+
+
+def test_specs_are_found_by_their_ids() -> None:
+    metadata = table()
+
+    assert metadata.find_spec(SpecId(0)) is metadata.default_spec
+    assert metadata.find_spec(SpecId(9)) is None
+
+
+@pytest.mark.parametrize(("schema_id", "column_name"), [(0, "old"), (1, "new"), (None, "new"), (9, "new")])
+def test_schema_of_a_snapshot_is_the_current_one_if_its_own_is_unknown(
+    schema_id: int | None, column_name: str
+) -> None:
+    schemas = [schema_json(column(1, "old")), schema_json(column(1, "new"), schema_id=1)]
+    metadata = table(schemas=schemas, current_schema_id=1, partition_specs=[spec_json()])
+    document = snapshot_json(7, 1) | ({} if schema_id is None else {"schema-id": schema_id})
+
+    found = metadata.schema_of(Snapshot.from_json(encoded(document)))
+
+    assert found.fields[0].name == column_name

@@ -37,7 +37,7 @@ def test_without_a_snapshot_the_table_is_read_as_it_is() -> None:
     scope = scope_of(table(), wanted())
 
     assert scope.snapshot is not None
-    assert (scope.snapshot.snapshot_id, scope.start_snapshot_id, scope.schema.schema_id) == (4, None, 0)
+    assert (scope.snapshot.snapshot_id, scope.start_snapshot_id, scope.rows.schema.schema_id) == (4, None, 0)
 
 
 def test_table_without_data_has_no_snapshot() -> None:
@@ -48,7 +48,7 @@ def test_earlier_snapshot_is_read_with_the_columns_of_now_unless_its_own_are_ask
     of_now = scope_of(table(), wanted(snapshot_id=SnapshotId(1)))
     of_then = scope_of(table(), wanted(snapshot_id=SnapshotId(1), use_snapshot_schema=True, select=("gone",)))
 
-    assert (of_now.schema.schema_id, of_then.schema.schema_id) == (0, 7)
+    assert (of_now.rows.schema.schema_id, of_then.rows.schema.schema_id) == (0, 7)
 
 
 def test_filter_is_about_the_columns_that_are_read() -> None:

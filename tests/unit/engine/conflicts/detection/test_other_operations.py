@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
 
+from app.engine.branches.picked_changes import check_replaced_partitions, file_changes
 from app.engine.conflicts.detection import find_conflicts
 from app.engine.conflicts.operations import (
     Append,
@@ -20,8 +22,9 @@ from app.engine.conflicts.operations import (
 )
 from app.engine.expressions.expressions import Operation as Ask
 from app.engine.model.ids import SchemaId, SnapshotId, SpecId
+from app.engine.model.manifests import DataFile
 from app.engine.model.refs import SnapshotRef
-from app.errors import InvalidFilter, NoSuchSnapshot
+from app.errors import InvalidFilter, InvalidRefMove, NoSuchSnapshot
 from tests.builders.branches import (
     Branch,
     data_file,
@@ -179,3 +182,22 @@ def test_another_branch_than_main(branch: Branch) -> None:
 
     assert not find_conflicts(branch.metadata, branch, "audit", base, overwrite()).would_conflict
     assert ask(branch, base, overwrite()).would_conflict
+
+
+def test_nan_is_one_partition(branch: Branch) -> None:
+    """Two NaN are not equal to Python, and still they are one partition of a table."""
+
+    def of(path: str, value: float) -> DataFile:
+        return replace(data_file(path), partition=(value,))
+
+    summary = {"replace-partitions": "true"}
+    base = branch.head
+    staged = branch.commit("overwrite", [of("staged", math.nan)], summary=summary, is_staged=True)
+    branch.commit("append", [of("new", math.inf - math.inf)])
+    picked = branch.metadata.snapshots_by_id[staged]
+    replaced = ReplacePartitions(((SpecId(0), (math.nan,)),), checks_new_data=True)
+
+    assert [item.file_path for item in ask(branch, branch.head, CherryPick(staged)).conflicts] == ["new"]
+    assert [item.file_path for item in ask(branch, base, replaced).conflicts] == ["new"]
+    with pytest.raises(InvalidRefMove, match="changed partition"):
+        check_replaced_partitions(branch, branch.metadata, branch.head, picked, file_changes(branch, picked))

@@ -1,0 +1,1 @@
+"""Branches and tags: how they move, and how one branch repeats what another changed."""

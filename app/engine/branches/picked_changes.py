@@ -1,0 +1,179 @@
+"""What a snapshot changed, as another branch can repeat it: its files, the new manifests' entries, the summary."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from app.engine.branches.ref_changes import (
+    PUBLISHED_WAP_ID,
+    SOURCE_SNAPSHOT_ID,
+    WAP_ID,
+    PickKind,
+)
+from app.engine.model.ancestry import ancestors
+from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.manifests import (
+    DataFile,
+    EntryStatus,
+    ManifestContent,
+    ManifestEntry,
+    ManifestFile,
+    ManifestSource,
+)
+from app.engine.model.snapshot import REPLACE_PARTITIONS, Snapshot
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.selection.files import PartitionSelection
+from app.errors import InvalidRefMove
+
+
+@dataclass(frozen=True, slots=True)
+class FileChanges:
+    """The data files that a snapshot added and removed."""
+
+    added: tuple[DataFile, ...]
+    removed: tuple[DataFile, ...]
+
+
+def file_changes(source: ManifestSource, snapshot: Snapshot) -> FileChanges:
+    """Return the data files that a snapshot itself added and removed.
+
+    Raises:
+        CorruptMetadata: a manifest cannot be read.
+        FileMissing: a manifest is gone.
+        FilesUnavailable: the store does not answer.
+    """
+    # As in the reference: what is added or deleted in a manifest that this snapshot wrote, this snapshot changed.
+    added, removed = [], []
+    for manifest in _own_manifests(source, snapshot):
+        for entry in source.entries(manifest):
+            if entry.status is EntryStatus.ADDED:
+                added.append(entry.file)
+            elif entry.status is EntryStatus.DELETED:
+                removed.append(entry.file)
+    return FileChanges(tuple(added), tuple(removed))
+
+
+def _own_manifests(source: ManifestSource, snapshot: Snapshot) -> Iterator[ManifestFile]:
+    for manifest in source.manifests(snapshot):
+        if manifest.content is ManifestContent.DATA and manifest.added_snapshot_id == snapshot.snapshot_id:
+            yield manifest
+
+
+def written_since(
+    source: ManifestSource,
+    metadata: TableMetadata,
+    head_id: SnapshotId | None,
+    picked: Snapshot,
+    changes: FileChanges,
+) -> Iterator[tuple[Snapshot, DataFile]]:
+    """Yield what was written into the partitions that a picked overwrite replaces, newest first.
+
+    Only snapshots after the parent of the picked one count.
+    """
+    replaced = PartitionSelection(file.partition_key for file in changes.added)
+    for snapshot in ancestors(metadata, head_id):
+        if snapshot.snapshot_id == picked.parent_snapshot_id:
+            return
+        for manifest in _own_manifests(source, snapshot):
+            if manifest.added_files_count == 0 or not replaced.may_hold(manifest):
+                continue
+            for entry in replaced.live(manifest, source.entries(manifest)):
+                if entry.status is EntryStatus.ADDED:
+                    yield snapshot, entry.file
+
+
+def changed_partition(snapshot: Snapshot, file: DataFile) -> str:
+    """Return the reference's sentence on a file that keeps an overwrite from being picked."""
+    return (
+        f"Cannot cherry-pick replace partitions with changed partition: snapshot {snapshot.snapshot_id} "
+        f"added {file.file_path}"
+    )
+
+
+def check_replaced_partitions(
+    source: ManifestSource,
+    metadata: TableMetadata,
+    head_id: SnapshotId | None,
+    picked: Snapshot,
+    changes: FileChanges,
+) -> None:
+    """Check that nothing was written since into the partitions that a picked overwrite replaces.
+
+    Raises:
+        InvalidRefMove: something was.
+    """
+    newest = next(written_since(source, metadata, head_id, picked, changes), None)
+    if newest is not None:
+        raise InvalidRefMove(changed_partition(*newest))
+
+
+def added_again(file: DataFile) -> ManifestEntry:
+    """Return the entry of a file that a new snapshot adds; its numbers and row ids will be the new snapshot's."""
+    return ManifestEntry(EntryStatus.ADDED, None, None, None, replace(file, first_row_id=None))
+
+
+def without_files(
+    entries: Iterable[ManifestEntry], doomed: Mapping[Location, DataFile], snapshot_id: SnapshotId
+) -> list[ManifestEntry]:
+    """Return a manifest's entries as a snapshot that removes some files writes them anew."""
+    kept = []
+    for entry in entries:
+        if not entry.is_live:
+            continue
+        if entry.file.file_path in doomed:
+            kept.append(replace(entry, status=EntryStatus.DELETED, snapshot_id=snapshot_id))
+        else:
+            kept.append(replace(entry, status=EntryStatus.EXISTING))
+    return kept
+
+
+def picked_summary(
+    kind: PickKind, picked: Snapshot, head: Snapshot | None, changes: FileChanges
+) -> dict[str, str]:
+    """Return the summary of the snapshot that repeats a picked one on top of another head."""
+    theirs = picked.summary or {}
+    summary = {
+        "operation": picked.operation or "append",
+        SOURCE_SNAPSHOT_ID: str(picked.snapshot_id),
+    }
+    if WAP_ID in theirs:
+        summary[PUBLISHED_WAP_ID] = theirs[WAP_ID]
+    if kind is PickKind.REPLACE_PARTITIONS:
+        summary[REPLACE_PARTITIONS] = "true"
+    summary.update(_counts("added-data-files", "added-records", "added-files-size", changes.added))
+    summary.update(_counts("deleted-data-files", "deleted-records", "removed-files-size", changes.removed))
+    partitions = {file.partition_key for file in (*changes.added, *changes.removed)}
+    summary["changed-partition-count"] = str(len(partitions))
+    return {**summary, **_totals(head, changes)}
+
+
+def _counts(files_key: str, records_key: str, size_key: str, files: Sequence[DataFile]) -> dict[str, str]:
+    if not files:
+        return {}
+    return {
+        files_key: str(len(files)),
+        records_key: str(sum(file.record_count for file in files)),
+        size_key: str(sum(file.file_size_in_bytes for file in files)),
+    }
+
+
+def _totals(head: Snapshot | None, changes: FileChanges) -> dict[str, str]:
+    """Return the head's totals, changed by what the pick adds and removes; totals the head lacks are left out."""
+    moves = {
+        "total-records": sum(file.record_count for file in changes.added)
+        - sum(file.record_count for file in changes.removed),
+        "total-data-files": len(changes.added) - len(changes.removed),
+        "total-files-size": sum(file.file_size_in_bytes for file in changes.added)
+        - sum(file.file_size_in_bytes for file in changes.removed),
+        "total-delete-files": 0,
+        "total-position-deletes": 0,
+        "total-equality-deletes": 0,
+    }
+    before = dict.fromkeys(moves, "0") if head is None else head.summary or {}
+    totals = {}
+    for key, change in moves.items():
+        known = before.get(key, "")
+        if known.isascii() and known.isdigit():
+            totals[key] = str(max(0, int(known) + change))
+    return totals

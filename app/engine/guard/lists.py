@@ -1,0 +1,195 @@
+"""What the manifest lists of a snapshot and its parent say, before any manifest is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.engine.guard.findings import Finding
+from app.engine.model.guard_settings import FindingKind
+from app.engine.model.ids import SnapshotId
+from app.engine.model.manifests import FileContent, ManifestContent, ManifestEntry, ManifestFile
+from app.engine.model.snapshot import Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """A snapshot's manifests against its parent's, told apart by their paths."""
+
+    kept: tuple[tuple[ManifestFile | None, ManifestFile], ...]
+    """As the parent lists each, None where that is not known, and as the snapshot does."""
+    new: tuple[ManifestFile, ...]
+    gone: tuple[ManifestFile, ...]
+    is_whole: bool
+    """Whether what the parent had is known; else only what the snapshot says it wrote itself is in `new`."""
+
+    @property
+    def listed(self) -> Iterator[ManifestFile]:
+        """The snapshot's manifests, new ones first."""
+        yield from self.new
+        yield from (after for _, after in self.kept)
+
+
+def compare_lists(
+    snapshot_id: SnapshotId, listed: Sequence[ManifestFile], before: Sequence[ManifestFile] | None
+) -> Lists:
+    """Return what became of a parent's manifests; None when they are not known."""
+    if before is None:
+        new = tuple(item for item in listed if item.added_snapshot_id == snapshot_id)
+        others = tuple((None, item) for item in listed if item.added_snapshot_id != snapshot_id)
+        return Lists(others, new, (), is_whole=False)
+    old = {item.manifest_path: item for item in before}
+    paths = {item.manifest_path for item in listed}
+    return Lists(
+        tuple((old[item.manifest_path], item) for item in listed if item.manifest_path in old),
+        tuple(item for item in listed if item.manifest_path not in old),
+        tuple(item for item in before if item.manifest_path not in paths),
+        is_whole=True,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How much lives in some manifests."""
+
+    data_files: int = 0
+    delete_files: int = 0
+    records: int = 0
+
+    def __add__(self, other: Tally) -> Tally:
+        return Tally(
+            self.data_files + other.data_files,
+            self.delete_files + other.delete_files,
+            self.records + other.records,
+        )
+
+
+def tally_of_lists(manifests: Iterable[ManifestFile]) -> Tally | None:
+    """Return what lists say lives in manifests; None when one of them does not say it."""
+    whole = Tally()
+    for manifest in manifests:
+        files = manifest.live_files
+        if files is None:
+            return None
+        if manifest.content is ManifestContent.DELETES:
+            whole += Tally(delete_files=files)
+        elif manifest.added_rows_count is None or manifest.existing_rows_count is None:
+            return None
+        else:
+            rows = manifest.added_rows_count + manifest.existing_rows_count
+            whole += Tally(data_files=files, records=rows)
+    return whole
+
+
+def tally_of_entries(entries: Iterable[ManifestEntry]) -> Tally:
+    """Return what entries keep alive."""
+    data_files = delete_files = records = 0
+    for entry in entries:
+        if not entry.is_live:
+            continue
+        if entry.file.content is FileContent.DATA:
+            data_files += 1
+            records += entry.file.record_count
+        else:
+            delete_files += 1
+    return Tally(data_files, delete_files, records)
+
+
+_TOTALS: Mapping[str, str] = {
+    "total-data-files": "data_files",
+    "total-delete-files": "delete_files",
+    "total-records": "records",
+}
+_DUPLICATES = "deleted-duplicate-files"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a summary says of one total: before, and after."""
+
+    key: str
+    before: int
+    after: int
+
+    def holds(self, come: Tally, gone: Tally) -> bool:
+        """Tell whether the manifests that came and went account for the change."""
+        return self.after - self.before == self.change(come, gone)
+
+    def change(self, come: Tally, gone: Tally) -> int:
+        """Return by how much the manifests change this total."""
+        name = _TOTALS[self.key]
+        found: int = getattr(come, name) - getattr(gone, name)
+        return found
+
+
+def claims(snapshot: Snapshot, parent: Snapshot | None) -> list[Claim]:
+    """Return what a summary says of the totals, as changes: an old mistake in them is not this commit's.
+
+    Skips totals that the parent does not report, and snapshots that removed duplicates.
+    """
+    after = snapshot.summary or {}
+    if after.get(_DUPLICATES, "0") != "0":
+        return []
+    before = dict.fromkeys(_TOTALS, "0") if parent is None else parent.summary or {}
+    found = []
+    for key in _TOTALS:
+        told, was = _number(after.get(key)), _number(before.get(key))
+        if told is not None and was is not None:
+            found.append(Claim(key, was, told))
+    return found
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 20 else None
+
+
+def sequence_findings(snapshot: Snapshot, parent: Snapshot | None, lists: Lists) -> Iterator[Finding]:
+    """Yield the first sequence number of a list that cannot be.
+
+    Spec: #sequence-numbers
+    """
+    problem = _snapshot_problem(snapshot, parent)
+    if problem is not None:
+        yield Finding(
+            FindingKind.SEQUENCE_NUMBERS,
+            f"snapshot {snapshot.snapshot_id} {problem}",
+            snapshot.snapshot_id,
+            snapshot.manifest_list,
+        )
+        return
+    for before, manifest in (*((None, item) for item in lists.new), *lists.kept):
+        problem = _manifest_problem(snapshot, manifest, before)
+        if problem is not None:
+            yield Finding(
+                FindingKind.SEQUENCE_NUMBERS,
+                f"snapshot {snapshot.snapshot_id} lists manifest {manifest.manifest_path} with {problem}",
+                snapshot.snapshot_id,
+                manifest.manifest_path,
+            )
+            return
+
+
+def _snapshot_problem(snapshot: Snapshot, parent: Snapshot | None) -> str | None:
+    # Before version 2 every number is 0.
+    if parent is not None and snapshot.sequence <= parent.sequence and (snapshot.sequence or parent.sequence):
+        return f"has sequence number {snapshot.sequence}, its parent already {parent.sequence}"
+    return None
+
+
+def _manifest_problem(snapshot: Snapshot, manifest: ManifestFile, before: ManifestFile | None) -> str | None:
+    number, lowest = manifest.sequence_number, manifest.min_sequence_number
+    if number < 0 or lowest < 0:
+        return f"sequence number {min(number, lowest)}"
+    if number > snapshot.sequence:
+        return f"sequence number {number}, higher than its own {snapshot.sequence}"
+    if lowest > number:
+        return f"sequence number {number}, but files of {lowest} at the lowest"
+    if before is not None:
+        if (before.sequence_number, before.min_sequence_number) != (number, lowest):
+            return (
+                f"sequence number {number} and at the lowest {lowest}, its parent with {before.sequence_number} "
+                f"and {before.min_sequence_number}"
+            )
+    elif manifest.added_snapshot_id == snapshot.snapshot_id and number != snapshot.sequence:
+        return f"sequence number {number} as its own, which is {snapshot.sequence}"
+    return None

@@ -1,0 +1,274 @@
+"""Looking at a new snapshot: its place, its lists, then as many of its manifests as the budget reaches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from app.engine.guard.arrivals import Arrival
+from app.engine.guard.dropped_files import dropped_files, may_have_dropped, surely_dropped
+from app.engine.guard.findings import BudgetedManifests, Finding, Report, Unchecked
+from app.engine.guard.lists import (
+    Claim,
+    Lists,
+    Tally,
+    claims,
+    compare_lists,
+    sequence_findings,
+    tally_of_entries,
+    tally_of_lists,
+)
+from app.engine.model.guard_settings import FindingKind
+from app.engine.model.ids import Location
+from app.engine.model.manifests import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from app.errors import BadRequest, CorruptMetadata, FileMissing
+
+IsInside = Callable[[str], bool]
+"""Tells whether a location is one where the table writes."""
+_FILES = {ManifestContent.DATA: "data files", ManifestContent.DELETES: "delete files"}
+_UNREADABLE = (BadRequest, CorruptMetadata)
+"""A file that is no manifest for us may be one for others: what cannot be read is not held against its writer."""
+
+
+def look_at(arrival: Arrival, source: BudgetedManifests, is_inside: IsInside) -> Report:
+    """Return what is wrong with a new snapshot, and what could not be looked at.
+
+    Legal, and no finding: merged and inherited manifests of any age, lists without counts, no summary, no files,
+    a table that was replaced, a snapshot that no ref names.
+
+    Raises:
+        FilesUnavailable: the store does not answer.
+    """
+    look = _Look(arrival, source, is_inside)
+    look.all()
+    return Report(tuple(look.findings), tuple(look.unchecked))
+
+
+@dataclass(slots=True)
+class _Opened:
+    """What was seen in the new manifests in one pass."""
+
+    tally: Tally = field(default_factory=Tally)
+    is_complete: bool = True
+    outside: int = 0
+    first_outside: Location | None = None
+
+
+class _Look:
+    def __init__(self, arrival: Arrival, source: BudgetedManifests, is_inside: IsInside) -> None:
+        self.findings: list[Finding] = list(arrival.findings)
+        self.unchecked: list[Unchecked] = []
+        self._snapshot, self._parent, self._is_root = arrival.snapshot, arrival.parent, arrival.is_root
+        self._source, self._is_inside = source, is_inside
+
+    def all(self) -> None:
+        listed = self._listed()
+        if listed is None:
+            return
+        lists = compare_lists(self._snapshot.snapshot_id, listed, self._before())
+        self.findings += sequence_findings(self._snapshot, self._parent, lists)
+        opened = self._open_new(lists)
+        if lists.is_whole:
+            # The loss itself first: it is what a refusal tells, and totals that are wrong mostly follow from it.
+            if self._snapshot.operation == "append":
+                self._check_dropped(lists)
+            self._check_totals(lists, opened)
+
+    def _listed(self) -> Sequence[ManifestFile] | None:
+        snapshot = self._snapshot
+        location = snapshot.manifest_list
+        if location is not None and not self._is_inside(location):
+            self._found(
+                FindingKind.OUTSIDE_LOCATION, f"has its manifest list outside the table: {location}", location
+            )
+        if snapshot.key_id is not None:
+            self._not_checked("its manifest list is encrypted")
+            return None
+        try:
+            listed = self._source.manifests(snapshot)
+        except FileMissing as error:
+            self._found(
+                FindingKind.MISSING_FILE,
+                f"names a file that is not there: {error.location}",
+                Location(error.location),
+            )
+            return None
+        except _UNREADABLE as error:
+            self._not_checked(str(error))
+            return None
+        if listed is None:
+            self._not_checked("its manifest list is larger than may be read")
+        return listed
+
+    def _before(self) -> Sequence[ManifestFile] | None:
+        """Return the parent's manifests: none where there is no parent, None where they cannot be known."""
+        if self._parent is None:
+            return () if self._is_root else None
+        if self._parent.key_id is not None:
+            self._not_checked("its parent's manifest list is encrypted")
+            return None
+        try:
+            before = self._source.manifests(self._parent)
+        except (FileMissing, *_UNREADABLE) as error:
+            self._not_checked(f"its parent's manifests cannot be read: {error}")
+            return None
+        if before is None:
+            self._not_checked("its parent's manifest list is larger than may be read")
+        return before
+
+    def _open_new(self, lists: Lists) -> _Opened:
+        opened = _Opened()
+        for manifest in lists.new:
+            path = manifest.manifest_path
+            if not self._is_inside(path):
+                opened.outside += 1
+                opened.first_outside = opened.first_outside or path
+            entries = self._entries(manifest, is_new=True)
+            if entries is None:
+                opened.is_complete = False
+            else:
+                self._read_new(manifest, entries, opened)
+        if opened.first_outside is not None:
+            more = f" and {opened.outside - 1} more" if opened.outside > 1 else ""
+            self._found(
+                FindingKind.OUTSIDE_LOCATION,
+                f"adds files outside the places where the table writes: {opened.first_outside}{more}",
+                opened.first_outside,
+            )
+        return opened
+
+    def _entries(self, manifest: ManifestFile, *, is_new: bool) -> Iterable[ManifestEntry] | None:
+        path = manifest.manifest_path
+        try:
+            entries = self._source.entries(manifest)
+            if entries is None and is_new and self._source.exists(path) is False:
+                raise FileMissing(path)
+        except FileMissing as error:
+            if is_new:
+                self._found(FindingKind.MISSING_FILE, f"lists a manifest that is not there: {path}", path)
+            else:
+                self._not_checked(str(error))
+            return None
+        except _UNREADABLE as error:
+            self._not_checked(str(error))
+            return None
+        if entries is None:
+            self._not_checked(f"manifest {path} is larger than may still be read")
+        return entries
+
+    def _read_new(self, manifest: ManifestFile, entries: Iterable[ManifestEntry], opened: _Opened) -> None:
+        kept: list[ManifestEntry] = []
+        flawed = False
+        try:
+            for entry in entries:
+                kept.append(entry)
+                location = entry.file.file_path
+                if entry.status is EntryStatus.ADDED and not self._is_inside(location):
+                    opened.outside += 1
+                    opened.first_outside = opened.first_outside or location
+                if not flawed and (problem := _entry_problem(manifest, entry)) is not None:
+                    flawed = True
+                    self._found(
+                        FindingKind.SEQUENCE_NUMBERS,
+                        f"has {location} with {problem} in manifest {manifest.manifest_path}",
+                        manifest.manifest_path,
+                    )
+        except _UNREADABLE as error:
+            self._not_checked(str(error))
+            opened.is_complete = False
+            return
+        opened.tally += tally_of_entries(kept)
+
+    def _check_totals(self, lists: Lists, opened: _Opened) -> None:
+        told = claims(self._snapshot, self._parent)
+        come, gone = tally_of_lists(lists.new), tally_of_lists(lists.gone)
+        if come is not None and gone is not None:
+            told = [claim for claim in told if not claim.holds(come, gone)]
+        if not told:
+            return
+        # Some writers' lists count wrongly; what the manifests themselves hold decides.
+        found = self._tally_of_gone(lists) if opened.is_complete else None
+        if found is None:
+            self._not_checked("its summary's totals could not be compared with all manifests")
+            return
+        wrong = next((claim for claim in told if not claim.holds(opened.tally, found)), None)
+        if wrong is not None:
+            self._found(FindingKind.SUMMARY_TOTALS, _contradiction(wrong, opened.tally, found), None)
+
+    def _tally_of_gone(self, lists: Lists) -> Tally | None:
+        whole = Tally()
+        for manifest in lists.gone:
+            entries = self._entries(manifest, is_new=False)
+            if entries is None:
+                return None
+            try:
+                whole += tally_of_entries(entries)
+            except _UNREADABLE as error:
+                self._not_checked(str(error))
+                return None
+        return whole
+
+    def _check_dropped(self, lists: Lists) -> None:
+        for content in may_have_dropped(self._snapshot.snapshot_id, lists):
+            try:
+                dropped = dropped_files(self._source, lists, content)
+            except (FileMissing, *_UNREADABLE) as error:
+                self._not_checked(str(error))
+                continue
+            if dropped is None:
+                self._check_dropped_by_counts(lists, content)
+            elif dropped:
+                self._found(
+                    FindingKind.DROPPED_FILES,
+                    f"says append, but lacks {len(dropped)} of the {_FILES[content]} of its parent "
+                    f"{self._snapshot.parent_snapshot_id}, {dropped[0]} among them",
+                    dropped[0],
+                )
+
+    def _check_dropped_by_counts(self, lists: Lists, content: ManifestContent) -> None:
+        lost = None
+        if content is ManifestContent.DATA:
+            lost = surely_dropped(self._snapshot.snapshot_id, lists)
+        if lost is None:
+            self._not_checked("whether it keeps all files of its parent takes more reading than is allowed")
+            return
+        count, manifest = lost
+        self._found(
+            FindingKind.DROPPED_FILES,
+            f"says append, but lacks {count} of the {_FILES[content]} of its parent "
+            f"{self._snapshot.parent_snapshot_id}, those of manifest {manifest} among them",
+            manifest,
+        )
+
+    def _found(self, kind: FindingKind, what: str, file: Location | None) -> None:
+        snapshot_id = self._snapshot.snapshot_id
+        self.findings.append(Finding(kind, f"snapshot {snapshot_id} {what}", snapshot_id, file))
+
+    def _not_checked(self, reason: str) -> None:
+        self.unchecked.append(Unchecked(self._snapshot.snapshot_id, reason))
+
+
+def _entry_problem(manifest: ManifestFile, entry: ManifestEntry) -> str | None:
+    """Return what cannot be about an entry's sequence numbers.
+
+    Spec: #sequence-number-inheritance
+    """
+    number = manifest.sequence_number
+    for name, found in (
+        ("data", entry.data_sequence_number),
+        ("file", entry.file_sequence_number),
+    ):
+        if found is not None and (found > number or found < 0):
+            return f"{name} sequence number {found}, the manifest's own being {number}"
+    lowest = entry.data_sequence_number
+    if entry.is_live and lowest is not None and lowest < manifest.min_sequence_number:
+        return f"data sequence number {lowest}, below the lowest that the list tells, {manifest.min_sequence_number}"
+    return None
+
+
+def _contradiction(claim: Claim, come: Tally, gone: Tally) -> str:
+    found = claim.change(come, gone)
+    return (
+        f"says {claim.key} {claim.after} after {claim.before}, but its manifests change that by {found}, "
+        f"to {claim.before + found}"
+    )
