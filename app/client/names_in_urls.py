@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from typing import Literal
 from urllib.parse import quote
 
 from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace, TableIdentifier
@@ -12,9 +13,14 @@ def namespace_path(namespace: Namespace) -> str:
     return f"namespaces/{_piece(LEVEL_SEPARATOR.join(namespace.levels))}"
 
 
+def named_path(identifier: TableIdentifier, kind: Literal["tables", "views"]) -> str:
+    """Return the path of a table or view below the catalog's prefix."""
+    return f"{namespace_path(identifier.namespace)}/{kind}/{_piece(identifier.name)}"
+
+
 def table_path(identifier: TableIdentifier) -> str:
     """Return the path of a table below the catalog's prefix."""
-    return f"{namespace_path(identifier.namespace)}/tables/{_piece(identifier.name)}"
+    return named_path(identifier, "tables")
 
 
 def snapshot_path(identifier: TableIdentifier, wanted: str) -> str:
@@ -27,16 +33,11 @@ def ref_path(identifier: TableIdentifier, name: str) -> str:
     return f"{table_path(identifier)}/refs/{_piece(name)}"
 
 
-def view_path(identifier: TableIdentifier) -> str:
-    """Return the path of a view below the catalog's prefix."""
-    return f"{namespace_path(identifier.namespace)}/views/{_piece(identifier.name)}"
-
-
 def warehouse_path(name: str) -> str:
     """Return the path of a warehouse below the management API."""
     return f"warehouses/{_piece(name)}"
 
 
 def _piece(name: str) -> str:
-    # A lone "." or ".." would be taken for a step in the path, here or at any proxy on the way.
+    # Clients and proxies would resolve a lone "." or ".." as a step in the path.
     return name.replace(".", "%2E") if name in {".", ".."} else quote(name, safe="")
