@@ -149,8 +149,8 @@ class PickedFiles:
         manifests: Sequence[ManifestFile],
         summary: dict[str, str],
     ) -> Snapshot:
-        sequence_number = base.last_sequence + 1 if base.format_version > 1 else 0
-        first_row_id = (base.next_row_id or 0) if base.format_version >= 3 else None
+        sequence_number = base.last_sequence + 1 if base.format.has_sequence_numbers else 0
+        first_row_id = (base.next_row_id or 0) if base.format.has_row_lineage else None
         parent_id = head.snapshot_id if head else None
         content = write_manifest_list(
             manifests,
@@ -169,7 +169,7 @@ class PickedFiles:
         return Snapshot(
             snapshot_id=snapshot_id,
             parent_snapshot_id=parent_id,
-            sequence_number=sequence_number if base.format_version > 1 else None,
+            sequence_number=sequence_number if base.format.has_sequence_numbers else None,
             # Time in the log must not run backwards, whatever the clocks of other writers said.
             timestamp_ms=max(self._catalog.now_ms(), base.last_updated_ms),
             manifest_list=location,

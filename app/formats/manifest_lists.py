@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
+from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import ManifestContent, ManifestFile, PartitionSummary
 from app.errors import InvalidMetadata
@@ -184,19 +185,20 @@ def write_manifest_list(
 
     Spec: #manifest-lists
     """
+    version = FORMAT_VERSIONS[format_version]
     numbered, _ = assign_numbers(
         manifests,
-        sequence_number=sequence_number if format_version >= 2 else 0,
-        first_row_id=first_row_id if format_version >= 3 else None,
+        sequence_number=sequence_number if version.has_sequence_numbers else 0,
+        first_row_id=first_row_id if version.has_row_lineage else None,
     )
     metadata = {
         "snapshot-id": str(snapshot_id),
         "parent-snapshot-id": "null" if parent_snapshot_id is None else str(parent_snapshot_id),
         "format-version": str(format_version),
     }
-    if format_version >= 2:
+    if version.has_sequence_numbers:
         metadata["sequence-number"] = str(sequence_number)
-    if format_version >= 3:
+    if version.has_row_lineage:
         metadata["first-row-id"] = "null" if first_row_id is None else str(first_row_id)
     schema, pack = _written(format_version)
     return write_avro(schema, [_pack(pack, manifest, format_version) for manifest in numbered], metadata)
@@ -209,8 +211,10 @@ def _written(format_version: int) -> tuple[Any, Packer]:
 
 
 def _pack(pack: Packer, manifest: ManifestFile, format_version: int) -> bytes:
-    if format_version == 1 and manifest.content is not ManifestContent.DATA:
-        raise ValueError(f"Cannot list {manifest.manifest_path}: format version 1 has no delete files")
+    if manifest.content is not ManifestContent.DATA and not FORMAT_VERSIONS[format_version].has_delete_files:
+        raise ValueError(
+            f"Cannot list {manifest.manifest_path}: format version {format_version} has no delete files"
+        )
     try:
         return pack(_values(manifest))
     except (TypeError, ValueError, AttributeError, struct.error) as error:

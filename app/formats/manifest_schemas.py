@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.engine.model.format_versions import FORMAT_VERSIONS
+
 
 def _field(field_id: int, name: str, kind: Any, *, required: bool = False) -> dict[str, Any]:
     if required:
@@ -45,7 +47,7 @@ def manifest_list_schema(format_version: int) -> dict[str, Any]:
 
     Spec: #manifest-lists
     """
-    is_v1 = format_version == 1
+    version = FORMAT_VERSIONS[format_version]
     head = [
         _field(500, "manifest_path", "string", required=True),
         _field(501, "manifest_length", "long", required=True),
@@ -58,22 +60,22 @@ def manifest_list_schema(format_version: int) -> dict[str, Any]:
     ]
     snapshot = [_field(503, "added_snapshot_id", "long", required=True)]
     file_counts = [
-        _field(504, "added_files_count", "int", required=not is_v1),
-        _field(505, "existing_files_count", "int", required=not is_v1),
-        _field(506, "deleted_files_count", "int", required=not is_v1),
+        _field(504, "added_files_count", "int", required=version.requires_manifest_counts),
+        _field(505, "existing_files_count", "int", required=version.requires_manifest_counts),
+        _field(506, "deleted_files_count", "int", required=version.requires_manifest_counts),
     ]
     row_counts = [
-        _field(512, "added_rows_count", "long", required=not is_v1),
-        _field(513, "existing_rows_count", "long", required=not is_v1),
-        _field(514, "deleted_rows_count", "long", required=not is_v1),
+        _field(512, "added_rows_count", "long", required=version.requires_manifest_counts),
+        _field(513, "existing_rows_count", "long", required=version.requires_manifest_counts),
+        _field(514, "deleted_rows_count", "long", required=version.requires_manifest_counts),
     ]
     partitions = [_field(507, "partitions", _list(_SUMMARY, 508))]
     key_metadata = [_field(519, "key_metadata", "bytes")]
-    if is_v1:
-        fields = [*head, *snapshot, *file_counts, *partitions, *row_counts, *key_metadata]
-    else:
+    if version.has_sequence_numbers:
         fields = [*head, *sequence_numbers, *snapshot, *file_counts, *row_counts, *partitions, *key_metadata]
-    if format_version >= 3:
+    else:
+        fields = [*head, *snapshot, *file_counts, *partitions, *row_counts, *key_metadata]
+    if version.has_row_lineage:
         fields.append(_field(520, "first_row_id", "long"))
     return {"type": "record", "name": "manifest_file", "fields": fields}
 
@@ -83,6 +85,7 @@ def manifest_schema(format_version: int, partition: list[dict[str, Any]]) -> dic
 
     Spec: #manifests
     """
+    version = FORMAT_VERSIONS[format_version]
     data_file = [
         _field(100, "file_path", "string", required=True),
         _field(101, "file_format", "string", required=True),
@@ -100,23 +103,23 @@ def manifest_schema(format_version: int, partition: list[dict[str, Any]]) -> dic
     ]
     sort_order = _field(140, "sort_order_id", "int")
     referenced_data_file = _field(143, "referenced_data_file", "string")
-    if format_version == 1:
-        data_file.insert(5, _field(105, "block_size_in_bytes", "long", required=True))
-        data_file.append(sort_order)
-    else:
+    if version.has_delete_files:
         data_file.insert(0, _field(134, "content", "int", required=True))
         data_file += [_field(135, "equality_ids", _list("int", 136)), sort_order]
-        if format_version >= 3:
+        if version.has_row_lineage:
             data_file.append(_field(142, "first_row_id", "long"))
         data_file.append(referenced_data_file)
-        if format_version >= 3:
+        if version.has_deletion_vectors:
             data_file.append(_field(144, "content_offset", "long"))
             data_file.append(_field(145, "content_size_in_bytes", "long"))
+    else:
+        data_file.insert(5, _field(105, "block_size_in_bytes", "long", required=True))
+        data_file.append(sort_order)
     entry = [
         _field(0, "status", "int", required=True),
-        _field(1, "snapshot_id", "long", required=format_version == 1),
+        _field(1, "snapshot_id", "long", required=not version.inherits_snapshot_ids),
     ]
-    if format_version >= 2:
+    if version.has_sequence_numbers:
         entry += [_field(3, "sequence_number", "long"), _field(4, "file_sequence_number", "long")]
     entry.append(_field(2, "data_file", {"type": "record", "name": "r2", "fields": data_file}, required=True))
     return {"type": "record", "name": "manifest_entry", "fields": entry}

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import (
     EntryStatus,
@@ -82,7 +83,7 @@ def write_manifest(
         "partition-spec-id": str(spec.spec_id),
         "format-version": str(format_version),
     }
-    if format_version >= 2:
+    if FORMAT_VERSIONS[format_version].has_delete_files:
         metadata["content"] = "data" if content is ManifestContent.DATA else "deletes"
     pack = packer_of(avro)
     field_ids = [field.field_id for field in spec.fields]
@@ -115,19 +116,25 @@ def _check(
     content: ManifestContent,
     snapshot_id: SnapshotId | None,
 ) -> None:
-    file = entry.file
+    file, version = entry.file, FORMAT_VERSIONS[format_version]
     problem = None
     if file.spec_id != spec.spec_id:
         problem = f"it has partition spec {file.spec_id}, the manifest {spec.spec_id}"
     elif (file.content is FileContent.DATA) != (content is ManifestContent.DATA):
         problem = f"a manifest of {content.name.lower()} has no room for {file.content.name.lower()}"
-    elif format_version == 1 and content is not ManifestContent.DATA:
-        problem = "format version 1 has no delete files"
-    elif format_version == 1 and entry.snapshot_id is None and snapshot_id is None:
-        problem = "format version 1 needs a snapshot id"
-    elif format_version < 3 and (file.content_offset is not None or file.content_size_in_bytes is not None):
+    elif not version.has_delete_files and content is not ManifestContent.DATA:
+        problem = f"format version {format_version} has no delete files"
+    elif not version.inherits_snapshot_ids and entry.snapshot_id is None and snapshot_id is None:
+        problem = f"format version {format_version} needs a snapshot id"
+    elif not version.has_deletion_vectors and (
+        file.content_offset is not None or file.content_size_in_bytes is not None
+    ):
         problem = f"format version {format_version} has no deletion vectors"
-    elif format_version >= 2 and entry.data_sequence_number is None and entry.status is not EntryStatus.ADDED:
+    elif (
+        version.has_sequence_numbers
+        and entry.data_sequence_number is None
+        and entry.status is not EntryStatus.ADDED
+    ):
         problem = "only an added file can inherit its sequence number"
     if problem is not None:
         raise ValueError(f"Cannot write an entry for {file.file_path}: {problem}")

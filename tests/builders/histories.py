@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.engine.change.initial import new_table_metadata
-from app.engine.model.ids import Location, SnapshotId, SpecId, TableUuid
+from app.engine.model.ids import NO_SNAPSHOT, Location, SnapshotId, SpecId, TableUuid
 from app.engine.model.manifests import (
     DataFile,
     EntryStatus,
@@ -16,7 +16,7 @@ from app.engine.model.manifests import (
 )
 from app.engine.model.refs import SnapshotRef
 from app.engine.model.snapshot import Snapshot
-from app.engine.model.table_metadata import NO_SNAPSHOT, TableMetadata
+from app.engine.model.table_metadata import TableMetadata
 from app.errors import FileMissing, InvalidMetadata
 from tests.builders.catalogs import START_MS
 from tests.builders.tables import SCHEMA
@@ -71,7 +71,7 @@ def history(
     return empty.replace(
         snapshots=tuple(snapshots),
         refs=dict(refs),
-        current_snapshot_id=main.snapshot_id if main else SnapshotId(NO_SNAPSHOT),
+        current_snapshot_id=main.snapshot_id if main else NO_SNAPSHOT,
     )
 
 

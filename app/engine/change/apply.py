@@ -17,9 +17,10 @@ from app.engine.change.edits import (
     table_schemas,
 )
 from app.engine.change.requirements import Told, raise_refusal
+from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import SchemaId, SortOrderId, SpecId
 from app.engine.model.sort_order import UNSORTED_ORDER_ID
-from app.engine.model.table_metadata import MAX_FORMAT_VERSION, MIN_FORMAT_VERSION, TableMetadata
+from app.engine.model.table_metadata import TableMetadata
 from app.errors import IcetowerError, InvalidUpdate
 
 
@@ -90,7 +91,7 @@ def _new_draft(updates: Sequence[u.Update], now_ms: int) -> MetadataDraft:
         default_sort_order_id=SortOrderId(UNSORTED_ORDER_ID),
     )
     chosen = next((item for item in updates if isinstance(item, u.UpgradeFormatVersion)), None)
-    if chosen is not None and MIN_FORMAT_VERSION <= chosen.format_version <= MAX_FORMAT_VERSION:
+    if chosen is not None and chosen.format_version in FORMAT_VERSIONS:
         draft.format_version = chosen.format_version
     return draft
 

@@ -8,7 +8,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from app.engine.change.logs import next_metadata_log, repaired_snapshot_log
-from app.engine.model import table_metadata as model
+from app.engine.model.format_versions import DEFAULT_FORMAT_VERSION, FORMAT_VERSIONS, FormatVersion
 from app.engine.model.ids import Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.partition_spec import UNPARTITIONED_LAST_ID, PartitionSpec, check_readable, check_spec
 from app.engine.model.refs import SnapshotRef
@@ -16,7 +16,7 @@ from app.engine.model.schema import Schema
 from app.engine.model.snapshot import MetadataLogEntry, Snapshot, SnapshotLogEntry
 from app.engine.model.sort_order import SortOrder, check_order
 from app.engine.model.statistics import EncryptedKey, PartitionStatisticsFile, StatisticsFile
-from app.engine.model.table_metadata import TableMetadata
+from app.engine.model.table_metadata import TableMetadata, check_invariants
 from app.errors import DanglingRef, InvalidMetadata, InvalidUpdate
 
 File = TypeVar("File", StatisticsFile, PartitionStatisticsFile)
@@ -28,7 +28,7 @@ class MetadataDraft:
 
     base: TableMetadata | None
     now_ms: int
-    format_version: int = model.DEFAULT_FORMAT_VERSION
+    format_version: int = DEFAULT_FORMAT_VERSION
     table_uuid: TableUuid | None = None
     location: Location | None = None
     last_sequence: int = 0
@@ -60,6 +60,11 @@ class MetadataDraft:
     has_removed_snapshots: bool = False
 
     @property
+    def format(self) -> FormatVersion:
+        """What the draft's format version has and requires."""
+        return FORMAT_VERSIONS[self.format_version]
+
+    @property
     def current_schema(self) -> Schema:
         """The schema that is current at this point of the update list.
 
@@ -81,7 +86,7 @@ class MetadataDraft:
             InvalidUpdate: the updates leave something missing or contradictory.
             DanglingRef: a snapshot was removed that a ref still names.
         """
-        if self.table_uuid is None and (self.base is None or self.format_version > 1):
+        if self.table_uuid is None and (self.base is None or "table_uuid" in self.format.required_fields):
             raise InvalidUpdate("The table has no uuid: the updates need an assign-uuid")
         if self.location is None:
             raise InvalidUpdate("The table has no location: the updates need a set-location")
@@ -112,21 +117,23 @@ class MetadataDraft:
             format_version=self.format_version,
             table_uuid=self.table_uuid,
             location=self.location,
-            last_sequence_number=self.last_sequence if self.format_version > 1 else None,
+            last_sequence_number=self.last_sequence if self.format.has_sequence_numbers else None,
             last_updated_ms=last_updated_ms,
             last_column_id=self.last_column_id,
             current_schema_id=schema.schema_id,
-            schema_=schema if self.format_version == 1 else None,
+            schema_=schema if self.format.has_single_schema_and_spec else None,
             schemas=tuple(self.schemas),
             default_spec_id=spec.spec_id,
-            partition_spec=_v1_form(spec) if self.format_version == 1 else None,
+            partition_spec=_single_form(spec) if self.format.has_single_schema_and_spec else None,
             partition_specs=tuple(self.specs),
             last_partition_id=self.last_partition_id,
             default_sort_order_id=order.order_id,
             sort_orders=tuple(self.sort_orders),
             properties=dict(self.properties),
-            current_snapshot_id=self._written_current_snapshot_id(),
-            next_row_id=self.next_row_id if self.format_version >= 3 else None,
+            current_snapshot_id=(
+                self.format.no_snapshot_id if self.current_snapshot_id is None else self.current_snapshot_id
+            ),
+            next_row_id=self.next_row_id if self.format.has_row_lineage else None,
             encryption_keys=tuple(self.encryption_keys.values()) or None,
             refs=dict(self.refs),
             snapshots=tuple(self.snapshots.values()),
@@ -136,7 +143,7 @@ class MetadataDraft:
             metadata_log=metadata_log,
         ).with_unknown_fields(self.unknown_fields)
         try:
-            model.check_invariants(metadata)
+            check_invariants(metadata)
         except InvalidMetadata as error:
             raise InvalidUpdate(str(error)) from error
         return metadata
@@ -165,13 +172,8 @@ class MetadataDraft:
                     ref.snapshot_id,
                 )
 
-    def _written_current_snapshot_id(self) -> SnapshotId | None:
-        if self.current_snapshot_id is None and self.format_version < 3:
-            return SnapshotId(model.NO_SNAPSHOT)
-        return self.current_snapshot_id
 
-
-def _v1_form(spec: PartitionSpec) -> tuple[dict[str, Any], ...]:
+def _single_form(spec: PartitionSpec) -> tuple[dict[str, Any], ...]:
     return tuple(item.to_object() for item in spec.fields)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from app.engine.change.draft import MetadataDraft
 from app.engine.change.edits.properties import without_trailing_slash
 from app.engine.model import properties as props
+from app.engine.model.format_versions import DEFAULT_FORMAT_VERSION, FORMAT_VERSIONS, MAX_FORMAT_VERSION
 from app.engine.model.ids import Location, SchemaId, SortOrderId, TableUuid
 from app.engine.model.partition_spec import (
     PartitionSpec,
@@ -17,12 +18,7 @@ from app.engine.model.partition_spec import (
 )
 from app.engine.model.schema import Schema, check_format_version, check_schema, renumber
 from app.engine.model.sort_order import FIRST_ORDER_ID, UNSORTED, SortOrder, bind_order
-from app.engine.model.table_metadata import (
-    DEFAULT_FORMAT_VERSION,
-    MAX_FORMAT_VERSION,
-    MIN_FORMAT_VERSION,
-    TableMetadata,
-)
+from app.engine.model.table_metadata import TableMetadata
 from app.errors import InvalidUpdate
 
 DEFAULT_PARQUET_CODEC = "zstd"
@@ -60,7 +56,7 @@ def new_table_metadata(
     kept = {name: value for name, value in properties.items() if name not in props.RESERVED}
     kept.setdefault(props.PARQUET_COMPRESSION, DEFAULT_PARQUET_CODEC)
     props.check_column_metrics(kept, fresh)
-    if version < 3 and props.ENCRYPTION_KEY_ID in kept:
+    if props.ENCRYPTION_KEY_ID in kept and not FORMAT_VERSIONS[version].has_encryption_keys:
         raise InvalidUpdate(
             f"Invalid properties for v{version}: {props.ENCRYPTION_KEY_ID} needs format version 3"
         )
@@ -87,7 +83,7 @@ def new_table_metadata(
 
 def _format_version(properties: Mapping[str, str]) -> int:
     version = props.int_property(properties, props.FORMAT_VERSION, DEFAULT_FORMAT_VERSION)
-    if not MIN_FORMAT_VERSION <= version <= MAX_FORMAT_VERSION:
+    if version not in FORMAT_VERSIONS:
         raise InvalidUpdate(f"Unsupported format version: v{version} (supported: v{MAX_FORMAT_VERSION})")
     return version
 

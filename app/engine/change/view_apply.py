@@ -60,7 +60,7 @@ class ViewDraft:
         kept = self._kept_version_ids(current.version_id)
         return ViewMetadata.model_construct(
             view_uuid=self.view_uuid,
-            format_version=1,
+            format_version=VIEW_FORMAT_VERSION,
             location=self.location,
             schemas=tuple(self.schemas),
             current_version_id=current.version_id,

@@ -27,7 +27,6 @@ from app.engine.model.manifests import (
     ManifestEntry,
 )
 
-FIRST_WITH_DELETE_FILES = 2
 _NOT_THERE = "Missing required files to delete: {}"
 
 
@@ -111,7 +110,7 @@ def gone_data_files(
 def new_deletes(concurrent: Concurrent, scope: Scope | None) -> NewDeletes:
     """Return the delete files in scope that are newer than the base."""
     found: list[ManifestEntry] = []
-    if concurrent.metadata.format_version >= FIRST_WITH_DELETE_FILES:
+    if concurrent.metadata.format.has_delete_files:
         for _, manifest in concurrent.manifests(ManifestContent.DELETES, ADDING_DELETES):
             if _has_no_live_files(manifest.added_files_count, manifest.existing_files_count):
                 continue

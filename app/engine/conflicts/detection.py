@@ -260,10 +260,7 @@ def _looks_at_history(operation: RowDelta) -> bool:
 
 
 def _of_rewrite_files(concurrent: Concurrent, operation: RewriteFiles) -> Iterator[Conflict]:
-    looks_at_history = operation.removed_files and (
-        concurrent.metadata.format_version >= checks.FIRST_WITH_DELETE_FILES
-    )
-    if looks_at_history:
+    if operation.removed_files and concurrent.metadata.format.has_delete_files:
         yield from _unknown_history_if_there_is_any(concurrent)
         if concurrent.is_known:
             yield from checks.new_deletes_for_files(

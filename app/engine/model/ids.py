@@ -11,3 +11,6 @@ SortOrderId = NewType("SortOrderId", int)
 FieldId = NewType("FieldId", int)
 TableUuid = NewType("TableUuid", str)
 Location = NewType("Location", str)
+
+NO_SNAPSHOT = SnapshotId(-1)
+"""How versions 1 and 2 of the table format write that there is no snapshot."""

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from app.engine.model.document import INT, Document, Int
+from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import FieldId, SpecId
 from app.engine.model.schema import LAST_FIELD_ID, Schema
 from app.engine.model.transforms import Transform, find_transform, parse_transform
@@ -141,12 +142,12 @@ def bind_spec(
     check_spec(spec, schema)
     _check_distinct(spec)
     check_names(spec, schema)
-    if format_version == 1:
+    if not FORMAT_VERSIONS[format_version].tracks_partition_field_ids:
         for position, item in enumerate(spec.fields):
             if item.field_id != FIRST_PARTITION_FIELD_ID + position:
                 raise InvalidUpdate(
-                    f"Cannot add partition spec: v1 tables need field ids in sequence from 1000, found {item.field_id} "
-                    f"for {item.name}"
+                    f"Cannot add partition spec: v{format_version} tables need field ids in sequence from 1000, "
+                    f"found {item.field_id} for {item.name}"
                 )
     return spec
 

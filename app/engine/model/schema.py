@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Annotated, Literal, assert_never
 
 from app.engine.model.document import INT, Document, Int
+from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import FieldId, SchemaId
 from app.engine.model.single_values import is_value_of
 from app.engine.model.types import (
@@ -171,7 +172,8 @@ def check_format_version(schema: Schema, format_version: int) -> None:
             problems.append(
                 f"Invalid type for {column.name}: {kind} is not supported until v{kind.min_format_version}"
             )
-        if format_version < 3 and column.field.initial_default is not None:
+        has_default = column.field.initial_default is not None
+        if has_default and not FORMAT_VERSIONS[format_version].has_default_values:
             problems.append(
                 f"Invalid initial default for {column.name}: "
                 f"non-null default ({column.field.initial_default}) is not supported until v3"

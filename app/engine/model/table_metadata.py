@@ -9,7 +9,21 @@ from typing import Annotated, Self
 from pydantic import BaseModel, Field, ValidationError
 
 from app.engine.model.document import INT, LONG, UUID, Document, Int, JsonValue, Long, describe_invalid
-from app.engine.model.ids import Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
+from app.engine.model.format_versions import (
+    FORMAT_VERSIONS,
+    MAX_FORMAT_VERSION,
+    MIN_FORMAT_VERSION,
+    FormatVersion,
+)
+from app.engine.model.ids import (
+    NO_SNAPSHOT,
+    Location,
+    SchemaId,
+    SnapshotId,
+    SortOrderId,
+    SpecId,
+    TableUuid,
+)
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.refs import MAIN_BRANCH, SnapshotRef
 from app.engine.model.schema import Schema
@@ -18,10 +32,6 @@ from app.engine.model.sort_order import UNSORTED, SortOrder
 from app.engine.model.statistics import EncryptedKey, PartitionStatisticsFile, StatisticsFile
 from app.errors import InvalidMetadata
 
-MIN_FORMAT_VERSION = 1
-MAX_FORMAT_VERSION = 3
-DEFAULT_FORMAT_VERSION = 2
-NO_SNAPSHOT = -1
 CLOCK_TOLERANCE_MS = 60_000
 """Logs may be out of order by this much: the clocks of writers differ. Readers refuse more."""
 
@@ -57,6 +67,11 @@ class TableMetadata(Document):
     partition_statistics: tuple[PartitionStatisticsFile, ...] = ()
     snapshot_log: tuple[SnapshotLogEntry, ...] = ()
     metadata_log: tuple[MetadataLogEntry, ...] = ()
+
+    @property
+    def format(self) -> FormatVersion:
+        """What the table's format version has and requires."""
+        return FORMAT_VERSIONS[self.format_version]
 
     @property
     def uuid(self) -> TableUuid:
@@ -134,7 +149,7 @@ def _check_version_of(content: bytes) -> None:
 
 
 def _check_version(version: int) -> None:
-    if not MIN_FORMAT_VERSION <= version <= MAX_FORMAT_VERSION:
+    if version not in FORMAT_VERSIONS:
         raise InvalidMetadata(
             f"Cannot read unsupported version {version}: this build knows {MIN_FORMAT_VERSION} to {MAX_FORMAT_VERSION}"
         )
@@ -146,16 +161,17 @@ def complete(parsed: TableMetadata) -> TableMetadata:
     Raises:
         InvalidMetadata: a field that its format version needs is missing, or an invariant is broken.
     """
-    version = parsed.format_version
-    _check_version(version)
+    _check_version(parsed.format_version)
+    version = parsed.format
+    _check_required(parsed)
+    _check_choices(parsed)
     changes: dict[str, object] = {}
-    if version > 1:
-        _need(parsed, "table_uuid", "last_sequence_number", "last_partition_id")
-        _need(parsed, "schemas", "partition_specs", "sort_orders")
+    if not version.has_single_schema_and_spec:
         changes.update(schema_=None, partition_spec=None)
-    else:
+    if not version.has_sequence_numbers:
         changes["last_sequence_number"] = None
-    _need_choices(parsed)
+    if not version.has_row_lineage:
+        changes["next_row_id"] = None
     if not parsed.schemas:
         if parsed.schema_ is None:
             raise InvalidMetadata("Cannot read metadata: schemas is missing")
@@ -171,17 +187,11 @@ def complete(parsed: TableMetadata) -> TableMetadata:
         changes["default_sort_order_id"] = UNSORTED.order_id
     if parsed.last_partition_id is None:
         changes["last_partition_id"] = max(spec.highest_field_id for spec in specs)
-    if version < 3:
-        changes["next_row_id"] = None
-    elif parsed.next_row_id is None:
-        raise InvalidMetadata("Cannot read metadata: next-row-id is missing, which v3 needs")
     current = parsed.current_snapshot_id
-    if version < 3 and current is None:
-        changes["current_snapshot_id"] = NO_SNAPSHOT
-    elif version >= 3 and current == NO_SNAPSHOT:
-        changes["current_snapshot_id"] = None
     refs = parsed.snapshot_refs
-    if current is not None and current != NO_SNAPSHOT and MAIN_BRANCH not in refs:
+    if current is None or current == NO_SNAPSHOT:
+        changes["current_snapshot_id"] = version.no_snapshot_id
+    elif MAIN_BRANCH not in refs:
         # The current snapshot is main's, also where the writer did not say so.
         refs = {MAIN_BRANCH: SnapshotRef(snapshot_id=current, type="branch"), **refs}
     changes["refs"] = refs
@@ -190,8 +200,8 @@ def complete(parsed: TableMetadata) -> TableMetadata:
     return metadata
 
 
-def _need(parsed: TableMetadata, *names: str) -> None:
-    for name in names:
+def _check_required(parsed: TableMetadata) -> None:
+    for name in parsed.format.required_fields:
         if not getattr(parsed, name) and getattr(parsed, name) != 0:
             field = name.replace("_", "-")
             raise InvalidMetadata(
@@ -199,7 +209,7 @@ def _need(parsed: TableMetadata, *names: str) -> None:
             )
 
 
-def _need_choices(parsed: TableMetadata) -> None:
+def _check_choices(parsed: TableMetadata) -> None:
     """Check that a list comes with the id of the one that is current; 0 would be a guess."""
     for choices, name in (
         (parsed.schemas, "current_schema_id"),
@@ -272,8 +282,8 @@ def _check_snapshots(metadata: TableMetadata) -> None:
         found = main.snapshot_id if main else "no main branch"
         raise InvalidMetadata(f"Current snapshot ID does not match main branch ({current} != {found})")
     last = metadata.last_sequence
-    if metadata.format_version == 1 and last:
-        raise InvalidMetadata(f"Sequence number must be 0 in v1: {last}")
+    if last and not metadata.format.has_sequence_numbers:
+        raise InvalidMetadata(f"Sequence number must be 0 in v{metadata.format_version}: {last}")
     for snapshot in metadata.snapshots:
         if (snapshot.sequence_number or 0) > last:
             raise InvalidMetadata(

@@ -21,7 +21,10 @@ _PLAIN_NAMES = frozenset(
     "boolean int long float double date time timestamp timestamptz timestamp_ns timestamptz_ns "
     "string uuid binary unknown variant".split()
 )
-_SINCE_V3 = frozenset({"timestamp_ns", "timestamptz_ns", "unknown", "variant", "geometry", "geography"})
+_FIRST_FORMAT_VERSIONS = dict.fromkeys(
+    ("timestamp_ns", "timestamptz_ns", "unknown", "variant", "geometry", "geography"), 3
+)
+"""The first format version that has a type, where it is not version 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class PrimitiveType:
 
     @property
     def min_format_version(self) -> int:
-        return 3 if self.kind in _SINCE_V3 else 1
+        return _FIRST_FORMAT_VERSIONS.get(self.kind, 1)
 
 
 class NestedField(Document):

@@ -15,7 +15,7 @@ from app.catalog.context import Catalog
 from app.catalog.tables import load_table
 from app.database.warehouses import Warehouse
 from app.engine.change.requirements import AssertRefSnapshotId
-from app.engine.model.ids import Location, SnapshotId, SpecId
+from app.engine.model.ids import NO_SNAPSHOT, Location, SnapshotId, SpecId
 from app.engine.model.manifests import (
     DataFile,
     EntryStatus,
@@ -25,7 +25,7 @@ from app.engine.model.manifests import (
     ManifestFile,
 )
 from app.engine.model.snapshot import Snapshot
-from app.engine.model.table_metadata import NO_SNAPSHOT, TableMetadata
+from app.engine.model.table_metadata import TableMetadata
 from app.formats.manifest_lists import assign_numbers, write_manifest_list
 from app.formats.manifest_source import FileManifestSource, ManifestCache
 from app.formats.manifests import write_manifest
@@ -248,7 +248,7 @@ class ClickHouse(Writer):
         metadata = self.metadata
         head = metadata.current_snapshot
         if parent_id is None:
-            parent_id = head.snapshot_id if head else SnapshotId(NO_SNAPSHOT)
+            parent_id = head.snapshot_id if head else NO_SNAPSHOT
         snapshot_id = SnapshotId(5_000_000_000_000 + next(self.numbers))
         number = metadata.last_sequence + 1 if metadata.format_version > 1 else 0
         before = (head.summary if head else None) or {}

@@ -10,10 +10,10 @@ from app.engine.change.updates import (
     SetProperties,
     UpgradeFormatVersion,
 )
+from app.engine.model.format_versions import MAX_FORMAT_VERSION
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.properties import check_properties
 from app.engine.model.schema import check_format_version
-from app.engine.model.table_metadata import MAX_FORMAT_VERSION
 from app.errors import InvalidUpdate
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from app.engine.change.draft import MetadataDraft
 from app.engine.change.updates import AddSnapshot, RemoveSnapshots
 from app.engine.model.document import MAX_LONG
+from app.engine.model.ids import NO_SNAPSHOT
 from app.engine.model.snapshot import Snapshot
-from app.engine.model.table_metadata import NO_SNAPSHOT
 from app.errors import InvalidUpdate, StaleUpdate
 
 OPERATIONS = frozenset({"append", "replace", "overwrite", "delete"})
@@ -36,18 +36,18 @@ def add_snapshot(draft: MetadataDraft, update: AddSnapshot) -> None:
     if snapshot.snapshot_id == NO_SNAPSHOT:
         raise InvalidUpdate(f"Cannot add snapshot with id {NO_SNAPSHOT}: it stands for no snapshot")
     _check_readable(draft, snapshot)
-    if snapshot.manifest_list is None and draft.format_version > 1:
+    if snapshot.manifest_list is None and draft.format.requires_manifest_lists:
         raise InvalidUpdate(
             f"Cannot add snapshot {snapshot.snapshot_id} to a v{draft.format_version} table: it has no manifest-list"
         )
-    if draft.format_version == 1:
-        if snapshot.sequence:
-            raise InvalidUpdate(
-                f"Cannot add snapshot with sequence number {snapshot.sequence} to a v1 table: it must be 0"
-            )
-    else:
+    if draft.format.has_sequence_numbers:
         _advance_sequence(draft, snapshot)
-    if draft.format_version >= 3:
+    elif snapshot.sequence:
+        raise InvalidUpdate(
+            f"Cannot add snapshot with sequence number {snapshot.sequence} to a v{draft.format_version} table: "
+            "it must be 0"
+        )
+    if draft.format.has_row_lineage:
         _advance_row_id(draft, snapshot)
     draft.snapshots[snapshot.snapshot_id] = snapshot
     draft.added_snapshot_ids.add(snapshot.snapshot_id)

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from app.engine.change.guard.findings import Finding
 from app.engine.change.updates import AddSnapshot, RemoveSnapshotRef, SetSnapshotRef, Update
 from app.engine.model.guard_settings import FindingKind
-from app.engine.model.ids import SnapshotId
+from app.engine.model.ids import NO_SNAPSHOT, SnapshotId
 from app.engine.model.snapshot import Snapshot
-from app.engine.model.table_metadata import NO_SNAPSHOT, TableMetadata
+from app.engine.model.table_metadata import TableMetadata
 
 
 @dataclass(slots=True)
