@@ -17,9 +17,9 @@ from app.database.warehouses import Warehouse, Warehouses
 from app.engine.scan.delete_index import DeleteIndex
 from app.fileio.files import FileIO
 from app.formats.caches import BoundedCache, ReadThroughCache
-from app.formats.manifest_folder import ManifestFolder
-from app.formats.manifest_source import ManifestCache
-from app.formats.metadata_files import MetadataFiles
+from app.formats.manifests.folder import ManifestFolder
+from app.formats.manifests.source import ManifestCache
+from app.formats.metadata.files import MetadataFiles
 
 # Rows that use cases hand out are named here, for rooms that may not see the database.
 __all__ = [

@@ -16,7 +16,7 @@ from app.engine.model.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import FileMissing, IcetowerError, InvalidMetadata, MetadataFileMissing, Unavailable
 from app.fileio.files import FileIO
-from app.formats.manifest_paths import content_files_of, manifests_of
+from app.formats.manifests.paths import content_files_of, manifests_of
 
 log = logging.getLogger(__name__)
 

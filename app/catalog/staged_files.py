@@ -11,7 +11,7 @@ from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.errors import IcetowerError
-from app.formats.metadata_names import next_metadata_location
+from app.formats.metadata.names import next_metadata_location
 
 log = logging.getLogger(__name__)
 

@@ -17,13 +17,9 @@ class BoundedCache(Generic[Value]):
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._held_bytes = 0
+        self.held_bytes = 0
         self._values: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
         self._lock = threading.Lock()
-
-    @property
-    def held_bytes(self) -> int:
-        return self._held_bytes
 
     def find(self, key: Hashable) -> Value | None:
         """Return the value and count it as used now."""
@@ -35,31 +31,31 @@ class BoundedCache(Generic[Value]):
             return found[0]
 
     def put(self, key: Hashable, value: Value, size_bytes: int) -> None:
-        """Keep a value, forgetting those used longest ago; one over a quarter of the budget is not kept."""
+        """Keep a value, and forget those used longest ago; one over a quarter of the budget is not kept."""
         if size_bytes > self._max_bytes // 4:
             return
         with self._lock:
             previous = self._values.pop(key, None)
             if previous is not None:
-                self._held_bytes -= previous[1]
+                self.held_bytes -= previous[1]
             self._values[key] = (value, size_bytes)
-            self._held_bytes += size_bytes
-            while self._held_bytes > self._max_bytes:
+            self.held_bytes += size_bytes
+            while self.held_bytes > self._max_bytes:
                 _, (_, forgotten_bytes) = self._values.popitem(last=False)
-                self._held_bytes -= forgotten_bytes
+                self.held_bytes -= forgotten_bytes
 
     def forget(self, key: Hashable) -> None:
         """Drop a value if it is there."""
         with self._lock:
             found = self._values.pop(key, None)
             if found is not None:
-                self._held_bytes -= found[1]
+                self.held_bytes -= found[1]
 
 
 class ReadThroughCache(BoundedCache[Value]):
-    """A cache that reads what it lacks: of many threads that want one value, one reads and the others wait for it.
+    """A cache that reads a missing value once: other threads that want the same value wait for the first one.
 
-    So a value too large to be kept is not made by each of them at once either.
+    This also holds for values that are too large to be kept.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -68,12 +64,12 @@ class ReadThroughCache(BoundedCache[Value]):
         self._reading_lock = threading.Lock()
 
     def find_or_read(self, key: Hashable, read: Callable[[], tuple[Found, int]]) -> Found:
-        """Return what is kept under a key; else what `read` answers with its size in bytes, or raises."""
+        """Return the value of a key; a missing one comes from `read`, which returns it with its size in bytes."""
         kept: Any = self.find(key)
         if kept is not None:
             return cast("Found", kept)
         with self._reading_lock:
-            # Whoever was reading keeps the value before it leaves.
+            # A thread that was reading the value has kept it before it leaves `_being_read`.
             kept = self.find(key)
             if kept is not None:
                 return cast("Found", kept)

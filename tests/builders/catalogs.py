@@ -19,7 +19,7 @@ from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
 from app.fileio.files import FileIO
 from app.fileio.memory import MemoryFiles
-from app.formats.metadata_files import MetadataFiles
+from app.formats.metadata.files import MetadataFiles
 
 START_MS = 1_700_000_000_000
 CALL = Call(principal="tester", request_id="test")

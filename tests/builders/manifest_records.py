@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from app.engine.model.manifests import EntryStatus
-from app.formats.avro_types import write_long
+from app.formats.avro.types import write_long
 
 
 def field(field_id: int, name: str, kind: Any) -> dict[str, Any]:

@@ -171,7 +171,7 @@ def _snapshot_facts(item: NewSnapshotAnswer) -> list[tuple[str, object]]:
     if item.ref is not None:
         what += f" on {item.ref}"
     if item.error is not None:
-        return [(what, f"conflicts cannot be told: {item.error.message}")]
+        return [(what, f"conflicts are not known: {item.error.message}")]
     report = item.conflicts
     if report is None:
         return [(what, "nothing to collide with")] if item.ref is None else []

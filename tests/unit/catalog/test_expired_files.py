@@ -22,7 +22,7 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.engine.retention.reachability import CleanupLevel
 from app.fileio.memory import MemoryFiles
-from app.formats.manifest_source import ManifestCache
+from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import CALL, START_MS, Clock, catalog_on, warehouse_in
 from tests.builders.failing_files import FailingFiles
 from tests.builders.table_files import TableFiles

@@ -34,7 +34,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.scan.scan_scope import ScanRequest
 from app.errors import InvalidFilter, InvalidRequest, NoSuchPlan, NoSuchPlanTask, NoSuchTable, Unavailable
-from app.formats.manifest_source import ManifestCache
+from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import CALL, Clock, catalog_on, warehouse_in
 from tests.builders.planned_scans import expand_task, plan_scan
 from tests.builders.table_files import TableFiles

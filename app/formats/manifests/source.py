@@ -11,9 +11,9 @@ from app.engine.model.snapshot import Snapshot
 from app.errors import InvalidMetadata
 from app.fileio.files import FileIO
 from app.formats.caches import ReadThroughCache
-from app.formats.manifest_columns import ManifestColumns
-from app.formats.manifest_headers import unlisted_manifest
-from app.formats.manifest_lists import read_manifest_list
+from app.formats.manifests.columns import ManifestColumns
+from app.formats.manifests.headers import unlisted_manifest
+from app.formats.manifests.lists import read_manifest_list
 
 MAX_MANIFEST_BYTES: Final = 512 << 20
 """A manifest that says it is larger is not even fetched."""

@@ -16,10 +16,10 @@ from app.engine.model.schema import Schema
 from app.engine.model.snapshot import Snapshot
 from app.errors import FileMissing, InvalidMetadata
 from app.fileio.memory import MemoryFiles
-from app.formats.manifest_folder import ManifestFolder
-from app.formats.manifest_lists import assign_numbers, write_manifest_list
-from app.formats.manifest_source import MAX_MANIFEST_BYTES, FileManifestSource, ManifestCache
-from app.formats.manifests import write_manifest
+from app.formats.manifests.folder import ManifestFolder
+from app.formats.manifests.lists import assign_numbers, write_manifest_list
+from app.formats.manifests.source import MAX_MANIFEST_BYTES, FileManifestSource, ManifestCache
+from app.formats.manifests.writer import write_manifest
 
 LIST, MANIFEST = Location("s3://b/t/snap-1.avro"), Location("s3://b/t/m-1.avro")
 SNAPSHOT = Snapshot(

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import ItemsView, Iterator, Mapping, ValuesView
 from typing import Any, TypeVar
 
-from app.formats.avro_types import read_long
+from app.formats.avro.types import read_long
 
 Value = TypeVar("Value", int, bytes)
 

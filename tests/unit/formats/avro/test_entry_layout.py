@@ -12,9 +12,10 @@ from app.engine.model.ids import Location, SpecId
 from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.partition_spec import PartitionSpec
 from app.errors import InvalidMetadata
-from app.formats.avro_packing import write_avro
-from app.formats.avro_types import write_long
-from app.formats.manifests import read_manifest, write_manifest
+from app.formats.avro.packers import write_packed
+from app.formats.avro.types import write_long
+from app.formats.manifests.columns import ManifestColumns
+from app.formats.manifests.writer import write_manifest
 from tests.builders.manifest_records import FIXED, field, record, schema_with, text
 from tests.strategies.manifest_entries import table_of
 
@@ -23,8 +24,8 @@ LISTED = ManifestFile(LOCATION, 0, SpecId(3), sequence_number=7)
 
 
 def read(schema: Any, *records: bytes, listed: ManifestFile = LISTED) -> list[DataFile]:
-    content = write_avro(schema, records, {"partition-spec-id": "3"})
-    return [entry.file for entry in read_manifest(content, listed)]
+    content = write_packed(schema, records, {"partition-spec-id": "3"})
+    return [entry.file for entry in ManifestColumns(listed, content)]
 
 
 # --- fixed values, which the reference writes with their length before them
@@ -268,13 +269,13 @@ def test_every_cut_is_told() -> None:
 
     for end in range(len(content)):
         with pytest.raises(InvalidMetadata, match=f"Cannot read manifest {LOCATION}"):
-            read_manifest(content[:end], listed)
+            tuple(ManifestColumns(listed, content[:end]))
 
 
 def test_a_file_that_is_something_else() -> None:
     for content in (b"", b"PAR1", b"Obj\x01", json.dumps({}).encode(), b"Obj\x01" + b"\xff" * 50):
         with pytest.raises(InvalidMetadata, match=f"Cannot read manifest {LOCATION}"):
-            read_manifest(content, LISTED)
+            tuple(ManifestColumns(LISTED, content))
 
 
 def test_a_manifest_of_another_spec() -> None:
@@ -283,12 +284,12 @@ def test_a_manifest_of_another_spec() -> None:
     content = write_manifest([], schema=schema, spec=spec, format_version=2, snapshot_id=None).content
 
     with pytest.raises(InvalidMetadata, match="partition spec 9, its manifest list says 3"):
-        read_manifest(content, LISTED)
+        tuple(ManifestColumns(LISTED, content))
 
 
 def test_records_of_another_kind() -> None:
     schema = {"type": "record", "name": "user", "fields": [{"name": "name", "type": "string"}]}
-    content = write_avro(schema, [text("Ada")], {})
+    content = write_packed(schema, [text("Ada")], {})
 
     with pytest.raises(InvalidMetadata, match=rf"{LOCATION}: its entries have no status"):
-        read_manifest(content, LISTED)
+        tuple(ManifestColumns(LISTED, content))

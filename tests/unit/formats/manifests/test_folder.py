@@ -13,7 +13,7 @@ import pytest
 
 from app.engine.model.ids import Location
 from app.errors import FileMissing
-from app.formats.manifest_folder import ManifestFolder
+from app.formats.manifests.folder import ManifestFolder
 
 PLACE = Location("s3://bucket/table/metadata/m.avro")
 CONTENT = b"Obj\x01" + bytes(range(256)) * 4

@@ -7,9 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
-from app.formats.avro_schemas import compile_type, has_plain_fixed
-from app.formats.avro_types import AvroType, NotTraceable, Record, Token
-from app.formats.entry_fields import (
+from app.formats.avro.entry_fields import (
     DATA_FILE,
     ENTRY_FIELDS,
     FIELDS_OF_ENTRY,
@@ -19,7 +17,9 @@ from app.formats.entry_fields import (
     leave_alone,
     reader_of,
 )
-from app.formats.entry_shapes import EntryShapes
+from app.formats.avro.entry_shapes import EntryShapes
+from app.formats.avro.schema_types import compile_type, has_plain_fixed
+from app.formats.avro.types import AvroType, NotTraceable, Record, Token
 
 _MAX_SCHEMA_BYTES: Final = 4 << 20
 
@@ -68,7 +68,7 @@ class EntryLayout:
                 is_read = is_read and (field_id in FIELDS_OF_ENTRY) != below_file
                 self._steps.append((field.kind, field_id if is_read else None))
 
-    def find(self, content: bytes, pos: int) -> tuple[tuple[bytes, ...], int]:
+    def split(self, content: bytes, pos: int) -> tuple[tuple[bytes, ...], int]:
         """Return the bytes of a record's fields, in the order of `groups`, and where the record ends.
 
         Raises:
@@ -79,7 +79,7 @@ class EntryLayout:
         return self._walk(content, pos) if match is None else (match.groups(), match.end())
 
     def pick(self, content: bytes, pos: int, groups: Sequence[int]) -> tuple[Sequence[bytes], int]:
-        """Return the bytes of some fields only, two at least; everything else is as with `find`."""
+        """Return the bytes of some fields only, two at least; everything else is as with `split`."""
         match = self._shapes.match(content, pos)
         if match is not None:
             return match.group(*groups), match.end()

@@ -16,7 +16,7 @@ from app.engine.model.entry_filters import ValueRange
 from app.engine.model.ids import FieldId
 from app.engine.model.types import parse_primitive
 from app.engine.model.values import to_bytes
-from app.formats.bound_columns import bound_columns
+from app.formats.manifests.bound_columns import bound_columns
 
 ROOT = Path(__file__).parents[3]
 FIELD = FieldId(1)

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from app.formats.avro_types import Length, NotTraceable, Token, write_long
+from app.formats.avro.types import Length, NotTraceable, Token, write_long
 
 _MAX_SHAPES: Final = 8
 _MAX_TOKENS: Final = 3000

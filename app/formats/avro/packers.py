@@ -1,4 +1,4 @@
-"""Avro's binary encoding, the other way: values to the bytes that a schema lays out."""
+"""Writing Avro: values become the bytes that a schema lays out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
@@ -17,8 +17,8 @@ from fastavro.write import Writer
 
 from app.engine.model.types import PrimitiveType
 from app.engine.model.values import unscaled_value
-from app.formats.avro_types import write_long
-from app.formats.metric_maps import MetricMap
+from app.formats.avro.metric_maps import MetricMap
+from app.formats.avro.types import write_long
 
 BLOCK_BYTES: Final = 64_000
 """Records are packed and marked in pieces of about this size, before compression, as other writers do."""
@@ -41,8 +41,33 @@ class _Packed:
     bytes_: io.BytesIO
 
 
-def write_avro(schema: Any, records: Iterable[bytes], metadata: Mapping[str, str]) -> bytes:
-    """Return an Avro file of packed records; the same records always make the same file."""
+def write_avro(
+    schema: Any, records: Iterable[tuple[str, Mapping[int, Any]]], metadata: Mapping[str, str]
+) -> bytes:
+    """Return an Avro file of records by field id; the same records always make the same file.
+
+    Args:
+        schema: the JSON of a schema with field ids.
+        records: each with the words that an error names it by.
+        metadata: what the file says besides its schema.
+
+    Raises:
+        ValueError: a record does not follow the schema; names it.
+    """
+    pack = packer_of(schema)
+
+    def packed() -> Iterator[bytes]:
+        for name, record in records:
+            try:
+                yield pack(record)
+            except (TypeError, ValueError, AttributeError, struct.error, OverflowError) as error:
+                raise ValueError(f"Cannot write {name}: {error}") from error
+
+    return write_packed(schema, packed(), metadata)
+
+
+def write_packed(schema: Any, records: Iterable[bytes], metadata: Mapping[str, str]) -> bytes:
+    """Return an Avro file of packed records."""
     blocks = [_Packed(len(block), io.BytesIO(b"".join(block))) for block in _blocks(records)]
     marker = hashlib.sha256(json.dumps([schema, dict(metadata)]).encode())
     for block in blocks:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import time
 import zlib
+from collections.abc import Callable, Hashable
+from typing import TypeVar
 
 from app import telemetry
 from app.engine.model.ids import Location
@@ -14,13 +16,13 @@ from app.errors import FileMissing, InvalidMetadata, MetadataFileMissing
 from app.fileio.files import FileIO
 from app.fileio.locations import scheme_of
 from app.formats.caches import BoundedCache, ReadThroughCache
-from app.formats.metadata_names import is_gzipped
+from app.formats.metadata.names import is_gzipped
 
 MAX_METADATA_BYTES = 1 << 30
-"""A metadata file that is larger, also once unpacked, is refused: it would take the server down."""
+"""A metadata file that is larger, packed or unpacked, is refused: it would take the server down."""
 UNSUSPICIOUS_BYTES = 64 << 20
 MAX_GZIP_RATIO = 100
-"""Metadata shrinks to a tenth or a twentieth; what unpacks to more than this and is large was made to harm."""
+"""Metadata shrinks to a tenth or a twentieth; a large file with a higher ratio was made to do harm."""
 PARSED_WEIGHT = 12
 """Parsed metadata takes about this many times the memory of its JSON (measured: 10 to 14)."""
 _HITS = telemetry.METADATA_READS.labels(cache="hit")
@@ -28,19 +30,21 @@ _MISSES = telemetry.METADATA_READS.labels(cache="miss")
 _INSTANT_SCHEMES = frozenset({"file", "memory"})
 
 Metadata = TableMetadata | ViewMetadata
+M = TypeVar("M", TableMetadata, ViewMetadata)
+Value = TypeVar("Value")
 
 
 class MetadataFiles:
     """Reads metadata files by location.
 
-    A metadata file never changes once written, so what is kept by location is right for ever, in any process.
-    That a file vanished must still be noticed: before kept content is used, its presence is checked, on local
-    disk each time, elsewhere when the last check is older than `recheck_ms`.
+    A metadata file never changes once written, so content that is kept by location is right for ever, in any process.
+    But a file may vanish: before kept content is used, its presence is checked, on local disk each time, elsewhere
+    when the last check is older than `recheck_ms`.
     """
 
     def __init__(self, max_bytes: int, recheck_ms: int) -> None:
-        # JSON for answers and parsed metadata for commits are kept apart: a catalog that is mostly read
-        # would otherwise spend its budget on parsed objects that nobody asks for.
+        # JSON for answers and parsed metadata for commits are kept apart: a catalog that is mostly read would
+        # otherwise spend its budget on parsed objects that no request needs.
         self._json: ReadThroughCache[bytes] = ReadThroughCache(max_bytes // 2)
         self._parsed: ReadThroughCache[Metadata] = ReadThroughCache(max_bytes - max_bytes // 2)
         self._seen: BoundedCache[float] = BoundedCache(4 << 20)
@@ -50,12 +54,7 @@ class MetadataFiles:
         """Return kept JSON without waiting for a network; None when it must be loaded first."""
         if scheme_of(location) not in _INSTANT_SCHEMES and not self._recently_seen(location):
             return None
-        content = self._json.find((location, refs_only))
-        if content is None:
-            return None
-        self._check_present(files, location)
-        _HITS.inc()
-        return content
+        return self._find(self._json, (location, refs_only), files, location)
 
     def table_json(self, files: FileIO, location: Location, *, refs_only: bool = False) -> bytes:
         """Return a table's metadata as compact JSON; with `refs_only` without snapshots that no ref names.
@@ -65,18 +64,15 @@ class MetadataFiles:
             InvalidMetadata: the file is not table metadata.
             FilesUnavailable: the store does not answer.
         """
-        content = self._json.find((location, refs_only))
-        if content is not None:
-            self._check_present(files, location)
-            _HITS.inc()
-            return content
 
         def make() -> tuple[bytes, int]:
             metadata = self.read_table(files, location)
             made = (metadata.with_referenced_snapshots_only() if refs_only else metadata).to_json()
             return made, len(made)
 
-        return self._json.find_or_read((location, refs_only), make)
+        key = (location, refs_only)
+        kept = self._find(self._json, key, files, location)
+        return self._json.find_or_read(key, make) if kept is None else kept
 
     def read_table(self, files: FileIO, location: Location) -> TableMetadata:
         """Return a table's metadata.
@@ -86,17 +82,7 @@ class MetadataFiles:
             InvalidMetadata: the file is not table metadata.
             FilesUnavailable: the store does not answer.
         """
-        kept = self._parsed.find(("table", location))
-        if isinstance(kept, TableMetadata):
-            self._check_present(files, location)
-            _HITS.inc()
-            return kept
-
-        def parse() -> tuple[TableMetadata, int]:
-            content = self._read(files, location)
-            return read_table_metadata(content), len(content) * PARSED_WEIGHT
-
-        return self._parsed.find_or_read(("table", location), parse)
+        return self._read_parsed(files, location, TableMetadata, read_table_metadata)
 
     def read_view(self, files: FileIO, location: Location) -> ViewMetadata:
         """Return a view's metadata.
@@ -106,17 +92,7 @@ class MetadataFiles:
             InvalidMetadata: the file is not view metadata.
             FilesUnavailable: the store does not answer.
         """
-        kept = self._parsed.find(("view", location))
-        if isinstance(kept, ViewMetadata):
-            self._check_present(files, location)
-            _HITS.inc()
-            return kept
-
-        def parse() -> tuple[ViewMetadata, int]:
-            content = self._read(files, location)
-            return read_view_metadata(content), len(content) * PARSED_WEIGHT
-
-        return self._parsed.find_or_read(("view", location), parse)
+        return self._read_parsed(files, location, ViewMetadata, read_view_metadata)
 
     def write(self, files: FileIO, location: Location, content: bytes) -> None:
         """Write a new metadata file durably; it is compressed if its name says so.
@@ -130,11 +106,37 @@ class MetadataFiles:
 
     def keep(self, location: Location, metadata: Metadata, content: bytes) -> None:
         """Remember a file that was just written and is now pointed to."""
-        is_table = isinstance(metadata, TableMetadata)
-        self._parsed.put(("table" if is_table else "view", location), metadata, len(content) * PARSED_WEIGHT)
-        if is_table:
+        self._parsed.put((type(metadata), location), metadata, len(content) * PARSED_WEIGHT)
+        if isinstance(metadata, TableMetadata):
             self._json.put((location, False), content, len(content))
         self._mark_seen(location)
+
+    def _read_parsed(
+        self, files: FileIO, location: Location, kind: type[M], parsed_from: Callable[[bytes], M]
+    ) -> M:
+        kept = self._find(self._parsed, (kind, location), files, location)
+        if isinstance(kept, kind):
+            return kept
+
+        def parse() -> tuple[M, int]:
+            content = self._read(files, location)
+            return parsed_from(content), len(content) * PARSED_WEIGHT
+
+        return self._parsed.find_or_read((kind, location), parse)
+
+    def _find(
+        self, cache: BoundedCache[Value], key: Hashable, files: FileIO, location: Location
+    ) -> Value | None:
+        """Return what is kept of a file; None if nothing is.
+
+        Raises:
+            MetadataFileMissing: the file is gone.
+        """
+        kept = cache.find(key)
+        if kept is not None:
+            self._check_present(files, location)
+            _HITS.inc()
+        return kept
 
     def _read(self, files: FileIO, location: Location) -> bytes:
         _MISSES.inc()
@@ -166,7 +168,7 @@ class MetadataFiles:
 
 
 def _unpacked(content: bytes) -> bytes:
-    """Unpack gzip, but not without end: a small file can unpack to any size."""
+    """Unpack gzip within a limit: a small file can unpack to any size."""
     limit = min(MAX_METADATA_BYTES, max(UNSUSPICIOUS_BYTES, MAX_GZIP_RATIO * len(content)))
     unpacker = zlib.decompressobj(wbits=31)
     try:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import bz2
 import lzma
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import pyarrow as pa
 
-from app.formats.avro_types import read_long
+from app.formats.avro.schema_types import record_type
+from app.formats.avro.types import read_long
 
 MAX_UNPACKED_BYTES: Final = 1 << 30
 """A file that unpacks to more is refused: it would take the server down."""
@@ -35,6 +36,25 @@ class AvroFile:
     metadata: Mapping[str, str]
     schema_text: str
     blocks: tuple[Block, ...]
+
+    def records(self, ids_by_name: tuple[tuple[str, int], ...]) -> Iterator[Mapping[int, Any]]:
+        """Yield every record whole, by field id.
+
+        Args:
+            ids_by_name: the ids of fields to which the writer gave none.
+
+        Raises:
+            ValueError: the records do not follow the schema.
+            IndexError: a record is cut off.
+        """
+        kind = record_type(self.schema_text, ids_by_name)
+        for block in self.blocks:
+            pos = 0
+            for _ in range(block.record_count):
+                record, pos = kind.read(block.content, pos)
+                yield record
+            if pos != len(block.content):
+                raise ValueError("a block does not have the records it says")
 
 
 def open_avro(content: bytes, max_unpacked_bytes: int = MAX_UNPACKED_BYTES) -> AvroFile:

@@ -1,9 +1,8 @@
-"""Manifests: entries from and to Avro, in format versions 1, 2 and 3."""
+"""Writes manifests: entries to Avro, in format versions 1, 2 and 3."""
 
 from __future__ import annotations
 
 import json
-import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -20,11 +19,11 @@ from app.engine.model.manifests import (
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.types import PrimitiveType
-from app.formats.avro_packing import packer_of, write_avro
-from app.formats.manifest_columns import UNASSIGNED_SEQUENCE_NUMBER, ManifestColumns
-from app.formats.manifest_schemas import manifest_schema
-from app.formats.partition_fields import partition_schema, partition_types
-from app.formats.partition_summaries import summarize
+from app.formats.avro import write_avro
+from app.formats.manifests.avro_schemas import manifest_schema
+from app.formats.manifests.columns import UNASSIGNED_SEQUENCE_NUMBER
+from app.formats.manifests.partition_fields import partition_schema, partition_types
+from app.formats.manifests.partition_summaries import summarize
 
 _V1_BLOCK_SIZE: Final = 64 << 20
 """Deprecated, but v1 requires a number there."""
@@ -40,17 +39,6 @@ class WrittenManifest:
     def at(self, location: Location) -> ManifestFile:
         """Return the manifest as a list names it, after the bytes were stored there."""
         return replace(self.manifest, manifest_path=location)
-
-
-def read_manifest(content: bytes, manifest: ManifestFile) -> tuple[ManifestEntry, ...]:
-    """Return a manifest's entries in their order, with inherited values filled in.
-
-    Raises:
-        InvalidMetadata: the bytes are no manifest, or contradict the list; names the file.
-
-    Spec: #manifests
-    """
-    return tuple(ManifestColumns(manifest, content))
 
 
 def write_manifest(
@@ -85,16 +73,12 @@ def write_manifest(
     }
     if FORMAT_VERSIONS[format_version].has_delete_files:
         metadata["content"] = "data" if content is ManifestContent.DATA else "deletes"
-    pack = packer_of(avro)
     field_ids = [field.field_id for field in spec.fields]
 
-    def records() -> Iterator[bytes]:
+    def records() -> Iterator[tuple[str, Mapping[int, Any]]]:
         for entry in kept:
             _check(entry, spec, format_version, content, snapshot_id)
-            try:
-                yield pack(_values(entry, field_ids, snapshot_id))
-            except (TypeError, ValueError, AttributeError, struct.error, OverflowError) as error:
-                raise ValueError(f"Cannot write an entry for {entry.file.file_path}: {error}") from error
+            yield f"an entry for {entry.file.file_path}", _values(entry, field_ids, snapshot_id)
 
     written = write_avro(avro, records(), metadata)
     manifest = ManifestFile(

@@ -1,4 +1,4 @@
-"""What a manifest says of itself in its file's metadata."""
+"""Headers of manifests: their content and partition spec, as their file's metadata has them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from app.engine.model.ids import Location, SpecId
 from app.engine.model.manifests import ManifestContent, ManifestFile
 from app.engine.model.partition_spec import number_fields
 from app.errors import InvalidMetadata
-from app.formats.avro_files import open_avro
+from app.formats.avro import open_avro
 
 _CONTENTS: Final = {"data": ManifestContent.DATA, "deletes": ManifestContent.DELETES}
 
 
 @dataclass(frozen=True, slots=True)
 class ManifestHeader:
-    """A manifest's own words, None where its writer left them out.
+    """What a manifest says about itself; None where its writer left it out.
 
     Spec: #manifests
     """
@@ -30,7 +30,7 @@ class ManifestHeader:
 
 
 def read_header(metadata: Mapping[str, str]) -> ManifestHeader:
-    """Return what a file's metadata says.
+    """Return the header in a file's metadata.
 
     Raises:
         ValueError: it makes no sense.
@@ -66,10 +66,10 @@ def _partition_field_ids(text: str | None) -> tuple[int, ...] | None:
 
 
 def unlisted_manifest(content: bytes, location: Location) -> ManifestFile:
-    """Return what a manifest list would say of a manifest of which only the location is known.
+    """Return the manifest list's entry for a manifest of which only the location is known.
 
     Raises:
-        InvalidMetadata: the bytes are no manifest; names the file.
+        InvalidMetadata: the bytes are not a manifest; names the file.
     """
     try:
         header = read_header(open_avro(content).metadata)

@@ -1,4 +1,4 @@
-"""The locations that manifest lists and manifests name: what a purge must find."""
+"""The locations in manifest lists and manifests, read by fastavro: a second decoder, asked before files are deleted."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from app.engine.model.ids import Location
 from app.engine.model.snapshot import Snapshot
 from app.errors import InvalidMetadata
 from app.fileio.files import FileIO
-from app.formats.avro_files import AvroFile, open_avro
-from app.formats.avro_schemas import has_plain_fixed
+from app.formats.avro import AvroFile, open_avro
 
 Picked = TypeVar("Picked")
 
@@ -32,7 +31,7 @@ _BROKEN: Final = (
     AttributeError,
     MemoryError,
 )
-"""fastavro raises whatever broken bytes lead it into; `_picked` is the one place that turns it into ours."""
+"""On broken bytes fastavro may raise any of these; only `_picked` turns them into ours."""
 
 
 def manifests_of(files: FileIO, snapshot: Snapshot) -> list[Location]:
@@ -67,17 +66,17 @@ def content_files_of(files: FileIO, manifest: Location) -> Iterator[Location]:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise TypeError("a path is no text")
+        raise TypeError("a path is not a string")
     return value
 
 
 def statuses_and_paths(content: bytes, manifest: Location) -> list[tuple[int, str]]:
-    """Return status and file path of each entry, whose records are read by a decoder that is not our own.
+    """Return the status and file path of each entry.
 
-    Before anything is deleted because our own decoder says so, the two must agree.
+    Before files are deleted because our own decoder does not find them in use, the two decoders must agree.
 
     Raises:
-        InvalidMetadata: the bytes are no manifest; names the file.
+        InvalidMetadata: the bytes are not a manifest; names the file.
     """
     return _picked(content, manifest, lambda entry: (entry["status"], _text(entry["data_file"]["file_path"])))
 
@@ -106,21 +105,23 @@ def _records(file: AvroFile, schema: Any) -> Iterator[Any]:
 
 @lru_cache(maxsize=128)
 def _fastavro_schemas(schema_text: str) -> tuple[Any, ...]:
-    """Return the schemas that a file with this one may be laid out by, likeliest first; see `CountedFixed`."""
+    """Return the schemas that may fit the records of a file with this one, likeliest first; see `CountedFixed`."""
     try:
         schema = json.loads(schema_text)
         plain = fastavro.parse_schema(_without_meanings(schema, None))
-        if has_plain_fixed(schema):
-            return fastavro.parse_schema(_without_meanings(schema, set())), plain
+        counted: set[str] = set()
+        likeliest = _without_meanings(schema, counted)
+        if counted:
+            return fastavro.parse_schema(likeliest), plain
     except (RecursionError, SchemaParseException, UnknownType) as error:
         raise ValueError(f"its schema makes no sense: {error}") from error
     return (plain,)
 
 
 def _without_meanings(schema: Any, counted: set[str] | None) -> Any:
-    """Return a schema whose values are read as they are: fastavro's dates, for one, end with the year 9999.
+    """Return a schema without logical types, whose values fastavro leaves as they are: its dates end at the year 9999.
 
-    With a set of names, types that are `fixed` and no more than that are read as bytes, and their names put there.
+    With a set of names, plain `fixed` types are read as bytes with a length, and their names are added to the set.
     """
     match schema:
         case str():

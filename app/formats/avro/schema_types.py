@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
 from app.engine.model.values import decimal_of
-from app.formats.avro_types import (
+from app.formats.avro.types import (
     NULL,
     Array,
     AvroType,
@@ -37,6 +39,24 @@ def compile_type(schema: Any, *, counted_fixed: bool = False) -> AvroType:
     return _Compiler(counted_fixed=counted_fixed).compile(schema, "", 0)
 
 
+@lru_cache(maxsize=32)
+def record_type(schema_text: str, ids_by_name: tuple[tuple[str, int], ...]) -> AvroType:
+    """Return the type of a file's records; files with the same schema share it.
+
+    Fields to which the writer gave no id have the one of their name.
+
+    Raises:
+        ValueError: the schema makes no sense, or does not describe records.
+    """
+    try:
+        kind = _Compiler(ids_by_name=dict(ids_by_name)).compile(json.loads(schema_text), "", 0)
+    except RecursionError as error:
+        raise ValueError("its schema is nested too deeply") from error
+    if not isinstance(kind, Record):
+        raise ValueError("its schema does not describe records")  # noqa: TRY004 - the file's fault, not the program's
+    return kind
+
+
 def has_plain_fixed(schema: Any) -> bool:
     """Tell whether a schema has a type `fixed` that is nothing else, as a decimal or a uuid would be."""
     match schema:
@@ -50,9 +70,10 @@ def has_plain_fixed(schema: Any) -> bool:
 
 
 class _Compiler:
-    def __init__(self, *, counted_fixed: bool) -> None:
+    def __init__(self, *, counted_fixed: bool = False, ids_by_name: Mapping[str, int] | None = None) -> None:
         self._named: dict[str, AvroType] = {}
         self._counted_fixed = counted_fixed
+        self._ids_by_name = ids_by_name or {}
 
     def compile(self, schema: Any, space: str, level: int) -> AvroType:
         """Return the type of a schema inside a namespace."""
@@ -101,8 +122,9 @@ class _Compiler:
         match field:
             case {"name": str(name), "type": kind}:
                 field_id = field.get("field-id")
-                is_id = isinstance(field_id, int)
-                return Field(name, field_id if is_id else None, self.compile(kind, space, level))
+                if not isinstance(field_id, int):
+                    field_id = self._ids_by_name.get(name)
+                return Field(name, field_id, self.compile(kind, space, level))
         raise ValueError(f"its schema has a field that makes no sense: {str(field)[:100]}")
 
     def _remember(self, name: str, kind: AvroType) -> AvroType:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from app.engine.model.manifests import EntryStatus, FileContent
-from app.formats.avro_types import NULL, Array, AvroType, Number, Record, Text, Union, read_long
-from app.formats.metric_maps import BoundMap, CountMap
+from app.formats.avro.metric_maps import BoundMap, CountMap
+from app.formats.avro.types import NULL, Array, AvroType, Number, Record, Text, Union, read_long
 
 STATUS, SNAPSHOT_ID, DATA_FILE, SEQUENCE_NUMBER, FILE_SEQUENCE_NUMBER = range(5)
 CONTENT, FILE_PATH, FILE_FORMAT, PARTITION, RECORD_COUNT, FIRST_ROW_ID = 134, 100, 101, 102, 103, 142

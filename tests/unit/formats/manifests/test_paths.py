@@ -11,10 +11,10 @@ from app.engine.model.manifests import DataFile, EntryStatus, FileContent, Manif
 from app.engine.model.snapshot import Snapshot
 from app.errors import FileMissing, InvalidMetadata
 from app.fileio.memory import MemoryFiles
-from app.formats.avro_packing import write_avro
-from app.formats.manifest_lists import assign_numbers, write_manifest_list
-from app.formats.manifest_paths import content_files_of, manifests_of, statuses_and_paths
-from app.formats.manifests import WrittenManifest, write_manifest
+from app.formats.avro.packers import write_packed
+from app.formats.manifests.lists import assign_numbers, write_manifest_list
+from app.formats.manifests.paths import content_files_of, manifests_of, statuses_and_paths
+from app.formats.manifests.writer import WrittenManifest, write_manifest
 from tests.builders.manifest_records import FIXED, record, schema_with
 from tests.strategies.manifest_entries import table_of
 
@@ -59,7 +59,9 @@ def test_values_of_partitions_do_not_matter(kind: str, value: object) -> None:
 
 
 def test_fixed_values_as_the_reference_has_them() -> None:
-    content = write_avro(schema_with([FIXED]), [record(b"\x02" + b"\x0a" + b"01234", path=PATHS[1])] * 2, {})
+    content = write_packed(
+        schema_with([FIXED]), [record(b"\x02" + b"\x0a" + b"01234", path=PATHS[1])] * 2, {}
+    )
 
     assert statuses_and_paths(content, MANIFEST) == [(1, PATHS[1])] * 2
 
@@ -100,7 +102,7 @@ def test_what_is_no_manifest(content: bytes) -> None:
 
 def test_records_of_another_kind() -> None:
     schema = {"type": "record", "name": "user", "fields": [{"name": "data_file", "type": "string"}]}
-    content = write_avro(schema, [b"\x06Ada"], {})
+    content = write_packed(schema, [b"\x06Ada"], {})
 
     with pytest.raises(InvalidMetadata, match=f"Cannot read {MANIFEST} as Avro"):
         statuses_and_paths(content, MANIFEST)
