@@ -1,4 +1,4 @@
-"""The `icetower` command: all its parts, and how a failure becomes a line and an exit status."""
+"""The `icetower` command: all its parts, and the exit status and line for each failure."""
 
 from __future__ import annotations
 

@@ -6,14 +6,15 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from app.client.bodies import JsonObject, given
+from app.client.request_parts import JsonObject, given
+from app.engine.model.document import kebab
 from app.engine.model.identifiers import Namespace, TableIdentifier
 
 
 class ServerAnswer(BaseModel):
     """Parent of all answers; unknown fields, which a newer server may send, are ignored."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, alias_generator=kebab)
 
 
 class CatalogConfig(ServerAnswer):
@@ -22,7 +23,7 @@ class CatalogConfig(ServerAnswer):
     defaults: dict[str, str | None]
     overrides: dict[str, str | None]
     endpoints: list[str] | None = None
-    idempotency_key_lifetime: str | None = Field(None, alias="idempotency-key-lifetime")
+    idempotency_key_lifetime: str | None = None
 
     def merged(self, properties: dict[str, str]) -> dict[str, str]:
         """Return what is in force: defaults, under the client's own properties, under overrides."""
@@ -32,7 +33,7 @@ class CatalogConfig(ServerAnswer):
 class PageAnswer(ServerAnswer):
     """One page of a listing."""
 
-    next_page_token: str | None = Field(None, alias="next-page-token")
+    next_page_token: str | None = None
 
 
 class NamespacePage(PageAnswer):
@@ -78,7 +79,7 @@ class PropertiesAnswer(ServerAnswer):
 class TableAnswer(ServerAnswer):
     """A table as the server knows it; one that is only staged has no location yet."""
 
-    metadata_location: str | None = Field(None, alias="metadata-location")
+    metadata_location: str | None = None
     metadata: JsonObject
     config: dict[str, str] = Field(default_factory=dict)
 
@@ -86,7 +87,7 @@ class TableAnswer(ServerAnswer):
 class ViewAnswer(ServerAnswer):
     """A view as the server knows it."""
 
-    metadata_location: str = Field(alias="metadata-location")
+    metadata_location: str
     metadata: JsonObject
     config: dict[str, str] = Field(default_factory=dict)
 
@@ -95,26 +96,26 @@ class FileCount(ServerAnswer):
     """How many files of a kind, and their size where it is known."""
 
     count: int
-    size_bytes: int | None = Field(None, alias="size-bytes")
+    size_bytes: int | None = None
 
 
 class ExpiredSnapshot(ServerAnswer):
     """A snapshot that was expired, or would be."""
 
-    snapshot_id: int = Field(alias="snapshot-id")
-    timestamp_ms: int = Field(alias="timestamp-ms")
+    snapshot_id: int
+    timestamp_ms: int
 
 
 class ExpiredSnapshots(ServerAnswer):
     """What was expired, or would be."""
 
-    dry_run: bool = Field(alias="dry-run")
-    metadata_location: str = Field(alias="metadata-location")
+    dry_run: bool
+    metadata_location: str
     snapshots: list[ExpiredSnapshot]
     refs: list[str]
-    partition_spec_ids: list[int] = Field(alias="partition-spec-ids")
-    schema_ids: list[int] = Field(alias="schema-ids")
-    files_deleted_after_ms: int | None = Field(None, alias="files-deleted-after-ms")
+    partition_spec_ids: list[int]
+    schema_ids: list[int]
+    files_deleted_after_ms: int | None = None
     files: dict[str, FileCount] | None = None
     unreadable: list[str] = Field(default_factory=list)
     obstacle: str | None = None
@@ -154,7 +155,7 @@ class UpdateAnswer(ServerAnswer):
 class NewSnapshotAnswer(ServerAnswer):
     """The conflicts of a new snapshot on its branch."""
 
-    snapshot_id: int = Field(alias="snapshot-id")
+    snapshot_id: int
     ref: str | None = None
     conflicts: JsonObject | None = None
     error: RefusalAnswer | None = None
@@ -163,14 +164,14 @@ class NewSnapshotAnswer(ServerAnswer):
 class DryRunAnswer(ServerAnswer):
     """What a commit to one table would do."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(extra="allow")
 
     identifier: NamedBody
-    would_commit: bool = Field(alias="would-commit")
+    would_commit: bool
     error: RefusalAnswer | None = None
     conflict: JsonObject | None = None
-    already_committed: bool = Field(False, alias="already-committed")
-    changes_table: bool = Field(True, alias="changes-table")
+    already_committed: bool = False
+    changes_table: bool = True
     requirements: list[RequirementAnswer]
     updates: list[UpdateAnswer]
     difference: JsonObject | None = None
@@ -181,7 +182,7 @@ class DryRunAnswer(ServerAnswer):
 class TransactionDryRunAnswer(ServerAnswer):
     """What a commit to several tables would do."""
 
-    would_commit: bool = Field(alias="would-commit")
+    would_commit: bool
     error: RefusalAnswer | None = None
     conflict: JsonObject | None = None
     tables: list[DryRunAnswer]
@@ -196,7 +197,7 @@ class SnapshotPage(PageAnswer):
 class SnapshotFilesPage(PageAnswer):
     """One page of the files of a snapshot."""
 
-    snapshot_id: int = Field(alias="snapshot-id")
+    snapshot_id: int
     files: list[JsonObject]
 
 
@@ -210,7 +211,7 @@ class HistoryPage(PageAnswer):
 class DiffPage(PageAnswer):
     """One page of a difference; all but the files is on the first."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(extra="allow")
 
     files: list[JsonObject]
 
@@ -218,19 +219,19 @@ class DiffPage(PageAnswer):
 class SnapshotAnswer(ServerAnswer):
     """One snapshot, with every field that the server sends."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(extra="allow")
 
-    snapshot_id: int = Field(alias="snapshot-id")
+    snapshot_id: int
 
 
 class RefAnswer(ServerAnswer):
     """A branch or tag."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(extra="allow")
 
     name: str
     type: str
-    snapshot_id: int = Field(alias="snapshot-id")
+    snapshot_id: int
 
 
 class RefList(ServerAnswer):
@@ -242,7 +243,7 @@ class RefList(ServerAnswer):
 class RefReceipt(ServerAnswer):
     """What a change of a branch or tag did."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(extra="allow")
 
     ref: str
     changed: bool

@@ -1,4 +1,4 @@
-"""A catalog behind a REST API: connect to a server, then call it about its namespaces, tables and views."""
+"""A catalog behind a REST API: one warehouse, with calls about all that is in it."""
 
 from __future__ import annotations
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from app.client.answers import ServerAnswer
-from app.client.bodies import JsonObject, given
 from app.client.http_calls import CatalogCalls
-from app.client.names_in_urls import table_path
+from app.client.request_parts import JsonObject, given, table_path
 from app.engine.model.identifiers import TableIdentifier
 
 
@@ -15,14 +12,14 @@ class ConflictAnswer(ServerAnswer):
     """The conflicts of an operation; conflicts and snapshots are as the server sent them."""
 
     ref: str
-    base_snapshot_id: int | None = Field(None, alias="base-snapshot-id")
-    head_snapshot_id: int | None = Field(None, alias="head-snapshot-id")
-    would_conflict: bool = Field(alias="would-conflict")
-    safe_to_reapply: bool = Field(alias="safe-to-reapply")
+    base_snapshot_id: int | None = None
+    head_snapshot_id: int | None = None
+    would_conflict: bool
+    safe_to_reapply: bool
     reason: str
-    snapshots_since: list[JsonObject] = Field(alias="snapshots-since")
+    snapshots_since: list[JsonObject]
     conflicts: list[JsonObject]
-    is_complete: bool = Field(alias="is-complete")
+    is_complete: bool
 
 
 class ConflictCalls(CatalogCalls):

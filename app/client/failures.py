@@ -14,7 +14,7 @@ from typing import Any
 
 
 class CallFailed(Exception):
-    """Parent of every failure of a call; `str(failure)` is one sentence for the person who reads it."""
+    """Parent of every failure of a call; `str(failure)` is one sentence for people."""
 
 
 class CatalogRefused(CallFailed):

@@ -6,9 +6,8 @@ import json
 from collections.abc import Iterator
 
 from app.client.answers import DiffPage, HistoryPage, SnapshotAnswer, SnapshotFilesPage, SnapshotPage
-from app.client.bodies import JsonObject, given
 from app.client.http_calls import CatalogCalls
-from app.client.names_in_urls import snapshot_path, table_path
+from app.client.request_parts import JsonObject, given, snapshot_path, table_path
 from app.engine.model.identifiers import TableIdentifier
 
 

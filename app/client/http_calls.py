@@ -22,7 +22,6 @@ import httpx
 from pydantic import ValidationError
 
 from app.client.answers import PageAnswer, ServerAnswer
-from app.client.bodies import JsonObject
 from app.client.failures import (
     AnswerLost,
     AnswerNotUnderstood,
@@ -30,6 +29,7 @@ from app.client.failures import (
     CatalogRefused,
     CatalogUnreachable,
 )
+from app.client.request_parts import JsonObject
 
 A = TypeVar("A", bound=ServerAnswer)
 P = TypeVar("P", bound=PageAnswer)
@@ -146,7 +146,7 @@ class HttpCalls:
         """Return the first successful response.
 
         Raises:
-            CallFailed: there is none, and sending the call again is not safe or did not help.
+            CallFailed: no attempt was successful, or another attempt would not be safe.
         """
         headers = {"Idempotency-Key": new_idempotency_key()} if method in MUTATIONS else {}
         request = self._http.build_request(
@@ -179,7 +179,7 @@ class HttpCalls:
 
 
 class CatalogCalls:
-    """Calls about one warehouse of a server; `root` is the path below which all its endpoints are."""
+    """Calls about one warehouse of a server; all its endpoints are below the path `root`."""
 
     def __init__(self, calls: HttpCalls, root: str) -> None:
         self._calls = calls

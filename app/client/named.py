@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Generic, Literal, TypeVar
 
 from app.client.answers import IdentifierPage, ServerAnswer
-from app.client.bodies import JsonObject, change_body, identifier_body
 from app.client.http_calls import CatalogCalls
-from app.client.names_in_urls import named_path, namespace_path
+from app.client.request_parts import JsonObject, change_body, identifier_body, named_path, namespace_path
 from app.engine.model.identifiers import Namespace, TableIdentifier
 
 A = TypeVar("A", bound=ServerAnswer)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from app.client.answers import NamespaceAnswer, NamespacePage, PropertiesAnswer
 from app.client.http_calls import CatalogCalls
-from app.client.names_in_urls import namespace_path
+from app.client.request_parts import namespace_path
 from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace
 
 

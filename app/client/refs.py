@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from app.client.answers import RefAnswer, RefList, RefReceipt
-from app.client.bodies import JsonObject
 from app.client.http_calls import CatalogCalls
-from app.client.names_in_urls import ref_path, table_path
+from app.client.request_parts import JsonObject, ref_path, table_path
 from app.engine.model.identifiers import TableIdentifier
 
 

@@ -1,4 +1,4 @@
-"""Calls that plan scans: a plan is requested, awaited where it takes long, and read to the last file."""
+"""Calls that plan scans: a plan is requested, awaited if necessary, and read to its end."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from typing import Any
 from pydantic import Field
 
 from app.client.answers import ServerAnswer
-from app.client.bodies import JsonObject
 from app.client.failures import ScanNotPlanned
 from app.client.http_calls import CatalogCalls, HttpCalls
-from app.client.names_in_urls import table_path
+from app.client.request_parts import JsonObject, table_path
 from app.engine.model.identifiers import TableIdentifier
 
 FIRST_PAUSE_S = 0.1
@@ -23,16 +22,16 @@ LONGEST_PAUSE_S = 5.0
 class ScanTasksAnswer(ServerAnswer):
     """Files of a scan, and the tasks that have more of them."""
 
-    plan_tasks: list[str] = Field(default_factory=list, alias="plan-tasks")
-    file_scan_tasks: list[JsonObject] = Field(default_factory=list, alias="file-scan-tasks")
-    delete_files: list[JsonObject] = Field(default_factory=list, alias="delete-files")
+    plan_tasks: list[str] = Field(default_factory=list)
+    file_scan_tasks: list[JsonObject] = Field(default_factory=list)
+    delete_files: list[JsonObject] = Field(default_factory=list)
 
 
 class PlanAnswer(ScanTasksAnswer):
     """A planned scan, or the state of one that is being planned."""
 
     status: str
-    plan_id: str | None = Field(None, alias="plan-id")
+    plan_id: str | None = None
     error: dict[str, Any] | None = None
 
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from app.client.answers import ExpiredSnapshots, TableAnswer
-from app.client.bodies import Changes, JsonObject, change_body, given
 from app.client.named import NamedCalls
+from app.client.request_parts import Changes, JsonObject, change_body, given
 from app.engine.model.identifiers import TableIdentifier
 
 
@@ -70,11 +70,11 @@ class TableCalls(NamedCalls[TableAnswer]):
         cleanup: Literal["all", "metadata-only", "none"] = "all",
         grace_period_ms: int | None = None,
     ) -> ExpiredSnapshots:
-        """Expire old snapshots, with the files that only they reached; a dry run only returns what would go.
+        """Expire old snapshots, with the files that only they reached.
 
         Args:
             identifier: the table.
-            dry_run: change nothing.
+            dry_run: change nothing, only return what would go.
             older_than_ms: epoch milliseconds, in place of the age in the table's properties.
             retain_last: how many snapshots of each branch stay, in place of the number in the properties.
             snapshot_ids: snapshots that go whatever their age.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.client.answers import DryRunAnswer, TransactionDryRunAnswer
-from app.client.bodies import Changes, JsonObject, change_body
 from app.client.http_calls import CatalogCalls
-from app.client.names_in_urls import table_path
+from app.client.request_parts import Changes, JsonObject, change_body, table_path
 from app.engine.model.identifiers import TableIdentifier
 
 

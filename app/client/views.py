@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from app.client.answers import ViewAnswer
-from app.client.bodies import JsonObject, given
 from app.client.named import NamedCalls
+from app.client.request_parts import JsonObject, given
 from app.engine.model.identifiers import TableIdentifier
 
 

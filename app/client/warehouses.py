@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from app.client.answers import ServerAnswer
-from app.client.bodies import JsonObject
 from app.client.http_calls import HttpCalls
-from app.client.names_in_urls import warehouse_path
+from app.client.request_parts import JsonObject, warehouse_path
 
 ROOT = "management/v1"
 
@@ -18,9 +17,9 @@ class WarehouseAnswer(ServerAnswer):
     """A warehouse; the server masks the secrets among its storage settings."""
 
     name: str
-    root_location: str = Field(alias="root-location")
-    default_properties: dict[str, str] = Field(default_factory=dict, alias="default-properties")
-    override_properties: dict[str, str] = Field(default_factory=dict, alias="override-properties")
+    root_location: str
+    default_properties: dict[str, str] = Field(default_factory=dict)
+    override_properties: dict[str, str] = Field(default_factory=dict)
     storage: dict[str, str] = Field(default_factory=dict)
 
 

@@ -1,1 +1,1 @@
-"""What runs on this machine instead of calling a server: `icetower serve`, `migrate`, `config` and `demo`."""
+"""`icetower serve`, `migrate`, `config` and `demo`: these run here and call no server."""

@@ -18,7 +18,7 @@ class CatalogProtocol(HttpToolsProtocol):
     _head_bytes = 0
 
     def data_received(self, data: bytes) -> None:
-        """Pass on what has arrived; the parser alone would collect an endless head, slower and slower."""
+        """Pass on what has arrived; the parser alone would collect an endless head."""
         super().data_received(data)
         # The scope is None until the first byte arrives; it gets a method when the head is complete.
         scope: object = self.scope

@@ -104,7 +104,7 @@ def _leave(_signal: int, _frame: FrameType | None) -> None:
 
 
 def _listening_socket(host: str, port: int) -> socket.socket:
-    """Open the port before anything else starts, so that a port in use gives an error of one line."""
+    """Open the port first, so that a port in use gives an error of one line."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE

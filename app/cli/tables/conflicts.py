@@ -1,4 +1,4 @@
-"""`icetower table conflicts`: would an operation conflict with what has happened since it began."""
+"""`icetower table conflicts`: checks an operation for conflicts with concurrent commits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`icetower table snapshots`, `history`, `diff` and `files`: earlier states of a table, and what changed."""
+"""`icetower table snapshots`, `history`, `diff` and `files`: earlier states of a table."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from app.cli.terminal.declarations import (
 )
 from app.cli.terminal.output import moment_text, print_json, print_line, print_table, remark
 from app.client.answers import RefAnswer, RefReceipt
-from app.client.bodies import given
+from app.client.request_parts import given
 
 Ref = Annotated[str, typer.Argument(metavar="REF", help="The name of the branch or tag.")]
 Expected = Annotated[

@@ -19,7 +19,7 @@ from app.cli.terminal.declarations import (
     optional,
 )
 from app.cli.terminal.output import counted, print_facts, print_json
-from app.client.bodies import given
+from app.client.request_parts import given
 from app.client.scans import ScanFile, ServerPlan
 from app.engine.expressions.expressions import ALWAYS_TRUE
 from app.engine.model.ids import Location, SpecId
@@ -52,7 +52,7 @@ def plan_scan(
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:
-    """Show which files a query has to read: how many are kept and left out, their deletes, the pieces of work.
+    """Show which files a query has to read, their deletes, and how the work is split.
 
     For example:
 
@@ -80,7 +80,7 @@ def plan_scan(
 
 
 def _state(metadata: Json, wanted: str | None) -> dict[str, Any]:
-    """Return the state to ask for: time travel reads with the columns of then, a branch with those of now."""
+    """Return the snapshot to ask for. Time travel reads with its columns, a branch with the current ones."""
     if wanted is None:
         return {}
     ref = metadata.get("refs", {}).get(wanted)

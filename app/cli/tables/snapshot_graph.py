@@ -1,4 +1,4 @@
-"""A picture of how snapshots descend from each other: one lane for each branch, the newest on top."""
+"""A picture of how snapshots descend from each other: one lane a branch, newest on top."""
 
 from __future__ import annotations
 

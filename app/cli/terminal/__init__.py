@@ -1,1 +1,1 @@
-"""What all commands share: how they are declared, what people type, what they see, the connection to a server."""
+"""What all commands share: declarations, arguments, output, and the connection to a server."""

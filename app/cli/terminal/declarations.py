@@ -1,4 +1,4 @@
-"""How commands are declared: groups of them, and the arguments and options that many of them have."""
+"""Declarations of commands: groups, and arguments and options that many commands have."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 
 def command_group(help_text: str | None = None) -> typer.Typer:
-    """Return a group to which a module adds its commands; a parent adds the group with `add_typer`."""
+    """Return a group to which a module adds its commands. Its parent adds it with `add_typer`."""
     return typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help=help_text)
 
 
@@ -42,7 +42,7 @@ WarehouseName = Annotated[
 Separator = Annotated[
     str,
     typer.Option(
-        "--separator", help="What stands between the parts of a name; choose one for names with dots."
+        "--separator", help="The separator between the parts of a name; choose another for names with dots."
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts instead of a table for people.")]

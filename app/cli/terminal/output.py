@@ -1,4 +1,4 @@
-"""What commands print and ask: JSON for scripts, tables for people, remarks and failures on standard error."""
+"""What commands print and ask. Remarks, questions and failures go to standard error."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def print_failure(text: str) -> None:
 
 
 def confirm_or_stop(question: str) -> None:
-    """Go on only if a person says yes; without a terminal there is nobody to ask, and `--yes` is needed."""
+    """Continue only if a person agrees; without a terminal `--yes` is needed."""
     if not sys.stdin.isatty():
         raise typer.BadParameter("there is no terminal to ask at: add --yes if it is meant")
     typer.confirm(question, abort=True, err=True)

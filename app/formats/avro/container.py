@@ -23,7 +23,7 @@ _CHECKSUM_BYTES: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Records one after the other, without anything between them."""
+    """Records one after the other, with nothing between them."""
 
     record_count: int
     content: bytes
@@ -31,7 +31,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class AvroFile:
-    """A file taken apart; `schema_text` is the JSON of the writer's schema."""
+    """The parts of a file; `schema_text` is the JSON of the writer's schema."""
 
     metadata: Mapping[str, str]
     schema_text: str
@@ -61,10 +61,10 @@ def open_avro(content: bytes, max_unpacked_bytes: int = MAX_UNPACKED_BYTES) -> A
     """Take an Avro file apart.
 
     Raises:
-        ValueError: it is no Avro file, is cut off, or unpacks to too much.
+        ValueError: it is not an Avro file, is cut off, or unpacks to too much.
     """
     if content[: len(_MAGIC)] != _MAGIC:
-        raise ValueError("it is no Avro file")
+        raise ValueError("it is not an Avro file")
     try:
         return _open(content, max_unpacked_bytes)
     except IndexError as error:
@@ -93,7 +93,7 @@ def _open(content: bytes, max_unpacked_bytes: int) -> AvroFile:
         if content[end : end + _SYNC_BYTES] != sync:
             raise ValueError("a block does not end where it says")
         unpacked = unpack(content[pos:end], left)
-        # Every record here has a status or a path: none is empty, so a count beyond the bytes is a lie.
+        # Every record has a status or a path, so it takes a byte at least, and a larger count is wrong.
         if record_count > len(unpacked):
             raise ValueError("a block has fewer records than it says")
         left -= len(unpacked)
@@ -126,10 +126,6 @@ def _read_bytes(content: bytes, pos: int) -> tuple[bytes, int]:
     return content[pos : pos + length], pos + length
 
 
-def _stored(packed: bytes, limit: int) -> bytes:
-    return _within(packed, limit)
-
-
 def _within(unpacked: bytes, limit: int) -> bytes:
     if len(unpacked) > limit:
         raise ValueError(f"it unpacks to more than {MAX_UNPACKED_BYTES} bytes")
@@ -137,7 +133,7 @@ def _within(unpacked: bytes, limit: int) -> bytes:
 
 
 def _with(make: Callable[[], Any]) -> Callable[[bytes, int], bytes]:
-    """Return a function that unpacks one byte more than allowed at most: a small block can unpack to any size."""
+    """Return a function that unpacks within a limit: a small block can unpack to any size."""
 
     def unpack(packed: bytes, limit: int) -> bytes:
         unpacker = make()
@@ -180,7 +176,7 @@ def _zstandard(packed: bytes, limit: int) -> bytes:
 
 
 _CODECS: Final[Mapping[str, Callable[[bytes, int], bytes]]] = {
-    "null": _stored,
+    "null": _within,
     "deflate": _with(lambda: zlib.decompressobj(wbits=-15)),
     "bzip2": _with(bz2.BZ2Decompressor),
     "xz": _with(lzma.LZMADecompressor),

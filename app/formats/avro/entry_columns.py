@@ -1,4 +1,4 @@
-"""The entries of a manifest as columns: found at once, and made only when somebody asks for them."""
+"""Entries of a manifest as columns: found at once, made only when they are asked for."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _BYTES_A_PARTITION: Final = 200
 
 
 class EntryColumns:
-    """The entries of one manifest, as its file has them: nothing is inherited or checked against a manifest list.
+    """The entries of one manifest, exactly as its file has them.
 
     The unpacked records are kept, where each of them starts, and what nearly every question begins with: status and
     partition. Partitions are numbered, because thousands of entries mostly share a few.
@@ -121,7 +121,7 @@ class EntryColumns:
         """Return what one entry says of itself, and what it says of its file.
 
         The first are status, snapshot id, data and file sequence number; the others have the order of `DataFile`,
-        but for spec id and partition. None stands for what the writer left out.
+        but for spec id and partition. Values that the writer left out are None.
 
         Raises:
             ValueError: a value makes no sense.
@@ -141,7 +141,7 @@ class EntryColumns:
         return self._row_ids[at]
 
     def bounds_of(self, field_id: int) -> tuple[Bounds, Bounds] | None:
-        """Return the lower and the upper bound of a column for each entry; None where the file has no bounds.
+        """Return the lower and upper bounds of a column, entry by entry; None if the file has none.
 
         Raises:
             ValueError: bounds make no sense.

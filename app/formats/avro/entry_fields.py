@@ -1,9 +1,10 @@
-"""What is read of a manifest's entries, and how: from the layout that the spec has quickly, from any other plainly."""
+"""The fields of a manifest's entries, and how the values of each are read."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, Final
 
 from app.engine.model.manifests import EntryStatus, FileContent
@@ -18,21 +19,21 @@ FIELDS_OF_ENTRY: Final = frozenset({STATUS, SNAPSHOT_ID, SEQUENCE_NUMBER, FILE_S
 _REMEMBERED_VALUES: Final = 256
 
 Reader = Callable[[bytes], Any]
-"""Takes the bytes of one value, all of them; answers the value."""
+"""Takes all bytes of one value; returns the value."""
 
 
 class _Unusual(ValueError):
-    """A value is not laid out as the spec says; what it means may still be clear."""
+    """A type is not the one that the spec has; its values may still make sense."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Meaning:
-    """What a field's values are: read from the layout that the spec has, or made of what any other layout holds."""
+    """How a field's values are read: from the type that the spec has, or from any other type."""
 
     reader_at: Callable[[AvroType, int], Reader]
-    """Takes a type, and how many bytes stand before a value of it; raises `_Unusual` for a type it is not for."""
+    """Takes a type and the number of bytes before its value; raises `_Unusual` if the spec has another type."""
     value_of: Callable[[Any], Any]
-    """Takes a value as Avro's plain reading has it, but for null; raises `ValueError` for one that makes no sense."""
+    """Takes a value that was read by Avro's plain rules, but never null; raises `ValueError` if it makes no sense."""
 
 
 def _number_at(kind: AvroType, start: int) -> Reader:
@@ -56,14 +57,12 @@ def _after_length(content: bytes, start: int) -> bytes:
     return content[start + 1 :]
 
 
-def _status_at(kind: AvroType, start: int) -> Reader:
-    _expect(kind, Number)
-    return lambda content: EntryStatus(read_long(content, start)[0])
+def _member_of(enum: type[IntEnum]) -> Callable[[AvroType, int], Reader]:
+    def member_at(kind: AvroType, start: int) -> Reader:
+        _expect(kind, Number)
+        return lambda content: enum(read_long(content, start)[0])
 
-
-def _content_at(kind: AvroType, start: int) -> Reader:
-    _expect(kind, Number)
-    return lambda content: FileContent(read_long(content, start)[0])
+    return member_at
 
 
 def _format_at(kind: AvroType, start: int) -> Reader:
@@ -110,7 +109,7 @@ def _expect(kind: AvroType, expected: type[AvroType]) -> None:
 def _is_a(expected: type) -> Callable[[Any], Any]:
     def value_of(value: Any) -> Any:
         if not isinstance(value, expected) or isinstance(value, bool):
-            raise ValueError(f"is no {expected.__name__}")  # noqa: TRY004 - the file's fault, not the program's
+            raise ValueError(f"is not of type {expected.__name__}")  # noqa: TRY004 - the file's fault, not the program's
         return value
 
     return value_of
@@ -138,8 +137,8 @@ def _map_to(expected: type) -> Callable[[Any], Any]:
 _NUMBER: Final = _Meaning(_number_at, _is_a(int))
 _TEXT: Final = _Meaning(_text_at, _is_a(str))
 _BYTES: Final = _Meaning(_bytes_at, _is_a(bytes))
-_STATUS: Final = _Meaning(_status_at, EntryStatus)
-_CONTENT: Final = _Meaning(_content_at, FileContent)
+_STATUS: Final = _Meaning(_member_of(EntryStatus), EntryStatus)
+_CONTENT: Final = _Meaning(_member_of(FileContent), FileContent)
 _FORMAT: Final = _Meaning(_format_at, lambda value: _is_a(str)(value).lower())
 _PARTITION: Final = _Meaning(_partition_at, _is_a(dict))
 _NUMBERS: Final = _Meaning(_numbers_at, _tuple_of_numbers)
@@ -155,7 +154,7 @@ class EntryField:
     meaning: _Meaning
     required: bool = False
     repeats: bool = False
-    """Whether most records of a manifest have one of a few values there."""
+    """Whether most records of a manifest share a few values."""
 
 
 ENTRY_FIELDS: Final[Mapping[int, EntryField]] = {
@@ -206,9 +205,9 @@ class _Remembered(dict[bytes, Any]):
 
 
 def reader_of(kind: AvroType, field: EntryField) -> tuple[Reader, bool]:
-    """Return what reads a field's values of a type, and whether the type is one that the spec has there.
+    """Return the reader of a field's values, and whether its type is the one that the spec has.
 
-    Any other type is read by Avro's plain rules, and each value must turn out to be one that the field can have.
+    Any other type is read by Avro's plain rules, and each value is checked.
     """
     try:
         read, is_usual = _usual_reader(kind, field.meaning), True

@@ -1,4 +1,4 @@
-"""Where a manifest's records have what: the writer's schema, resolved by the spec's field ids."""
+"""Where the fields are in a manifest's records: the writer's schema, resolved by id."""
 
 from __future__ import annotations
 
@@ -52,14 +52,14 @@ class EntryLayout:
         self.read_partition = readers[PARTITION]
         readers[PARTITION] = leave_alone
         self.readers = tuple(readers.values())
-        """What reads the groups; the partition, which many records share, is left out."""
+        """The readers of the groups; the partition, which many records share, is left out."""
         self._shapes = EntryShapes()
 
     def _flatten(self, kind: AvroType, *, below_file: bool = False) -> None:
         if not isinstance(kind, Record):
-            raise ValueError("its records are no manifest entries")  # noqa: TRY004 - the file's fault
+            raise ValueError("its records are not manifest entries")  # noqa: TRY004 - the file's fault
         for field in kind.fields:
-            # Where a writer gave no ids, the names that the spec has must do.
+            # Where a writer gave no ids, fields are found by the spec's names.
             field_id = IDS_BY_NAME.get(field.name) if field.field_id is None else field.field_id
             if field_id == DATA_FILE and not below_file:
                 self._flatten(field.kind, below_file=True)
@@ -69,7 +69,7 @@ class EntryLayout:
                 self._steps.append((field.kind, field_id if is_read else None))
 
     def split(self, content: bytes, pos: int) -> tuple[tuple[bytes, ...], int]:
-        """Return the bytes of a record's fields, in the order of `groups`, and where the record ends.
+        """Return the bytes of a record's fields in the order of `groups`, and the record's end.
 
         Raises:
             ValueError: there is no record.
@@ -115,10 +115,10 @@ class EntryLayout:
 
 
 def layouts_of(schema_text: str) -> tuple[EntryLayout, ...]:
-    """Return the layouts that records with a schema can have, the first that fits a whole manifest being theirs.
+    """Return the layouts that records with a schema can have, likeliest first.
 
-    There are two where a partition has a value of the type `fixed`: see `CountedFixed`. Manifests of one table share
-    them, with what was learnt of their records.
+    There are two if a partition has a value of the type `fixed`: see `CountedFixed`. The first that fits a whole
+    manifest is right. Manifests of one table share layouts, and what was learnt about their records.
 
     Raises:
         ValueError: the text is not the schema of a manifest.
@@ -134,7 +134,7 @@ def _layouts_of(schema_text: str) -> tuple[EntryLayout, ...]:
         schema = json.loads(schema_text)
         layout = EntryLayout(schema)
         if has_plain_fixed(schema):
-            # Lengths before each value hardly stand there by chance; taken for values, they may well look sound.
+            # A length before each value is hardly there by chance; but read as part of a value, it may look sound.
             return EntryLayout(schema, counted_fixed=True), layout
     except RecursionError as error:
         raise ValueError("its schema is nested too deeply") from error

@@ -1,4 +1,4 @@
-"""Regular expressions that find the parts of a record in one step, learnt from the records of a file.
+"""Regular expressions, learnt from records, that find all parts of a record in one step.
 
 A manifest's records mostly look alike: the same columns have metrics, in the same order, and only numbers and texts
 differ. Walking such a record value by value takes Python many steps; one regular expression, written for what the last
@@ -30,7 +30,7 @@ class _Shape:
 
 
 class EntryShapes:
-    """What has been learnt of the records of one schema; many threads may use it, as shapes are replaced whole."""
+    """The shapes learnt from records of one schema. Safe to use from many threads: shapes are replaced as a whole."""
 
     def __init__(self) -> None:
         self._shapes: tuple[_Shape, ...] = ()
@@ -50,14 +50,14 @@ class EntryShapes:
         return None
 
     def wants_lesson(self) -> bool:
-        """Count a record that matched nothing; tell whether to learn from it."""
+        """Count a record that matched nothing; return whether to learn from it."""
         self._misses += 1
         return self._misses >= self._next_lesson
 
     def learn(self, tokens: list[Token]) -> None:
-        """Take in the trace of a record; texts that differ in length only are one shape."""
+        """Learn from the trace of a record; the length of a text does not change the shape."""
         self._lessons += 1
-        # Each lesson costs a compilation, so records that look like no others are soon left to the walk.
+        # Each lesson costs a compilation, so records that look unlike all others are soon left to the walk.
         self._next_lesson = self._misses + 2**self._lessons
         skeleton = tuple(None if isinstance(token, Length) else token for token in tokens)
         sizes = tuple(frozenset({token.size}) for token in tokens if isinstance(token, Length))

@@ -1,4 +1,4 @@
-"""Metrics by field id, as they stand in a manifest: taken apart when somebody asks for them."""
+"""Metrics by field id: kept as bytes of a manifest, parsed when first asked for."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ Value = TypeVar("Value", int, bytes)
 
 
 class MetricMap(Mapping[int, Value]):
-    """A mapping over the Avro bytes of an array of pairs, which are known to be sound.
+    """A mapping over the Avro bytes of an array of pairs, which are known to be valid.
 
-    Most entries of a large manifest are dropped by their partition, so most metrics are never looked at; and as
-    bytes they take a fraction of the memory of a dict.
+    A filter drops most entries of a large manifest by their partition, so most metrics are never looked at; and bytes
+    take a fraction of the memory of a dict.
     """
 
     __slots__ = ("_content", "_start", "_values")
@@ -28,11 +28,11 @@ class MetricMap(Mapping[int, Value]):
     @staticmethod
     @abstractmethod
     def _read(content: bytes, pos: int) -> dict[int, Value]:
-        """Take the array apart."""
+        """Parse the array."""
 
     @property
     def packed(self) -> bytes | None:
-        """The array's bytes; None where they are not as this build writes them."""
+        """The array's bytes; None if this build would write them differently."""
         # A negative count, which is odd, has a size behind it that we do not write.
         return None if self._content[self._start] & 1 else self._content[self._start :]
 
@@ -70,7 +70,22 @@ class CountMap(MetricMap[int]):
 
     @staticmethod
     def _read(content: bytes, pos: int) -> dict[int, int]:
-        return read_counts(content, pos)
+        counts: dict[int, int] = {}
+        left, pos = _block(content, pos)
+        while left:
+            for _ in range(left):
+                byte = content[pos]
+                if byte < 128:
+                    key, pos = (byte >> 1) ^ -(byte & 1), pos + 1
+                else:
+                    key, pos = read_long(content, pos)
+                byte = content[pos]
+                if byte < 128:
+                    counts[key], pos = (byte >> 1) ^ -(byte & 1), pos + 1
+                else:
+                    counts[key], pos = read_long(content, pos)
+            left, pos = _block(content, pos)
+        return counts
 
 
 class BoundMap(MetricMap[bytes]):
@@ -80,74 +95,46 @@ class BoundMap(MetricMap[bytes]):
 
     @staticmethod
     def _read(content: bytes, pos: int) -> dict[int, bytes]:
-        return read_bounds(content, pos)
+        bounds: dict[int, bytes] = {}
+        left, pos = _block(content, pos)
+        while left:
+            for _ in range(left):
+                byte = content[pos]
+                if byte < 128:
+                    key, pos = (byte >> 1) ^ -(byte & 1), pos + 1
+                else:
+                    key, pos = read_long(content, pos)
+                size = content[pos]
+                if size < 128:
+                    size, pos = size >> 1, pos + 1
+                else:
+                    size, pos = read_long(content, pos)
+                bounds[key] = content[pos : pos + size]
+                pos += size
+            left, pos = _block(content, pos)
+        return bounds
 
     def find(self, field_id: int) -> bytes | None:
-        """Return one bound or None, without taking the others apart; worth it for those who want no more than one."""
-        return _find_bound(self._content, self._start, field_id)
-
-
-def read_counts(content: bytes, pos: int) -> dict[int, int]:
-    """Return pairs of two whole numbers."""
-    counts: dict[int, int] = {}
-    left, pos = _block(content, pos)
-    while left:
-        for _ in range(left):
-            byte = content[pos]
-            if byte < 128:
-                key, pos = (byte >> 1) ^ -(byte & 1), pos + 1
-            else:
-                key, pos = read_long(content, pos)
-            byte = content[pos]
-            if byte < 128:
-                counts[key], pos = (byte >> 1) ^ -(byte & 1), pos + 1
-            else:
-                counts[key], pos = read_long(content, pos)
+        """Return one bound without parsing the others, or None."""
+        content, pos = self._content, self._start
         left, pos = _block(content, pos)
-    return counts
-
-
-def read_bounds(content: bytes, pos: int) -> dict[int, bytes]:
-    """Return pairs of a whole number and bytes."""
-    bounds: dict[int, bytes] = {}
-    left, pos = _block(content, pos)
-    while left:
-        for _ in range(left):
-            byte = content[pos]
-            if byte < 128:
-                key, pos = (byte >> 1) ^ -(byte & 1), pos + 1
-            else:
-                key, pos = read_long(content, pos)
-            size = content[pos]
-            if size < 128:
-                size, pos = size >> 1, pos + 1
-            else:
-                size, pos = read_long(content, pos)
-            bounds[key] = content[pos : pos + size]
-            pos += size
-        left, pos = _block(content, pos)
-    return bounds
-
-
-def _find_bound(content: bytes, pos: int, field_id: int) -> bytes | None:
-    left, pos = _block(content, pos)
-    while left:
-        for _ in range(left):
-            byte = content[pos]
-            if byte < 128:
-                key, pos = (byte >> 1) ^ -(byte & 1), pos + 1
-            else:
-                key, pos = read_long(content, pos)
-            size = content[pos]
-            if size < 128:
-                size, pos = size >> 1, pos + 1
-            else:
-                size, pos = read_long(content, pos)
-            if key == field_id:
-                return content[pos : pos + size]
-            pos += size
-        left, pos = _block(content, pos)
-    return None
+        while left:
+            for _ in range(left):
+                byte = content[pos]
+                if byte < 128:
+                    key, pos = (byte >> 1) ^ -(byte & 1), pos + 1
+                else:
+                    key, pos = read_long(content, pos)
+                size = content[pos]
+                if size < 128:
+                    size, pos = size >> 1, pos + 1
+                else:
+                    size, pos = read_long(content, pos)
+                if key == field_id:
+                    return content[pos : pos + size]
+                pos += size
+            left, pos = _block(content, pos)
+        return None
 
 
 def _block(content: bytes, pos: int) -> tuple[int, int]:

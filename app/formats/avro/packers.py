@@ -21,7 +21,7 @@ from app.formats.avro.metric_maps import MetricMap
 from app.formats.avro.types import write_long
 
 BLOCK_BYTES: Final = 64_000
-"""Records are packed and marked in pieces of about this size, before compression, as other writers do."""
+"""The size of a block before compression, about as large as other writers make it."""
 _COMPRESSION_LEVEL: Final = 1
 _END: Final = b"\x00"
 _NULL: Final = b"\x00"
@@ -101,9 +101,9 @@ def _blocks(records: Iterable[bytes]) -> Iterable[list[bytes]]:
 
 
 def packer_of(schema: Any) -> Packer:
-    """Return what packs values of a schema; records are mappings or objects by field id.
+    """Return the function that packs values of a schema; records are mappings by field id.
 
-    Packers raise `ValueError` or `TypeError` for what is no value of the schema.
+    Packers raise `ValueError` or `TypeError` for a value that does not fit the schema.
     """
     return _packer(schema, {})
 
@@ -130,7 +130,7 @@ def _packer(schema: Any, named: dict[str, Packer]) -> Packer:
 
 def _pack_nothing(value: Any) -> bytes:
     if value is not None:
-        raise ValueError(f"a value where none can be: {value!r}")
+        raise ValueError(f"a value where only null can be: {value!r}")
     return b""
 
 

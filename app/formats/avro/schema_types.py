@@ -58,7 +58,7 @@ def record_type(schema_text: str, ids_by_name: tuple[tuple[str, int], ...]) -> A
 
 
 def has_plain_fixed(schema: Any) -> bool:
-    """Tell whether a schema has a type `fixed` that is nothing else, as a decimal or a uuid would be."""
+    """Return whether a schema has a type `fixed` without a logical type such as decimal or uuid."""
     match schema:
         case {"type": "fixed"}:
             return "logicalType" not in schema

@@ -1,7 +1,7 @@
-"""Avro's binary encoding: values found, skipped and read as the writer's schema lays them out.
+"""Avro's binary encoding: types that skip, read and trace values.
 
-Each type knows three things of a value that starts at a position: where it ends, what it is, and the regular expression
-of all values laid out like it (see `entry_shapes`). `avro_schemas` makes types of a schema.
+A type is asked about a value at a position: where it ends, what it is, and which regular expression matches all values
+laid out like it (see `entry_shapes`). `schema_types` makes types from a schema.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class Length:
 
 
 Token = bytes | Length
-"""A piece of a trace: a regular expression, or a text whose length may differ from value to value."""
+"""A piece of a trace: a regular expression, or a text whose length may vary."""
 
 
 def read_long(content: bytes, pos: int) -> tuple[int, int]:
-    """Return the whole number at a position, and where it ends; raises `IndexError` beyond the end."""
+    """Return the whole number at a position and its end; raises `IndexError` if it is cut off."""
     byte = content[pos]
     if byte < 128:
         return (byte >> 1) ^ -(byte & 1), pos + 1
@@ -42,7 +42,7 @@ def read_long(content: bytes, pos: int) -> tuple[int, int]:
         byte = content[pos]
         number |= (byte & 127) << shift
         if byte < 128:
-            # What no 64 bits hold is cut to them, as in Java, so that no number from a file is out of range.
+            # Larger numbers are cut to 64 bits, as in Java, so that no number from a file is out of range.
             number &= _64_BITS
             return (number >> 1) ^ -(number & 1), pos + 1
         shift += 7
@@ -79,7 +79,7 @@ class AvroType(ABC):
 
     @abstractmethod
     def trace(self, content: bytes, pos: int, tokens: list[Token]) -> int:
-        """Add what matches values laid out like this one; return where it ends."""
+        """Add tokens that match values laid out like this one; return where the value ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +227,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Record(AvroType):
-    """Values of fields, one after the other; read as a dict by field id, or by name where there is no id."""
+    """Values of fields, one after the other; read as a dict by field id, or else by name."""
 
     fields: tuple[Field, ...]
 
@@ -267,7 +267,7 @@ class Array(AvroType):
             if count > 0:
                 pos = self._skip_items(content, pos, count)
                 continue
-            # The size would tell where the items end, but whoever reads them later goes by the items.
+            # Later reads go by the items, so the size must agree with them.
             size, start = read_long(content, pos)
             pos = self._skip_items(content, start, -count)
             if pos - start != size:
@@ -320,7 +320,7 @@ class Array(AvroType):
                 pos = self._trace_item(content, pos, tokens)
 
     def _trace_item(self, content: bytes, pos: int, tokens: list[Token]) -> int:
-        # Pairs of a map: files of one table mostly have the same columns in the same order, so keys stand as they are.
+        # Files of a table mostly have the same columns in the same order, so the keys of a map are matched literally.
         if isinstance(self.items, Record) and len(self.items.fields) == 2:
             key, value = self.items.fields
             end = key.kind.skip(content, pos)
@@ -345,10 +345,10 @@ def _skip_pairs(content: bytes, pos: int, count: int) -> int:
 
 
 class NotTraceable(Exception):
-    """A layout that no regular expression stands for."""
+    """No regular expression can describe this layout."""
 
 
 def _check_count(content: bytes, pos: int, count: int) -> None:
-    # An item takes a byte at least, so a larger count is a lie, or a bomb.
+    # An item takes a byte at least, so a larger count is wrong, or an attack.
     if count > len(content) - pos:
         raise ValueError("an array has fewer items than it says")

@@ -1,4 +1,4 @@
-"""The Avro schemas of manifest lists and manifests, per format version, with the spec's field ids."""
+"""Avro schemas of manifest lists and manifests, for each format version."""
 
 from __future__ import annotations
 

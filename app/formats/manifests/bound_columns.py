@@ -1,7 +1,7 @@
-"""Bounds of one column as Arrow columns: which files of a large manifest can hold a value in a range.
+"""Bounds as Arrow columns: which files of a large manifest can hold a value in a range.
 
-Columns are made of bytes, never of Python's values: the first value that Arrow converts makes it look for pandas, and
-where there is one, loading it takes longer than planning a scan.
+Columns are made of bytes, never of Python's values: to convert the first value, Arrow loads pandas if it is installed,
+and that takes longer than planning a scan.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _NUMBERS: Final = {
     "float": pa.float32(),
     "double": pa.float64(),
 }
-"""Bounds of these are laid out as Arrow has them in memory."""
+"""Bounds of these types have the layout of Arrow's memory."""
 _BYTES: Final = frozenset({"string", "uuid", "fixed", "binary"})
-"""Values of these are in the order of their bytes."""
+"""Values of these types are ordered like their bytes."""
 _DECIMAL_BYTES: Final = 16
 _DOUBLE: Final = struct.Struct("<d")
 _FALSE: Final = pa.Array.from_buffers(pa.bool_(), 1, [None, pa.py_buffer(b"\x00")])[0]
@@ -42,7 +42,7 @@ _FALSE: Final = pa.Array.from_buffers(pa.bool_(), 1, [None, pa.py_buffer(b"\x00"
 
 @dataclass(frozen=True, slots=True)
 class BoundColumns:
-    """The lower and upper bounds of one column, file by file; null where they are missing or say nothing."""
+    """The lower and upper bounds of one column, file by file; null if missing or useless."""
 
     lower: pa.Array
     upper: pa.Array
@@ -53,7 +53,7 @@ class BoundColumns:
         return int(self.lower.nbytes + self.upper.nbytes)
 
     def positions_in(self, wanted: ValueRange) -> set[int]:
-        """Return the positions of files that may hold a value of the range; a missing bound rules nothing out."""
+        """Return the positions of files that may hold a value of the range."""
         ruled_out = [
             pc.coalesce(is_beyond(bounds, limit), _FALSE)
             for bounds, limit, is_beyond in (
@@ -73,7 +73,7 @@ class BoundColumns:
 def bound_columns(
     kind: PrimitiveType, lower: Sequence[bytes | None], upper: Sequence[bytes | None]
 ) -> BoundColumns | None:
-    """Return bounds in binary form as columns; None for types whose bounds are not compared so."""
+    """Return bounds in binary form as columns; None if such columns cannot be compared."""
     if kind.kind == "decimal" or kind.kind in _NUMBERS or kind.kind in _BYTES:
         return BoundColumns(_column(kind, lower), _column(kind, upper))
     return None
@@ -86,7 +86,7 @@ def _column(kind: PrimitiveType, bounds: Sequence[bytes | None]) -> pa.Array:
         return _array_of(pa.large_binary(), bounds, [offsets, b"".join(bound or b"" for bound in bounds)])
     arrow = _arrow_type(kind)
     width = arrow.bit_width // 8
-    # Numbers are mostly as they have to be; others, and what may be NaN, are looked at one by one.
+    # Integers mostly have the right width; other bounds, and floats, which may be NaN, are converted one by one.
     is_as_it_is = kind.kind in _NUMBERS and kind.kind not in FLOATING_KINDS
     if not is_as_it_is or any(bound is not None and len(bound) != width for bound in bounds):
         bounds = list(_repacked(kind, bounds))
@@ -107,13 +107,13 @@ def _arrow_type(kind: PrimitiveType) -> pa.DataType:
 
 
 def _repacked(kind: PrimitiveType, bounds: Sequence[bytes | None]) -> Iterator[bytes | None]:
-    """Yield bounds in the form that a column has; None for one that makes no sense, so that it rules nothing out."""
+    """Yield bounds as a column stores them; None, which excludes nothing, for invalid ones."""
     for bound in bounds:
         try:
             value = None if bound is None else from_bytes(kind, bound)
-            # Early writers took NaN for a bound, which is none.
+            # Early writers stored NaN as a bound; it bounds nothing.
             yield None if value is None or is_nan(value) else _packed(kind, value)
-        # A date that became a moment may be one that no moment's number reaches.
+        # A widened date may be out of a timestamp's range.
         except (ValueError, OverflowError):
             yield None
 
@@ -125,14 +125,14 @@ def _packed(kind: PrimitiveType, value: Any) -> bytes:
 
 
 def _limit(kind: PrimitiveType, limit: Any) -> pa.Scalar | None:
-    """Return a limit to compare with; None for one that the type cannot have, which so rules nothing out."""
+    """Return a limit to compare with; None, which excludes nothing, for impossible values."""
     if limit is None:
         return None
     try:
         if kind.kind in _BYTES:
             return _column(kind, [to_bytes(kind, limit)])[0]
         if kind.kind == "float":
-            # A limit between two floats of 32 bits would be rounded to one of them: Arrow compares in 64 bits then.
+            # As a float of 32 bits the limit might be rounded; with one of 64 bits Arrow compares in 64 bits.
             return pa.Array.from_buffers(pa.float64(), 1, [None, pa.py_buffer(_DOUBLE.pack(limit))])[0]
         return pa.Array.from_buffers(_arrow_type(kind), 1, [None, pa.py_buffer(_packed(kind, limit))])[0]
     except (ValueError, OverflowError, struct.error):

@@ -1,4 +1,4 @@
-"""A parsed manifest as columns: little in memory, and filtered without making the entries that are left out."""
+"""A parsed manifest as columns: small in memory, and filtered before entries are made."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from app.formats.manifests.headers import ManifestHeader, read_header
 Partition = tuple[Any, ...]
 
 UNASSIGNED_SEQUENCE_NUMBER: Final = -1
-"""What a new manifest has until a commit gives it the snapshot's; until then nothing is inherited."""
+"""A new manifest has this until a commit gives it the snapshot's; until then nothing is inherited."""
 
 _ROW_COUNT: Final = 3
 """Where a file's values have its record count."""
@@ -30,9 +30,9 @@ _FIRST_ROW_ID: Final = [field.name for field in fields(DataFile)].index("first_r
 """Where it is behind content, path, format, spec id, partition, record count and size."""
 _KEPT_BOUNDS: Final = 4
 _BYTES_OF_BOUNDS: Final = 2 * 16 * _KEPT_BOUNDS
-"""For each entry; room is counted for them whether they have been asked for or not."""
+"""For each entry; counted for the cache's budget whether they are there or not."""
 _WORTH_COLUMNS: Final = 500
-"""Fewer entries are sooner looked at one by one."""
+"""Fewer entries are faster to look at one by one."""
 
 
 class ManifestColumns(Sequence[ManifestEntry]):
@@ -74,7 +74,7 @@ class ManifestColumns(Sequence[ManifestEntry]):
         )
 
     def _agrees_with_the_list(self, entries: EntryColumns) -> bool:
-        """Tell whether entries have the numbers of files and rows that the manifest list says."""
+        """Return whether entries have the numbers of files and rows that the manifest list says."""
         self._check_counts(entries)
         rows = dict.fromkeys(EntryStatus, 0)
         for at in range(len(entries)):
@@ -102,7 +102,7 @@ class ManifestColumns(Sequence[ManifestEntry]):
             )
 
     def _check_counts(self, entries: EntryColumns) -> None:
-        # Fewer files than listed are lost ones, which a file cut off between two blocks would not show otherwise.
+        # A file that is cut off between two blocks is only noticed by its missing entries.
         for status, listed in (
             (EntryStatus.ADDED, self._manifest.added_files_count),
             (EntryStatus.EXISTING, self._manifest.existing_files_count),
@@ -147,7 +147,7 @@ class ManifestColumns(Sequence[ManifestEntry]):
             for at, number in enumerate(self._partition_numbers)
             if number in wanted and statuses[at] != deleted
         ]
-        # A column is made of all entries: too much where the partition has left few to look at.
+        # A column is made of all entries, which is too much if few of them are left.
         if len(positions) >= max(_WORTH_COLUMNS, len(self) // 4):
             for wanted_range in ranges:
                 columns = self._bounds_of(wanted_range)
@@ -158,7 +158,7 @@ class ManifestColumns(Sequence[ManifestEntry]):
             yield self._entry(at)
 
     def _bounds_of(self, wanted: ValueRange) -> BoundColumns | None:
-        """Return a column's bounds; those of the columns asked for last are kept."""
+        """Return a column's bounds; those of the last columns are kept."""
         key = (wanted.field_id, wanted.kind)
         if key not in self._bounds:
             try:
@@ -182,7 +182,7 @@ class ManifestColumns(Sequence[ManifestEntry]):
         content, file_path, file_format, record_count, size_bytes, *rest = file_values
         if manifest.sequence_number != UNASSIGNED_SEQUENCE_NUMBER:
             rest[_FIRST_ROW_ID] = self._entries.row_id(at)
-            # Early writers left the numbers of v1's files out, which are 0 whatever the status.
+            # Early writers left out the sequence numbers of files from v1, which are 0 whatever the status.
             if status is EntryStatus.ADDED or manifest.sequence_number == 0:
                 if sequence_number is None:
                     sequence_number = manifest.sequence_number

@@ -1,8 +1,8 @@
-"""A folder of manifests and manifest lists on the local disk: what object stores once gave need not be asked for again.
+"""A folder on the local disk with copies of manifests and manifest lists of object stores.
 
-Such files never change, so one that is here is right for ever. Several processes may share a folder: a file comes into
-it whole, by a rename, and says what it holds and its checksum; whatever is not so is taken for absent. Nothing here
-has to survive, so nothing is waited for, and a folder that cannot be used is worth a warning only.
+Such files never change, so a copy is right for ever. Several processes may share a folder: a file is renamed into it
+when it is complete, and it begins with its key and checksum; a file that breaks these rules counts as absent. Nothing
+here has to survive: writes are not flushed, and a folder that cannot be used only causes a warning.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _HEADER_BYTES: Final = len(_MARK) + 2 * _DIGEST_BYTES
 _SUFFIX: Final = ".manifest"
 _UNFINISHED_SUFFIX: Final = ".part"
 _UNFINISHED_SECONDS: Final = 3600
-"""Older pieces are left from a process that ended while it wrote."""
+"""Older unfinished files are left from a process that ended while it wrote."""
 _LEFT_AFTER_CLEARING: Final = 0.9
 _CLEARINGS: Final = 20
-"""So many times a folder is looked through while its budget is written once."""
+"""How often a folder is searched for old files while its whole budget is written once."""
 _AT_HAND: Final = frozenset({"file", "memory"})
-"""Files of these schemes are as near as the folder is."""
+"""Files of these schemes are as near as the folder, so they are not copied."""
 
 
 class ManifestFolder:
@@ -44,15 +44,15 @@ class ManifestFolder:
         self._path = path
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._written_bytes = max_bytes  # so that the first write looks how much is there already
+        self._written_bytes = max_bytes  # so that the first write checks how much is there already
         self._is_unusable = False
 
     def reader(
         self, storage: Mapping[str, str], read: Callable[[Location], bytes]
     ) -> Callable[[Location], bytes]:
-        """Return what reads a file of a store: from here, or with `read`, which is kept then.
+        """Return a function that reads files of a store from here, or else with `read`.
 
-        `storage` tells stores apart: two may have different files at one location.
+        `storage` distinguishes stores: two may have different files at one location.
         """
         store = json.dumps(dict(storage), sort_keys=True).encode()
 
@@ -81,7 +81,7 @@ class ManifestFolder:
                 log.warning("manifest cache: %s is damaged", place)
                 place.unlink(missing_ok=True)
                 return None
-            os.utime(place)  # the time of last use, which clearing goes by
+            os.utime(place)  # its time of last use
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -115,7 +115,7 @@ class ManifestFolder:
         self._clear()
 
     def _clear(self) -> None:
-        """Delete what was used longest ago until there is room; other processes may be doing the same."""
+        """Delete what was used longest ago until there is room; other processes may do the same."""
         held = sorted(self._held())
         total = sum(size for _, size, _ in held)
         if total <= self._max_bytes:

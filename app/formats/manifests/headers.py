@@ -37,7 +37,7 @@ def read_header(metadata: Mapping[str, str]) -> ManifestHeader:
     """
     content = metadata.get("content")
     if content is not None and content not in _CONTENTS:
-        raise ValueError(f"it says that it holds {content[:50]!r}")
+        raise ValueError(f"its content is {content[:50]!r}")
     spec_id = metadata.get("partition-spec-id")
     if spec_id is not None and not spec_id.isdecimal():
         raise ValueError(f"its partition spec has the id {spec_id[:50]!r}")

@@ -1,4 +1,4 @@
-"""Manifest lists: which manifests a snapshot has, from and to Avro, in format versions 1, 2 and 3."""
+"""Manifest lists: the manifests of a snapshot, from and to Avro, in every format version."""
 
 from __future__ import annotations
 
@@ -90,14 +90,14 @@ def _manifest(record: Mapping[int, Any]) -> ManifestFile:
 
 def _summary(record: Mapping[int, Any]) -> PartitionSummary:
     contains_null, *others = map(record.get, _SUMMARY_FIELD_IDS.values())
-    # A writer that did not say whether there are nulls may have had some.
+    # If a writer did not say whether there are nulls, there may be some.
     return PartitionSummary(contains_null is not False, *others)
 
 
 def assign_numbers(
     manifests: Iterable[ManifestFile], *, sequence_number: int, first_row_id: int | None = None
 ) -> tuple[tuple[ManifestFile, ...], int | None]:
-    """Return the manifests as a commit numbers them, and the row id that comes after all of them.
+    """Return the manifests as a commit numbers them, and the next free row id.
 
     New manifests get the snapshot's sequence number. With `first_row_id` (from v3 on), data manifests without row
     ids get the next ones, as many as they have added and existing rows.
@@ -132,7 +132,7 @@ def write_manifest_list(
     """Return a manifest list of these manifests, numbered as `assign_numbers` does.
 
     Raises:
-        ValueError: a manifest does not fit the format version, or lacks what it asks for.
+        ValueError: a manifest does not fit the format version, or lacks a required value.
 
     Spec: #manifest-lists
     """

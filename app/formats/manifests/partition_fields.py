@@ -38,7 +38,7 @@ _UNKNOWN: Final = PrimitiveType("unknown", "unknown")
 def partition_types(
     spec: PartitionSpec, schema: Schema, partitions: Sequence[tuple[Any, ...]]
 ) -> tuple[PrimitiveType, ...]:
-    """Return the types of a spec's values. Where the source column is gone, the values say which it was.
+    """Return the types of a spec's values. Where the source column is gone, the values decide.
 
     Raises:
         ValueError: a partition does not have a value for each field of the spec.
@@ -96,7 +96,7 @@ def partition_schema(spec: PartitionSpec, kinds: Iterable[PrimitiveType]) -> lis
     fields = []
     for field, kind in zip(spec.fields, kinds, strict=True):
         avro = _avro_type(kind)
-        # A named type is described where it is first used; from then on its name stands for it.
+        # A named type is described where it is first used; later uses have its name only.
         name = avro.get("name") if isinstance(avro, dict) else None
         if name is not None:
             avro = name if name in seen else avro

@@ -1,4 +1,4 @@
-"""What a manifest's partitions have in common, field by field."""
+"""Summaries of a manifest's partitions, one for each partition field."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from app.engine.model.values import FLOATING_KINDS, is_nan, order_key, to_bytes
 def summarize(
     kinds: Iterable[PrimitiveType], partitions: Iterable[tuple[Any, ...]]
 ) -> tuple[PartitionSummary, ...]:
-    """Return a summary for each partition field; NaN is told apart and never a bound.
+    """Return a summary for each partition field; NaN is counted apart and is never a bound.
 
     Raises:
-        ValueError: a value is none of its field's type.
+        ValueError: a value does not have its field's type.
 
     Spec: #manifest-lists
     """

@@ -1,4 +1,4 @@
-"""The locations in manifest lists and manifests, read by fastavro: a second decoder, asked before files are deleted."""
+"""Locations in manifest lists and manifests, read by a second decoder before files go."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def manifests_of(files: FileIO, snapshot: Snapshot) -> list[Location]:
 
 
 def content_files_of(files: FileIO, manifest: Location) -> Iterator[Location]:
-    """Return the locations of the data and delete files that a manifest names, whatever their status.
+    """Return the locations of all data and delete files in a manifest, whatever their status.
 
     Raises:
         FileMissing: the manifest is gone.
@@ -105,7 +105,7 @@ def _records(file: AvroFile, schema: Any) -> Iterator[Any]:
 
 @lru_cache(maxsize=128)
 def _fastavro_schemas(schema_text: str) -> tuple[Any, ...]:
-    """Return the schemas that may fit the records of a file with this one, likeliest first; see `CountedFixed`."""
+    """Return the schemas that may fit a file with this one, likeliest first; see `CountedFixed`."""
     try:
         schema = json.loads(schema_text)
         plain = fastavro.parse_schema(_without_meanings(schema, None))
@@ -119,7 +119,7 @@ def _fastavro_schemas(schema_text: str) -> tuple[Any, ...]:
 
 
 def _without_meanings(schema: Any, counted: set[str] | None) -> Any:
-    """Return a schema without logical types, whose values fastavro leaves as they are: its dates end at the year 9999.
+    """Return a schema without logical types: fastavro's dates, for example, end at the year 9999.
 
     With a set of names, plain `fixed` types are read as bytes with a length, and their names are added to the set.
     """

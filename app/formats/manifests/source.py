@@ -16,7 +16,7 @@ from app.formats.manifests.headers import unlisted_manifest
 from app.formats.manifests.lists import read_manifest_list
 
 MAX_MANIFEST_BYTES: Final = 512 << 20
-"""A manifest that says it is larger is not even fetched."""
+"""A manifest that is listed as larger is not even fetched."""
 _LISTED_BYTES: Final = 700
 _SUMMARY_BYTES: Final = 250
 
@@ -24,7 +24,7 @@ _SUMMARY_BYTES: Final = 250
 class ManifestCache(ReadThroughCache[Any]):
     """Parsed manifest lists and manifests of a whole process, over all its stores.
 
-    Such a file never changes, so what is kept of it is right for ever.
+    Such a file never changes, so its cached content is right for ever.
     """
 
 
@@ -34,7 +34,7 @@ class FileManifestSource:
     def __init__(
         self, files: FileIO, cache: ManifestCache, read: Callable[[Location], bytes] | None = None
     ) -> None:
-        """Keep what is read of these files; `read` is asked instead of them for what the cache lacks."""
+        """Read what the cache lacks, with `read` if it is given, else from `files`."""
         self._files = files
         self._cache = cache
         self._read = read or files.read
@@ -80,7 +80,7 @@ class FileManifestSource:
         ]
 
     def is_at_hand(self, manifest: ManifestFile) -> bool:
-        """Tell whether a manifest's entries can be had without reading a file."""
+        """Return whether a manifest's entries are in the cache."""
         return self._cache.find(self._key_of(manifest)) is not None
 
     def _key_of(self, manifest: ManifestFile) -> Hashable:

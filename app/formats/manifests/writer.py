@@ -1,4 +1,4 @@
-"""Writes manifests: entries to Avro, in format versions 1, 2 and 3."""
+"""Writes manifests: entries to Avro, in every format version."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _V1_BLOCK_SIZE: Final = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class WrittenManifest:
-    """A manifest's bytes, and what a manifest list says of it once it has a place."""
+    """A manifest's bytes, and its entry for a manifest list."""
 
     content: bytes
     manifest: ManifestFile
@@ -51,10 +51,10 @@ def write_manifest(
     snapshot_id: SnapshotId | None,
     first_row_id: int | None = None,
 ) -> WrittenManifest:
-    """Return a manifest of these entries, and its line for a manifest list with counts and summaries.
+    """Return a manifest of these entries, with its counts and summaries for a manifest list.
 
-    Entries without a snapshot id get this one; without one either, they inherit the id of the commit. Where a source
-    column of the spec is gone, give a schema that still has it, or the values alone say of which type they are.
+    Entries without a snapshot id get `snapshot_id`; if that is None, they inherit the id of the commit. If a source
+    column of the spec is gone, pass a schema that still has it; otherwise types are guessed from the values.
 
     Raises:
         ValueError: an entry does not fit the spec, the content or the format version.
@@ -127,7 +127,7 @@ def _check(
 def _values(
     entry: ManifestEntry, partition_field_ids: Sequence[int], snapshot_id: SnapshotId | None
 ) -> Mapping[int, Any]:
-    """Return an entry's values by the spec's field ids; a schema takes of them what it has."""
+    """Return an entry's values by the spec's field ids; a schema uses those that it has."""
     file = entry.file
     is_data = file.content is FileContent.DATA
     return {
@@ -162,7 +162,7 @@ def _values(
 
 
 def _facts(entries: Sequence[ManifestEntry], kinds: Sequence[PrimitiveType]) -> dict[str, Any]:
-    """Return what a manifest list says of the entries."""
+    """Return the counts and summaries of the entries for a manifest list."""
     files = dict.fromkeys(EntryStatus, 0)
     rows = dict.fromkeys(EntryStatus, 0)
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Metadata files of tables and views: read, checked, and kept in memory within a byte budget."""
+"""Metadata files of tables and views: read, checked, and cached within a byte budget."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ class MetadataFiles:
         return self._find(self._json, (location, refs_only), files, location)
 
     def table_json(self, files: FileIO, location: Location, *, refs_only: bool = False) -> bytes:
-        """Return a table's metadata as compact JSON; with `refs_only` without snapshots that no ref names.
+        """Return a table's metadata as compact JSON.
+
+        With `refs_only`, snapshots that no ref names are left out.
 
         Raises:
             MetadataFileMissing: the file is gone.

@@ -1,11 +1,37 @@
-"""Namespaces and names as pieces of a URL."""
+"""Parts of requests, as the protocol writes them: paths, and pieces of bodies."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 from urllib.parse import quote
 
 from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace, TableIdentifier
+
+JsonObject = dict[str, Any]
+Changes = Sequence[tuple[TableIdentifier, Sequence[JsonObject], Sequence[JsonObject]]]
+"""For each table its name, the updates and the requirements."""
+
+
+def identifier_body(identifier: TableIdentifier) -> JsonObject:
+    """Return the name of a table or view."""
+    return {"namespace": [*identifier.namespace.levels], "name": identifier.name}
+
+
+def change_body(
+    identifier: TableIdentifier, updates: Sequence[JsonObject], requirements: Sequence[JsonObject]
+) -> JsonObject:
+    """Return a commit to one table or view."""
+    return {
+        "identifier": identifier_body(identifier),
+        "requirements": [*requirements],
+        "updates": [*updates],
+    }
+
+
+def given(fields: Mapping[str, Any]) -> JsonObject:
+    """Return the fields that have a value."""
+    return {key: value for key, value in fields.items() if value is not None}
 
 
 def namespace_path(namespace: Namespace) -> str:
@@ -24,7 +50,7 @@ def table_path(identifier: TableIdentifier) -> str:
 
 
 def snapshot_path(identifier: TableIdentifier, wanted: str) -> str:
-    """Return the path of a snapshot, by its id or by a branch or tag, below the catalog's prefix."""
+    """Return the path of a snapshot below the catalog's prefix, by its id, branch or tag."""
     return f"{table_path(identifier)}/snapshots/{_piece(wanted)}"
 
 
