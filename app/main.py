@@ -37,9 +37,9 @@ from app.database.warehouses import Warehouse, Warehouses
 from app.errors import IcetowerError, WarehouseExists
 from app.fileio.files import FileIO
 from app.fileio.schemes import files_for
-from app.formats.manifest_folder import ManifestFolder
-from app.formats.manifest_source import ManifestCache
-from app.formats.metadata_files import MetadataFiles
+from app.formats.manifests.folder import ManifestFolder
+from app.formats.manifests.source import ManifestCache
+from app.formats.metadata.files import MetadataFiles
 from app.settings import Settings
 from app.telemetry import log_lines
 

@@ -27,9 +27,9 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.types import parse_primitive
 from app.engine.model.values import to_bytes
 from app.fileio.local import LocalFiles
-from app.formats.manifest_lists import assign_numbers, write_manifest_list
-from app.formats.manifest_source import FileManifestSource, ManifestCache
-from app.formats.manifests import write_manifest
+from app.formats.manifests.lists import assign_numbers, write_manifest_list
+from app.formats.manifests.source import FileManifestSource, ManifestCache
+from app.formats.manifests.writer import write_manifest
 from benchmarks.report import Row
 from tests.builders.catalogs import START_MS
 from tests.builders.filters import predicate

@@ -15,9 +15,9 @@ from app.engine.model.manifests import DataFile, EntryStatus, FileContent, Manif
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import ExpiryWish
-from app.formats.manifest_lists import assign_numbers, write_manifest_list
-from app.formats.manifest_source import ManifestCache
-from app.formats.manifests import write_manifest
+from app.formats.manifests.lists import assign_numbers, write_manifest_list
+from app.formats.manifests.source import ManifestCache
+from app.formats.manifests.writer import write_manifest
 from benchmarks.report import Row
 from tests.builders.catalogs import START_MS, catalog_on, with_server
 from tests.builders.tables import DEPARTURES, table_in

@@ -24,8 +24,8 @@ from app.engine.model.manifests import DataFile, EntryStatus, FileContent, Manif
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.types import PrimitiveType, parse_primitive
-from app.formats.manifest_columns import ManifestColumns
-from app.formats.manifests import write_manifest
+from app.formats.manifests.columns import ManifestColumns
+from app.formats.manifests.writer import write_manifest
 from benchmarks.report import Row, rate
 
 ENTRIES: Final = 5_000

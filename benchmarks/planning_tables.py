@@ -14,8 +14,8 @@ from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
-from app.formats.manifest_lists import assign_numbers, write_manifest_list
-from app.formats.manifests import write_manifest
+from app.formats.manifests.lists import assign_numbers, write_manifest_list
+from app.formats.manifests.writer import write_manifest
 
 NAMESPACE = "planning"
 FIRST_DAY = 20_000

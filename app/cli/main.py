@@ -1,4 +1,4 @@
-"""The `icetower` command: all its parts, and how every failure becomes a line and an exit status."""
+"""The `icetower` command: all its parts, and the exit status and line for each failure."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from app.cli import namespaces, server, tables, views, warehouses
-from app.cli.collisions import collision_lines
-from app.cli.printing import print_line, remark, tell_failure
+from app.cli import namespaces, views, warehouses
+from app.cli.server import commands as server
+from app.cli.tables import commands as tables
+from app.cli.tables.conflict_lines import conflict_lines
+from app.cli.terminal.exit_statuses import REFUSED, WRONG_USAGE
+from app.cli.terminal.output import print_failure, print_line, remark
 from app.client.failures import CallFailed, CatalogRefused, CatalogUnreachable
 from app.errors import IcetowerError, InvalidSetting
-
-REFUSED = 1
-WRONG_USAGE = 2
 
 commands = typer.Typer(
     no_args_is_help=True,
@@ -28,7 +28,7 @@ Start here: `icetower serve` runs a catalog on this machine that keeps everythin
 Then, in another terminal: `icetower namespace create demo` and `icetower namespace list`.""",
     epilog="Exit status: 0 done, 1 refused or failed (standard error says why), 2 wrong usage or settings.",
 )
-server.add_to(commands)
+commands.add_typer(server.commands)
 commands.add_typer(warehouses.commands, name="warehouse", rich_help_panel="Catalog")
 commands.add_typer(namespaces.commands, name="namespace", rich_help_panel="Catalog")
 commands.add_typer(tables.commands, name="table", rich_help_panel="Catalog")
@@ -36,24 +36,24 @@ commands.add_typer(views.commands, name="view", rich_help_panel="Catalog")
 
 
 def run() -> None:
-    """Run the command line and leave with its exit status."""
+    """Run the command line, and exit with its status."""
     try:
         commands(prog_name="icetower")
     except InvalidSetting as error:
-        tell_failure(str(error))
+        print_failure(str(error))
         sys.exit(WRONG_USAGE)
     except CatalogUnreachable as failure:
-        tell_failure(
+        print_failure(
             f"{failure}. Is the server running (`icetower serve`)? Another address: --uri or ICETOWER_URI"
         )
         sys.exit(REFUSED)
     except CatalogRefused as refused:
-        tell_failure(refused.message)
-        for line in collision_lines(refused.conflict or {}):
+        print_failure(refused.message)
+        for line in conflict_lines(refused.conflict or {}):
             remark(line)
         sys.exit(REFUSED)
     except (CallFailed, IcetowerError) as failure:
-        tell_failure(str(failure))
+        print_failure(str(failure))
         sys.exit(REFUSED)
 
 
@@ -72,4 +72,4 @@ def icetower(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Take the options of the command itself; its help stands above."""
+    """Take the options of the command itself; its help text is above."""

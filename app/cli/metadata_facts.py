@@ -1,17 +1,17 @@
-"""What people want to see of table and view metadata. Reads any version: what is absent is passed over."""
+"""Facts about tables and views for people. Any version of metadata is read; absent fields are left out."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from app.cli.printing import moment
+from app.cli.terminal.output import moment_text, property_lines
 
 Json = Mapping[str, Any]
 
 
 def table_facts(name: str, metadata_location: str | None, metadata: Json) -> list[tuple[str, object]]:
-    """Return what to know of a table at a glance."""
+    """Return the facts about a table that fit on one screen."""
     schema = _of_id(metadata.get("schemas"), "schema-id", metadata.get("current-schema-id"))
     spec = _of_id(metadata.get("partition-specs"), "spec-id", metadata.get("default-spec-id"))
     order = _of_id(metadata.get("sort-orders"), "order-id", metadata.get("default-sort-order-id"))
@@ -24,19 +24,19 @@ def table_facts(name: str, metadata_location: str | None, metadata: Json) -> lis
         ("format version", metadata.get("format-version")),
         ("location", metadata.get("location")),
         ("metadata", metadata_location),
-        ("last updated", moment(metadata.get("last-updated-ms"))),
+        ("last updated", moment_text(metadata.get("last-updated-ms"))),
         ("columns", columns),
         ("partitioned by", [_partition_field(field, names) for field in (spec or {}).get("fields", [])]),
         ("sorted by", [_sort_field(field, names) for field in (order or {}).get("fields", [])]),
         ("current snapshot", _snapshot_line(current) if current else "none: the table is empty"),
         ("snapshots", len(metadata.get("snapshots") or [])),
         ("branches and tags", [_ref_line(ref, value) for ref, value in (metadata.get("refs") or {}).items()]),
-        ("properties", property_lines(metadata)),
+        ("properties", property_lines(metadata.get("properties"))),
     ]
 
 
-def view_facts(name: str, metadata_location: str, metadata: Json) -> list[tuple[str, object]]:
-    """Return what to know of a view at a glance."""
+def view_facts(name: str, metadata_location: str | None, metadata: Json) -> list[tuple[str, object]]:
+    """Return the facts about a view that fit on one screen."""
     version = _of_id(metadata.get("versions"), "version-id", metadata.get("current-version-id")) or {}
     schema = _of_id(metadata.get("schemas"), "schema-id", version.get("schema-id")) or {}
     texts: list[tuple[str, object]] = [
@@ -49,16 +49,16 @@ def view_facts(name: str, metadata_location: str, metadata: Json) -> list[tuple[
         ("format version", metadata.get("format-version")),
         ("location", metadata.get("location")),
         ("metadata", metadata_location),
-        ("version", f"{version.get('version-id')} of {moment(version.get('timestamp-ms'))}"),
+        ("version", f"{version.get('version-id')} of {moment_text(version.get('timestamp-ms'))}"),
         ("default namespace", ".".join(version.get("default-namespace") or [])),
         ("columns", column_lines(schema)),
         *texts,
-        ("properties", property_lines(metadata)),
+        ("properties", property_lines(metadata.get("properties"))),
     ]
 
 
 def column_lines(schema: Json) -> list[str]:
-    """Return one line a column: id, name, type, and whether it may be null."""
+    """Return one line for each column: id, name, type, and whether it is required."""
     keys = schema.get("identifier-field-ids") or []
     lines = []
     for field in schema.get("fields", []):
@@ -87,11 +87,6 @@ def type_text(kind: object) -> str:
             return f"map<{type_text(kind.get('key'))}, {type_text(kind.get('value'))}>"
         case other:
             return str(other)
-
-
-def property_lines(metadata: Json) -> list[str]:
-    """Return one line a property."""
-    return [f"{key} = {value}" for key, value in sorted((metadata.get("properties") or {}).items())]
 
 
 def _of_id(candidates: list[Json] | None, key: str, wanted: object) -> Json | None:
@@ -132,7 +127,9 @@ def _snapshot_line(snapshot: Json) -> str:
     summary = snapshot.get("summary") or {}
     records = f", records: {summary['total-records']}" if "total-records" in summary else ""
     operation = summary.get("operation", "unknown operation")
-    return f"{snapshot.get('snapshot-id')} ({operation} at {moment(snapshot.get('timestamp-ms'))}{records})"
+    return (
+        f"{snapshot.get('snapshot-id')} ({operation} at {moment_text(snapshot.get('timestamp-ms'))}{records})"
+    )
 
 
 def _ref_line(ref: str, value: Json) -> str:

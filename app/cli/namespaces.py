@@ -6,18 +6,23 @@ from typing import Annotated
 
 import typer
 
-from app.cli.connecting import connected
-from app.cli.names import namespace_from, properties_from, written
-from app.cli.options import AsJson, Separator, Uri, WarehouseName
-from app.cli.printing import print_facts, print_json, print_line, print_table, remark
+from app.cli.terminal.arguments import namespace_from, properties_from, written
+from app.cli.terminal.connection import connected
+from app.cli.terminal.declarations import AsJson, Separator, Uri, WarehouseName, command_group
+from app.cli.terminal.output import (
+    print_facts,
+    print_json,
+    print_line,
+    print_table,
+    property_lines,
+    remark,
+)
 
-commands = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    help="""List, create, show, change and drop namespaces.
+commands = command_group(
+    """List, create, show, change and drop namespaces.
 
-A dot stands between the levels of a namespace: `eu.sales` is the namespace *sales* within *eu*.
-For names that contain dots choose another separator: `icetower namespace show eu.west/sales --separator /`.""",
+A dot separates the levels of a namespace: `eu.sales` is the namespace *sales* within *eu*.
+For names that contain dots choose another separator: `icetower namespace show eu.west/sales --separator /`."""
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAMESPACE", help="Levels joined by dots, outermost first.")]
@@ -26,7 +31,7 @@ Name = Annotated[str, typer.Argument(metavar="NAMESPACE", help="Levels joined by
 @commands.command("list")
 def list_namespaces(
     parent: Annotated[
-        str | None, typer.Argument(help="List what is within this namespace.", show_default=False)
+        str | None, typer.Argument(help="List the namespaces within this one.", show_default=False)
     ] = None,
     uri: Uri = None,
     warehouse: WarehouseName = None,
@@ -94,8 +99,7 @@ def show_namespace(
     if as_json:
         print_json({"namespace": list(namespace.levels), "properties": properties})
     else:
-        listed = [f"{key} = {value}" for key, value in sorted(properties.items())]
-        print_facts([("namespace", name), ("properties", listed)])
+        print_facts([("namespace", name), ("properties", property_lines(properties))])
 
 
 @commands.command("set")

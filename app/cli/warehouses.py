@@ -6,19 +6,17 @@ from typing import Annotated
 
 import typer
 
-from app.cli.connecting import management
-from app.cli.names import properties_from
-from app.cli.options import AsJson, Uri
-from app.cli.printing import print_facts, print_json, print_line, print_table
+from app.cli.terminal.arguments import properties_from
+from app.cli.terminal.connection import management
+from app.cli.terminal.declarations import AsJson, Uri, command_group
+from app.cli.terminal.output import print_facts, print_json, print_line, print_table, property_lines
 from app.client.warehouses import WarehouseAnswer
 
-commands = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode="markdown",
-    help="""List, create, show, update and drop warehouses.
+commands = command_group(
+    """List, create, show, update and drop warehouses.
 
 A warehouse is a root location with its own namespaces and tables. Clients choose one by its name
-(`warehouse=<name>` in Spark, PyIceberg, DuckDB); without a name they get the server's default one.""",
+(`warehouse=<name>` in Spark, PyIceberg, DuckDB); without a name they get the server's default one."""
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The warehouse's name.")]
@@ -153,11 +151,7 @@ def _facts(warehouse: WarehouseAnswer) -> list[tuple[str, object]]:
     return [
         ("warehouse", warehouse.name),
         ("location", warehouse.root_location),
-        ("defaults", _lines(warehouse.default_properties)),
-        ("overrides", _lines(warehouse.override_properties)),
-        ("storage", _lines(warehouse.storage)),
+        ("defaults", property_lines(warehouse.default_properties)),
+        ("overrides", property_lines(warehouse.override_properties)),
+        ("storage", property_lines(warehouse.storage)),
     ]
-
-
-def _lines(properties: dict[str, str]) -> list[str]:
-    return [f"{key} = {value}" for key, value in sorted(properties.items())]

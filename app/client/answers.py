@@ -6,66 +6,69 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from app.client.request_parts import JsonObject, given
+from app.engine.model.document import kebab
 from app.engine.model.identifiers import Namespace, TableIdentifier
 
-JsonObject = dict[str, Any]
+
+class ServerAnswer(BaseModel):
+    """Parent of all answers; unknown fields, which a newer server may send, are ignored."""
+
+    model_config = ConfigDict(frozen=True, alias_generator=kebab)
 
 
-class Answer(BaseModel):
-    """Parent of all answers; fields that a newer server adds are passed over."""
-
-    model_config = ConfigDict(frozen=True)
-
-
-class CatalogConfig(Answer):
+class CatalogConfig(ServerAnswer):
     """What the server says about itself and wants its clients to use."""
 
     defaults: dict[str, str | None]
     overrides: dict[str, str | None]
     endpoints: list[str] | None = None
-    idempotency_key_lifetime: str | None = Field(None, alias="idempotency-key-lifetime")
+    idempotency_key_lifetime: str | None = None
 
     def merged(self, properties: dict[str, str]) -> dict[str, str]:
         """Return what is in force: defaults, under the client's own properties, under overrides."""
-        found = {**self.defaults, **properties, **self.overrides}
-        return {key: value for key, value in found.items() if value is not None}
+        return given({**self.defaults, **properties, **self.overrides})
 
 
-class NamespacePage(Answer):
+class PageAnswer(ServerAnswer):
+    """One page of a listing."""
+
+    next_page_token: str | None = None
+
+
+class NamespacePage(PageAnswer):
     """One page of a list of namespaces."""
 
     namespaces: list[list[str]]
-    next_page_token: str | None = Field(None, alias="next-page-token")
 
     def items(self) -> list[Namespace]:
         return [Namespace(tuple(levels)) for levels in self.namespaces]
 
 
-class NamedBody(Answer):
+class NamedBody(ServerAnswer):
     """The name of a table or view, as the protocol writes it."""
 
     namespace: list[str]
     name: str
 
 
-class IdentifierPage(Answer):
+class IdentifierPage(PageAnswer):
     """One page of a list of tables or views."""
 
     identifiers: list[NamedBody]
-    next_page_token: str | None = Field(None, alias="next-page-token")
 
     def items(self) -> list[TableIdentifier]:
         return [TableIdentifier(Namespace(tuple(found.namespace)), found.name) for found in self.identifiers]
 
 
-class LoadedNamespace(Answer):
+class NamespaceAnswer(ServerAnswer):
     """A namespace with its properties."""
 
     namespace: list[str]
     properties: dict[str, str] | None = None
 
 
-class PropertyChanges(Answer):
+class PropertiesAnswer(ServerAnswer):
     """What an update of properties did to each key."""
 
     updated: list[str]
@@ -73,66 +76,66 @@ class PropertyChanges(Answer):
     missing: list[str] | None = None
 
 
-class LoadedTable(Answer):
+class TableAnswer(ServerAnswer):
     """A table as the server knows it; one that is only staged has no location yet."""
 
-    metadata_location: str | None = Field(None, alias="metadata-location")
+    metadata_location: str | None = None
     metadata: JsonObject
     config: dict[str, str] = Field(default_factory=dict)
 
 
-class LoadedView(Answer):
+class ViewAnswer(ServerAnswer):
     """A view as the server knows it."""
 
-    metadata_location: str = Field(alias="metadata-location")
+    metadata_location: str
     metadata: JsonObject
     config: dict[str, str] = Field(default_factory=dict)
 
 
-class FileCount(Answer):
+class FileCount(ServerAnswer):
     """How many files of a kind, and their size where it is known."""
 
     count: int
-    size_bytes: int | None = Field(None, alias="size-bytes")
+    size_bytes: int | None = None
 
 
-class ExpiredSnapshot(Answer):
-    """A snapshot that went, or would go."""
+class ExpiredSnapshot(ServerAnswer):
+    """A snapshot that was expired, or would be."""
 
-    snapshot_id: int = Field(alias="snapshot-id")
-    timestamp_ms: int = Field(alias="timestamp-ms")
+    snapshot_id: int
+    timestamp_ms: int
 
 
-class ExpiredSnapshots(Answer):
-    """What went, or would go, when snapshots expire."""
+class ExpiredSnapshots(ServerAnswer):
+    """What was expired, or would be."""
 
-    dry_run: bool = Field(alias="dry-run")
-    metadata_location: str = Field(alias="metadata-location")
+    dry_run: bool
+    metadata_location: str
     snapshots: list[ExpiredSnapshot]
     refs: list[str]
-    partition_spec_ids: list[int] = Field(alias="partition-spec-ids")
-    schema_ids: list[int] = Field(alias="schema-ids")
-    files_deleted_after_ms: int | None = Field(None, alias="files-deleted-after-ms")
+    partition_spec_ids: list[int]
+    schema_ids: list[int]
+    files_deleted_after_ms: int | None = None
     files: dict[str, FileCount] | None = None
     unreadable: list[str] = Field(default_factory=list)
     obstacle: str | None = None
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to let go."""
+        """Whether there is nothing to expire."""
         return not (self.snapshots or self.refs or self.partition_spec_ids or self.schema_ids)
 
 
-class RefusalAnswer(Answer):
-    """An error that is told inside an answer."""
+class RefusalAnswer(ServerAnswer):
+    """An error inside an answer."""
 
     message: str
     type: str
     code: int
 
 
-class RequirementAnswer(Answer):
-    """How a requirement would fare."""
+class RequirementAnswer(ServerAnswer):
+    """Whether a requirement would hold."""
 
     requirement: JsonObject
     result: str
@@ -141,34 +144,34 @@ class RequirementAnswer(Answer):
     error: RefusalAnswer | None = None
 
 
-class UpdateAnswer(Answer):
-    """How an update would fare."""
+class UpdateAnswer(ServerAnswer):
+    """Whether an update would be applied."""
 
     action: str
     result: str
     error: RefusalAnswer | None = None
 
 
-class NewSnapshotAnswer(Answer):
-    """What a new snapshot collides with on its branch."""
+class NewSnapshotAnswer(ServerAnswer):
+    """The conflicts of a new snapshot on its branch."""
 
-    snapshot_id: int = Field(alias="snapshot-id")
+    snapshot_id: int
     ref: str | None = None
     conflicts: JsonObject | None = None
     error: RefusalAnswer | None = None
 
 
-class CommitVerdict(Answer):
+class DryRunAnswer(ServerAnswer):
     """What a commit to one table would do."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(extra="allow")
 
     identifier: NamedBody
-    would_commit: bool = Field(alias="would-commit")
+    would_commit: bool
     error: RefusalAnswer | None = None
     conflict: JsonObject | None = None
-    already_committed: bool = Field(False, alias="already-committed")
-    changes_table: bool = Field(True, alias="changes-table")
+    already_committed: bool = False
+    changes_table: bool = True
     requirements: list[RequirementAnswer]
     updates: list[UpdateAnswer]
     difference: JsonObject | None = None
@@ -176,75 +179,71 @@ class CommitVerdict(Answer):
     guard: list[JsonObject] = Field(default_factory=list)
 
 
-class TransactionVerdict(Answer):
+class TransactionDryRunAnswer(ServerAnswer):
     """What a commit to several tables would do."""
 
-    would_commit: bool = Field(alias="would-commit")
+    would_commit: bool
     error: RefusalAnswer | None = None
     conflict: JsonObject | None = None
-    tables: list[CommitVerdict]
+    tables: list[DryRunAnswer]
 
 
-class SnapshotPage(Answer):
+class SnapshotPage(PageAnswer):
     """One page of a list of snapshots."""
 
     snapshots: list[JsonObject]
-    next_page_token: str | None = Field(None, alias="next-page-token")
 
 
-class FilePage(Answer):
+class SnapshotFilesPage(PageAnswer):
     """One page of the files of a snapshot."""
 
-    snapshot_id: int = Field(alias="snapshot-id")
+    snapshot_id: int
     files: list[JsonObject]
-    next_page_token: str | None = Field(None, alias="next-page-token")
 
 
-class HistoryPage(Answer):
+class HistoryPage(PageAnswer):
     """One page of what happened to a table; what was current when is on the first."""
 
     current: list[JsonObject] = Field(default_factory=list)
     events: list[JsonObject]
-    next_page_token: str | None = Field(None, alias="next-page-token")
 
 
-class DiffPage(Answer):
+class DiffPage(PageAnswer):
     """One page of a difference; all but the files is on the first."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(extra="allow")
 
     files: list[JsonObject]
-    next_page_token: str | None = Field(None, alias="next-page-token")
 
 
-class SnapshotAnswer(Answer):
-    """One snapshot, with everything the server says of it."""
+class SnapshotAnswer(ServerAnswer):
+    """One snapshot, with every field that the server sends."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(extra="allow")
 
-    snapshot_id: int = Field(alias="snapshot-id")
+    snapshot_id: int
 
 
-class NamedRef(Answer):
+class RefAnswer(ServerAnswer):
     """A branch or tag."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(extra="allow")
 
     name: str
     type: str
-    snapshot_id: int = Field(alias="snapshot-id")
+    snapshot_id: int
 
 
-class RefList(Answer):
+class RefList(ServerAnswer):
     """The branches and tags of a table."""
 
-    refs: list[NamedRef]
+    refs: list[RefAnswer]
 
 
-class RefReceipt(Answer):
+class RefReceipt(ServerAnswer):
     """What a change of a branch or tag did."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(extra="allow")
 
     ref: str
     changed: bool

@@ -1,4 +1,4 @@
-"""A catalog seen from outside: connect to a server, then call it about its namespaces, tables and views."""
+"""A catalog behind a REST API: one warehouse, with calls about all that is in it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class RemoteCatalog:
     """One warehouse of a server. Building it asks the server for its configuration.
 
     Attributes:
-        config: what the server said about itself.
-        properties: what is in force between its defaults, ours and its overrides.
+        config: the server's own configuration.
+        properties: its defaults, then ours, then its overrides.
     """
 
     def __init__(

@@ -4,7 +4,7 @@ CallFailed
 ├── CatalogRefused          the server answered, with an error
 ├── AnswerNotUnderstood     something answered that is not an Iceberg REST catalog, or a broken one
 ├── CatalogUnreachable      nothing was done: there was no connection
-├── ScanNotPlanned          the server began to plan a scan and did not come to an end
+├── ScanNotPlanned          the server began to plan a scan and did not finish
 └── AnswerLost              the request was sent and no whole answer came back
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 
 
 class CallFailed(Exception):
-    """Parent of every failure of a call; `str(failure)` is one sentence for the person who reads it."""
+    """Parent of every failure of a call; `str(failure)` is one sentence for people."""
 
 
 class CatalogRefused(CallFailed):
@@ -24,7 +24,7 @@ class CatalogRefused(CallFailed):
         status: the HTTP status.
         type: the error's type in the protocol's words, `NoSuchTableException` for instance.
         message: the server's own sentence.
-        conflict: what a commit collided with, for programs; None where nothing is told, and from other servers.
+        conflict: the conflict of a commit, for programs; None if the server sent none.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class CatalogRefused(CallFailed):
 
 
 class AnswerNotUnderstood(CallFailed):
-    """The answer is not what an Iceberg REST catalog would say."""
+    """The answer does not come from an Iceberg REST catalog, or is broken."""
 
     def __init__(self, url: str, status: int, reason: str) -> None:
         self.status = status
@@ -62,12 +62,12 @@ class CatalogUnreachable(CallFailed):
 
 
 class ScanNotPlanned(CallFailed):
-    """The server began to plan a scan and gave up, or took too long."""
+    """The server began to plan a scan and failed, or took too long."""
 
 
 class AnswerLost(CallFailed):
     """The request was sent, but no whole answer came back."""
 
     def __init__(self, method: str, url: str, reason: str) -> None:
-        told = "" if method in {"GET", "HEAD"} else "; whether the change was made is not known"
-        super().__init__(f"No answer to {method} {url}: {reason}{told}")
+        outcome = "" if method in {"GET", "HEAD"} else "; whether the change was made is not known"
+        super().__init__(f"No answer to {method} {url}: {reason}{outcome}")

@@ -1,29 +1,18 @@
-"""Calls about what a table was: Icetower's own, beyond the protocol."""
+"""Calls about the history of a table: Icetower's own, beyond the protocol."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 
-from app.client.answers import (
-    DiffPage,
-    FilePage,
-    HistoryPage,
-    JsonObject,
-    SnapshotAnswer,
-    SnapshotPage,
-)
-from app.client.http_calls import HttpCalls
-from app.client.names_in_urls import snapshot_path, table_path
+from app.client.answers import DiffPage, HistoryPage, SnapshotAnswer, SnapshotFilesPage, SnapshotPage
+from app.client.http_calls import CatalogCalls
+from app.client.request_parts import JsonObject, given, snapshot_path, table_path
 from app.engine.model.identifiers import TableIdentifier
 
 
-class HistoryCalls:
+class HistoryCalls(CatalogCalls):
     """The history of one warehouse's tables."""
-
-    def __init__(self, calls: HttpCalls, root: str) -> None:
-        self._calls = calls
-        self._root = root
 
     def snapshots(self, identifier: TableIdentifier) -> Iterator[JsonObject]:
         """Yield the snapshots of a table, newest first."""
@@ -42,7 +31,7 @@ class HistoryCalls:
         """Yield the files of a snapshot; with a filter only those that may hold rows that match."""
         query = {} if filter_ is None else {"filter": json.dumps(filter_)}
         path = f"{self._root}/{snapshot_path(identifier, wanted)}/files"
-        for page in self._calls.read_pages(FilePage, path, query):
+        for page in self._calls.read_pages(SnapshotFilesPage, path, query):
             yield from page.files
 
     def history(self, identifier: TableIdentifier) -> HistoryPage:
@@ -53,11 +42,9 @@ class HistoryCalls:
         return first.model_copy(update={"events": events, "next_page_token": None})
 
     def diff(self, identifier: TableIdentifier, before: str | None, after: str | None) -> JsonObject:
-        """Return what distinguishes two states of a table, with all files."""
-        given = {"from": before, "to": after}
-        query = {key: value for key, value in given.items() if value is not None}
+        """Return the difference between two states of a table, with all files."""
         path = f"{self._root}/{table_path(identifier)}/diff"
-        first, *more = self._calls.read_pages(DiffPage, path, query)
+        first, *more = self._calls.read_pages(DiffPage, path, given({"from": before, "to": after}))
         answer: JsonObject = first.model_dump(by_alias=True, exclude_none=True)
         answer.pop("next-page-token", None)
         answer["files"] = [file for page in (first, *more) for file in page.files]

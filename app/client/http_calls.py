@@ -1,9 +1,8 @@
 """One HTTP call: sent, retried where that is safe, and its answer read.
 
-What is sent again follows the protocol's clients. GET, HEAD and DELETE are sent again when the server is not
-there for now (429, 502, 503, 504) or the connection broke. POST is sent again only on 429 or 503 with a
-`Retry-After`, which promise that nothing was applied. Every mutation carries one Idempotency-Key for all its
-sendings.
+Retries follow those of the protocol's own clients. GET, HEAD and DELETE are sent again when the server is busy or away
+(429, 502, 503, 504) or the connection broke. POST is sent again only on 429 or 503 with a `Retry-After`, which promise
+that nothing was applied. A mutation keeps its Idempotency-Key when it is sent again.
 """
 
 from __future__ import annotations
@@ -22,16 +21,7 @@ from uuid import UUID
 import httpx
 from pydantic import ValidationError
 
-from app.client.answers import (
-    Answer,
-    DiffPage,
-    FilePage,
-    HistoryPage,
-    IdentifierPage,
-    JsonObject,
-    NamespacePage,
-    SnapshotPage,
-)
+from app.client.answers import PageAnswer, ServerAnswer
 from app.client.failures import (
     AnswerLost,
     AnswerNotUnderstood,
@@ -39,9 +29,10 @@ from app.client.failures import (
     CatalogRefused,
     CatalogUnreachable,
 )
+from app.client.request_parts import JsonObject
 
-A = TypeVar("A", bound=Answer)
-P = TypeVar("P", NamespacePage, IdentifierPage, SnapshotPage, FilePage, HistoryPage, DiffPage)
+A = TypeVar("A", bound=ServerAnswer)
+P = TypeVar("P", bound=PageAnswer)
 PAGE_SIZE = 1000
 SAFE_TO_REPEAT = frozenset({"GET", "HEAD", "DELETE"})
 MUTATIONS = frozenset({"POST", "DELETE", "PUT", "PATCH"})
@@ -124,7 +115,7 @@ class HttpCalls:
         query: Mapping[str, str] | None = None,
         body: JsonObject | None = None,
     ) -> None:
-        """Send one call whose answer says nothing but that it was done."""
+        """Send one call whose answer has no content."""
         self._send(method, path, query, body)
 
     def read_pages(self, page: type[P], path: str, query: Mapping[str, str] | None = None) -> Iterator[P]:
@@ -134,7 +125,7 @@ class HttpCalls:
             asked = {**(query or {}), "pageToken": token, "pageSize": str(PAGE_SIZE)}
             found = self.read(page, "GET", path, query=asked)
             yield found
-            # A server that hands out the same token again would be asked forever.
+            # A server that sends the same token again would be asked forever.
             if not found.next_page_token or found.next_page_token == token:
                 return
             token = found.next_page_token
@@ -155,7 +146,7 @@ class HttpCalls:
         """Return the first successful response.
 
         Raises:
-            CallFailed: there is none, and asking again is not safe or did not help.
+            CallFailed: no attempt was successful, or another attempt would not be safe.
         """
         headers = {"Idempotency-Key": new_idempotency_key()} if method in MUTATIONS else {}
         request = self._http.build_request(
@@ -187,6 +178,14 @@ class HttpCalls:
         return AnswerLost(request.method, str(request.url), reason)
 
 
+class CatalogCalls:
+    """Calls about one warehouse of a server; all its endpoints are below the path `root`."""
+
+    def __init__(self, calls: HttpCalls, root: str) -> None:
+        self._calls = calls
+        self._root = root
+
+
 def _may_repeat(method: str, status: int, asked_seconds: float | None) -> bool:
     if method in SAFE_TO_REPEAT:
         return status in BUSY
@@ -208,15 +207,15 @@ def _retry_after_seconds(response: httpx.Response, now: float) -> float | None:
 
 
 def _refusal(response: httpx.Response) -> CatalogRefused | AnswerNotUnderstood:
-    """Read the protocol's error body; a HEAD has none, so that only the status speaks."""
+    """Read the protocol's error body; a HEAD has none, so only its status is known."""
     status = response.status_code
     if response.request.method == "HEAD":
         return CatalogRefused(status, "RESTException", f"{response.reason_phrase} at {response.url}")
     try:
         body = response.json()
         error, conflict = body["error"], body.get("conflict")
-        told = conflict if isinstance(conflict, dict) else None
-        return CatalogRefused(status, str(error["type"]), str(error["message"]), told)
+        details = conflict if isinstance(conflict, dict) else None
+        return CatalogRefused(status, str(error["type"]), str(error["message"]), details)
     except (ValueError, TypeError, KeyError):
         return AnswerNotUnderstood(str(response.url), status, "its error has another form")
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from app.client.answers import LoadedNamespace, NamespacePage, PropertyChanges
-from app.client.http_calls import HttpCalls
-from app.client.names_in_urls import namespace_path
+from app.client.answers import NamespaceAnswer, NamespacePage, PropertiesAnswer
+from app.client.http_calls import CatalogCalls
+from app.client.request_parts import namespace_path
 from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace
 
 
-class NamespaceCalls:
+class NamespaceCalls(CatalogCalls):
     """The namespaces of one warehouse."""
-
-    def __init__(self, calls: HttpCalls, root: str) -> None:
-        self._calls = calls
-        self._root = root
 
     def list(self, parent: Namespace | None = None) -> Iterator[Namespace]:
         """Yield the children of a namespace, or the outermost namespaces."""
@@ -26,12 +22,12 @@ class NamespaceCalls:
     def create(self, namespace: Namespace, properties: Mapping[str, str] | None = None) -> dict[str, str]:
         """Create a namespace and return its properties."""
         body = {"namespace": list(namespace.levels), "properties": dict(properties or {})}
-        found = self._calls.read(LoadedNamespace, "POST", f"{self._root}/namespaces", body=body)
+        found = self._calls.read(NamespaceAnswer, "POST", f"{self._root}/namespaces", body=body)
         return found.properties or {}
 
     def load(self, namespace: Namespace) -> dict[str, str]:
         """Return the properties of a namespace."""
-        found = self._calls.read(LoadedNamespace, "GET", self._path(namespace))
+        found = self._calls.read(NamespaceAnswer, "GET", self._path(namespace))
         return found.properties or {}
 
     def exists(self, namespace: Namespace) -> bool:
@@ -44,10 +40,10 @@ class NamespaceCalls:
 
     def update_properties(
         self, namespace: Namespace, updates: Mapping[str, str], removals: Sequence[str] = ()
-    ) -> PropertyChanges:
+    ) -> PropertiesAnswer:
         """Set and remove properties of a namespace."""
         body = {"updates": dict(updates), "removals": [*removals]}
-        return self._calls.read(PropertyChanges, "POST", f"{self._path(namespace)}/properties", body=body)
+        return self._calls.read(PropertiesAnswer, "POST", f"{self._path(namespace)}/properties", body=body)
 
     def _path(self, namespace: Namespace) -> str:
         return f"{self._root}/{namespace_path(namespace)}"

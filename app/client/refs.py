@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from app.client.answers import JsonObject, NamedRef, RefList, RefReceipt
-from app.client.http_calls import HttpCalls
-from app.client.names_in_urls import ref_path, table_path
+from app.client.answers import RefAnswer, RefList, RefReceipt
+from app.client.http_calls import CatalogCalls
+from app.client.request_parts import JsonObject, ref_path, table_path
 from app.engine.model.identifiers import TableIdentifier
 
 
-class RefCalls:
+class RefCalls(CatalogCalls):
     """The branches and tags of one warehouse's tables."""
 
-    def __init__(self, calls: HttpCalls, root: str) -> None:
-        self._calls = calls
-        self._root = root
-
-    def list(self, identifier: TableIdentifier) -> list[NamedRef]:
+    def list(self, identifier: TableIdentifier) -> list[RefAnswer]:
         """Return the branches and tags of a table, main first."""
         return self._calls.read(RefList, "GET", f"{self._root}/{table_path(identifier)}/refs").refs
 
-    def load(self, identifier: TableIdentifier, name: str) -> NamedRef:
+    def load(self, identifier: TableIdentifier, name: str) -> RefAnswer:
         """Return one branch or tag."""
-        return self._calls.read(NamedRef, "GET", self._path(identifier, name))
+        return self._calls.read(RefAnswer, "GET", self._path(identifier, name))
 
     def change(self, identifier: TableIdentifier, name: str, body: JsonObject) -> RefReceipt:
         """Make or move a branch or tag, or change its retention.
 
         Args:
-            body: where to and what else, in the words of openapi.yaml: `{"rollback-to": 5}`, for instance.
+            body: the change, in the words of openapi.yaml: `{"rollback-to": 5}`, for instance.
         """
         return self._calls.read(RefReceipt, "PUT", self._path(identifier, name), body=body)
 

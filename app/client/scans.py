@@ -1,4 +1,4 @@
-"""Calls that plan scans: asked once, waited for where that takes long, and followed to the last file."""
+"""Calls that plan scans: a plan is requested, awaited if necessary, and read to its end."""
 
 from __future__ import annotations
 
@@ -9,29 +9,29 @@ from typing import Any
 
 from pydantic import Field
 
-from app.client.answers import Answer, JsonObject
+from app.client.answers import ServerAnswer
 from app.client.failures import ScanNotPlanned
-from app.client.http_calls import HttpCalls
-from app.client.names_in_urls import table_path
+from app.client.http_calls import CatalogCalls, HttpCalls
+from app.client.request_parts import JsonObject, table_path
 from app.engine.model.identifiers import TableIdentifier
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 5.0
 
 
-class ScanTasksAnswer(Answer):
+class ScanTasksAnswer(ServerAnswer):
     """Files of a scan, and the tasks that have more of them."""
 
-    plan_tasks: list[str] = Field(default_factory=list, alias="plan-tasks")
-    file_scan_tasks: list[JsonObject] = Field(default_factory=list, alias="file-scan-tasks")
-    delete_files: list[JsonObject] = Field(default_factory=list, alias="delete-files")
+    plan_tasks: list[str] = Field(default_factory=list)
+    file_scan_tasks: list[JsonObject] = Field(default_factory=list)
+    delete_files: list[JsonObject] = Field(default_factory=list)
 
 
 class PlanAnswer(ScanTasksAnswer):
-    """A planned scan, or how far it has come."""
+    """A planned scan, or the state of one that is being planned."""
 
     status: str
-    plan_id: str | None = Field(None, alias="plan-id")
+    plan_id: str | None = None
     error: dict[str, Any] | None = None
 
 
@@ -50,15 +50,14 @@ class ServerPlan:
 
     files: list[ScanFile] = field(default_factory=list)
     answers: int = 0
-    """How many answers it came in."""
+    """How many answers it took."""
 
 
-class ScanCalls:
+class ScanCalls(CatalogCalls):
     """Planning of scans of one warehouse's tables."""
 
     def __init__(self, calls: HttpCalls, root: str, pause: Callable[[float], None] = time.sleep) -> None:
-        self._calls = calls
-        self._root = root
+        super().__init__(calls, root)
         self._pause = pause
 
     def plan(

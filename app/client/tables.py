@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from app.client.answers import ExpiredSnapshots, IdentifierPage, JsonObject, LoadedTable
-from app.client.http_calls import HttpCalls
-from app.client.names_in_urls import namespace_path, table_path
-from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.client.answers import ExpiredSnapshots, TableAnswer
+from app.client.named import NamedCalls
+from app.client.request_parts import Changes, JsonObject, change_body, given
+from app.engine.model.identifiers import TableIdentifier
 
 
-class TableCalls:
+class TableCalls(NamedCalls[TableAnswer]):
     """The tables of one warehouse."""
 
-    def __init__(self, calls: HttpCalls, root: str) -> None:
-        self._calls = calls
-        self._root = root
-
-    def list(self, namespace: Namespace) -> Iterator[TableIdentifier]:
-        """Yield the tables of a namespace."""
-        path = f"{self._root}/{namespace_path(namespace)}/tables"
-        for page in self._calls.read_pages(IdentifierPage, path):
-            yield from page.items()
+    kind = "tables"
+    answer = TableAnswer
 
     def create(
         self,
@@ -34,64 +27,31 @@ class TableCalls:
         location: str | None = None,
         properties: Mapping[str, str] | None = None,
         stage: bool = False,
-    ) -> LoadedTable:
+    ) -> TableAnswer:
         """Create a table, or only prepare one that a later commit will create."""
         optional = {"location": location, "partition-spec": partition_spec, "write-order": write_order}
-        body: JsonObject = {
-            "name": identifier.name,
-            "schema": schema,
-            "stage-create": stage,
-            "properties": dict(properties or {}),
-            **{key: value for key, value in optional.items() if value is not None},
-        }
-        path = f"{self._root}/{namespace_path(identifier.namespace)}/tables"
-        return self._calls.read(LoadedTable, "POST", path, body=body)
+        body = {"schema": schema, "stage-create": stage, "properties": dict(properties or {})}
+        return self._add("tables", identifier, {**body, **given(optional)})
 
-    def load(self, identifier: TableIdentifier, snapshots: Literal["all", "refs"] = "all") -> LoadedTable:
+    def load(self, identifier: TableIdentifier, snapshots: Literal["all", "refs"] = "all") -> TableAnswer:
         """Return a table with all its snapshots, or only those that a branch or tag names."""
-        return self._calls.read(LoadedTable, "GET", self._path(identifier), query={"snapshots": snapshots})
+        return self._calls.read(TableAnswer, "GET", self._path(identifier), query={"snapshots": snapshots})
 
-    def exists(self, identifier: TableIdentifier) -> bool:
-        """Return whether there is such a table."""
-        return self._calls.exists(self._path(identifier))
-
-    def commit(
-        self,
-        identifier: TableIdentifier,
-        updates: Sequence[JsonObject],
-        requirements: Sequence[JsonObject] = (),
-    ) -> LoadedTable:
-        """Advance a table by one commit."""
-        body = change_body(identifier, updates, requirements)
-        return self._calls.read(LoadedTable, "POST", self._path(identifier), body=body)
-
-    def commit_together(
-        self, changes: Sequence[tuple[TableIdentifier, Sequence[JsonObject], Sequence[JsonObject]]]
-    ) -> None:
-        """Advance several tables by one commit: all of them or none.
-
-        Args:
-            changes: for each table its name, the updates and the requirements.
-        """
+    def commit_together(self, changes: Changes) -> None:
+        """Change several tables by one commit: all of them or none."""
         body = {"table-changes": [change_body(*change) for change in changes]}
         self._calls.send("POST", f"{self._root}/transactions/commit", body=body)
 
     def register(
         self, identifier: TableIdentifier, metadata_location: str, *, overwrite: bool = False
-    ) -> LoadedTable:
-        """Make a metadata file that is already there a table of the catalog."""
-        body = {"name": identifier.name, "metadata-location": metadata_location, "overwrite": overwrite}
-        path = f"{self._root}/{namespace_path(identifier.namespace)}/register"
-        return self._calls.read(LoadedTable, "POST", path, body=body)
+    ) -> TableAnswer:
+        """Make an existing metadata file a table of the catalog."""
+        body = {"metadata-location": metadata_location, "overwrite": overwrite}
+        return self._add("register", identifier, body)
 
-    def unregister(self, identifier: TableIdentifier) -> LoadedTable:
+    def unregister(self, identifier: TableIdentifier) -> TableAnswer:
         """Take a table out of the catalog, touch no file, and return where its metadata is."""
-        return self._calls.read(LoadedTable, "POST", f"{self._path(identifier)}/unregister")
-
-    def rename(self, source: TableIdentifier, destination: TableIdentifier) -> None:
-        """Give a table another name, in the same namespace or another."""
-        body = {"source": identifier_body(source), "destination": identifier_body(destination)}
-        self._calls.send("POST", f"{self._root}/tables/rename", body=body)
+        return self._calls.read(TableAnswer, "POST", f"{self._path(identifier)}/unregister")
 
     def drop(self, identifier: TableIdentifier, *, purge: bool = False) -> None:
         """Drop a table; its files stay unless `purge` is asked for."""
@@ -110,15 +70,15 @@ class TableCalls:
         cleanup: Literal["all", "metadata-only", "none"] = "all",
         grace_period_ms: int | None = None,
     ) -> ExpiredSnapshots:
-        """Let old snapshots go, with the files that only they reached, or only tell what would go.
+        """Expire old snapshots, with the files that only they reached.
 
         Args:
             identifier: the table.
-            dry_run: change nothing.
+            dry_run: change nothing, only return what would go.
             older_than_ms: epoch milliseconds, in place of the age in the table's properties.
             retain_last: how many snapshots of each branch stay, in place of the number in the properties.
             snapshot_ids: snapshots that go whatever their age.
-            clean_expired_metadata: let specs and schemas go too that nothing uses any more.
+            clean_expired_metadata: also remove specs and schemas that nothing uses any more.
             cleanup: which files are deleted.
             grace_period_ms: how long they stay after the commit; the server's setting unless given.
         """
@@ -127,30 +87,11 @@ class TableCalls:
             "retain-last": retain_last,
             "grace-period-ms": grace_period_ms,
         }
-        body: JsonObject = {
+        body = {
             "dry-run": dry_run,
             "snapshot-ids": [*snapshot_ids],
             "clean-expired-metadata": clean_expired_metadata,
             "cleanup": cleanup,
-            **{key: value for key, value in optional.items() if value is not None},
+            **given(optional),
         }
         return self._calls.read(ExpiredSnapshots, "POST", f"{self._path(identifier)}/expire", body=body)
-
-    def _path(self, identifier: TableIdentifier) -> str:
-        return f"{self._root}/{table_path(identifier)}"
-
-
-def identifier_body(identifier: TableIdentifier) -> JsonObject:
-    """Return a name as the protocol writes it in bodies."""
-    return {"namespace": [*identifier.namespace.levels], "name": identifier.name}
-
-
-def change_body(
-    identifier: TableIdentifier, updates: Sequence[JsonObject], requirements: Sequence[JsonObject]
-) -> JsonObject:
-    """Return what is wanted of one table as the protocol writes it in bodies."""
-    return {
-        "identifier": identifier_body(identifier),
-        "requirements": [*requirements],
-        "updates": [*updates],
-    }

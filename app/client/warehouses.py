@@ -1,4 +1,4 @@
-"""Calls about warehouses, which are beside the Iceberg protocol: Icetower's own management API."""
+"""Calls about warehouses: Icetower's own management API, beside the Iceberg protocol."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Mapping
 
 from pydantic import Field
 
-from app.client.answers import Answer, JsonObject
+from app.client.answers import ServerAnswer
 from app.client.http_calls import HttpCalls
-from app.client.names_in_urls import warehouse_path
+from app.client.request_parts import JsonObject, warehouse_path
 
 ROOT = "management/v1"
 
 
-class WarehouseAnswer(Answer):
+class WarehouseAnswer(ServerAnswer):
     """A warehouse; the server masks the secrets among its storage settings."""
 
     name: str
-    root_location: str = Field(alias="root-location")
-    default_properties: dict[str, str] = Field(default_factory=dict, alias="default-properties")
-    override_properties: dict[str, str] = Field(default_factory=dict, alias="override-properties")
+    root_location: str
+    default_properties: dict[str, str] = Field(default_factory=dict)
+    override_properties: dict[str, str] = Field(default_factory=dict)
     storage: dict[str, str] = Field(default_factory=dict)
 
 
-class _WarehouseList(Answer):
+class _WarehouseList(ServerAnswer):
     warehouses: list[WarehouseAnswer]
 
 
@@ -50,7 +50,7 @@ class WarehouseCalls:
         body = {
             "name": name,
             "root-location": root_location,
-            **_given(default_properties, override_properties, storage),
+            **_settings(default_properties, override_properties, storage),
         }
         return self._calls.read(WarehouseAnswer, "POST", f"{ROOT}/warehouses", body=body)
 
@@ -67,7 +67,7 @@ class WarehouseCalls:
         storage: Mapping[str, str] | None = None,
     ) -> WarehouseAnswer:
         """Replace those of a warehouse's mappings that are given."""
-        body = _given(default_properties, override_properties, storage)
+        body = _settings(default_properties, override_properties, storage)
         return self._calls.read(WarehouseAnswer, "PATCH", f"{ROOT}/{warehouse_path(name)}", body=body)
 
     def drop(self, name: str) -> None:
@@ -75,7 +75,7 @@ class WarehouseCalls:
         self._calls.send("DELETE", f"{ROOT}/{warehouse_path(name)}")
 
 
-def _given(
+def _settings(
     default_properties: Mapping[str, str] | None,
     override_properties: Mapping[str, str] | None,
     storage: Mapping[str, str] | None,

@@ -31,7 +31,7 @@ class BoundedCache(Generic[Value]):
             return found[0]
 
     def put(self, key: Hashable, value: Value, size_bytes: int) -> None:
-        """Keep a value, forgetting those used longest ago; one over a quarter of the budget is not kept."""
+        """Keep a value, unless it takes over a quarter of the budget; forget those used longest ago."""
         if size_bytes > self._max_bytes // 4:
             return
         with self._lock:
@@ -53,9 +53,9 @@ class BoundedCache(Generic[Value]):
 
 
 class ReadThroughCache(BoundedCache[Value]):
-    """A cache that reads what it lacks: of many threads that want one value, one reads and the others wait for it.
+    """A cache that reads a missing value once, however many threads ask for it.
 
-    So a value too large to be kept is not made by each of them at once either.
+    The others wait for the first, also if the value is too large to be kept.
     """
 
     def __init__(self, max_bytes: int) -> None:
@@ -64,12 +64,12 @@ class ReadThroughCache(BoundedCache[Value]):
         self._reading_lock = threading.Lock()
 
     def find_or_read(self, key: Hashable, read: Callable[[], tuple[Found, int]]) -> Found:
-        """Return what is kept under a key; else what `read` answers with its size in bytes, or raises."""
+        """Return the value of a key; if it is missing, `read` returns it with its size in bytes."""
         kept: Any = self.find(key)
         if kept is not None:
             return cast("Found", kept)
         with self._reading_lock:
-            # Whoever was reading keeps the value before it leaves.
+            # A thread that was reading the value has kept it before it leaves `_being_read`.
             kept = self.find(key)
             if kept is not None:
                 return cast("Found", kept)

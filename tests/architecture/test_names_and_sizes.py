@@ -70,9 +70,12 @@ def test_modules_open_with_one_line_that_says_what_is_in_them() -> None:
 
 
 def test_imports_stand_at_the_top() -> None:
+    # What pyproject.toml permits with its reason.
+    late = {"app/cli/server/commands.py"}
     hidden = [
         f"{shown(path)}:{node.lineno}"
         for path in EVERY_FILE
+        if shown(path) not in late
         for function in functions(parsed(path))
         for node in ast.walk(function)
         if isinstance(node, ast.Import | ast.ImportFrom)

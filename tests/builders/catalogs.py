@@ -22,8 +22,8 @@ from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouses
 from app.fileio.files import FileIO
 from app.fileio.memory import MemoryFiles
-from app.formats.manifest_source import ManifestCache
-from app.formats.metadata_files import MetadataFiles
+from app.formats.manifests.source import ManifestCache
+from app.formats.metadata.files import MetadataFiles
 
 START_MS = 1_700_000_000_000
 CALLER = Caller(principal="tester", request_id="test")

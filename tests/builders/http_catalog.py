@@ -13,7 +13,7 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from app.cli.http_protocol import CatalogProtocol
+from app.cli.server.http_protocol import CatalogProtocol
 from app.database.warehouses import Warehouse
 from app.fileio.files import FileIO
 from app.main import create_app

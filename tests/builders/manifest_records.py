@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from app.engine.model.manifests import EntryStatus, ManifestEntry, ManifestFile
-from app.formats.avro_types import write_long
-from app.formats.manifest_columns import ManifestColumns
+from app.formats.avro.types import write_long
+from app.formats.manifests.columns import ManifestColumns
 
 
 def read_manifest(content: bytes, manifest: ManifestFile) -> tuple[ManifestEntry, ...]:

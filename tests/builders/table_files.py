@@ -11,8 +11,8 @@ from app.engine.model.manifests import DataFile, EntryStatus, FileContent, Manif
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.fileio.files import FileIO
-from app.formats.manifest_lists import assign_numbers, write_manifest_list
-from app.formats.manifests import write_manifest
+from app.formats.manifests.lists import assign_numbers, write_manifest_list
+from app.formats.manifests.writer import write_manifest
 
 _numbers = itertools.count(5_000)
 

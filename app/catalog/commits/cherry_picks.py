@@ -22,9 +22,9 @@ from app.engine.model.partition_values import schema_with_sources
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptMetadata, InvalidRefMove
-from app.formats.manifest_lists import assign_numbers, write_manifest_list
-from app.formats.manifests import write_manifest
-from app.formats.metadata_names import metadata_folder
+from app.formats.manifests.lists import assign_numbers, write_manifest_list
+from app.formats.manifests.writer import write_manifest
+from app.formats.metadata.names import metadata_folder
 
 
 class CherryPicks:

@@ -17,7 +17,7 @@ from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import CommitFailed
-from app.formats.metadata_names import next_metadata_location
+from app.formats.metadata.names import next_metadata_location
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.errors import NoSuchTable, NoSuchView, TableExists, ViewExists
 from app.fileio.files import FileIO
-from app.formats.metadata_files import MetadataFiles
+from app.formats.metadata.files import MetadataFiles
 
 M = TypeVar("M", bound=TableMetadata | ViewMetadata)
 

@@ -17,9 +17,9 @@ from app.database.warehouses import Warehouse, Warehouses
 from app.engine.selection.deletes import DeleteIndex
 from app.fileio.files import FileIO
 from app.formats.caches import BoundedCache, ReadThroughCache
-from app.formats.manifest_folder import ManifestFolder
-from app.formats.manifest_source import ManifestCache
-from app.formats.metadata_files import MetadataFiles
+from app.formats.manifests.folder import ManifestFolder
+from app.formats.manifests.source import ManifestCache
+from app.formats.metadata.files import MetadataFiles
 
 DELETE_INDEX_BYTES = 64 << 20
 SCAN_ANSWER_BYTES = 32 << 20

@@ -10,7 +10,7 @@ from app.engine.model.ids import Location
 from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.fileio.bounded_reads import read_at_most
-from app.formats.manifest_source import FileManifestSource
+from app.formats.manifests.source import FileManifestSource
 
 MOST_LOOKS = 20
 """How often one commit may ask a store whether a file is there: each is a request, though of no bytes."""

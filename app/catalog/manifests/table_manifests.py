@@ -12,8 +12,8 @@ from app.engine.model.ids import Location
 from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.errors import CorruptMetadata, InvalidMetadata
-from app.formats.manifest_paths import statuses_and_paths
-from app.formats.manifest_source import FileManifestSource, ManifestCache
+from app.formats.manifests.paths import statuses_and_paths
+from app.formats.manifests.source import FileManifestSource, ManifestCache
 
 
 class TableManifests:

@@ -17,7 +17,7 @@ from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.engine.model.transforms import parse_transform
 from app.engine.model.types import PrimitiveType
 from app.fileio.files import ListedFile
-from app.formats.manifest_source import FileManifestSource, ManifestCache
+from app.formats.manifests.source import FileManifestSource, ManifestCache
 from tests.conformance.manifests.in_json import file_in_json
 
 _numbers = itertools.count(1)

@@ -25,9 +25,9 @@ from app.engine.model.manifests import (
 )
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.formats.manifest_lists import assign_numbers, write_manifest_list
-from app.formats.manifest_source import FileManifestSource, ManifestCache
-from app.formats.manifests import write_manifest
+from app.formats.manifests.lists import assign_numbers, write_manifest_list
+from app.formats.manifests.source import FileManifestSource, ManifestCache
+from app.formats.manifests.writer import write_manifest
 from tests.builders.catalogs import catalog_on
 from tests.builders.tables import DEPARTURES, SCHEMA, append, table_in
 

@@ -21,10 +21,10 @@ from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
-from app.formats.manifest_lists import assign_numbers, read_manifest_list, write_manifest_list
-from app.formats.manifests import write_manifest
+from app.formats.manifests.columns import ManifestColumns
+from app.formats.manifests.lists import assign_numbers, read_manifest_list, write_manifest_list
+from app.formats.manifests.writer import write_manifest
 from examples.flights.comparison import duckdb_with_iceberg
-from tests.builders.manifest_records import read_manifest
 from tests.conformance.manifests.in_json import entry_in_json, manifest_in_json
 from tests.conformance.manifests.reference import Reference
 from tests.servers.jvm import iceberg_jvm
@@ -79,7 +79,7 @@ def check_manifest(
     reference.put(ours.manifest_path, content)
     spec = next(item for item in metadata.partition_specs if item.spec_id == ours.partition_spec_id)
     schema = metadata.current_schema
-    entries = read_manifest(content, ours)
+    entries = tuple(ManifestColumns(ours, content))
     kinds = partition_kinds(schema, spec)
     assert [entry_in_json(entry, spec, kinds) for entry in entries] == list(
         reference.entries(theirs, reference.spec(schema, spec))
@@ -198,7 +198,8 @@ def written_again(metadata: TableMetadata, copied: Path) -> Snapshot:
     newest: ManifestEntry | None = None
     template: ManifestFile | None = None
     for manifest in read_manifest_list(read(current.manifest_list), current.manifest_list):
-        live = [entry for entry in read_manifest(read(manifest.manifest_path), manifest) if entry.is_live]
+        entries = ManifestColumns(manifest, read(manifest.manifest_path))
+        live = [entry for entry in entries if entry.is_live]
         manifests.append(
             manifest_of(
                 metadata,

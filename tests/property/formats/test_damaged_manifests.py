@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.errors import InvalidMetadata
-from app.formats.manifest_columns import ManifestColumns
-from app.formats.manifest_lists import assign_numbers, read_manifest_list, write_manifest_list
-from app.formats.manifest_paths import statuses_and_paths
-from app.formats.manifests import write_manifest
+from app.formats.manifests.columns import ManifestColumns
+from app.formats.manifests.lists import assign_numbers, read_manifest_list, write_manifest_list
+from app.formats.manifests.paths import statuses_and_paths
+from app.formats.manifests.writer import write_manifest
 from tests.strategies.manifest_entries import SPEC_ID, table_of
 
 PLACE = Location("s3://bucket/metadata/m.avro")

@@ -16,8 +16,8 @@ from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.types import NestedField, PrimitiveType, parse_primitive
 from app.engine.model.values import compare, from_bytes, is_nan, to_bytes
-from app.formats.manifest_columns import ManifestColumns
-from app.formats.manifests import write_manifest
+from app.formats.manifests.columns import ManifestColumns
+from app.formats.manifests.writer import write_manifest
 from tests.strategies.single_values import single_values
 
 KINDS = (

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import EntryStatus, ManifestEntry, ManifestFile
-from app.formats.manifest_lists import assign_numbers
-from app.formats.manifests import WrittenManifest, write_manifest
-from tests.builders.manifest_records import read_manifest
+from app.formats.manifests.columns import ManifestColumns
+from app.formats.manifests.lists import assign_numbers
+from app.formats.manifests.writer import WrittenManifest, write_manifest
 from tests.strategies.manifest_entries import manifests
 
 COMMIT = SnapshotId(4242)
@@ -70,5 +70,5 @@ def test_entries_come_back_as_they_went(format_version: int, data: st.DataObject
 
     manifest = written(found, format_version)
 
-    read = read_manifest(manifest.content, listed(manifest, format_version))
+    read = tuple(ManifestColumns(listed(manifest, format_version), manifest.content))
     assert [repr(entry) for entry in read] == [repr(inherited(entry, format_version)) for entry in found[3]]

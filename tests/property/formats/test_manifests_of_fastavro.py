@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 from app.engine.model.ids import Location, SpecId
 from app.engine.model.manifests import ManifestEntry, ManifestFile
-from app.formats.avro_files import open_avro
-from app.formats.avro_types import write_long
-from app.formats.manifest_schemas import manifest_schema
-from tests.builders.manifest_records import read_manifest
+from app.formats.avro.container import open_avro
+from app.formats.avro.types import write_long
+from app.formats.manifests.avro_schemas import manifest_schema
+from app.formats.manifests.columns import ManifestColumns
 
 LISTED = ManifestFile(Location("memory://m.avro"), 0, SpecId(3), sequence_number=-1)
 """Without a sequence number nothing is inherited, so entries are what the file says."""
@@ -242,7 +242,7 @@ def _map_of_pairs(value: Any) -> Any:
 def test_every_entry_is_what_fastavro_reads(found: tuple[bytes, list[dict[str, Any]]]) -> None:
     content, records = found
 
-    entries = read_manifest(content, LISTED)
+    entries = tuple(ManifestColumns(LISTED, content))
 
     assert [_no_empty_maps(in_words(entry)) for entry in entries] == [
         _no_empty_maps(expected(record)) for record in records

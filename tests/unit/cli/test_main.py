@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 import socket
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -19,13 +22,14 @@ COMMAND_LINE_PAGE = Path(__file__).parents[3] / "docs" / "cli.md"
 def all_commands() -> list[tuple[str, ...]]:
     found: list[tuple[str, ...]] = []
 
-    def collect(typer_app: typer.Typer, above: tuple[str, ...]) -> None:
-        found.extend((*above, command.name or "") for command in typer_app.registered_commands)
-        for group in typer_app.registered_groups:
-            assert group.typer_instance is not None
-            collect(group.typer_instance, (*above, str(group.name)))
+    def collect(command: Any, path: tuple[str, ...]) -> None:
+        if not hasattr(command, "commands"):
+            found.append(path)
+            return
+        for name, inner in command.commands.items():
+            collect(inner, (*path, name))
 
-    collect(commands, ())
+    collect(typer.main.get_command(commands), ())
     return found
 
 
@@ -52,6 +56,14 @@ def test_the_page_about_the_command_line_names_every_command() -> None:
     }
 
     assert named == set(all_commands())
+
+
+def test_commands_start_without_the_libraries_of_the_server() -> None:
+    loaded = (
+        "import app.cli.main, sys; print({'alembic', 'fastapi', 'sqlalchemy', 'uvicorn'} & set(sys.modules))"
+    )
+
+    assert subprocess.check_output([sys.executable, "-c", loaded], text=True) == "set()\n"
 
 
 def test_without_arguments_the_help_is_shown_as_wrong_usage(bare: Icetower) -> None:

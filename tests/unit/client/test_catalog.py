@@ -160,7 +160,7 @@ def test_views() -> None:
     assert views.create(ORDERS, {}, {}, location="s3://x").metadata_location == "file:/v"
     assert views.load(ORDERS).metadata == {"format-version": 1}
     assert views.exists(ORDERS)
-    views.replace(ORDERS, [])
+    views.commit(ORDERS, [])
     views.register(ORDERS, "file:/m")
     views.rename(ORDERS, ORDERS)
     views.drop(ORDERS)

@@ -34,8 +34,8 @@ from app.engine.model.types import PrimitiveType
 from app.engine.model.values import order_key
 from app.engine.scan.scan_planner import ScanPlanner
 from app.engine.scan.scan_scope import ScanRequest, scope_of
-from app.formats.manifest_columns import ManifestColumns
-from app.formats.manifests import write_manifest
+from app.formats.manifests.columns import ManifestColumns
+from app.formats.manifests.writer import write_manifest
 from tests.builders.filters import row_test
 from tests.property.engine.expressions.brute_force import matches
 from tests.strategies.data_files import Row, by_partition, data_files, value_in

@@ -23,7 +23,7 @@ from app.engine.model.ids import Location
 from app.engine.model.snapshot import Snapshot
 from app.errors import CommitRefused, FilesUnavailable, InvalidSetting, InvalidUpdate
 from app.fileio.files import FileIO
-from app.formats.manifest_source import ManifestCache
+from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import CALLER, with_server, with_warehouse
 from tests.builders.failing_files import FailingFiles
 from tests.builders.table_files import TableFiles

@@ -23,7 +23,7 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.engine.retention.reachability import CleanupLevel
 from app.fileio.memory import MemoryFiles
-from app.formats.manifest_source import ManifestCache
+from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import START_MS, Clock, catalog_on, with_server
 from tests.builders.failing_files import FailingFiles
 from tests.builders.table_files import TableFiles

@@ -37,7 +37,7 @@ from app.engine.model.snapshot import Snapshot
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.engine.retention.reachability import CleanupLevel, FileKind
 from app.errors import CorruptMetadata, ExpiryRefused, NoSuchTable
-from app.formats.manifest_source import ManifestCache
+from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import START_MS, with_rules, with_server
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, append, table_in

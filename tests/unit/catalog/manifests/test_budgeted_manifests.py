@@ -16,10 +16,10 @@ from app.engine.model.manifests import DataFile, EntryStatus, FileContent, Manif
 from app.engine.model.snapshot import Snapshot
 from app.errors import FileMissing, InvalidLocation
 from app.fileio.memory import MemoryFiles
-from app.formats.manifest_headers import unlisted_manifest
-from app.formats.manifest_lists import assign_numbers, write_manifest_list
-from app.formats.manifest_source import ManifestCache
-from app.formats.manifests import write_manifest
+from app.formats.manifests.headers import unlisted_manifest
+from app.formats.manifests.lists import assign_numbers, write_manifest_list
+from app.formats.manifests.source import ManifestCache
+from app.formats.manifests.writer import write_manifest
 from tests.builders.catalogs import catalog_on, with_rules, with_server
 from tests.builders.counting_files import CountingFiles
 from tests.builders.table_files import TableFiles

@@ -14,10 +14,10 @@ from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.errors import CorruptMetadata, FileMissing, InvalidLocation
 from app.fileio.memory import MemoryFiles
-from app.formats.manifest_folder import ManifestFolder
-from app.formats.manifest_lists import assign_numbers
-from app.formats.manifest_source import ManifestCache
-from app.formats.manifests import write_manifest
+from app.formats.manifests.folder import ManifestFolder
+from app.formats.manifests.lists import assign_numbers
+from app.formats.manifests.source import ManifestCache
+from app.formats.manifests.writer import write_manifest
 from tests.builders.catalogs import new_warehouse, server_on, with_server
 from tests.strategies.manifest_entries import table_of
 

@@ -35,8 +35,14 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.scan.scan_scope import ScanRequest
 from app.errors import InvalidFilter, InvalidRequest, NoSuchPlan, NoSuchPlanTask, NoSuchTable, Unavailable
-from app.formats.manifest_source import ManifestCache
-from tests.builders.catalogs import Clock, new_warehouse, server_on, with_rules, with_server
+from app.formats.manifests.source import ManifestCache
+from tests.builders.catalogs import (
+    Clock,
+    new_warehouse,
+    server_on,
+    with_rules,
+    with_server,
+)
 from tests.builders.planned_scans import expand_task, plan_scan
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, FLIGHTS, table_in

@@ -1,0 +1,118 @@
+"""Commands that tables and views have alike: list, show and rename."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import typer
+
+from app.cli.terminal.arguments import identifier_from, namespace_from
+from app.cli.terminal.connection import connected
+from app.cli.terminal.declarations import (
+    NAME_HELP,
+    AsJson,
+    Separator,
+    Uri,
+    WarehouseName,
+    command_group,
+)
+from app.cli.terminal.output import print_facts, print_json, print_line, print_table, remark
+from app.client.catalog import RemoteCatalog
+from app.client.tables import TableCalls
+from app.client.views import ViewCalls
+
+
+@dataclass(frozen=True)
+class Kind:
+    """Tables or views, as far as they differ here."""
+
+    noun: str
+    example: str
+    shown: str
+    """What `show` prints."""
+    calls: Callable[[RemoteCatalog], TableCalls | ViewCalls]
+    facts: Callable[[str, str | None, Mapping[str, Any]], list[tuple[str, object]]]
+
+
+def named_group(kind: Kind, help_text: str) -> typer.Typer:
+    """Return the group of commands about tables or views, with those that both have."""
+    noun, example = kind.noun, kind.example
+    commands = command_group(help_text)
+    name_argument: Any = typer.Argument(..., metavar=noun.upper(), help=NAME_HELP)
+
+    @commands.command(
+        "list",
+        help=f"""List the {noun}s of a namespace.
+
+        For example:
+
+        - `icetower {noun} list eu.sales`
+        - `icetower {noun} list eu.sales --json | jq -r '.[].name'`
+        """,
+    )
+    def list_names(
+        namespace: Annotated[str, typer.Argument(help="Levels joined by dots, outermost first.")],
+        uri: Uri = None,
+        warehouse: WarehouseName = None,
+        separator: Separator = ".",
+        as_json: AsJson = False,
+    ) -> None:
+        within = namespace_from(namespace, separator)
+        with connected(uri, warehouse) as catalog:
+            found = list(kind.calls(catalog).list(within))
+        if as_json:
+            print_json([{"namespace": list(item.namespace.levels), "name": item.name} for item in found])
+        elif found:
+            print_table([noun], [[item.name] for item in found])
+        else:
+            remark(f"No {noun}s in namespace {namespace}.")
+
+    @commands.command(
+        "show",
+        help=f"""Show a {noun}: {kind.shown}.
+
+        For example:
+
+        - `icetower {noun} show {example}`
+        - `icetower {noun} show {example} --json`
+        """,
+    )
+    def show(
+        name: str = name_argument,
+        uri: Uri = None,
+        warehouse: WarehouseName = None,
+        separator: Separator = ".",
+        as_json: AsJson = False,
+    ) -> None:
+        identifier = identifier_from(name, separator)
+        with connected(uri, warehouse) as catalog:
+            loaded = kind.calls(catalog).load(identifier)
+        if as_json:
+            print_json({"metadata-location": loaded.metadata_location, "metadata": loaded.metadata})
+        else:
+            print_facts(kind.facts(name, loaded.metadata_location, loaded.metadata))
+
+    @commands.command(
+        "rename",
+        help=f"""Give a {noun} another name, in the same namespace or another. No file moves.
+
+        For example:
+
+        - `icetower {noun} rename {example} eu.archive.{example.rpartition(".")[2]}_2025`
+        """,
+    )
+    def rename(
+        name: str = name_argument,
+        new_name: str = typer.Argument(..., metavar="NEW", help=NAME_HELP),
+        uri: Uri = None,
+        warehouse: WarehouseName = None,
+        separator: Separator = ".",
+    ) -> None:
+        source, destination = identifier_from(name, separator), identifier_from(new_name, separator)
+        with connected(uri, warehouse) as catalog:
+            kind.calls(catalog).rename(source, destination)
+        print_line(f"Renamed {noun} {name} to {new_name}.")
+
+    return commands

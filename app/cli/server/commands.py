@@ -1,0 +1,127 @@
+"""The options of `icetower serve`, `migrate`, `config` and `demo`.
+
+The modules behind them need the web framework, the database drivers and the settings. Importing those takes longer than
+a call to a server, so a command imports its module when it runs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from app.cli.server.demo import run_demo
+from app.cli.terminal.declarations import AsJson, command_group, optional
+
+_PANEL = "Server"
+
+ConfigFile = Annotated[
+    Path | None,
+    optional("--config", description="Settings file; icetower.toml or ICETOWER_CONFIG otherwise."),
+]
+DatabaseUrl = Annotated[
+    str | None,
+    optional(
+        "--database-url",
+        description="sqlite:///<path> or postgresql://<user>@<host>/<database>. "
+        "Give passwords in ICETOWER_DATABASE_URL.",
+    ),
+]
+
+commands = command_group()
+config_commands = command_group("Look at the settings.")
+commands.add_typer(config_commands, name="config", rich_help_panel=_PANEL)
+
+
+@commands.command("serve", rich_help_panel=_PANEL)
+def serve(
+    host: Annotated[str | None, typer.Option(help="Address to listen on.", show_default="127.0.0.1")] = None,
+    port: Annotated[
+        int | None, typer.Option(help="Port to listen on; 0 takes a free one.", show_default="8181")
+    ] = None,
+    workers: Annotated[int | None, typer.Option(help="Server processes.", show_default="1")] = None,
+    database_url: DatabaseUrl = None,
+    default_warehouse_location: Annotated[
+        str | None,
+        typer.Option(help="Folder or URI of the default warehouse.", show_default="./.icetower/warehouse"),
+    ] = None,
+    log_level: Annotated[
+        str | None, typer.Option(help="debug, info, warning or error.", show_default="info")
+    ] = None,
+    config: ConfigFile = None,
+) -> None:
+    """Run the catalog server until it is stopped.
+
+    Settings that are not options here come from ICETOWER_* variables, `.env` and icetower.toml; see
+    `icetower config show`.
+
+    For example:
+
+    - `icetower serve`
+    - `icetower serve --port 9000 --workers 4`
+    - `icetower serve --database-url postgresql://tower@db/tower --default-warehouse-location s3://lake/wh`
+    """
+    flags = {
+        "host": host,
+        "port": port,
+        "workers": workers,
+        "database_url": database_url,
+        "default_warehouse_location": default_warehouse_location,
+        "log_level": log_level,
+    }
+    from app.cli.server.processes import run_server
+
+    run_server(flags, config)
+
+
+@commands.command("migrate", rich_help_panel=_PANEL)
+def migrate(
+    to: Annotated[str, typer.Option("--to", metavar="REVISION", help="Revision to go to.")] = "head",
+    down: Annotated[
+        bool, typer.Option("--down", help="Go down to REVISION instead of up; `base` removes every table.")
+    ] = False,
+    database_url: DatabaseUrl = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Bring the database to the revision that this version of Icetower works with.
+
+    A SQLite database is brought there by `icetower serve` itself; a Postgres database only by this command.
+
+    For example:
+
+    - `icetower migrate`
+    - `icetower migrate --down --to 0001`
+    """
+    from app.cli.server.migration import run_migration
+
+    run_migration({"database_url": database_url}, config, revision=to, is_down=down, as_json=as_json)
+
+
+@config_commands.command("show")
+def show_config(config: ConfigFile = None, as_json: AsJson = False) -> None:
+    """Show every setting in force and where it comes from. Secrets are masked.
+
+    For example:
+
+    - `icetower config show`
+    - `ICETOWER_PORT=9000 icetower config show --json`
+    """
+    from app.cli.server.configuration import print_settings
+
+    print_settings(config, as_json=as_json)
+
+
+@commands.command(
+    "demo",
+    rich_help_panel=_PANEL,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True},
+    add_help_option=False,
+)
+def demo(context: typer.Context) -> None:
+    """Run the flights demo: Spark, PyIceberg and DuckDB on one catalog, step by step.
+
+    It needs a source tree of Icetower with the `demo` extra installed, and Java 17. Options are the demo's own.
+    """
+    run_demo(context.args)

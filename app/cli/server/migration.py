@@ -1,0 +1,36 @@
+"""`icetower migrate`: brings the database to a revision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import closing
+from pathlib import Path
+
+from app.cli.server.database_folder import make_database_folder
+from app.cli.terminal.output import print_json, print_line
+from app.database.connection import Database
+from app.database.revisions import downgrade, found_revision, migrate
+from app.settings import load_settings, mask_url_password
+
+
+def run_migration(
+    flags: Mapping[str, object], config_file: Path | None, *, revision: str, is_down: bool, as_json: bool
+) -> None:
+    """Bring the database up or down to a revision and print the revisions before and after."""
+    settings = load_settings(flags, config_file).settings
+    url = settings.database_url.get_secret_value()
+    make_database_folder(url)
+    with closing(Database.open(url, pool_size=1)) as database:
+        before = found_revision(database)
+        if is_down:
+            downgrade(database, revision)
+        else:
+            migrate(database, revision)
+        after = found_revision(database)
+    shown = mask_url_password(url)
+    if as_json:
+        print_json({"database": shown, "before": before, "after": after})
+    elif before == after:
+        print_line(f"{shown} is at revision {after or 'none'} already; nothing to do.")
+    else:
+        print_line(f"{shown} went from revision {before or 'none'} to {after or 'none'}.")

@@ -1,0 +1,1 @@
+"""`icetower table`: its commands, one file per subject."""

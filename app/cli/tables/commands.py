@@ -1,0 +1,104 @@
+"""`icetower table`: its group, and the commands that register, unregister and drop tables."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from app.cli.metadata_facts import table_facts
+from app.cli.named import Kind, named_group
+from app.cli.tables import conflicts, expiry, history, refs, scans, validation
+from app.cli.terminal.arguments import identifier_from
+from app.cli.terminal.connection import connected
+from app.cli.terminal.declarations import AsJson, Separator, TableName, Uri, WarehouseName, Yes
+from app.cli.terminal.output import confirm_or_stop, print_json, print_line
+
+commands = named_group(
+    Kind(
+        noun="table",
+        example="eu.sales.orders",
+        shown="where it is, columns, partitioning, current snapshot, branches, properties",
+        calls=lambda catalog: catalog.tables,
+        facts=table_facts,
+    ),
+    """List, show, rename, register, unregister and drop tables.
+
+A table is written `namespace.table`: `eu.sales.orders` is the table *orders* in the namespace `eu.sales`.
+For names that contain dots choose another separator: `icetower table show eu.west/orders --separator /`.
+Tables are created and written by Spark, PyIceberg, DuckDB and others.""",
+)
+for part in (history, refs, scans, conflicts, validation, expiry):
+    commands.add_typer(part.commands)
+
+
+@commands.command("register")
+def register_table(
+    name: TableName,
+    metadata_location: Annotated[str, typer.Argument(metavar="METADATA", help="The table's metadata file.")],
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Let an existing table of this name point there from now on.")
+    ] = False,
+    uri: Uri = None,
+    warehouse: WarehouseName = None,
+    separator: Separator = ".",
+) -> None:
+    """Take a table into the catalog whose metadata file is already there.
+
+    For example:
+
+    - `icetower table register eu.sales.orders s3://lake/orders/metadata/00007-4f0c.metadata.json`
+    """
+    identifier = identifier_from(name, separator)
+    with connected(uri, warehouse) as catalog:
+        loaded = catalog.tables.register(identifier, metadata_location, overwrite=overwrite)
+    print_line(f"Registered table {name} at {loaded.metadata_location}.")
+
+
+@commands.command("unregister")
+def unregister_table(
+    name: TableName,
+    uri: Uri = None,
+    warehouse: WarehouseName = None,
+    separator: Separator = ".",
+    as_json: AsJson = False,
+) -> None:
+    """Take a table out of the catalog, keep all its files, and print where its metadata is.
+
+    For example:
+
+    - `icetower table unregister eu.sales.orders`
+    """
+    identifier = identifier_from(name, separator)
+    with connected(uri, warehouse) as catalog:
+        loaded = catalog.tables.unregister(identifier)
+    if as_json:
+        print_json({"metadata-location": loaded.metadata_location})
+        return
+    print_line(f"Unregistered table {name}. Its metadata stays at {loaded.metadata_location}.")
+
+
+@commands.command("drop")
+def drop_table(
+    name: TableName,
+    purge: Annotated[
+        bool, typer.Option("--purge", help="Delete its files too. This cannot be taken back.")
+    ] = False,
+    yes: Yes = False,
+    uri: Uri = None,
+    warehouse: WarehouseName = None,
+    separator: Separator = ".",
+) -> None:
+    """Drop a table. Its files stay, unless `--purge` is given.
+
+    For example:
+
+    - `icetower table drop eu.sales.orders`
+    - `icetower table drop eu.sales.orders --purge --yes`
+    """
+    identifier = identifier_from(name, separator)
+    if purge and not yes:
+        confirm_or_stop(f"Drop table {name} and delete all its files?")
+    with connected(uri, warehouse) as catalog:
+        catalog.tables.drop(identifier, purge=purge)
+    print_line(f"Dropped table {name}{'; its files will be deleted' if purge else '; its files stay'}.")

@@ -1,0 +1,177 @@
+"""`icetower table expire`: expire old snapshots, after showing which."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Annotated, Any, Literal
+
+import typer
+
+from app.cli.terminal.arguments import find_iso_ms, identifier_from
+from app.cli.terminal.connection import connected
+from app.cli.terminal.declarations import (
+    AsJson,
+    Separator,
+    TableName,
+    Uri,
+    WarehouseName,
+    Yes,
+    command_group,
+    optional,
+)
+from app.cli.terminal.output import (
+    confirm_or_stop,
+    counted,
+    moment_text,
+    print_facts,
+    print_json,
+    print_line,
+    remark,
+    shortened,
+)
+from app.client.answers import ExpiredSnapshots
+from app.client.catalog import RemoteCatalog
+from app.engine.model.identifiers import TableIdentifier
+
+SHOWN = 10
+_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_AGO = re.compile(r"(\d{1,9})([smhdw])", re.ASCII)
+
+
+commands = command_group()
+
+
+@commands.command("expire")
+def expire_snapshots(  # noqa: PLR0917 - a command has as many arguments as it has options
+    name: TableName,
+    older_than: Annotated[
+        str | None,
+        optional(
+            "--older-than",
+            description="An age, like `7d` or `12h`, or a moment, like `2025-01-31` or "
+            "`2025-01-31T12:00:00+01:00`. Unless given, what the table's properties say.",
+        ),
+    ] = None,
+    retain_last: Annotated[
+        int | None, optional("--retain-last", min=1, description="How many snapshots each branch keeps.")
+    ] = None,
+    snapshot_id: Annotated[
+        list[int] | None,
+        optional(
+            "--snapshot-id", description="A snapshot that goes whatever its age. May be given repeatedly."
+        ),
+    ] = None,
+    clean_expired_metadata: Annotated[
+        bool,
+        typer.Option("--clean-expired-metadata", help="Remove specs and schemas that nothing uses, too."),
+    ] = False,
+    cleanup: Annotated[
+        str, typer.Option("--cleanup", help="Which files are deleted: `all`, `metadata-only` or `none`.")
+    ] = "all",
+    grace: Annotated[
+        str | None,
+        optional(
+            "--grace",
+            description="How long the files stay after that, like `0s` or `1d`. "
+            "Unless given, the server's setting.",
+        ),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go, and stop.")] = False,
+    yes: Yes = False,
+    uri: Uri = None,
+    warehouse: WarehouseName = None,
+    separator: Separator = ".",
+    as_json: AsJson = False,
+) -> None:
+    """Expire old snapshots, and delete the files that only they reached.
+
+    What would go is shown first. Branches and tags keep their snapshots until they reach their own maximum age.
+
+    For example:
+
+    - `icetower table expire eu.sales.orders --dry-run`
+    - `icetower table expire eu.sales.orders --older-than 7d --retain-last 5`
+    """
+    identifier = identifier_from(name, separator)
+    asked: dict[str, Any] = {
+        "older_than_ms": None if older_than is None else _moment_from(older_than),
+        "retain_last": retain_last,
+        "snapshot_ids": snapshot_id or [],
+        "clean_expired_metadata": clean_expired_metadata,
+        "cleanup": _cleanup_from(cleanup),
+        "grace_period_ms": None if grace is None else _duration_from(grace) * 1000,
+    }
+    with connected(uri, warehouse) as catalog:
+        if dry_run or not yes:
+            preview = catalog.tables.expire(identifier, dry_run=True, **asked)
+            if dry_run and as_json:
+                print_json(preview.model_dump(mode="json", by_alias=True, exclude_none=True))
+                return
+            if preview.is_empty:
+                remark(f"Nothing of table {name} is to expire.")
+                return
+            if not as_json:
+                print_facts(_facts(preview))
+            if dry_run:
+                return
+            confirm_or_stop(f"Let {counted(len(preview.snapshots), 'snapshot')} of table {name} go?")
+        _expire(catalog, identifier, name, asked, as_json=as_json)
+
+
+def _expire(
+    catalog: RemoteCatalog, identifier: TableIdentifier, name: str, asked: dict[str, Any], *, as_json: bool
+) -> None:
+    done = catalog.tables.expire(identifier, **asked)
+    if as_json:
+        print_json(done.model_dump(mode="json", by_alias=True, exclude_none=True))
+    elif done.is_empty:
+        remark(f"Nothing of table {name} is to expire.")
+    else:
+        after = done.files_deleted_after_ms
+        files = "no file is deleted" if after is None else f"files are deleted after {moment_text(after)}"
+        refs = f" and {counted(len(done.refs), 'ref')}" if done.refs else ""
+        print_line(f"Expired {counted(len(done.snapshots), 'snapshot')}{refs} of table {name}; {files}.")
+
+
+def _facts(preview: ExpiredSnapshots) -> list[tuple[str, object]]:
+    snapshots = [f"{item.snapshot_id}  {moment_text(item.timestamp_ms)}" for item in preview.snapshots]
+    facts: list[tuple[str, object]] = [("snapshots", [str(len(snapshots)), *shortened(snapshots, SHOWN)])]
+    for title, values in (
+        ("refs", preview.refs),
+        ("partition specs", preview.partition_spec_ids),
+        ("schemas", preview.schema_ids),
+    ):
+        if values:
+            facts.append((title, ", ".join(map(str, values))))
+    for kind, found in (preview.files or {}).items():
+        size = "" if not found.size_bytes else f"  {found.size_bytes:,} bytes"
+        facts.append((kind.replace("-", " "), f"{found.count}{size}"))
+    facts += [("unreadable", location) for location in preview.unreadable[:SHOWN]]
+    if preview.obstacle is not None:
+        facts.append(("no file is deleted", preview.obstacle))
+    return facts
+
+
+def _cleanup_from(text: str) -> Literal["all", "metadata-only", "none"]:
+    match text:
+        case "all" | "metadata-only" | "none":
+            return text
+    raise typer.BadParameter(f"{text!r} is not one of all, metadata-only, none")
+
+
+def _duration_from(text: str) -> int:
+    match = _AGO.fullmatch(text)
+    if match is None:
+        raise typer.BadParameter(f"{text!r} is not a number and a unit, like 90s, 30m, 12h, 7d or 2w")
+    return int(match[1]) * _UNITS_S[match[2]]
+
+
+def _moment_from(text: str) -> int:
+    """Return epoch milliseconds; a moment without an offset is in UTC."""
+    if _AGO.fullmatch(text):
+        return max(0, round(time.time() * 1000) - _duration_from(text) * 1000)
+    moment_ms = find_iso_ms(text)
+    if moment_ms is None:
+        raise typer.BadParameter(f"{text!r} is neither an age, like 7d, nor a moment, like 2025-01-31")
+    return max(0, moment_ms)

@@ -1,0 +1,166 @@
+"""`icetower table plan`: which files a query would read, and how the work would be split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import typer
+
+from app.cli.terminal.arguments import find_json, identifier_from
+from app.cli.terminal.connection import connected
+from app.cli.terminal.declarations import (
+    AsJson,
+    Separator,
+    TableName,
+    Uri,
+    WarehouseName,
+    command_group,
+    optional,
+)
+from app.cli.terminal.output import counted, print_facts, print_json
+from app.client.request_parts import given
+from app.client.scans import ScanFile, ServerPlan
+from app.engine.expressions.expressions import ALWAYS_TRUE
+from app.engine.model.ids import Location, SpecId
+from app.engine.model.manifests import DataFile, FileContent
+from app.engine.scan.scan_planner import PlannedFile
+from app.engine.scan.scan_splits import Split, SplitSettings, combined
+
+Json = Mapping[str, Any]
+_CONTENTS = {
+    "data": FileContent.DATA,
+    "position-deletes": FileContent.POSITION_DELETES,
+    "equality-deletes": FileContent.EQUALITY_DELETES,
+}
+
+commands = command_group()
+
+
+@commands.command("plan")
+def plan_scan(
+    name: TableName,
+    filter_json: Annotated[
+        str | None, optional("--filter", description="Which rows are wanted, as JSON.")
+    ] = None,
+    select: Annotated[str | None, optional("--select", description="Columns, joined by commas.")] = None,
+    snapshot: Annotated[
+        str | None, optional("--snapshot", description="Snapshot id, branch or tag; main if left out.")
+    ] = None,
+    uri: Uri = None,
+    warehouse: WarehouseName = None,
+    separator: Separator = ".",
+    as_json: AsJson = False,
+) -> None:
+    """Show which files a query has to read, their deletes, and how the work is split.
+
+    For example:
+
+    - `icetower table plan eu.sales.orders`
+    - `icetower table plan eu.sales.orders --filter '{"type":"eq","term":"day","value":"2025-10-09"}'`
+    - `icetower table plan eu.sales.orders --snapshot end-of-year --select id,amount --json`
+    """
+    identifier = identifier_from(name, separator)
+    request = given({"filter": find_json(filter_json, "the filter")})
+    if select is not None:
+        request["select"] = [column.strip() for column in select.split(",") if column.strip()]
+    with connected(uri, warehouse) as catalog:
+        metadata = catalog.tables.load(identifier).metadata
+        request |= _state(metadata, snapshot)
+        plan = catalog.scans.plan(identifier, request)
+    if as_json:
+        print_json(
+            [
+                {"data-file": found.file, "deletes": found.deletes, "residual-filter": found.residual}
+                for found in plan.files
+            ]
+        )
+        return
+    print_facts(_facts(metadata, request, plan))
+
+
+def _state(metadata: Json, wanted: str | None) -> dict[str, Any]:
+    """Return the snapshot to ask for. Time travel reads with its columns, a branch with the current ones."""
+    if wanted is None:
+        return {}
+    ref = metadata.get("refs", {}).get(wanted)
+    if ref is not None:
+        return {"snapshot-id": ref["snapshot-id"], "use-snapshot-schema": ref.get("type") == "tag"}
+    if not (wanted.isascii() and wanted.isdigit() and len(wanted) < 20):
+        raise typer.BadParameter(f"there is no branch or tag called {wanted}")
+    return {"snapshot-id": int(wanted), "use-snapshot-schema": True}
+
+
+def _facts(metadata: Json, request: Json, plan: ServerPlan) -> list[tuple[str, object]]:
+    kept = len(plan.files)
+    snapshot_id = request.get("snapshot-id", metadata.get("current-snapshot-id"))
+    total = _total_files(metadata, snapshot_id)
+    left_out = "" if total is None else f", {total - kept} of {total} left out"
+    rows = sum(found.file["record-count"] for found in plan.files)
+    size = sum(found.file["file-size-in-bytes"] for found in plan.files)
+    unsure = sum(found.residual is not True for found in plan.files)
+    pieces = combined(
+        [_planned(found) for found in plan.files], SplitSettings.of(metadata.get("properties", {}))
+    )
+    return [
+        ("snapshot", "none" if total == 0 and not kept and snapshot_id in (None, -1) else snapshot_id),
+        ("files to read", f"{kept}{left_out}"),
+        ("in them", f"{rows} rows, {size} bytes"),
+        ("still to be asked", f"the rows of {unsure} files; in the others every row matches"),
+        ("deletes", _deletes_line(plan.files)),
+        ("pieces of work", _pieces_line(pieces)),
+        ("planned in", counted(plan.answers, "answer")),
+    ]
+
+
+def _total_files(metadata: Json, snapshot_id: int | None) -> int | None:
+    if snapshot_id in (None, -1):
+        return 0
+    for snapshot in metadata.get("snapshots", ()):
+        if snapshot.get("snapshot-id") == snapshot_id:
+            total = (snapshot.get("summary") or {}).get("total-data-files", "")
+            return int(total) if total.isdigit() else None
+    return None
+
+
+def _deletes_line(files: Sequence[ScanFile]) -> str:
+    kinds: dict[str, set[tuple[str, int | None]]] = {}
+    for found in files:
+        for delete in found.deletes:
+            kind = (
+                "deletion vectors"
+                if delete["file-format"] == "puffin"
+                else delete["content"].replace("-", " ")
+            )
+            kinds.setdefault(kind, set()).add((delete["file-path"], delete.get("content-offset")))
+    touched = sum(bool(found.deletes) for found in files)
+    counts = ", ".join(f"{len(places)} {kind}" for kind, places in sorted(kinds.items()))
+    return f"{counts}, for {touched} of the files" if counts else "none"
+
+
+def _pieces_line(pieces: Sequence[Sequence[Split]]) -> str:
+    if not pieces:
+        return "none"
+    sizes = [sum(split.length for split in piece) for piece in pieces]
+    return f"{len(pieces)}, of {min(sizes)} to {max(sizes)} bytes"
+
+
+def _planned(found: ScanFile) -> PlannedFile:
+    return PlannedFile(
+        _content_file(found.file), [_content_file(each) for each in found.deletes], ALWAYS_TRUE
+    )
+
+
+def _content_file(file: Json) -> DataFile:
+    offsets = file.get("split-offsets")
+    return DataFile(
+        _CONTENTS[file["content"]],
+        Location(file["file-path"]),
+        file["file-format"],
+        SpecId(file["spec-id"]),
+        (),
+        file["record-count"],
+        file["file-size-in-bytes"],
+        split_offsets=None if offsets is None else tuple(offsets),
+        content_size_in_bytes=file.get("content-size-in-bytes"),
+    )

@@ -1,0 +1,1 @@
+"""What all commands share: declarations, arguments, output, and the connection to a server."""

@@ -1,0 +1,92 @@
+"""What people write on the command line, as values: names, properties, JSON, moments."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import typer
+
+from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier, check_namespace
+from app.errors import InvalidName
+
+
+def namespace_from(text: str, separator: str) -> Namespace:
+    """Read `a.b` as the namespace b within a."""
+    try:
+        return check_namespace(Namespace(_pieces(text, separator)))
+    except InvalidName as error:
+        raise typer.BadParameter(f"{text!r}: {error}") from error
+
+
+def identifier_from(text: str, separator: str) -> TableIdentifier:
+    """Read `a.b.t` as the table or view t in the namespace a.b."""
+    *levels, name = _pieces(text, separator)
+    if not levels:
+        raise typer.BadParameter(f"{text!r} has no namespace: write <namespace>{separator}{text}")
+    try:
+        return check_identifier(TableIdentifier(Namespace(tuple(levels)), name))
+    except InvalidName as error:
+        raise typer.BadParameter(f"{text!r}: {error}") from error
+
+
+def written(name: Namespace | TableIdentifier, separator: str) -> str:
+    """Write a name as the command line takes it."""
+    pieces = name.levels if isinstance(name, Namespace) else (*name.namespace.levels, name.name)
+    return separator.join(pieces)
+
+
+def properties_from(texts: list[str] | None) -> dict[str, str]:
+    """Read `key=value` pairs; the value may hold further equals signs."""
+    found = {}
+    for text in texts or []:
+        key, equals, value = text.partition("=")
+        if not key or not equals:
+            raise typer.BadParameter(f"{text!r} is not <key>=<value>")
+        found[_encodable(key)] = _encodable(value)
+    return found
+
+
+def find_json(text: str | bytes | None, source: str) -> Any:
+    """Read JSON if there is a text; `source` names it in an error."""
+    try:
+        return None if text is None else json.loads(text)
+    except ValueError as error:
+        raise typer.BadParameter(f"{source} is not JSON: {error}") from error
+
+
+def find_object(text: str | bytes | None, source: str) -> dict[str, Any] | None:
+    """Read a JSON object if there is a text; `source` names it in an error."""
+    value = find_json(text, source)
+    if text is not None and not isinstance(value, dict):
+        raise typer.BadParameter(f"{source} is not a JSON object")
+    found: dict[str, Any] | None = value
+    return found
+
+
+def find_iso_ms(text: str) -> int | None:
+    """Read a time in ISO 8601 as epoch milliseconds; without an offset it is in UTC. None if it is not one."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return round(moment.timestamp() * 1000)
+
+
+def _pieces(text: str, separator: str) -> tuple[str, ...]:
+    if not separator:
+        raise typer.BadParameter("the separator is empty")
+    pieces = tuple(text.split(separator))
+    if not all(pieces):
+        raise typer.BadParameter(f"{text!r} has an empty name between its separators {separator!r}")
+    return pieces
+
+
+def _encodable(text: str) -> str:
+    # Arguments that are not valid UTF-8 arrive with lone surrogates, which JSON cannot carry.
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise typer.BadParameter(f"{text!r} is not valid UTF-8")
+    return text

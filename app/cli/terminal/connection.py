@@ -1,0 +1,37 @@
+"""From the options of a command to a catalog that it can call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from dotenv import dotenv_values
+
+from app.client.catalog import RemoteCatalog
+from app.client.http_calls import HttpCalls
+from app.client.warehouses import WarehouseCalls
+
+DEFAULT_URI = "http://127.0.0.1:8181"
+
+
+def connected(uri: str | None, warehouse: str | None) -> RemoteCatalog:
+    """Connect to a warehouse of the chosen server."""
+    return RemoteCatalog(chosen_uri(uri), warehouse or _from_dotenv("ICETOWER_WAREHOUSE"))
+
+
+@contextmanager
+def management(uri: str | None) -> Iterator[WarehouseCalls]:
+    """Connect to the management API of the chosen server."""
+    with closing(HttpCalls(chosen_uri(uri))) as calls:
+        yield WarehouseCalls(calls)
+
+
+def chosen_uri(given: str | None) -> str:
+    """Return the address given as an option or variable or in `.env`, or else the usual one."""
+    return given or _from_dotenv("ICETOWER_URI") or DEFAULT_URI
+
+
+def _from_dotenv(variable: str) -> str | None:
+    # The server reads .env, so a user who writes the client's variables there expects them to be read too.
+    return dotenv_values(".env").get(variable) if Path(".env").is_file() else None

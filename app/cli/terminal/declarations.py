@@ -1,0 +1,49 @@
+"""Declarations of commands: groups, and arguments and options that many commands have."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+
+def command_group(help_text: str | None = None) -> typer.Typer:
+    """Return a group to which a module adds its commands. Its parent adds it with `add_typer`."""
+    return typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help=help_text)
+
+
+def optional(*names: str, description: str, panel: str | None = None, **settings: Any) -> Any:
+    """Describe an option that may be left out; its description says what happens then."""
+    return typer.Option(*names, help=description, rich_help_panel=panel, show_default=False, **settings)
+
+
+NAME_HELP = "Namespace and name joined by dots."
+_SERVER = "Which catalog"
+
+TableName = Annotated[str, typer.Argument(metavar="TABLE", help=NAME_HELP)]
+Uri = Annotated[
+    str | None,
+    optional(
+        "--uri",
+        envvar="ICETOWER_URI",
+        description="Address of the catalog server; http://127.0.0.1:8181 unless given here or in .env.",
+        panel=_SERVER,
+    ),
+]
+WarehouseName = Annotated[
+    str | None,
+    optional(
+        "--warehouse",
+        envvar="ICETOWER_WAREHOUSE",
+        description="Warehouse of that server; its default one unless given here or in .env.",
+        panel=_SERVER,
+    ),
+]
+Separator = Annotated[
+    str,
+    typer.Option(
+        "--separator", help="The separator between the parts of a name; choose another for names with dots."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for scripts instead of a table for people.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

@@ -1,0 +1,110 @@
+"""What commands print and ask. Remarks, questions and failures go to standard error."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import IO
+
+import typer
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+WIDTH_OF_A_PIPE = 1000
+"""A pipe or file has no edge, so no name is cut or folded there."""
+
+
+def print_json(value: object) -> None:
+    """Print one JSON document, and nothing else, on standard output."""
+    print(json.dumps(value, indent=2, ensure_ascii=False))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print rows under their column names."""
+    table = Table(box=SIMPLE, show_edge=False, pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(_cell(value) for value in row))
+    _console(sys.stdout).print(table)
+
+
+def print_facts(facts: Sequence[tuple[str, object]]) -> None:
+    """Print names and their values; a value of several lines is a sequence."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, value in facts:
+        lines = value if isinstance(value, list | tuple) else [value]
+        for number, line in enumerate(lines or ["–"]):
+            grid.add_row(Text(name if number == 0 else ""), _cell(line))
+    _console(sys.stdout).print(grid)
+
+
+def print_line(text: str) -> None:
+    """Print one line of result."""
+    _console(sys.stdout).print(Text(text), soft_wrap=True)
+
+
+def remark(text: str) -> None:
+    """Print a line for people on standard error."""
+    _console(sys.stderr).print(Text(text), soft_wrap=True)
+
+
+def warn(text: str) -> None:
+    """Print a line on standard error that people must not overlook."""
+    _console(sys.stderr).print(Text(f"WARNING  {text}", style="bold yellow"), soft_wrap=True)
+
+
+def print_failure(text: str) -> None:
+    """Print on standard error why a command failed."""
+    line = Text("Error: ", style="bold red")
+    line.append(Text(text, style="not bold default"))
+    _console(sys.stderr).print(line, soft_wrap=True)
+
+
+def confirm_or_stop(question: str) -> None:
+    """Continue only if a person agrees; without a terminal `--yes` is needed."""
+    if not sys.stdin.isatty():
+        raise typer.BadParameter("there is no terminal to ask at: add --yes if it is meant")
+    typer.confirm(question, abort=True, err=True)
+
+
+def shortened(lines: Sequence[str], most: int) -> list[str]:
+    """Return the first lines, and how many more there are."""
+    more = len(lines) - most
+    return [*lines[:most], f"… and {more} more"] if more > 0 else list(lines)
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def property_lines(properties: Mapping[str, str] | None) -> list[str]:
+    """Return one line for each property."""
+    return [f"{key} = {value}" for key, value in sorted((properties or {}).items())]
+
+
+def moment_text(epoch_ms: object) -> str:
+    """Return a time for people to read."""
+    if not isinstance(epoch_ms, int):
+        return ""
+    try:
+        return datetime.fromtimestamp(epoch_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, ValueError, OSError):
+        return str(epoch_ms)
+
+
+def _console(stream: IO[str]) -> Console:
+    # Made anew each time: tests and pagers replace the standard streams.
+    width = None if stream.isatty() else WIDTH_OF_A_PIPE
+    return Console(file=stream, width=width, highlight=False, emoji=False)
+
+
+def _cell(value: object) -> Text:
+    return value if isinstance(value, Text) else Text("" if value is None else str(value))

@@ -1,0 +1,69 @@
+"""Parts of requests, as the protocol writes them: paths, and pieces of bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+from urllib.parse import quote
+
+from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace, TableIdentifier
+
+JsonObject = dict[str, Any]
+Changes = Sequence[tuple[TableIdentifier, Sequence[JsonObject], Sequence[JsonObject]]]
+"""For each table its name, the updates and the requirements."""
+
+
+def identifier_body(identifier: TableIdentifier) -> JsonObject:
+    """Return the name of a table or view."""
+    return {"namespace": [*identifier.namespace.levels], "name": identifier.name}
+
+
+def change_body(
+    identifier: TableIdentifier, updates: Sequence[JsonObject], requirements: Sequence[JsonObject]
+) -> JsonObject:
+    """Return a commit to one table or view."""
+    return {
+        "identifier": identifier_body(identifier),
+        "requirements": [*requirements],
+        "updates": [*updates],
+    }
+
+
+def given(fields: Mapping[str, Any]) -> JsonObject:
+    """Return the fields that have a value."""
+    return {key: value for key, value in fields.items() if value is not None}
+
+
+def namespace_path(namespace: Namespace) -> str:
+    """Return the path of a namespace below the catalog's prefix."""
+    return f"namespaces/{_piece(LEVEL_SEPARATOR.join(namespace.levels))}"
+
+
+def named_path(identifier: TableIdentifier, kind: Literal["tables", "views"]) -> str:
+    """Return the path of a table or view below the catalog's prefix."""
+    return f"{namespace_path(identifier.namespace)}/{kind}/{_piece(identifier.name)}"
+
+
+def table_path(identifier: TableIdentifier) -> str:
+    """Return the path of a table below the catalog's prefix."""
+    return named_path(identifier, "tables")
+
+
+def snapshot_path(identifier: TableIdentifier, wanted: str) -> str:
+    """Return the path of a snapshot below the catalog's prefix, by its id, branch or tag."""
+    return f"{table_path(identifier)}/snapshots/{_piece(wanted)}"
+
+
+def ref_path(identifier: TableIdentifier, name: str) -> str:
+    """Return the path of a branch or tag below the catalog's prefix."""
+    return f"{table_path(identifier)}/refs/{_piece(name)}"
+
+
+def warehouse_path(name: str) -> str:
+    """Return the path of a warehouse below the management API."""
+    return f"warehouses/{_piece(name)}"
+
+
+def _piece(name: str) -> str:
+    # Clients and proxies would resolve a lone "." or ".." as a step in the path.
+    return name.replace(".", "%2E") if name in {".", ".."} else quote(name, safe="")

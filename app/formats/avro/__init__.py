@@ -1,0 +1,12 @@
+"""Avro: files to entries and records, and back. Other rooms use what this package exports, and nothing inside it.
+
+`open_avro` takes a file apart, `read_entries` finds the entries of a manifest in it, `write_avro` makes a file.
+"""
+
+from __future__ import annotations
+
+from app.formats.avro.container import AvroFile, open_avro
+from app.formats.avro.entry_columns import EntryColumns, read_entries
+from app.formats.avro.packers import write_avro
+
+__all__ = ["AvroFile", "EntryColumns", "open_avro", "read_entries", "write_avro"]

@@ -1,0 +1,185 @@
+"""Avro's container: the header's metadata and schema, and the unpacked blocks of records."""
+
+from __future__ import annotations
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from app.formats.avro.schema_types import record_type
+from app.formats.avro.types import read_long
+
+MAX_UNPACKED_BYTES: Final = 1 << 30
+"""A file that unpacks to more is refused: it would take the server down."""
+_MAGIC: Final = b"Obj\x01"
+_SYNC_BYTES: Final = 16
+_CHECKSUM_BYTES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Records one after the other, with nothing between them."""
+
+    record_count: int
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AvroFile:
+    """The parts of a file; `schema_text` is the JSON of the writer's schema."""
+
+    metadata: Mapping[str, str]
+    schema_text: str
+    blocks: tuple[Block, ...]
+
+    def records(self, ids_by_name: tuple[tuple[str, int], ...]) -> Iterator[Mapping[int, Any]]:
+        """Yield every record whole, by field id.
+
+        Args:
+            ids_by_name: the ids of fields to which the writer gave none.
+
+        Raises:
+            ValueError: the records do not follow the schema.
+            IndexError: a record is cut off.
+        """
+        kind = record_type(self.schema_text, ids_by_name)
+        for block in self.blocks:
+            pos = 0
+            for _ in range(block.record_count):
+                record, pos = kind.read(block.content, pos)
+                yield record
+            if pos != len(block.content):
+                raise ValueError("a block does not have the records it says")
+
+
+def open_avro(content: bytes, max_unpacked_bytes: int = MAX_UNPACKED_BYTES) -> AvroFile:
+    """Take an Avro file apart.
+
+    Raises:
+        ValueError: it is not an Avro file, is cut off, or unpacks to too much.
+    """
+    if content[: len(_MAGIC)] != _MAGIC:
+        raise ValueError("it is not an Avro file")
+    try:
+        return _open(content, max_unpacked_bytes)
+    except IndexError as error:
+        raise ValueError("it is cut off") from error
+
+
+def _open(content: bytes, max_unpacked_bytes: int) -> AvroFile:
+    raw, pos = _read_metadata(content, len(_MAGIC))
+    sync = content[pos : pos + _SYNC_BYTES]
+    pos += _SYNC_BYTES
+    schema_text = raw.pop("avro.schema", b"").decode()
+    codec = raw.pop("avro.codec", b"null").decode()
+    unpack = _CODECS.get(codec)
+    if unpack is None:
+        raise ValueError(f"it is packed with {codec[:50]!r}, which this build cannot unpack")
+    blocks: list[Block] = []
+    left = max_unpacked_bytes
+    while pos < len(content):
+        record_count, pos = read_long(content, pos)
+        size, pos = read_long(content, pos)
+        end = pos + size
+        if record_count < 0 or size < 0:
+            raise ValueError("a block has a negative size")
+        if end + _SYNC_BYTES > len(content):
+            raise ValueError("it is cut off")
+        if content[end : end + _SYNC_BYTES] != sync:
+            raise ValueError("a block does not end where it says")
+        unpacked = unpack(content[pos:end], left)
+        # Every record has a status or a path, so it takes a byte at least, and a larger count is wrong.
+        if record_count > len(unpacked):
+            raise ValueError("a block has fewer records than it says")
+        left -= len(unpacked)
+        blocks.append(Block(record_count, unpacked))
+        pos = end + _SYNC_BYTES
+    if len(sync) != _SYNC_BYTES:
+        raise ValueError("it is cut off")
+    metadata = {name: value.decode(errors="replace") for name, value in raw.items()}
+    return AvroFile(metadata, schema_text, tuple(blocks))
+
+
+def _read_metadata(content: bytes, pos: int) -> tuple[dict[str, bytes], int]:
+    metadata: dict[str, bytes] = {}
+    while True:
+        count, pos = read_long(content, pos)
+        if count == 0:
+            return metadata, pos
+        if count < 0:
+            count = -count
+            _, pos = read_long(content, pos)
+        for _ in range(count):
+            name, pos = _read_bytes(content, pos)
+            metadata[name.decode()], pos = _read_bytes(content, pos)
+
+
+def _read_bytes(content: bytes, pos: int) -> tuple[bytes, int]:
+    length, pos = read_long(content, pos)
+    if length < 0 or pos + length > len(content):
+        raise ValueError("it is cut off")
+    return content[pos : pos + length], pos + length
+
+
+def _within(unpacked: bytes, limit: int) -> bytes:
+    if len(unpacked) > limit:
+        raise ValueError(f"it unpacks to more than {MAX_UNPACKED_BYTES} bytes")
+    return unpacked
+
+
+def _with(make: Callable[[], Any]) -> Callable[[bytes, int], bytes]:
+    """Return a function that unpacks within a limit: a small block can unpack to any size."""
+
+    def unpack(packed: bytes, limit: int) -> bytes:
+        unpacker = make()
+        try:
+            unpacked: bytes = unpacker.decompress(packed, limit + 1)
+        except (zlib.error, lzma.LZMAError, OSError) as error:
+            raise ValueError(f"a block cannot be unpacked: {error}") from error
+        if not unpacker.eof and len(unpacked) <= limit:
+            raise ValueError("a packed block is cut off")
+        return _within(unpacked, limit)
+
+    return unpack
+
+
+def _snappy(packed: bytes, limit: int) -> bytes:
+    # Snappy's text starts with the unpacked length, 7 bits a byte, lowest first; Avro puts a checksum behind it.
+    text = packed[:-_CHECKSUM_BYTES]
+    length = 0
+    for position, byte in enumerate(text[:5]):
+        length |= (byte & 127) << (7 * position)
+        if byte < 128:
+            break
+    if length > limit:
+        raise ValueError(f"it unpacks to more than {MAX_UNPACKED_BYTES} bytes")
+    try:
+        unpacked: bytes = pa.Codec("snappy").decompress(text, decompressed_size=length, asbytes=True)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"a block cannot be unpacked: {error}") from error
+    if zlib.crc32(unpacked).to_bytes(4, "big") != packed[-_CHECKSUM_BYTES:]:
+        raise ValueError("a block does not have the checksum it says")
+    return unpacked
+
+
+def _zstandard(packed: bytes, limit: int) -> bytes:
+    try:
+        with pa.CompressedInputStream(pa.BufferReader(packed), "zstd") as stream:
+            return _within(stream.read(limit + 1), limit)
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"a block cannot be unpacked: {error}") from error
+
+
+_CODECS: Final[Mapping[str, Callable[[bytes, int], bytes]]] = {
+    "null": _within,
+    "deflate": _with(lambda: zlib.decompressobj(wbits=-15)),
+    "bzip2": _with(bz2.BZ2Decompressor),
+    "xz": _with(lzma.LZMADecompressor),
+    "snappy": _snappy,
+    "zstandard": _zstandard,
+}

@@ -1,0 +1,209 @@
+"""A parsed manifest as columns: small in memory, and filtered before entries are made."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Final, overload
+
+from app.engine.model.entry_filters import PartitionTest, ValueRange
+from app.engine.model.manifests import (
+    DataFile,
+    EntryStatus,
+    FileContent,
+    ManifestEntry,
+    ManifestFile,
+)
+from app.errors import InvalidMetadata
+from app.formats.avro import EntryColumns, open_avro, read_entries
+from app.formats.manifests.bound_columns import BoundColumns, bound_columns
+from app.formats.manifests.headers import ManifestHeader, read_header
+
+Partition = tuple[Any, ...]
+
+UNASSIGNED_SEQUENCE_NUMBER: Final = -1
+"""A new manifest has this until a commit gives it the snapshot's; until then nothing is inherited."""
+
+_ROW_COUNT: Final = 3
+"""Where a file's values have its record count."""
+_FIRST_ROW_ID: Final = [field.name for field in fields(DataFile)].index("first_row_id") - 7
+"""Where it is behind content, path, format, spec id, partition, record count and size."""
+_KEPT_BOUNDS: Final = 4
+_BYTES_OF_BOUNDS: Final = 2 * 16 * _KEPT_BOUNDS
+"""For each entry; counted for the cache's budget whether they are there or not."""
+_WORTH_COLUMNS: Final = 500
+"""Fewer entries are faster to look at one by one."""
+
+
+class ManifestColumns(Sequence[ManifestEntry]):
+    """The entries of one manifest in their order; each is made when it is asked for.
+
+    What its manifest list says of a manifest is checked, and what its entries inherit is filled in.
+    """
+
+    def __init__(self, manifest: ManifestFile, content: bytes) -> None:
+        """Parse a manifest.
+
+        Raises:
+            InvalidMetadata: the bytes are not a manifest, or contradict the list; names the file.
+        """
+        self._manifest = manifest
+        self._bounds: dict[Hashable, BoundColumns | None] = {}
+        try:
+            self._read(content)
+        except IndexError as error:
+            raise self._invalid("it is cut off") from error
+        except ValueError as error:
+            raise self._invalid(error) from error
+
+    def _read(self, content: bytes) -> None:
+        manifest = self._manifest
+        if len(content) < manifest.manifest_length:
+            raise ValueError(
+                f"it has {len(content)} bytes, its manifest list says {manifest.manifest_length}"
+            )
+        file = open_avro(content)
+        header = read_header(file.metadata)
+        self._check_header(header)
+        entries = read_entries(file, self._agrees_with_the_list, manifest.first_row_id)
+        self._check_counts(entries)
+        self._entries = entries
+        self._statuses, self._partition_numbers = entries.statuses, entries.partition_numbers
+        self.partitions: tuple[Partition, ...] = tuple(
+            _tuple_of(partition, header.partition_field_ids) for partition in entries.partitions
+        )
+
+    def _agrees_with_the_list(self, entries: EntryColumns) -> bool:
+        """Return whether entries have the numbers of files and rows that the manifest list says."""
+        self._check_counts(entries)
+        rows = dict.fromkeys(EntryStatus, 0)
+        for at in range(len(entries)):
+            (status, *_), file_values = entries.values(at)
+            rows[status] += file_values[_ROW_COUNT]
+        manifest = self._manifest
+        return all(
+            listed is None or listed == rows[status]
+            for status, listed in (
+                (EntryStatus.ADDED, manifest.added_rows_count),
+                (EntryStatus.EXISTING, manifest.existing_rows_count),
+                (EntryStatus.DELETED, manifest.deleted_rows_count),
+            )
+        )
+
+    def _check_header(self, header: ManifestHeader) -> None:
+        manifest = self._manifest
+        if header.content is not None and header.content is not manifest.content:
+            raise ValueError(
+                f"it holds {header.content.name.lower()}, its manifest list says {manifest.content.name.lower()}"
+            )
+        if header.spec_id is not None and header.spec_id != manifest.partition_spec_id:
+            raise ValueError(
+                f"it has partition spec {header.spec_id}, its manifest list says {manifest.partition_spec_id}"
+            )
+
+    def _check_counts(self, entries: EntryColumns) -> None:
+        # A file that is cut off between two blocks is only noticed by its missing entries.
+        for status, listed in (
+            (EntryStatus.ADDED, self._manifest.added_files_count),
+            (EntryStatus.EXISTING, self._manifest.existing_files_count),
+        ):
+            found = entries.statuses.count(status)
+            if listed is not None and found < listed:
+                raise ValueError(
+                    f"it has {found} {status.name.lower()} files, its manifest list says {listed}"
+                )
+
+    def _invalid(self, reason: object) -> InvalidMetadata:
+        return InvalidMetadata(f"Cannot read manifest {self._manifest.manifest_path}: {reason}")
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much memory it takes."""
+        return self._entries.size_bytes + _BYTES_OF_BOUNDS * len(self)
+
+    def __len__(self) -> int:
+        return len(self._statuses)
+
+    @overload
+    def __getitem__(self, position: int) -> ManifestEntry: ...
+    @overload
+    def __getitem__(self, position: slice) -> Sequence[ManifestEntry]: ...
+    def __getitem__(self, position: int | slice) -> ManifestEntry | Sequence[ManifestEntry]:
+        if isinstance(position, slice):
+            return [self._entry(at) for at in range(*position.indices(len(self)))]
+        return self._entry(range(len(self))[position])
+
+    def __iter__(self) -> Iterator[ManifestEntry]:
+        return map(self._entry, range(len(self)))
+
+    def live_in(self, is_wanted: PartitionTest, ranges: Sequence[ValueRange] = ()) -> Iterator[ManifestEntry]:
+        """Yield entries as `FilterableEntries` promises."""
+        wanted = {number for number, values in enumerate(self.partitions) if is_wanted(values)}
+        if not wanted:
+            return
+        statuses, deleted = self._statuses, EntryStatus.DELETED
+        positions = [
+            at
+            for at, number in enumerate(self._partition_numbers)
+            if number in wanted and statuses[at] != deleted
+        ]
+        # A column is made of all entries, which is too much if few of them are left.
+        if len(positions) >= max(_WORTH_COLUMNS, len(self) // 4):
+            for wanted_range in ranges:
+                columns = self._bounds_of(wanted_range)
+                if columns is not None:
+                    in_range = columns.positions_in(wanted_range)
+                    positions = [at for at in positions if at in in_range]
+        for at in positions:
+            yield self._entry(at)
+
+    def _bounds_of(self, wanted: ValueRange) -> BoundColumns | None:
+        """Return a column's bounds; those of the last columns are kept."""
+        key = (wanted.field_id, wanted.kind)
+        if key not in self._bounds:
+            try:
+                bounds = self._entries.bounds_of(wanted.field_id)
+                columns = None if bounds is None else bound_columns(wanted.kind, *bounds)
+            except ValueError as error:
+                raise self._invalid(error) from error
+            if len(self._bounds) >= _KEPT_BOUNDS:
+                self._bounds.clear()
+            self._bounds[key] = columns
+            return columns
+        return self._bounds.get(key)
+
+    def _entry(self, at: int) -> ManifestEntry:
+        manifest = self._manifest
+        try:
+            entry_values, file_values = self._entries.values(at)
+        except ValueError as error:
+            raise self._invalid(error) from error
+        status, snapshot_id, sequence_number, file_sequence_number = entry_values
+        content, file_path, file_format, record_count, size_bytes, *rest = file_values
+        if manifest.sequence_number != UNASSIGNED_SEQUENCE_NUMBER:
+            rest[_FIRST_ROW_ID] = self._entries.row_id(at)
+            # Early writers left out the sequence numbers of files from v1, which are 0 whatever the status.
+            if status is EntryStatus.ADDED or manifest.sequence_number == 0:
+                if sequence_number is None:
+                    sequence_number = manifest.sequence_number
+                if file_sequence_number is None:
+                    file_sequence_number = manifest.sequence_number
+        file = DataFile(
+            content or FileContent.DATA,
+            file_path,
+            file_format,
+            manifest.partition_spec_id,
+            self.partitions[self._partition_numbers[at]],
+            record_count,
+            size_bytes,
+            *rest,
+        )
+        if snapshot_id is None:
+            snapshot_id = manifest.added_snapshot_id
+        return ManifestEntry(status, snapshot_id, sequence_number, file_sequence_number, file)
+
+
+def _tuple_of(values: Mapping[int | str, Any], field_ids: tuple[int, ...] | None) -> Partition:
+    if field_ids is None or any(isinstance(key, str) for key in values):
+        return tuple(values.values())
+    return tuple(values.get(field_id) for field_id in field_ids)

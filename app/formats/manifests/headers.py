@@ -1,0 +1,83 @@
+"""Headers of manifests: their content and partition spec, as their file's metadata has them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from app.engine.model.ids import Location, SpecId
+from app.engine.model.manifests import ManifestContent, ManifestFile
+from app.engine.model.partition_spec import number_fields
+from app.errors import InvalidMetadata
+from app.formats.avro import open_avro
+
+_CONTENTS: Final = {"data": ManifestContent.DATA, "deletes": ManifestContent.DELETES}
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestHeader:
+    """What a manifest says about itself; None where its writer left it out.
+
+    Spec: #manifests
+    """
+
+    content: ManifestContent | None
+    spec_id: SpecId | None
+    partition_field_ids: tuple[int, ...] | None
+    """In the order of the spec's fields, whatever their order in the file."""
+
+
+def read_header(metadata: Mapping[str, str]) -> ManifestHeader:
+    """Return the header in a file's metadata.
+
+    Raises:
+        ValueError: it makes no sense.
+    """
+    content = metadata.get("content")
+    if content is not None and content not in _CONTENTS:
+        raise ValueError(f"its content is {content[:50]!r}")
+    spec_id = metadata.get("partition-spec-id")
+    if spec_id is not None and not spec_id.isdecimal():
+        raise ValueError(f"its partition spec has the id {spec_id[:50]!r}")
+    return ManifestHeader(
+        content=None if content is None else _CONTENTS[content],
+        spec_id=None if spec_id is None else SpecId(int(spec_id)),
+        partition_field_ids=_partition_field_ids(metadata.get("partition-spec")),
+    )
+
+
+def _partition_field_ids(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    try:
+        spec: Any = json.loads(text)
+    except RecursionError as error:
+        raise ValueError("its partition spec is nested too deeply") from error
+    if isinstance(spec, dict):
+        spec = spec.get("fields")
+    if not isinstance(spec, list) or not all(isinstance(field, dict) for field in spec):
+        raise ValueError("its partition spec makes no sense")
+    ids = [field.get("field-id") for field in number_fields(spec)]
+    if not all(isinstance(field_id, int) for field_id in ids):
+        raise ValueError("its partition spec has a field without an id")
+    return tuple(ids)
+
+
+def unlisted_manifest(content: bytes, location: Location) -> ManifestFile:
+    """Return the manifest list's entry for a manifest of which only the location is known.
+
+    Raises:
+        InvalidMetadata: the bytes are not a manifest; names the file.
+    """
+    try:
+        header = read_header(open_avro(content).metadata)
+    except ValueError as error:
+        raise InvalidMetadata(f"Cannot read manifest {location}: {error}") from error
+    return ManifestFile(
+        manifest_path=location,
+        manifest_length=len(content),
+        partition_spec_id=header.spec_id or SpecId(0),
+        content=header.content or ManifestContent.DATA,
+    )

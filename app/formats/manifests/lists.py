@@ -1,0 +1,175 @@
+"""Manifest lists: the manifests of a snapshot, from and to Avro, in every format version."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from operator import attrgetter
+from typing import Any, Final
+
+from app.engine.model.format_versions import FORMAT_VERSIONS
+from app.engine.model.ids import Location, SnapshotId, SpecId
+from app.engine.model.manifests import ManifestContent, ManifestFile, PartitionSummary
+from app.errors import InvalidMetadata
+from app.formats.avro import open_avro, write_avro
+from app.formats.manifests.avro_schemas import manifest_list_schema
+from app.formats.manifests.columns import UNASSIGNED_SEQUENCE_NUMBER
+
+# Both in the order of the classes' fields.
+_FIELD_IDS: Final = {
+    "manifest_path": 500,
+    "manifest_length": 501,
+    "partition_spec_id": 502,
+    "content": 517,
+    "sequence_number": 515,
+    "min_sequence_number": 516,
+    "added_snapshot_id": 503,
+    "added_files_count": 504,
+    "existing_files_count": 505,
+    "deleted_files_count": 506,
+    "added_rows_count": 512,
+    "existing_rows_count": 513,
+    "deleted_rows_count": 514,
+    "partitions": 507,
+    "key_metadata": 519,
+    "first_row_id": 520,
+}
+_SUMMARY_FIELD_IDS: Final = {
+    "contains_null": 509,
+    "contains_nan": 518,
+    "lower_bound": 510,
+    "upper_bound": 511,
+}
+_SUMMARIES: Final = list(_FIELD_IDS).index("partitions") - 6
+"""Where they are among the fields behind the first six."""
+_FACTS_OF_MANIFEST: Final = attrgetter(*_FIELD_IDS)
+_FACTS_OF_SUMMARY: Final = attrgetter(*_SUMMARY_FIELD_IDS)
+_IDS_BY_NAME: Final = (
+    *_FIELD_IDS.items(),
+    *_SUMMARY_FIELD_IDS.items(),
+    ("added_data_files_count", 504),
+    ("existing_data_files_count", 505),
+    ("deleted_data_files_count", 506),
+)
+"""For writers that left the ids out; v1 once had other names for the counts."""
+
+
+def read_manifest_list(content: bytes, location: Location) -> tuple[ManifestFile, ...]:
+    """Return the manifests that a list names, in its order.
+
+    Raises:
+        InvalidMetadata: the bytes are not a manifest list; names the file.
+
+    Spec: #manifest-lists
+    """
+    try:
+        return tuple(map(_manifest, open_avro(content).records(_IDS_BY_NAME)))
+    except IndexError as error:
+        raise InvalidMetadata(f"Cannot read manifest list {location}: it is cut off") from error
+    except (ValueError, TypeError) as error:
+        raise InvalidMetadata(f"Cannot read manifest list {location}: {error}") from error
+
+
+def _manifest(record: Mapping[int, Any]) -> ManifestFile:
+    path, length, spec_id, content, number, min_number, *others = map(record.get, _FIELD_IDS.values())
+    if not isinstance(path, str) or not isinstance(length, int) or not isinstance(spec_id, int):
+        raise ValueError("one of its manifests has no path, no length or no partition spec")  # noqa: TRY004 - the file's fault, not the program's
+    summaries = others[_SUMMARIES]
+    if summaries is not None:
+        others[_SUMMARIES] = tuple(map(_summary, summaries))
+    return ManifestFile(
+        Location(path),
+        length,
+        SpecId(spec_id),
+        ManifestContent(content or 0),
+        number or 0,
+        min_number or 0,
+        *others,
+    )
+
+
+def _summary(record: Mapping[int, Any]) -> PartitionSummary:
+    contains_null, *others = map(record.get, _SUMMARY_FIELD_IDS.values())
+    # If a writer did not say whether there are nulls, there may be some.
+    return PartitionSummary(contains_null is not False, *others)
+
+
+def assign_numbers(
+    manifests: Iterable[ManifestFile], *, sequence_number: int, first_row_id: int | None = None
+) -> tuple[tuple[ManifestFile, ...], int | None]:
+    """Return the manifests as a commit numbers them, and the next free row id.
+
+    New manifests get the snapshot's sequence number. With `first_row_id` (from v3 on), data manifests without row
+    ids get the next ones, as many as they have added and existing rows.
+
+    Spec: #sequence-number-inheritance, #first-row-id-assignment
+    """
+    next_row_id = first_row_id
+    numbered: list[ManifestFile] = []
+    for manifest in manifests:
+        changes: dict[str, Any] = {}
+        if manifest.sequence_number == UNASSIGNED_SEQUENCE_NUMBER:
+            changes["sequence_number"] = sequence_number
+        if manifest.min_sequence_number == UNASSIGNED_SEQUENCE_NUMBER:
+            changes["min_sequence_number"] = sequence_number
+        is_data = manifest.content is ManifestContent.DATA
+        if next_row_id is not None and is_data and manifest.first_row_id is None:
+            changes["first_row_id"] = next_row_id
+            next_row_id += (manifest.existing_rows_count or 0) + (manifest.added_rows_count or 0)
+        numbered.append(replace(manifest, **changes) if changes else manifest)
+    return tuple(numbered), next_row_id
+
+
+def write_manifest_list(
+    manifests: Iterable[ManifestFile],
+    *,
+    format_version: int,
+    snapshot_id: SnapshotId,
+    parent_snapshot_id: SnapshotId | None,
+    sequence_number: int,
+    first_row_id: int | None = None,
+) -> bytes:
+    """Return a manifest list of these manifests, numbered as `assign_numbers` does.
+
+    Raises:
+        ValueError: a manifest does not fit the format version, or lacks a required value.
+
+    Spec: #manifest-lists
+    """
+    version = FORMAT_VERSIONS[format_version]
+    numbered, _ = assign_numbers(
+        manifests,
+        sequence_number=sequence_number if version.has_sequence_numbers else 0,
+        first_row_id=first_row_id if version.has_row_lineage else None,
+    )
+    metadata = {
+        "snapshot-id": str(snapshot_id),
+        "parent-snapshot-id": "null" if parent_snapshot_id is None else str(parent_snapshot_id),
+        "format-version": str(format_version),
+    }
+    if version.has_sequence_numbers:
+        metadata["sequence-number"] = str(sequence_number)
+    if version.has_row_lineage:
+        metadata["first-row-id"] = "null" if first_row_id is None else str(first_row_id)
+    if not version.has_delete_files:
+        _refuse_deletes(numbered, format_version)
+    records = ((f"the line of manifest {manifest.manifest_path}", _record(manifest)) for manifest in numbered)
+    return write_avro(manifest_list_schema(format_version), records, metadata)
+
+
+def _refuse_deletes(manifests: Iterable[ManifestFile], format_version: int) -> None:
+    for manifest in manifests:
+        if manifest.content is not ManifestContent.DATA:
+            raise ValueError(
+                f"Cannot list {manifest.manifest_path}: format version {format_version} has no delete files"
+            )
+
+
+def _record(manifest: ManifestFile) -> Mapping[int, Any]:
+    values = dict(zip(_FIELD_IDS.values(), _FACTS_OF_MANIFEST(manifest), strict=True))
+    if manifest.partitions is not None:
+        ids = _SUMMARY_FIELD_IDS.values()
+        values[_FIELD_IDS["partitions"]] = [
+            dict(zip(ids, _FACTS_OF_SUMMARY(summary), strict=True)) for summary in manifest.partitions
+        ]
+    return values

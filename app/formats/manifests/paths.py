@@ -1,0 +1,139 @@
+"""Locations in manifest lists and manifests, read by a second decoder before files go."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, Final, TypeVar
+
+import fastavro
+from fastavro.schema import SchemaParseException, UnknownType
+
+from app.engine.model.ids import Location
+from app.engine.model.snapshot import Snapshot
+from app.errors import InvalidMetadata
+from app.fileio.files import FileIO
+from app.formats.avro import AvroFile, open_avro
+
+Picked = TypeVar("Picked")
+
+_INNER: Final = ("type", "fields", "items", "values")
+_BROKEN: Final = (
+    ValueError,
+    EOFError,
+    KeyError,
+    IndexError,
+    TypeError,
+    OverflowError,
+    AttributeError,
+    MemoryError,
+)
+"""On broken bytes fastavro may raise any of these; only `_picked` turns them into ours."""
+
+
+def manifests_of(files: FileIO, snapshot: Snapshot) -> list[Location]:
+    """Return the locations of a snapshot's manifests.
+
+    Raises:
+        FileMissing: the manifest list is gone.
+        InvalidMetadata: the manifest list cannot be read.
+        FilesUnavailable: the store does not answer.
+
+    Spec: #manifest-lists
+    """
+    if snapshot.manifest_list is None:
+        return [Location(path) for path in snapshot.manifests or ()]
+    location = snapshot.manifest_list
+    return _picked(files.read(location), location, lambda entry: Location(_text(entry["manifest_path"])))
+
+
+def content_files_of(files: FileIO, manifest: Location) -> Iterator[Location]:
+    """Return the locations of all data and delete files in a manifest, whatever their status.
+
+    Raises:
+        FileMissing: the manifest is gone.
+        InvalidMetadata: the manifest cannot be read.
+        FilesUnavailable: the store does not answer.
+
+    Spec: #manifests
+    """
+    content = files.read(manifest)
+    return iter(_picked(content, manifest, lambda entry: Location(_text(entry["data_file"]["file_path"]))))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("a path is not a string")
+    return value
+
+
+def statuses_and_paths(content: bytes, manifest: Location) -> list[tuple[int, str]]:
+    """Return the status and file path of each entry.
+
+    Before files are deleted because our own decoder does not find them in use, the two decoders must agree.
+
+    Raises:
+        InvalidMetadata: the bytes are not a manifest; names the file.
+    """
+    return _picked(content, manifest, lambda entry: (entry["status"], _text(entry["data_file"]["file_path"])))
+
+
+def _picked(content: bytes, location: Location, pick: Callable[[dict[str, Any]], Picked]) -> list[Picked]:
+    """Return a part of each record of a file."""
+    try:
+        file = open_avro(content)
+        *unlikely, plain = _fastavro_schemas(file.schema_text)
+        for schema in unlikely:
+            with suppress(*_BROKEN):
+                return [pick(record) for record in _records(file, schema)]
+        return [pick(record) for record in _records(file, plain)]
+    except _BROKEN as error:
+        raise InvalidMetadata(f"Cannot read {location} as Avro: {type(error).__name__}: {error}") from error
+
+
+def _records(file: AvroFile, schema: Any) -> Iterator[Any]:
+    for block in file.blocks:
+        stream = io.BytesIO(block.content)
+        for _ in range(block.record_count):
+            yield fastavro.schemaless_reader(stream, schema, None)
+        if stream.tell() != len(block.content):
+            raise ValueError("a block does not have the records it says")
+
+
+@lru_cache(maxsize=128)
+def _fastavro_schemas(schema_text: str) -> tuple[Any, ...]:
+    """Return the schemas that may fit a file with this one, likeliest first; see `CountedFixed`."""
+    try:
+        schema = json.loads(schema_text)
+        plain = fastavro.parse_schema(_without_meanings(schema, None))
+        counted: set[str] = set()
+        likeliest = _without_meanings(schema, counted)
+        if counted:
+            return fastavro.parse_schema(likeliest), plain
+    except (RecursionError, SchemaParseException, UnknownType) as error:
+        raise ValueError(f"its schema makes no sense: {error}") from error
+    return (plain,)
+
+
+def _without_meanings(schema: Any, counted: set[str] | None) -> Any:
+    """Return a schema without logical types: fastavro's dates, for example, end at the year 9999.
+
+    With a set of names, plain `fixed` types are read as bytes with a length, and their names are added to the set.
+    """
+    match schema:
+        case str():
+            return "bytes" if counted is not None and schema in counted else schema
+        case list():
+            return [_without_meanings(branch, counted) for branch in schema]
+        case {"type": "fixed", "name": str(name)}:
+            if counted is None or "logicalType" in schema:
+                return {key: value for key, value in schema.items() if key != "logicalType"}
+            counted.add(name)
+            return "bytes"
+        case dict():
+            inner = {key: _without_meanings(schema[key], counted) for key in _INNER if key in schema}
+            return {key: value for key, value in schema.items() if key != "logicalType"} | inner
+    return schema

@@ -1,0 +1,105 @@
+"""Where manifests come from: files in a store, kept parsed in memory within a byte budget."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any, Final
+
+from app.engine.model.ids import Location
+from app.engine.model.manifests import ManifestEntry, ManifestFile
+from app.engine.model.snapshot import Snapshot
+from app.errors import InvalidMetadata
+from app.fileio.files import FileIO
+from app.formats.caches import ReadThroughCache
+from app.formats.manifests.columns import ManifestColumns
+from app.formats.manifests.headers import unlisted_manifest
+from app.formats.manifests.lists import read_manifest_list
+
+MAX_MANIFEST_BYTES: Final = 512 << 20
+"""A manifest that is listed as larger is not even fetched."""
+_LISTED_BYTES: Final = 700
+_SUMMARY_BYTES: Final = 250
+
+
+class ManifestCache(ReadThroughCache[Any]):
+    """Parsed manifest lists and manifests of a whole process, over all its stores.
+
+    Such a file never changes, so its cached content is right for ever.
+    """
+
+
+class FileManifestSource:
+    """A `ManifestSource` that reads files. Many of them, over different stores, may share one cache."""
+
+    def __init__(
+        self, files: FileIO, cache: ManifestCache, read: Callable[[Location], bytes] | None = None
+    ) -> None:
+        """Read what the cache lacks, with `read` if it is given, else from `files`."""
+        self._files = files
+        self._cache = cache
+        self._read = read or files.read
+
+    def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile]:
+        location = snapshot.manifest_list
+        if location is None:
+            return [self._unlisted(Location(path)) for path in snapshot.manifests or ()]
+
+        def read() -> tuple[tuple[ManifestFile, ...], int]:
+            listed = read_manifest_list(self._read(location), location)
+            summaries = sum(len(manifest.partitions or ()) for manifest in listed)
+            return listed, _LISTED_BYTES * len(listed) + _SUMMARY_BYTES * summaries
+
+        return self._cache.find_or_read((self._files, location), read)
+
+    def entries(self, manifest: ManifestFile) -> Sequence[ManifestEntry]:
+        return self.columns(manifest)
+
+    def columns(self, manifest: ManifestFile) -> ManifestColumns:
+        """Return a manifest's entries as columns; raises like `entries`."""
+        if manifest.manifest_length > MAX_MANIFEST_BYTES:
+            raise InvalidMetadata(
+                f"Cannot read manifest {manifest.manifest_path}: with {manifest.manifest_length} bytes "
+                f"it is larger than {MAX_MANIFEST_BYTES}"
+            )
+
+        def read() -> tuple[ManifestColumns, int]:
+            columns = ManifestColumns(manifest, self._read(manifest.manifest_path))
+            return columns, columns.size_bytes
+
+        return self._cache.find_or_read(self._key_of(manifest), read)
+
+    def unread_lists(self, snapshot: Snapshot) -> list[Location]:
+        """Return the files that `manifests` would have to read now."""
+        location = snapshot.manifest_list
+        if location is not None:
+            return [] if self._cache.find((self._files, location)) is not None else [location]
+        return [
+            Location(path)
+            for path in snapshot.manifests or ()
+            if self._cache.find((self._files, path, "unlisted")) is None
+        ]
+
+    def is_at_hand(self, manifest: ManifestFile) -> bool:
+        """Return whether a manifest's entries are in the cache."""
+        return self._cache.find(self._key_of(manifest)) is not None
+
+    def _key_of(self, manifest: ManifestFile) -> Hashable:
+        # Summaries do not change what is read, and a key without them is quick to compare.
+        return (
+            self._files,
+            manifest.manifest_path,
+            manifest.manifest_length,
+            manifest.partition_spec_id,
+            manifest.content,
+            manifest.sequence_number,
+            manifest.added_snapshot_id,
+            manifest.added_files_count,
+            manifest.existing_files_count,
+            manifest.first_row_id,
+        )
+
+    def _unlisted(self, location: Location) -> ManifestFile:
+        def read() -> tuple[ManifestFile, int]:
+            return unlisted_manifest(self._read(location), location), _LISTED_BYTES
+
+        return self._cache.find_or_read((self._files, location, "unlisted"), read)

@@ -1,0 +1,184 @@
+"""Writes manifests: entries to Avro, in every format version."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from app.engine.model.format_versions import FORMAT_VERSIONS
+from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.manifests import (
+    EntryStatus,
+    FileContent,
+    ManifestContent,
+    ManifestEntry,
+    ManifestFile,
+)
+from app.engine.model.partition_spec import PartitionSpec
+from app.engine.model.schema import Schema
+from app.engine.model.types import PrimitiveType
+from app.formats.avro import write_avro
+from app.formats.manifests.avro_schemas import manifest_schema
+from app.formats.manifests.columns import UNASSIGNED_SEQUENCE_NUMBER
+from app.formats.manifests.partition_fields import partition_schema, partition_types
+from app.formats.manifests.partition_summaries import summarize
+
+_V1_BLOCK_SIZE: Final = 64 << 20
+"""Deprecated, but v1 requires a number there."""
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenManifest:
+    """A manifest's bytes, and its entry for a manifest list."""
+
+    content: bytes
+    manifest: ManifestFile
+
+    def at(self, location: Location) -> ManifestFile:
+        """Return the manifest as a list names it, after the bytes were stored there."""
+        return replace(self.manifest, manifest_path=location)
+
+
+def write_manifest(
+    entries: Iterable[ManifestEntry],
+    *,
+    schema: Schema,
+    spec: PartitionSpec,
+    format_version: int,
+    content: ManifestContent = ManifestContent.DATA,
+    snapshot_id: SnapshotId | None,
+    first_row_id: int | None = None,
+) -> WrittenManifest:
+    """Return a manifest of these entries, with its counts and summaries for a manifest list.
+
+    Entries without a snapshot id get `snapshot_id`; if that is None, they inherit the id of the commit. If a source
+    column of the spec is gone, pass a schema that still has it; otherwise types are guessed from the values.
+
+    Raises:
+        ValueError: an entry does not fit the spec, the content or the format version.
+
+    Spec: #manifests
+    """
+    kept = tuple(entries)
+    kinds = partition_types(spec, schema, [entry.file.partition for entry in kept])
+    avro = manifest_schema(format_version, partition_schema(spec, kinds))
+    metadata = {
+        "schema": schema.to_json().decode(),
+        "schema-id": str(schema.schema_id),
+        "partition-spec": json.dumps(spec.to_object()["fields"], separators=(",", ":")),
+        "partition-spec-id": str(spec.spec_id),
+        "format-version": str(format_version),
+    }
+    if FORMAT_VERSIONS[format_version].has_delete_files:
+        metadata["content"] = "data" if content is ManifestContent.DATA else "deletes"
+    field_ids = [field.field_id for field in spec.fields]
+
+    def records() -> Iterator[tuple[str, Mapping[int, Any]]]:
+        for entry in kept:
+            _check(entry, spec, format_version, content, snapshot_id)
+            yield f"an entry for {entry.file.file_path}", _values(entry, field_ids, snapshot_id)
+
+    written = write_avro(avro, records(), metadata)
+    manifest = ManifestFile(
+        manifest_path=Location(""),
+        manifest_length=len(written),
+        partition_spec_id=spec.spec_id,
+        content=content,
+        sequence_number=UNASSIGNED_SEQUENCE_NUMBER,
+        added_snapshot_id=snapshot_id,
+        first_row_id=first_row_id,
+    )
+    return WrittenManifest(written, replace(manifest, **_facts(kept, kinds)))
+
+
+def _check(
+    entry: ManifestEntry,
+    spec: PartitionSpec,
+    format_version: int,
+    content: ManifestContent,
+    snapshot_id: SnapshotId | None,
+) -> None:
+    file, version = entry.file, FORMAT_VERSIONS[format_version]
+    problem = None
+    if file.spec_id != spec.spec_id:
+        problem = f"it has partition spec {file.spec_id}, the manifest {spec.spec_id}"
+    elif (file.content is FileContent.DATA) != (content is ManifestContent.DATA):
+        problem = f"a manifest of {content.name.lower()} has no room for {file.content.name.lower()}"
+    elif not version.has_delete_files and content is not ManifestContent.DATA:
+        problem = f"format version {format_version} has no delete files"
+    elif not version.inherits_snapshot_ids and entry.snapshot_id is None and snapshot_id is None:
+        problem = f"format version {format_version} needs a snapshot id"
+    elif not version.has_deletion_vectors and (
+        file.content_offset is not None or file.content_size_in_bytes is not None
+    ):
+        problem = f"format version {format_version} has no deletion vectors"
+    elif (
+        version.has_sequence_numbers
+        and entry.data_sequence_number is None
+        and entry.status is not EntryStatus.ADDED
+    ):
+        problem = "only an added file can inherit its sequence number"
+    if problem is not None:
+        raise ValueError(f"Cannot write an entry for {file.file_path}: {problem}")
+
+
+def _values(
+    entry: ManifestEntry, partition_field_ids: Sequence[int], snapshot_id: SnapshotId | None
+) -> Mapping[int, Any]:
+    """Return an entry's values by the spec's field ids; a schema uses those that it has."""
+    file = entry.file
+    is_data = file.content is FileContent.DATA
+    return {
+        0: entry.status,
+        1: snapshot_id if entry.snapshot_id is None else entry.snapshot_id,
+        3: entry.data_sequence_number,
+        4: entry.file_sequence_number,
+        2: {
+            134: file.content,
+            100: file.file_path,
+            101: file.file_format.upper(),
+            102: dict(zip(partition_field_ids, file.partition, strict=True)),
+            103: file.record_count,
+            104: file.file_size_in_bytes,
+            105: _V1_BLOCK_SIZE,
+            108: file.column_sizes,
+            109: file.value_counts,
+            110: file.null_value_counts,
+            137: file.nan_value_counts,
+            125: file.lower_bounds,
+            128: file.upper_bounds,
+            131: file.key_metadata,
+            132: file.split_offsets,
+            135: file.equality_ids,
+            140: file.sort_order_id,
+            142: file.first_row_id if is_data else None,
+            143: None if is_data else file.referenced_data_file,
+            144: file.content_offset,
+            145: file.content_size_in_bytes,
+        },
+    }
+
+
+def _facts(entries: Sequence[ManifestEntry], kinds: Sequence[PrimitiveType]) -> dict[str, Any]:
+    """Return the counts and summaries of the entries for a manifest list."""
+    files = dict.fromkeys(EntryStatus, 0)
+    rows = dict.fromkeys(EntryStatus, 0)
+    for entry in entries:
+        files[entry.status] += 1
+        rows[entry.status] += entry.file.record_count
+    numbers = [entry.data_sequence_number for entry in entries if entry.is_live]
+    return {
+        # Files that inherit get the highest number there is, so only the others can be the lowest.
+        "min_sequence_number": min(
+            (number for number in numbers if number is not None), default=UNASSIGNED_SEQUENCE_NUMBER
+        ),
+        "added_files_count": files[EntryStatus.ADDED],
+        "existing_files_count": files[EntryStatus.EXISTING],
+        "deleted_files_count": files[EntryStatus.DELETED],
+        "added_rows_count": rows[EntryStatus.ADDED],
+        "existing_rows_count": rows[EntryStatus.EXISTING],
+        "deleted_rows_count": rows[EntryStatus.DELETED],
+        "partitions": summarize(kinds, (entry.file.partition for entry in entries)),
+    }

@@ -1,0 +1,1 @@
+"""Metadata files of tables and views: their names, and their contents."""

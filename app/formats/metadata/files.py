@@ -1,0 +1,186 @@
+"""Metadata files of tables and views: read, checked, and cached within a byte budget."""
+
+from __future__ import annotations
+
+import gzip
+import time
+import zlib
+from collections.abc import Callable, Hashable
+from typing import TypeVar
+
+from app import telemetry
+from app.engine.model.ids import Location
+from app.engine.model.table_metadata import TableMetadata, read_table_metadata
+from app.engine.model.view_metadata import ViewMetadata, read_view_metadata
+from app.errors import FileMissing, InvalidMetadata, MetadataFileMissing
+from app.fileio.files import FileIO
+from app.fileio.locations import scheme_of
+from app.formats.caches import BoundedCache, ReadThroughCache
+from app.formats.metadata.names import is_gzipped
+
+MAX_METADATA_BYTES = 1 << 30
+"""A metadata file that is larger, packed or unpacked, is refused: it would take the server down."""
+UNSUSPICIOUS_BYTES = 64 << 20
+MAX_GZIP_RATIO = 100
+"""Metadata shrinks to a tenth or a twentieth; a large file with a higher ratio was made to do harm."""
+PARSED_WEIGHT = 12
+"""Parsed metadata takes about this many times the memory of its JSON (measured: 10 to 14)."""
+_HITS = telemetry.METADATA_READS.labels(cache="hit")
+_MISSES = telemetry.METADATA_READS.labels(cache="miss")
+_INSTANT_SCHEMES = frozenset({"file", "memory"})
+
+Metadata = TableMetadata | ViewMetadata
+M = TypeVar("M", TableMetadata, ViewMetadata)
+Value = TypeVar("Value")
+
+
+class MetadataFiles:
+    """Reads metadata files by location.
+
+    A metadata file never changes once written, so content that is kept by location is right for ever, in any process.
+    But a file may vanish: before kept content is used, its presence is checked, on local disk each time, elsewhere
+    when the last check is older than `recheck_ms`.
+    """
+
+    def __init__(self, max_bytes: int, recheck_ms: int) -> None:
+        # JSON for answers and parsed metadata for commits are kept apart: a catalog that is mostly read would
+        # otherwise spend its budget on parsed objects that no request needs.
+        self._json: ReadThroughCache[bytes] = ReadThroughCache(max_bytes // 2)
+        self._parsed: ReadThroughCache[Metadata] = ReadThroughCache(max_bytes - max_bytes // 2)
+        self._seen: BoundedCache[float] = BoundedCache(4 << 20)
+        self._recheck_s = recheck_ms / 1000
+
+    def find_json(self, files: FileIO, location: Location, *, refs_only: bool = False) -> bytes | None:
+        """Return kept JSON without waiting for a network; None when it must be loaded first."""
+        if scheme_of(location) not in _INSTANT_SCHEMES and not self._recently_seen(location):
+            return None
+        return self._find(self._json, (location, refs_only), files, location)
+
+    def table_json(self, files: FileIO, location: Location, *, refs_only: bool = False) -> bytes:
+        """Return a table's metadata as compact JSON.
+
+        With `refs_only`, snapshots that no ref names are left out.
+
+        Raises:
+            MetadataFileMissing: the file is gone.
+            InvalidMetadata: the file is not table metadata.
+            FilesUnavailable: the store does not answer.
+        """
+
+        def make() -> tuple[bytes, int]:
+            metadata = self.read_table(files, location)
+            made = (metadata.with_referenced_snapshots_only() if refs_only else metadata).to_json()
+            return made, len(made)
+
+        key = (location, refs_only)
+        kept = self._find(self._json, key, files, location)
+        return self._json.find_or_read(key, make) if kept is None else kept
+
+    def read_table(self, files: FileIO, location: Location) -> TableMetadata:
+        """Return a table's metadata.
+
+        Raises:
+            MetadataFileMissing: the file is gone.
+            InvalidMetadata: the file is not table metadata.
+            FilesUnavailable: the store does not answer.
+        """
+        return self._read_parsed(files, location, TableMetadata, read_table_metadata)
+
+    def read_view(self, files: FileIO, location: Location) -> ViewMetadata:
+        """Return a view's metadata.
+
+        Raises:
+            MetadataFileMissing: the file is gone.
+            InvalidMetadata: the file is not view metadata.
+            FilesUnavailable: the store does not answer.
+        """
+        return self._read_parsed(files, location, ViewMetadata, read_view_metadata)
+
+    def write(self, files: FileIO, location: Location, content: bytes) -> None:
+        """Write a new metadata file durably; it is compressed if its name says so.
+
+        Raises:
+            FilesUnavailable: the store does not answer, or refuses.
+        """
+        files.write_new(
+            location, gzip.compress(content, compresslevel=6, mtime=0) if is_gzipped(location) else content
+        )
+
+    def keep(self, location: Location, metadata: Metadata, content: bytes) -> None:
+        """Remember a file that was just written and is now pointed to."""
+        self._parsed.put((type(metadata), location), metadata, len(content) * PARSED_WEIGHT)
+        if isinstance(metadata, TableMetadata):
+            self._json.put((location, False), content, len(content))
+        self._mark_seen(location)
+
+    def _read_parsed(
+        self, files: FileIO, location: Location, kind: type[M], parsed_from: Callable[[bytes], M]
+    ) -> M:
+        kept = self._find(self._parsed, (kind, location), files, location)
+        if isinstance(kept, kind):
+            return kept
+
+        def parse() -> tuple[M, int]:
+            content = self._read(files, location)
+            return parsed_from(content), len(content) * PARSED_WEIGHT
+
+        return self._parsed.find_or_read((kind, location), parse)
+
+    def _find(
+        self, cache: BoundedCache[Value], key: Hashable, files: FileIO, location: Location
+    ) -> Value | None:
+        """Return what is kept of a file; None if nothing is.
+
+        Raises:
+            MetadataFileMissing: the file is gone.
+        """
+        kept = cache.find(key)
+        if kept is not None:
+            self._check_present(files, location)
+            _HITS.inc()
+        return kept
+
+    def _read(self, files: FileIO, location: Location) -> bytes:
+        _MISSES.inc()
+        try:
+            content = files.read(location)
+        except FileMissing as error:
+            raise MetadataFileMissing(location) from error
+        if content[:2] == b"\x1f\x8b" or is_gzipped(location):
+            content = _unpacked(content)
+        if len(content) > MAX_METADATA_BYTES:
+            raise InvalidMetadata(f"Metadata file {location} is larger than {MAX_METADATA_BYTES} bytes")
+        self._mark_seen(location)
+        return content
+
+    def _check_present(self, files: FileIO, location: Location) -> None:
+        if scheme_of(location) not in _INSTANT_SCHEMES and self._recently_seen(location):
+            return
+        if not files.exists(location):
+            raise MetadataFileMissing(location)
+        self._mark_seen(location)
+
+    def _recently_seen(self, location: Location) -> bool:
+        seen_s = self._seen.find(location)
+        return seen_s is not None and time.monotonic() - seen_s < self._recheck_s
+
+    def _mark_seen(self, location: Location) -> None:
+        if scheme_of(location) not in _INSTANT_SCHEMES:
+            self._seen.put(location, time.monotonic(), 200 + len(location))
+
+
+def _unpacked(content: bytes) -> bytes:
+    """Unpack gzip within a limit: a small file can unpack to any size."""
+    limit = min(MAX_METADATA_BYTES, max(UNSUSPICIOUS_BYTES, MAX_GZIP_RATIO * len(content)))
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        unpacked = unpacker.decompress(content, limit + 1)
+    except zlib.error as error:
+        raise InvalidMetadata(f"The file is named as gzip but cannot be unpacked: {error}") from error
+    if len(unpacked) > limit:
+        raise InvalidMetadata(f"The file is gzip and unpacks to more than {limit} bytes")
+    if not unpacker.eof:
+        raise InvalidMetadata("The file is gzip but ends too early")
+    if unpacker.unused_data:
+        raise InvalidMetadata("The file is gzip with something else behind it")
+    return unpacked

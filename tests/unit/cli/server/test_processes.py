@@ -1,0 +1,152 @@
+"""`icetower serve`, mostly in a process of its own: what it says, answers, and how it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from tests.unit.cli.conftest import Icetower
+
+ROOT = Path(__file__).parents[4]
+ADDRESS = re.compile(r"http://\S+:(\d+)")
+PATIENCE_SECONDS = 60
+
+
+@contextmanager
+def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """Run `icetower serve` in the working directory and hand out the process and what it said at the start."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "app.cli", "serve", "--port", "0", *options],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stderr is not None
+    try:
+        said: list[str] = []
+        for line in process.stderr:
+            said.append(line.rstrip("\n"))
+            if line.startswith("  warehouse"):
+                break
+        yield process, said
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def port_in(said: list[str]) -> int:
+    address = ADDRESS.search("\n".join(said))
+    assert address is not None, said
+    return int(address[1])
+
+
+def ended(process: subprocess.Popen[str], with_signal: signal.Signals) -> tuple[int, list[str], str]:
+    """Stop the process and return its status, its log lines, and the rest of what it said."""
+    process.send_signal(with_signal)
+    out, err = process.communicate(timeout=PATIENCE_SECONDS)
+    return process.returncode, out.splitlines(), err
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_says_where_it_is_answers_logs_and_stops(folder: Path, stop: signal.Signals) -> None:
+    with serving() as (process, said):
+        port = port_in(said)
+        answer = httpx.get(f"http://127.0.0.1:{port}/health")
+        status, lines, rest = ended(process, stop)
+
+    assert said == [
+        f"Icetower listens on http://127.0.0.1:{port} with 1 process; Ctrl+C stops it.",
+        f"  database   sqlite:///{folder}/.icetower/icetower.db",
+        f"  warehouse  default at file://{folder}/.icetower/warehouse",
+    ]
+    assert answer.status_code == 200
+    assert (status, rest) == (0, "")
+    logged = [json.loads(line) for line in lines]
+    assert [line["path"] for line in logged if line.get("event") == "request"] == ["/health"]
+    assert not [line for line in logged if line["level"] != "info"]
+
+
+@pytest.mark.slow
+def test_several_processes_share_the_port_and_add_up_their_metrics_and_stop_together(folder: Path) -> None:
+    with serving("--workers", "2", "--log-level", "warning") as (process, said):
+        uri = f"http://127.0.0.1:{port_in(said)}"
+        answers = [httpx.get(f"{uri}/v1/namespaces", timeout=PATIENCE_SECONDS) for _ in range(20)]
+        metrics = httpx.get(f"{uri}/metrics").text
+        workers = psutil.Process(process.pid).children(recursive=True)
+        status, _, rest = ended(process, signal.SIGTERM)
+
+    assert "with 2 processes" in said[0]
+    assert {answer.status_code for answer in answers} == {200}
+    counted = re.search(r'icetower_requests_total\{.*route="/v1/\{prefix\}/namespaces".*\} (\S+)', metrics)
+    assert counted is not None
+    assert float(counted[1]) == 20
+    assert (status, rest) == (0, "")
+    assert psutil.wait_procs(workers, timeout=PATIENCE_SECONDS)[1] == []
+
+
+@pytest.mark.slow
+def test_processes_do_not_outlive_the_one_that_watches_over_them(folder: Path) -> None:
+    with serving("--workers", "2") as (process, said):
+        assert httpx.get(f"http://127.0.0.1:{port_in(said)}/health", timeout=PATIENCE_SECONDS).is_success
+        workers = psutil.Process(process.pid).children(recursive=True)
+        process.kill()
+        _, alive = psutil.wait_procs(workers, timeout=PATIENCE_SECONDS)
+
+    assert len(workers) >= 2
+    assert alive == []
+
+
+def test_the_network_is_warned_about(folder: Path) -> None:
+    with serving("--host", "0.0.0.0") as (process, said):
+        assert process.stderr is not None
+        warning = process.stderr.readline()
+
+    assert f"http://0.0.0.0:{port_in(said)}" in said[0]
+    assert warning.startswith("WARNING  There is no authentication, and Icetower listens on 0.0.0.0")
+
+
+def test_a_database_that_does_not_answer_is_told_in_one_line(folder: Path) -> None:
+    with serving("--database-url", "postgresql://u:hunter2@127.0.0.1:1/d") as (process, said):
+        status = process.wait(PATIENCE_SECONDS)
+
+    assert status == 1
+    assert len(said) == 1
+    assert said[0].startswith("Error: ")
+
+
+def test_a_port_in_use_is_told_in_one_line(bare: Icetower) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        failed = bare("serve", "--port", str(port))
+
+    assert (failed.status, failed.out) == (1, "")
+    assert failed.err.startswith(f"Error: Port {port} of 127.0.0.1 is in use")
+    assert failed.err.count("\n") == 1
+
+
+def test_a_host_that_there_is_not_is_told_in_one_line(bare: Icetower) -> None:
+    failed = bare("serve", "--host", "no.such.host.invalid")
+
+    assert failed.status == 1
+    assert failed.err.startswith("Error: Cannot listen on no.such.host.invalid port 8181: ")
+
+
+def test_a_setting_that_makes_no_sense_is_wrong_usage(bare: Icetower) -> None:
+    refused = bare("serve", "--workers", "0")
+
+    assert refused.status == 2
+    assert refused.err.startswith("Error: Invalid setting workers (--workers): ")
