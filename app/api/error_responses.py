@@ -7,126 +7,81 @@ from urllib.parse import quote
 
 import orjson
 
+from app import errors
 from app.engine.change.updates import Change
 from app.engine.model.identifiers import LEVEL_SEPARATOR
 from app.engine.model.snapshot import Snapshot
 from app.errors import (
-    AlreadyExists,
-    AmbiguousProperties,
-    BadRequest,
     CommitFailed,
-    CommitRefused,
-    CommitStateUnknown,
-    CorruptMetadata,
     DanglingRef,
-    DatabaseBehind,
-    DatabaseUnavailable,
-    ExpiryRefused,
     FileExists,
-    FileMissing,
-    FilesUnavailable,
     IcetowerError,
-    IdempotencyKeyReused,
     IdempotencyKeyTaken,
-    InvalidFilter,
-    InvalidLocation,
-    InvalidMetadata,
-    InvalidName,
-    InvalidPageToken,
-    InvalidRefMove,
-    InvalidRequest,
-    InvalidSetting,
-    InvalidUpdate,
-    InvalidViewVersion,
-    MetadataFileMissing,
-    MethodNotAllowed,
-    NamespaceExists,
-    NamespaceNotEmpty,
-    NoSuchNamespace,
-    NoSuchPlan,
-    NoSuchPlanTask,
-    NoSuchRef,
-    NoSuchRoute,
-    NoSuchSnapshot,
-    NoSuchTable,
-    NoSuchView,
-    NoSuchWarehouse,
-    NotAllowed,
-    NotAuthenticated,
-    NotFound,
-    NotSupported,
     PointerMoved,
-    PurgeRefused,
-    RequestTooLarge,
     RequirementFailed,
     StaleUpdate,
     Standing,
-    TableExists,
-    Throttled,
     Unavailable,
-    ViewExists,
-    WarehouseExists,
-    WarehouseNotEmpty,
 )
 
 STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
-    BadRequest: (400, "BadRequestException"),
-    InvalidRequest: (400, "BadRequestException"),
-    InvalidName: (400, "BadRequestException"),
-    InvalidPageToken: (400, "BadRequestException"),
-    InvalidFilter: (400, "BadRequestException"),
-    InvalidUpdate: (400, "BadRequestException"),
+    errors.BadRequest: (400, "BadRequestException"),
+    errors.InvalidRequest: (400, "BadRequestException"),
+    errors.InvalidName: (400, "BadRequestException"),
+    errors.InvalidPageToken: (400, "BadRequestException"),
+    errors.InvalidFilter: (400, "BadRequestException"),
+    errors.InvalidUpdate: (400, "BadRequestException"),
     # Java shows the message of this type, and of no other 400, as it stands.
-    InvalidViewVersion: (400, "IllegalArgumentException"),
-    InvalidMetadata: (400, "BadRequestException"),
-    InvalidLocation: (400, "BadRequestException"),
-    InvalidSetting: (400, "BadRequestException"),
-    InvalidRefMove: (400, "ValidationException"),
-    PurgeRefused: (400, "BadRequestException"),
-    ExpiryRefused: (400, "BadRequestException"),
+    errors.InvalidViewVersion: (400, "IllegalArgumentException"),
+    errors.InvalidMetadata: (400, "BadRequestException"),
+    errors.InvalidLocation: (400, "BadRequestException"),
+    errors.InvalidSetting: (400, "BadRequestException"),
+    errors.InvalidRefMove: (400, "ValidationException"),
+    errors.PurgeRefused: (400, "BadRequestException"),
+    errors.ExpiryRefused: (400, "BadRequestException"),
     # Not 409, on which clients build the same snapshot again; and of this type Java knows that it may clean up.
-    CommitRefused: (400, "BadRequestException"),
-    RequestTooLarge: (413, "RequestTooLargeException"),
-    NotAuthenticated: (401, "NotAuthorizedException"),
-    NotAllowed: (403, "ForbiddenException"),
-    NotFound: (404, "NotFoundException"),
-    NoSuchWarehouse: (404, "NoSuchWarehouseException"),
-    NoSuchNamespace: (404, "NoSuchNamespaceException"),
-    NoSuchTable: (404, "NoSuchTableException"),
-    NoSuchView: (404, "NoSuchViewException"),
-    NoSuchSnapshot: (404, "NoSuchSnapshotException"),
-    NoSuchRef: (404, "NoSuchRefException"),
-    NoSuchPlan: (404, "NoSuchPlanIdException"),
-    NoSuchPlanTask: (404, "NoSuchPlanTaskException"),
-    MetadataFileMissing: (404, "NotFoundException"),
-    FileMissing: (404, "NotFoundException"),
-    NoSuchRoute: (404, "NoSuchRouteException"),
-    AlreadyExists: (409, "AlreadyExistsException"),
-    WarehouseExists: (409, "AlreadyExistsException"),
-    NamespaceExists: (409, "AlreadyExistsException"),
-    TableExists: (409, "AlreadyExistsException"),
-    ViewExists: (409, "AlreadyExistsException"),
-    NamespaceNotEmpty: (409, "NamespaceNotEmptyException"),
-    WarehouseNotEmpty: (409, "WarehouseNotEmptyException"),
-    CommitFailed: (409, "CommitFailedException"),
-    RequirementFailed: (409, "CommitFailedException"),
-    StaleUpdate: (409, "CommitFailedException"),
-    DanglingRef: (409, "CommitFailedException"),
-    PointerMoved: (409, "CommitFailedException"),
-    NotSupported: (406, "UnsupportedOperationException"),
-    MethodNotAllowed: (405, "MethodNotAllowedException"),
-    AmbiguousProperties: (422, "UnprocessableEntityException"),
-    IdempotencyKeyReused: (422, "UnprocessableEntityException"),
-    CommitStateUnknown: (500, "CommitStateUnknownException"),
-    CorruptMetadata: (500, "InternalServerError"),
-    Unavailable: (503, "ServiceUnavailableException"),
-    DatabaseBehind: (503, "ServiceUnavailableException"),
-    DatabaseUnavailable: (503, "ServiceUnavailableException"),
-    FilesUnavailable: (503, "ServiceUnavailableException"),
-    Throttled: (503, "SlowDownException"),
+    errors.CommitRefused: (400, "BadRequestException"),
+    errors.RequestTooLarge: (413, "RequestTooLargeException"),
+    errors.NotAuthenticated: (401, "NotAuthorizedException"),
+    errors.NotAllowed: (403, "ForbiddenException"),
+    errors.NotFound: (404, "NotFoundException"),
+    errors.NoSuchWarehouse: (404, "NoSuchWarehouseException"),
+    errors.NoSuchNamespace: (404, "NoSuchNamespaceException"),
+    errors.NoSuchTable: (404, "NoSuchTableException"),
+    errors.NoSuchView: (404, "NoSuchViewException"),
+    errors.NoSuchSnapshot: (404, "NoSuchSnapshotException"),
+    errors.NoSuchRef: (404, "NoSuchRefException"),
+    errors.NoSuchPlan: (404, "NoSuchPlanIdException"),
+    errors.NoSuchPlanTask: (404, "NoSuchPlanTaskException"),
+    errors.MetadataFileMissing: (404, "NotFoundException"),
+    errors.FileMissing: (404, "NotFoundException"),
+    errors.NoSuchRoute: (404, "NoSuchRouteException"),
+    errors.AlreadyExists: (409, "AlreadyExistsException"),
+    errors.WarehouseExists: (409, "AlreadyExistsException"),
+    errors.NamespaceExists: (409, "AlreadyExistsException"),
+    errors.TableExists: (409, "AlreadyExistsException"),
+    errors.ViewExists: (409, "AlreadyExistsException"),
+    errors.NamespaceNotEmpty: (409, "NamespaceNotEmptyException"),
+    errors.WarehouseNotEmpty: (409, "WarehouseNotEmptyException"),
+    errors.CommitFailed: (409, "CommitFailedException"),
+    errors.RequirementFailed: (409, "CommitFailedException"),
+    errors.StaleUpdate: (409, "CommitFailedException"),
+    errors.DanglingRef: (409, "CommitFailedException"),
+    errors.PointerMoved: (409, "CommitFailedException"),
+    errors.NotSupported: (406, "UnsupportedOperationException"),
+    errors.MethodNotAllowed: (405, "MethodNotAllowedException"),
+    errors.AmbiguousProperties: (422, "UnprocessableEntityException"),
+    errors.IdempotencyKeyReused: (422, "UnprocessableEntityException"),
+    errors.CommitStateUnknown: (500, "CommitStateUnknownException"),
+    errors.CorruptMetadata: (500, "InternalServerError"),
+    errors.Unavailable: (503, "ServiceUnavailableException"),
+    errors.DatabaseBehind: (503, "ServiceUnavailableException"),
+    errors.DatabaseUnavailable: (503, "ServiceUnavailableException"),
+    errors.FilesUnavailable: (503, "ServiceUnavailableException"),
+    errors.Throttled: (503, "SlowDownException"),
     # Caught inside the catalog; a leak is a fault of ours.
-    FileExists: (500, "InternalServerError"),
-    IdempotencyKeyTaken: (500, "InternalServerError"),
+    errors.FileExists: (500, "InternalServerError"),
+    errors.IdempotencyKeyTaken: (500, "InternalServerError"),
 }
 """One row for each error; a class without one is answered like its nearest ancestor that has."""
 
@@ -150,7 +105,7 @@ def status_and_type_of(error: type[BaseException]) -> tuple[int, str]:
 
 
 def message_for_client(error: BaseException, request_id: str) -> str:
-    """Return the sentence a client may read; of an unexpected exception only the request id is told."""
+    """Return the sentence a client may read; of an unexpected exception only the request id is facts."""
     if isinstance(error, IcetowerError) and not isinstance(error, FileExists | IdempotencyKeyTaken):
         # Names come from requests: a lone surrogate in one must not break the answer.
         text = str(error).encode("utf-8", "replace").decode("utf-8")
@@ -184,7 +139,7 @@ def body_of(error: BaseException, request_id: str, prefix: str | None) -> bytes:
 
     Args:
         error: what was raised.
-        request_id: the request's, told where an unexpected failure is not.
+        request_id: the id of the request, given where an unexpected failure is not.
         prefix: the warehouse that the request's path named, if it did.
     """
     status, kind = status_and_type(error)
@@ -192,7 +147,7 @@ def body_of(error: BaseException, request_id: str, prefix: str | None) -> bytes:
 
 
 def error_object(error: IcetowerError) -> dict[str, Any]:
-    """Return the standard error object of a refusal that is told inside an answer."""
+    """Return the standard error object of a refusal that is facts inside an answer."""
     status, kind = status_and_type(error)
     return {"message": message_for_client(error, ""), "type": kind, "code": status}
 
@@ -206,22 +161,22 @@ def conflict_of(error: BaseException, prefix: str | None) -> dict[str, Any] | No
     """
     if not isinstance(error, CommitFailed):
         return None
-    told: dict[str, Any] = {}
+    facts: dict[str, Any] = {}
     match error:
         case RequirementFailed(requirement=Change() as requirement):
-            told["requirement"] = requirement_object(requirement)
-            told |= {"expected": error.expected, "found": error.found}
+            facts["requirement"] = requirement_object(requirement)
+            facts |= {"expected": error.expected, "found": error.found}
         case StaleUpdate(counter=str()):
-            told |= {"counter": error.counter, "expected": error.expected, "found": error.found}
+            facts |= {"counter": error.counter, "expected": error.expected, "found": error.found}
             if isinstance(error.snapshot, Snapshot):
-                told["snapshot-id"] = error.snapshot.snapshot_id
+                facts["snapshot-id"] = error.snapshot.snapshot_id
         case DanglingRef(ref=str()):
-            told |= {"ref": error.ref, "snapshot-id": error.snapshot_id}
+            facts |= {"ref": error.ref, "snapshot-id": error.snapshot_id}
         case PointerMoved():
-            told["attempts"] = error.attempts
+            facts["attempts"] = error.attempts
     if error.standing is not None:
-        told |= _standing(error.standing, prefix)
-    return sendable(told) if told else None
+        facts |= _standing(error.standing, prefix)
+    return sendable(facts) if facts else None
 
 
 def requirement_object(requirement: Change) -> dict[str, Any]:
@@ -243,13 +198,13 @@ def sendable(value: Any) -> Any:
 
 
 def _standing(standing: Standing, prefix: str | None) -> dict[str, Any]:
-    told: dict[str, Any] = {"identifier": {"namespace": standing.namespace, "name": standing.name}}
+    facts: dict[str, Any] = {"identifier": {"namespace": standing.namespace, "name": standing.name}}
     if standing.metadata_location is not None:
-        told["metadata-location"] = standing.metadata_location
-        told["conflicts"] = f"{_table_path(standing, prefix)}/conflicts"
+        facts["metadata-location"] = standing.metadata_location
+        facts["conflicts"] = f"{_table_path(standing, prefix)}/conflicts"
     if standing.landed is not None:
-        told["snapshot-count"] = standing.landed_count
-        told["snapshots"] = [
+        facts["snapshot-count"] = standing.landed_count
+        facts["snapshots"] = [
             {
                 "snapshot-id": snapshot.snapshot_id,
                 "sequence-number": snapshot.sequence_number,
@@ -258,7 +213,7 @@ def _standing(standing: Standing, prefix: str | None) -> dict[str, Any]:
             }
             for snapshot in standing.landed
         ]
-    return told
+    return facts
 
 
 def _table_path(standing: Standing, prefix: str | None) -> str:

@@ -10,13 +10,14 @@ from itertools import islice
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Listing, Page
+from app.catalog.context.rows import PointerEvent
 from app.catalog.manifests.table_manifests import TableManifests
 from app.engine.branches.ref_changes import find_snapshot, snapshot_of
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
 from app.engine.model.ancestry import branches_by_snapshot, refs_by_snapshot
 from app.engine.model.document import MAX_LONG
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.ids import SnapshotId
 from app.engine.model.manifests import ManifestEntry
 from app.engine.model.partition_values import PartitionValues
 from app.engine.model.snapshot import Snapshot
@@ -47,25 +48,11 @@ class Reign:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """One thing that happened to a table's pointer."""
-
-    sequence: int
-    event: str
-    identifier: TableIdentifier
-    previous_location: Location | None
-    location: Location | None
-    at_ms: int
-    author: str
-    request_id: str
-
-
-@dataclass(frozen=True, slots=True)
 class History:
     """A page of a table's events, newest first, and on the first page what was current when."""
 
     reigns: Sequence[Reign]
-    events: Listing[Event]
+    events: Listing[PointerEvent]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,22 +203,9 @@ def load_history(catalog: Catalog, identifier: TableIdentifier, page: Page) -> H
     before = None if page.after is None else numbers_in(page.after, 1)[0]
     rows = catalog.server.pointers.history(pointer.id, before, page.read_limit)
     shown = rows if page.limit is None else rows[: page.limit]
-    events = [
-        Event(
-            sequence=row.sequence,
-            event=row.event,
-            identifier=row.identifier,
-            previous_location=row.previous_location,
-            location=row.location,
-            at_ms=row.at_ms,
-            author=row.author,
-            request_id=row.request_id,
-        )
-        for row in shown
-    ]
     next_after = str(shown[-1].sequence) if len(rows) > len(shown) else None
     reigns = _reigns(metadata) if page.after is None else []
-    return History(reigns, Listing(events, next_after))
+    return History(reigns, Listing(shown, next_after))
 
 
 def _reigns(metadata: TableMetadata) -> list[Reign]:

@@ -1,8 +1,9 @@
-"""JSON of conflict checks: the operation that is described, and what it collides with."""
+"""JSON of conflict checks: the operation that is described, and what it conflicts with."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, assert_never
+from collections.abc import Iterator
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar, assert_never
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
@@ -43,6 +44,7 @@ MAX_FILES = 100_000
 Text = Annotated[str, Field(min_length=1, max_length=4096)]
 Tuple = dict[str, JsonValue] | list[JsonValue]
 Number = Annotated[Long, Field(ge=0)]
+Item = TypeVar("Item")
 
 
 class StrictBody(Body):
@@ -64,34 +66,33 @@ class PartitionBody(StrictBody):
         return partition_tuple(metadata, self.spec_id, self.partition)
 
 
-class CountsBody(StrictBody):
+class ByFieldIdBody(StrictBody, Generic[Item]):
+    """A map from field ids, as the protocol writes it: keys and values apart."""
+
     keys: tuple[Int, ...]
-    values: tuple[Number, ...]
+    values: tuple[Item, ...]
 
     @model_validator(mode="after")
-    def _is_even(self) -> CountsBody:
+    def _is_even(self) -> Self:
         if len(self.keys) != len(self.values):
             raise ValueError("there must be as many values as keys")
         return self
 
-    def by_id(self) -> dict[int, int]:
-        """Return the counts by field id."""
-        return dict(zip(self.keys, self.values, strict=True))
+    def items(self) -> Iterator[tuple[int, Item]]:
+        """Return field ids and their values."""
+        return zip(self.keys, self.values, strict=True)
 
 
-class BoundsBody(StrictBody):
-    keys: tuple[Int, ...]
-    values: tuple[Annotated[str, Field(pattern=r"^([0-9a-fA-F]{2})*$")], ...]
+Counts = ByFieldIdBody[Number] | None
+Bounds = ByFieldIdBody[Annotated[str, Field(pattern=r"^([0-9a-fA-F]{2})*$")]] | None
 
-    @model_validator(mode="after")
-    def _is_even(self) -> BoundsBody:
-        if len(self.keys) != len(self.values):
-            raise ValueError("there must be as many values as keys")
-        return self
 
-    def by_id(self) -> dict[int, bytes]:
-        """Return the bounds by field id."""
-        return {key: bytes.fromhex(value) for key, value in zip(self.keys, self.values, strict=True)}
+def _counts(counts: Counts) -> dict[int, int] | None:
+    return dict(counts.items()) if counts else None
+
+
+def _bounds(bounds: Bounds) -> dict[int, bytes] | None:
+    return {key: bytes.fromhex(value) for key, value in bounds.items()} if bounds else None
 
 
 class FileBody(StrictBody):
@@ -101,11 +102,11 @@ class FileBody(StrictBody):
     spec_id: Annotated[SpecId, INT] | None = None
     partition: Tuple | None = None
     record_count: Number = 1
-    value_counts: CountsBody | None = None
-    null_value_counts: CountsBody | None = None
-    nan_value_counts: CountsBody | None = None
-    lower_bounds: BoundsBody | None = None
-    upper_bounds: BoundsBody | None = None
+    value_counts: Counts = None
+    null_value_counts: Counts = None
+    nan_value_counts: Counts = None
+    lower_bounds: Bounds = None
+    upper_bounds: Bounds = None
 
     def file(self, metadata: TableMetadata) -> DataFile:
         """Return the file.
@@ -122,11 +123,11 @@ class FileBody(StrictBody):
             partition=partition,
             record_count=self.record_count,
             file_size_in_bytes=0,
-            value_counts=self.value_counts.by_id() if self.value_counts else None,
-            null_value_counts=self.null_value_counts.by_id() if self.null_value_counts else None,
-            nan_value_counts=self.nan_value_counts.by_id() if self.nan_value_counts else None,
-            lower_bounds=self.lower_bounds.by_id() if self.lower_bounds else None,
-            upper_bounds=self.upper_bounds.by_id() if self.upper_bounds else None,
+            value_counts=_counts(self.value_counts),
+            null_value_counts=_counts(self.null_value_counts),
+            nan_value_counts=_counts(self.nan_value_counts),
+            lower_bounds=_bounds(self.lower_bounds),
+            upper_bounds=_bounds(self.upper_bounds),
         )
 
 
@@ -339,7 +340,7 @@ def _row_delta(body: RowDeltaBody, metadata: TableMetadata) -> Operation:
 
 
 def _need_one(body: StrictBody, *names: str) -> None:
-    """Refuse a description without what it is about: it would be found to collide with nothing."""
+    """Refuse a description without what it is about: it would be found to conflict with nothing."""
     for name in names:
         if getattr(body, name.replace("-", "_")) not in (None, ()):
             return

@@ -9,8 +9,9 @@ from typing import Any
 
 import orjson
 
+from app.catalog.context.rows import PointerEvent
 from app.catalog.diffs import State, TableDiff
-from app.catalog.history import Event, FilePage, History, Reign, SnapshotFacts
+from app.catalog.history import FilePage, History, Reign, SnapshotFacts
 from app.engine.diff.file_diff import FileTotals, PartitionTotals
 from app.engine.diff.metadata_diff import MetadataDiff
 from app.engine.diff.schema_changes import SchemaChange
@@ -107,7 +108,7 @@ def _reign(reign: Reign) -> dict[str, Any]:
     return {key: value for key, value in facts.items() if value is not None}
 
 
-def _event(event: Event) -> dict[str, Any]:
+def _event(event: PointerEvent) -> dict[str, Any]:
     facts = {
         "sequence": event.sequence,
         "event": event.event,
