@@ -1,1 +1,1 @@
-"""The table format's rules. Pure: no I/O, no clock, no random numbers. Shared with Spark."""
+"""The table format's rules. Pure: no I/O, no clock, no random numbers."""
