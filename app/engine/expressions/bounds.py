@@ -47,29 +47,18 @@ def range_may_match(predicate: BoundPredicate) -> RangeTest | None:
     tests = [_may_match(predicate.operation, keys, read) for keys, read in _compared(predicate)]
     if not tests:
         return None
-    test = tests[0]
-    if len(tests) > 1:
-        test = _either(*tests)
-    return _unless_wrapped(predicate, _between_uuids(predicate, test), otherwise=True)
+    test = tests[0] if len(tests) == 1 else _either(*tests)
+    return _unless_wrapped(predicate, _between_uuids(predicate, test))
 
 
 def range_all_match(predicate: BoundPredicate) -> RangeTest | None:
     """Return a test of whether all values between two bounds match; None if bounds cannot say."""
-    tests = [_all_match(predicate.operation, keys, read) for keys, read in _compared(predicate)]
-    if not tests:
-        return None
-    test = tests[0]
-    if len(tests) > 1:
-        test = _both(*tests)
-    return _unless_wrapped(predicate, _between_uuids(predicate, test), otherwise=False)
+    opposite = range_may_match(predicate.negated)
+    return opposite and (lambda lower, upper: not opposite(lower, upper))
 
 
 def _either(first: RangeTest, second: RangeTest) -> RangeTest:
     return lambda lower, upper: first(lower, upper) or second(lower, upper)
-
-
-def _both(first: RangeTest, second: RangeTest) -> RangeTest:
-    return lambda lower, upper: first(lower, upper) and second(lower, upper)
 
 
 def _compared(predicate: BoundPredicate) -> list[tuple[tuple[Any, ...], Callable[[bytes], Any]]]:
@@ -138,8 +127,8 @@ def _orders_of_transformed(term: BoundTransform) -> list[_Order]:
     return [_Order(of_bound, order.of_value)]
 
 
-def _unless_wrapped(predicate: BoundPredicate, test: RangeTest, *, otherwise: bool) -> RangeTest:
-    """Return a test with the answer `otherwise` where truncation may have wrapped values around."""
+def _unless_wrapped(predicate: BoundPredicate, test: RangeTest) -> RangeTest:
+    """Return a test that any value may pass where truncation may have wrapped values around."""
     term = predicate.term
     if not isinstance(term, BoundTransform):
         return test
@@ -149,7 +138,7 @@ def _unless_wrapped(predicate: BoundPredicate, test: RangeTest, *, otherwise: bo
 
     def guarded(lower: Bound, upper: Bound) -> bool:
         number = None if lower is None else _number(lower)
-        return otherwise if number is None or number < lowest else test(lower, upper)
+        return number is None or number < lowest or test(lower, upper)
 
     return guarded
 
@@ -263,14 +252,6 @@ def _may_match(  # noqa: C901 - one case for every operation
         case Operation.NOT_EQ | Operation.NOT_IN:
             return apart
     raise AssertionError("unary operations compare nothing")
-
-
-def _all_match(operation: Operation, keys: tuple[Any, ...], read: Callable[[bytes], Any]) -> RangeTest:
-    # Every value matches if no value may match the opposite, and if there is a bound at all.
-    if operation in (Operation.EQ, Operation.IN):
-        return lambda lower, upper: _is_single(keys, lower, upper, read)
-    opposite = _may_match(operation.negated, keys, read)
-    return lambda lower, upper: not opposite(lower, upper)
 
 
 def _holds_any(keys: tuple[Any, ...], lower: Bound, upper: Bound, read: Callable[[bytes], Any]) -> bool:

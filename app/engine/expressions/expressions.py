@@ -105,6 +105,10 @@ class Predicate:
     term: Term
     literals: tuple[Literal, ...] = ()
 
+    @property
+    def negated(self) -> Predicate:
+        return Predicate(self.operation.negated, self.term, self.literals)
+
 
 @dataclass(frozen=True, slots=True)
 class BoundReference:
@@ -139,6 +143,10 @@ class BoundPredicate:
     operation: Operation
     term: BoundTerm
     values: tuple[Any, ...] = ()
+
+    @property
+    def negated(self) -> BoundPredicate:
+        return BoundPredicate(self.operation.negated, self.term, self.values)
 
     @property
     def reference(self) -> BoundReference:
@@ -258,14 +266,8 @@ def _without_not(expression: Tree[P], *, is_negated: bool) -> Tree[P]:
         case And() | Or():
             parts = (_without_not(part, is_negated=is_negated) for part in expression.parts)
             return conjunction(parts) if isinstance(expression, And) is not is_negated else disjunction(parts)
-        case Predicate():
-            if not is_negated:
-                return expression
-            return Predicate(expression.operation.negated, expression.term, expression.literals)
-        case BoundPredicate():
-            if not is_negated:
-                return expression
-            return BoundPredicate(expression.operation.negated, expression.term, expression.values)
+        case Predicate() | BoundPredicate():
+            return expression.negated if is_negated else expression
         case never:
             assert_never(never)
 

@@ -10,18 +10,17 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from app.engine.expressions.expressions import (
-    ALWAYS_FALSE,
     ALWAYS_TRUE,
     BoundExpression,
     BoundPredicate,
     BoundReference,
     BoundTransform,
     conjunction,
-    disjunction,
+    negation,
     replace_predicates,
     rewrite_not,
 )
-from app.engine.expressions.transform_projection import project_inclusive, project_strict, project_transformed
+from app.engine.expressions.transform_projection import project_inclusive, project_transformed
 from app.engine.model.ids import FieldId
 from app.engine.model.partition_spec import PartitionField, PartitionSpec
 from app.engine.model.transforms import Transform, find_transform
@@ -58,19 +57,18 @@ def partition_sources(spec: PartitionSpec) -> dict[FieldId, tuple[PartitionSourc
 
 def inclusively_projected(predicate: BoundPredicate, sources: tuple[PartitionSource, ...]) -> BoundExpression:
     """Return what holds for every partition that may have a matching row."""
-    return conjunction(_projected(predicate, source, strict=False) for source in sources)
+    return conjunction(_projected(predicate, source) for source in sources)
 
 
 def strictly_projected(predicate: BoundPredicate, sources: tuple[PartitionSource, ...]) -> BoundExpression:
-    """Return what only holds for partitions in which all rows match."""
-    return disjunction(_projected(predicate, source, strict=True) for source in sources)
+    """Return what only holds for partitions in which all rows match: no row may match the opposite."""
+    return rewrite_not(negation(inclusively_projected(predicate.negated, sources)))
 
 
-def _projected(predicate: BoundPredicate, source: PartitionSource, *, strict: bool) -> BoundExpression:
+def _projected(predicate: BoundPredicate, source: PartitionSource) -> BoundExpression:
     column, transform = predicate.reference, source.transform
-    nothing_said = ALWAYS_FALSE if strict else ALWAYS_TRUE
     if not transform.applies_to(column.type):
-        return nothing_said
+        return ALWAYS_TRUE
     target = BoundReference(
         source.field.field_id,
         source.field.name,
@@ -78,14 +76,12 @@ def _projected(predicate: BoundPredicate, source: PartitionSource, *, strict: bo
         (source.position,),
         column.is_nullable,
     )
-    projected: BoundExpression | None
+    projected: BoundExpression | None = None
     if not isinstance(predicate.term, BoundTransform):
-        projected = (project_strict if strict else project_inclusive)(predicate, transform, target)
+        projected = project_inclusive(predicate, transform, target)
     elif transform == predicate.term.transform:
-        projected = project_transformed(predicate, transform, target, strict=strict)
+        projected = project_transformed(predicate, transform, target)
     elif transform.name == "identity":
         term = BoundTransform(predicate.term.transform, target)
         projected = BoundPredicate(predicate.operation, term, predicate.values)
-    else:
-        projected = None
-    return nothing_said if projected is None else projected
+    return ALWAYS_TRUE if projected is None else projected

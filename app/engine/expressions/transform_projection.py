@@ -11,7 +11,6 @@ from app.engine.expressions.expressions import (
     BoundPredicate,
     BoundReference,
     Operation,
-    conjunction,
     disjunction,
 )
 from app.engine.expressions.transform_values import (
@@ -43,7 +42,7 @@ def project_inclusive(
     if operation in (EQ, IN):
         return _among(target, _with_late_twins({apply(value) for value in values}, transform, source))
     if operation in (STARTS_WITH, NOT_STARTS_WITH):
-        return _project_prefix(operation, values[0], transform, target, strict=False)
+        return _project_prefix(operation, values[0], transform, target)
     if transform.name == "bucket" or operation not in (LT, LT_EQ, GT, GT_EQ):
         return None
     (value,) = values
@@ -59,50 +58,17 @@ def project_inclusive(
     return disjunction([projected, *(BoundPredicate(EQ, target, (stray,)) for stray in strays)])
 
 
-def project_strict(
-    predicate: BoundPredicate, transform: Transform, target: BoundReference
-) -> BoundExpression | None:
-    """Return what only holds for transformed values of which every row matches; None if unknown."""
-    operation, values, source = predicate.operation, predicate.values, predicate.reference.type
-    if operation.is_unary or transform.name == "identity":
-        return BoundPredicate(operation, target, values)
-    apply = transform_function(transform, source)
-    if operation in (NOT_EQ, NOT_IN):
-        return _among(
-            target, _with_late_twins({apply(value) for value in values}, transform, source), negated=True
-        )
-    if operation in (STARTS_WITH, NOT_STARTS_WITH):
-        return _project_prefix(operation, values[0], transform, target, strict=True)
-    if transform.name == "bucket" or operation not in (LT, LT_EQ, GT, GT_EQ):
-        return None
-    (value,) = values
-    before, after = _neighbours(source)
-    apply = _monotone(transform, source)
-    if operation in (LT, LT_EQ):
-        return BoundPredicate(LT, target, (apply(after(value) if operation is LT_EQ else value),))
-    bound = apply(before(value) if operation is GT_EQ else value)
-    if _has_late_twin(transform, source, bound):
-        bound += 1
-    projected = BoundPredicate(GT, target, (bound,))
-    strays = _wrapped_values(transform, source)
-    return conjunction([projected, *(BoundPredicate(NOT_EQ, target, (stray,)) for stray in strays)])
-
-
 def project_transformed(
-    predicate: BoundPredicate, transform: Transform, target: BoundReference, *, strict: bool
-) -> BoundExpression | None:
-    """Return the predicate on stored values for one on transformed values; None if unknown.
+    predicate: BoundPredicate, transform: Transform, target: BoundReference
+) -> BoundPredicate | None:
+    """Return what holds for the stored values of all rows whose transformed values match.
 
-    The two differ because early writers rounded some values up: rows that match may be stored like others.
+    The two differ because early writers rounded some values up. None if nothing is known.
     """
     operation = predicate.operation
     if operation.is_unary or not _may_be_rounded_up(transform, predicate.reference.type):
         return BoundPredicate(operation, target, predicate.values)
-    if not strict:
-        return _with_rounded_up(operation, predicate.values, target)
-    # All rows match if no row may match the opposite.
-    opposite = _with_rounded_up(operation.negated, predicate.values, target)
-    return opposite and BoundPredicate(opposite.operation.negated, target, opposite.values)
+    return _with_rounded_up(operation, predicate.values, target)
 
 
 def _with_rounded_up(
@@ -143,7 +109,7 @@ def _among(target: BoundReference, distinct: set[Any], *, negated: bool = False)
 
 
 def _project_prefix(
-    operation: Operation, prefix: str, transform: Transform, target: BoundReference, *, strict: bool
+    operation: Operation, prefix: str, transform: Transform, target: BoundReference
 ) -> BoundExpression | None:
     width = transform.parameter or 1
     if transform.name != "truncate":
@@ -152,10 +118,8 @@ def _project_prefix(
         return BoundPredicate(operation, target, (prefix,))
     if len(prefix) == width:
         return BoundPredicate(EQ if operation is STARTS_WITH else NOT_EQ, target, (prefix,))
-    # A truncated value shows that a row has the first part of the prefix, but not the rest.
-    if (operation is STARTS_WITH) is strict:
-        return None
-    return BoundPredicate(operation, target, (prefix[:width],))
+    # A truncated value shows whether a row has the first part of the prefix, but not the rest.
+    return BoundPredicate(operation, target, (prefix[:width],)) if operation is STARTS_WITH else None
 
 
 def _neighbours(source: Type) -> tuple[Function, Function]:

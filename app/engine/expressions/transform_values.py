@@ -10,7 +10,7 @@ from app.engine.expressions.bucket_hash import hash_bytes, hash_long
 from app.engine.model.moments import UNITS_A_DAY, months_since_1970
 from app.engine.model.transforms import Transform
 from app.engine.model.types import PrimitiveType, Type
-from app.engine.model.values import decimal_of
+from app.engine.model.values import decimal_of, fewest_bytes
 
 Function = Callable[[Any], Any]
 
@@ -63,18 +63,13 @@ def _hash_function(source: PrimitiveType) -> Callable[[Any], int]:
             return hash_long
         case "decimal":
             scale = source.scale or 0
-            return lambda value: hash_bytes(_fewest_bytes(unscaled(value, scale)))
+            return lambda value: hash_bytes(fewest_bytes(unscaled(value, scale)))
         case "string":
             return lambda value: hash_bytes(value.encode())
         case "uuid":
             return lambda value: hash_bytes(value.bytes)
         case _:
             return hash_bytes
-
-
-def _fewest_bytes(number: int) -> bytes:
-    bits = (number + 1 if number < 0 else number).bit_length() + 1
-    return number.to_bytes((bits + 7) // 8, "big", signed=True)
 
 
 def unscaled(value: Decimal, scale: int) -> int:

@@ -19,7 +19,22 @@ FIRST_PARTITION_FIELD_ID = 1000
 UNPARTITIONED_LAST_ID = FIRST_PARTITION_FIELD_ID - 1
 
 
-class PartitionField(Document):
+class SourcedField(Document):
+    """A field made of one column; v3's `source-ids` of one element is read as `source-id`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _single_source(cls, value: Any) -> Any:
+        sources = value.get("source-ids") if isinstance(value, dict) else None
+        if not isinstance(sources, list) or "source-id" in value:
+            return value
+        if len(sources) != 1:
+            raise ValueError("transforms of several source columns are not supported")
+        others = {name: item for name, item in value.items() if name != "source-ids"}
+        return others | {"source-id": sources[0]}
+
+
+class PartitionField(SourcedField):
     """One value of a partition tuple.
 
     Spec: #partitioning
@@ -30,24 +45,14 @@ class PartitionField(Document):
     source_id: Annotated[FieldId, INT]
     field_id: Annotated[FieldId, INT]
 
-    @model_validator(mode="before")
-    @classmethod
-    def _single_source(cls, value: Any) -> Any:
-        return take_single_source(value)
 
-
-class UnboundPartitionField(Document):
+class UnboundPartitionField(SourcedField):
     """A partition field as a client sends it: the id is optional."""
 
     name: Annotated[str, Field(min_length=1)]
     transform: str
     source_id: Annotated[FieldId, INT]
     field_id: Annotated[FieldId, INT] | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _single_source(cls, value: Any) -> Any:
-        return take_single_source(value)
 
 
 class PartitionSpec(Document):
@@ -86,18 +91,6 @@ class UnboundPartitionSpec(Document):
 
     spec_id: Int | None = None
     fields: tuple[UnboundPartitionField, ...]
-
-
-def take_single_source(value: Any) -> Any:
-    """Return a field with `source-id` in place of v3's `source-ids` of one element."""
-    if isinstance(value, dict) and "source-id" not in value:
-        sources = value.get("source-ids")
-        if isinstance(sources, list) and len(sources) == 1:
-            value = {key: item for key, item in value.items() if key != "source-ids"}
-            value["source-id"] = sources[0]
-        elif isinstance(sources, list):
-            raise ValueError("transforms of several source columns are not supported")
-    return value
 
 
 def number_fields(fields: list[Any]) -> list[Any]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
-
-from pydantic import model_validator
+from typing import Annotated, Literal, Self
 
 from app.engine.model.document import INT, Document
 from app.engine.model.ids import FieldId, SortOrderId
-from app.engine.model.partition_spec import parse_sent_transform, take_single_source
+from app.engine.model.partition_spec import SourcedField, parse_sent_transform
 from app.engine.model.schema import Schema
 from app.engine.model.transforms import find_transform
 from app.engine.model.types import is_primitive
@@ -18,7 +16,7 @@ UNSORTED_ORDER_ID = 0
 FIRST_ORDER_ID = 1
 
 
-class SortField(Document):
+class SortField(SourcedField):
     """One column of a sort order.
 
     Spec: #sorting
@@ -28,11 +26,6 @@ class SortField(Document):
     source_id: Annotated[FieldId, INT]
     direction: Literal["asc", "desc"]
     null_order: Literal["nulls-first", "nulls-last"]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _single_source(cls, value: Any) -> Any:
-        return take_single_source(value)
 
 
 class SortOrder(Document):

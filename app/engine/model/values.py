@@ -67,10 +67,7 @@ def to_bytes(kind: PrimitiveType, value: Any) -> bytes:
             case "uuid":
                 return bytes(value.bytes)
             case "decimal":
-                unscaled = unscaled_value(kind, value)
-                # One more bit than the magnitude needs, for the sign; -128 fits one byte.
-                bits = (unscaled + 1 if unscaled < 0 else unscaled).bit_length() + 1
-                return unscaled.to_bytes((bits + 7) // 8, "big", signed=True)
+                return fewest_bytes(unscaled_value(kind, value))
             case "fixed" if len(value) != kind.length:
                 raise ValueError(f"{len(value)} bytes")
             case "fixed" | "binary" | "variant" | "geometry" | "geography":
@@ -122,6 +119,13 @@ def from_bytes(kind: PrimitiveType, content: bytes) -> Any:
 def decimal_of(unscaled: int, scale: int) -> Decimal:
     """Return unscaled × 10⁻ˢᶜᵃˡᵉ, exactly."""
     return Decimal(unscaled).scaleb(-scale, _EXACT)
+
+
+def fewest_bytes(number: int) -> bytes:
+    """Return a number in as few big-endian bytes as it needs with its sign."""
+    # One more bit than the magnitude needs, for the sign; -128 fits one byte.
+    bits = (number + 1 if number < 0 else number).bit_length() + 1
+    return number.to_bytes((bits + 7) // 8, "big", signed=True)
 
 
 def unscaled_value(kind: PrimitiveType, value: Any) -> int:
