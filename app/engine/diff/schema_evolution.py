@@ -26,7 +26,7 @@ from app.engine.model.transforms import find_transform
 from app.engine.model.types import MapType, PrimitiveType, StructType, Type
 
 _KEEPS_VALUE = frozenset({"year", "month", "day", "void"})
-"""Transforms that make the same of a date and of the midnight that it begins with."""
+"""Transforms with the same result for a date and for the midnight of that date."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def _objection(
 
 
 def _enclosing_map_key(schema: Schema, field_id: FieldId) -> str | None:
-    """Return the name of the map key that a column is or is inside of, the outermost one."""
+    """Return the name of the outermost map key that a column is, or is inside of."""
     found = None
     column = schema.columns.get(field_id)
     while column is not None and column.parent is not None:
@@ -156,7 +156,7 @@ def _objection_to_type(
 
 def _objection_to_default(before: Column, after: Column) -> str | None:
     kind = before.field.type
-    # With the type the form of the same value changes: a date becomes a timestamp.
+    # The same value has another form in another type: a date becomes a timestamp.
     if isinstance(kind, PrimitiveType) and kind.kind == "date" and kind != after.field.type:
         return None
     return f"{before.name} has rows that were read with its initial-default, which cannot change"

@@ -54,16 +54,6 @@ def partition_test(projected: BoundExpression, *, strict: bool = False) -> Calla
     return compiled(rewrite_not(projected), partition_predicate)
 
 
-def may_match_partition(projected: BoundExpression, partition: Row) -> bool:
-    """Tell whether a file of this partition may hold a matching row, by a filter's inclusive projection."""
-    return partition_test(projected)(partition)
-
-
-def all_match_partition(projected: BoundExpression, partition: Row) -> bool:
-    """Tell whether every row of this partition matches, by a filter's strict projection."""
-    return partition_test(projected, strict=True)(partition)
-
-
 def compiled(expression: BoundExpression, test_of: Callable[[BoundPredicate], Test]) -> Test:
     """Return one function for an expression without `Not`, from a function for each of its predicates."""
     match expression:

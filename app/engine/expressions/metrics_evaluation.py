@@ -21,16 +21,6 @@ from app.engine.model.values import FLOATING_KINDS
 FileTest = Callable[[DataFile], bool]
 
 
-def may_match_metrics(bound: BoundExpression, file: DataFile) -> bool:
-    """Tell whether a file may hold a row that matches, by its counts and bounds."""
-    return metrics_test(bound)(file)
-
-
-def all_match_metrics(bound: BoundExpression, file: DataFile) -> bool:
-    """Tell whether every row of a file certainly matches, by its counts and bounds."""
-    return strict_metrics_test(bound)(file)
-
-
 def metrics_test(bound: BoundExpression) -> FileTest:
     """Return whether a file may hold a row that matches; unknown metrics say yes."""
     test = compiled(rewrite_not(bound), _may_match)

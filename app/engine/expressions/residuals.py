@@ -41,28 +41,13 @@ ResidualFunction = Callable[[Sequence[Any]], Expression]
 _Sources = dict[FieldId, tuple[PartitionSource, ...]]
 
 
-def residual(
-    expression: Expression,
-    spec: PartitionSpec,
-    schema: Schema,
-    partition: Sequence[Any],
-    *,
-    case_sensitive: bool = True,
-) -> Expression:
-    """Return what rows of a partition must still be asked: a row of it matches the one as it matches the other.
-
-    Raises:
-        InvalidFilter: the filter does not fit the schema.
-    """
-    return residual_function(expression, spec, schema, case_sensitive=case_sensitive)(partition)
-
-
 def residual_function(
     expression: Expression, spec: PartitionSpec, schema: Schema, *, case_sensitive: bool = True
 ) -> ResidualFunction:
     """Return the function from a spec's partition tuples to what their rows must still be asked.
 
-    Predicates keep the words they came in, so that a client reads them as it wrote them.
+    A row of a partition matches the residual exactly if it matches the filter. Predicates keep the words they came
+    in, so that a client reads them as it wrote them.
 
     Raises:
         InvalidFilter: the filter does not fit the schema.

@@ -15,11 +15,6 @@ ManifestTest = Callable[[ManifestFile], bool]
 _SummaryTest = Callable[[PartitionSummary], bool]
 
 
-def may_match_summaries(projected: BoundExpression, manifest: ManifestFile) -> bool:
-    """Tell whether a manifest may name a file that matches, by the inclusive projection on its spec."""
-    return summaries_test(projected)(manifest)
-
-
 def summaries_test(projected: BoundExpression) -> ManifestTest:
     """Return whether a manifest of the projection's spec may name a file that matches; no summaries say yes."""
     return compiled(rewrite_not(projected), _may_match)

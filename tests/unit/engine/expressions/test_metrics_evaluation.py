@@ -8,12 +8,7 @@ import pytest
 from app.engine.expressions.binding import bind
 from app.engine.expressions.expression_json import parse_expression
 from app.engine.expressions.expressions import ALWAYS_FALSE, ALWAYS_TRUE, BoundExpression, Not
-from app.engine.expressions.metrics_evaluation import (
-    all_match_metrics,
-    may_match_metrics,
-    metrics_test,
-    strict_metrics_test,
-)
+from app.engine.expressions.metrics_evaluation import metrics_test, strict_metrics_test
 from app.engine.model.manifests import DataFile
 from tests.builders.filtered_files import asked, bound_of, file_of, schema_of, struct_of
 
@@ -27,10 +22,10 @@ UNCOUNTED: dict[str, int] = {}
 
 def verdict(bound: BoundExpression, file: DataFile) -> str:
     """Tell whether `all`, `some` or `none` of a file's rows may match."""
-    if all_match_metrics(bound, file):
-        assert may_match_metrics(bound, file)
+    if strict_metrics_test(bound)(file):
+        assert metrics_test(bound)(file)
         return "all"
-    return "some" if may_match_metrics(bound, file) else "none"
+    return "some" if metrics_test(bound)(file) else "none"
 
 
 @pytest.mark.parametrize(
@@ -163,19 +158,21 @@ def test_prefix_of_truncated_values_keeps_a_file_that_may_match() -> None:
     file = file_of("string", lower="abcx", upper="abcz", **COUNTED)
     bound = bound_of("string", asked("not-starts-with", "abc", through="truncate[2]"))
 
-    assert may_match_metrics(bound, file)
-    assert not all_match_metrics(bound_of("string", asked("starts-with", "abc", through="truncate[2]")), file)
+    assert metrics_test(bound)(file)
+    assert not strict_metrics_test(bound_of("string", asked("starts-with", "abc", through="truncate[2]")))(
+        file
+    )
 
 
 def test_file_without_rows_matches_nothing_and_all() -> None:
     empty, unknown = file_of(rows=0), file_of(rows=-1)
     bound = bound_of("int", asked("eq", 5))
 
-    assert not may_match_metrics(bound, empty)
-    assert all_match_metrics(bound, empty)
+    assert not metrics_test(bound)(empty)
+    assert strict_metrics_test(bound)(empty)
     # Early Avro writers recorded -1 rows.
-    assert may_match_metrics(bound, unknown)
-    assert not all_match_metrics(bound, unknown)
+    assert metrics_test(bound)(unknown)
+    assert not strict_metrics_test(bound)(unknown)
 
 
 def test_constants_and_negations() -> None:
@@ -239,7 +236,7 @@ def test_null_count_inside_structs_that_are_never_null_is_believed() -> None:
     schema = schema_of(required=True, c=struct_of(x="double"))
     bound = bind(parse_expression(asked("not-eq", 5.0, of="c.x")), schema)
 
-    assert may_match_metrics(bound, nested_file(**COUNTED))
+    assert metrics_test(bound)(nested_file(**COUNTED))
 
 
 def test_whole_number_inside_a_struct_is_never_nan() -> None:

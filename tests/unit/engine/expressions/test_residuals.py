@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from app.engine.expressions.expression_json import parse_expression, to_json
-from app.engine.expressions.residuals import residual, residual_function
+from app.engine.expressions.residuals import residual_function
 from app.errors import InvalidFilter
 from tests.builders.filtered_files import asked, schema_of, spec_of
 
@@ -14,7 +14,7 @@ SCHEMA = schema_of(id="long", at="timestamp", x="double", name="string")
 
 
 def left(document: Any, fields: list[tuple[int, str]], partition: tuple[Any, ...]) -> Any:
-    return to_json(residual(parse_expression(document), spec_of(*fields), SCHEMA, partition))
+    return to_json(residual_function(parse_expression(document), spec_of(*fields), SCHEMA)(partition))
 
 
 @pytest.mark.parametrize(("value", "expected"), [(5, True), (6, False), (None, False)])
@@ -98,5 +98,7 @@ def test_one_function_answers_for_every_partition() -> None:
 def test_filter_must_fit_the_schema() -> None:
     with pytest.raises(InvalidFilter, match="no column named 'ID'"):
         left(asked("eq", 5, of="ID"), [], ())
-    found = residual(parse_expression(asked("eq", 5, of="ID")), spec_of(), SCHEMA, (), case_sensitive=False)
+    found = residual_function(
+        parse_expression(asked("eq", 5, of="ID")), spec_of(), SCHEMA, case_sensitive=False
+    )(())
     assert to_json(found) == asked("eq", 5, of="ID")

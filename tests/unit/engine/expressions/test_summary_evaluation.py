@@ -7,7 +7,7 @@ import pytest
 from app.engine.expressions.expression_json import parse_expression
 from app.engine.expressions.expressions import ALWAYS_FALSE, ALWAYS_TRUE, BoundExpression
 from app.engine.expressions.projection import project
-from app.engine.expressions.summary_evaluation import may_match_summaries, summaries_test
+from app.engine.expressions.summary_evaluation import summaries_test
 from app.engine.model.manifests import PartitionSummary
 from tests.builders.filtered_files import asked, manifest_of, schema_of, spec_of, summary_of
 
@@ -88,8 +88,8 @@ def test_what_is_missing_says_nothing() -> None:
 
 
 def test_constants() -> None:
-    assert may_match_summaries(ALWAYS_TRUE, manifest_of(NUMBERS))
-    assert not may_match_summaries(ALWAYS_FALSE, manifest_of(None))
+    assert summaries_test(ALWAYS_TRUE)(manifest_of(NUMBERS))
+    assert not summaries_test(ALWAYS_FALSE)(manifest_of(None))
 
 
 def test_summary_is_found_by_its_position() -> None:
