@@ -1,4 +1,4 @@
-"""What a snapshot changed, as another branch can repeat it: its files, the new manifests' entries, the summary."""
+"""What another branch repeats of a snapshot: its files, the entries of new manifests, the summary."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def written_since(
     picked: Snapshot,
     changes: FileChanges,
 ) -> Iterator[tuple[Snapshot, DataFile]]:
-    """Yield what was written into the partitions that a picked overwrite replaces, newest first.
+    """Yield files that were added to the partitions that a picked overwrite replaces, newest first.
 
-    Only snapshots after the parent of the picked one count.
+    It looks at the snapshots after the parent of the picked one.
     """
     replaced = PartitionSelection(file.partition_key for file in changes.added)
     for snapshot in ancestors(metadata, head_id):
@@ -109,14 +109,14 @@ def check_replaced_partitions(
 
 
 def added_again(file: DataFile) -> ManifestEntry:
-    """Return the entry of a file that a new snapshot adds; its numbers and row ids will be the new snapshot's."""
+    """Return the entry of a file that a new snapshot adds; it inherits that snapshot's numbers and row ids."""
     return ManifestEntry(EntryStatus.ADDED, None, None, None, replace(file, first_row_id=None))
 
 
 def without_files(
     entries: Iterable[ManifestEntry], doomed: Mapping[Location, DataFile], snapshot_id: SnapshotId
 ) -> list[ManifestEntry]:
-    """Return a manifest's entries as a snapshot that removes some files writes them anew."""
+    """Return a manifest's entries, rewritten by a snapshot that removes some files."""
     kept = []
     for entry in entries:
         if not entry.is_live:
@@ -159,7 +159,7 @@ def _counts(files_key: str, records_key: str, size_key: str, files: Sequence[Dat
 
 
 def _totals(head: Snapshot | None, changes: FileChanges) -> dict[str, str]:
-    """Return the head's totals, changed by what the pick adds and removes; totals the head lacks are left out."""
+    """Return the head's totals, changed by what the pick adds and removes; what the head lacks is left out."""
     moves = {
         "total-records": sum(file.record_count for file in changes.added)
         - sum(file.record_count for file in changes.removed),

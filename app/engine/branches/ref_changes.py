@@ -1,4 +1,4 @@
-"""Moves of branches and tags: what each one means for a table, and when it is refused."""
+"""Moves of branches and tags: what each does to a table, and when it is refused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOURCE_SNAPSHOT_ID = "source-snapshot-id"
 
 @dataclass(frozen=True, slots=True)
 class ToSnapshot:
-    """To a snapshot, wherever it stands."""
+    """To any snapshot."""
 
     snapshot_id: SnapshotId
 
@@ -77,14 +77,14 @@ Pick = CherryPick | Publish
 
 
 class Unchecked(Enum):
-    """That a change does not say what it expects, which is another thing than expecting nothing."""
+    """A change that expects nothing of the ref; None expects that the ref does not exist."""
 
     UNCHECKED = "unchecked"
 
 
 @dataclass(frozen=True, slots=True)
 class RefChange:
-    """What is wanted of a branch or tag.
+    """What a caller wants of a branch or tag.
 
     `move` None leaves it where it is, and puts a new one at the head of main. `type` None keeps what it is, and makes
     a new one a branch. `retention` holds what is to be changed: None as a value clears a setting.
@@ -106,7 +106,7 @@ class PickKind(Enum):
 
 
 def check_expected(metadata: TableMetadata, name: str, expected: SnapshotId | Unchecked | None) -> None:
-    """Check that a ref is where a caller believes it to be; None is for one that does not exist.
+    """Check that a ref is at the snapshot that the caller expects; None expects no ref.
 
     Raises:
         RequirementFailed: it is somewhere else.
@@ -127,10 +127,10 @@ def check_expected(metadata: TableMetadata, name: str, expected: SnapshotId | Un
 
 
 def ref_type(metadata: TableMetadata, change: RefChange) -> Literal["branch", "tag"]:
-    """Return what a ref will be.
+    """Return whether a ref will be a branch or a tag.
 
     Raises:
-        InvalidRefMove: the move is one of branches, and this will be a tag.
+        InvalidRefMove: it will be a tag, and only branches move in this way.
     """
     present = metadata.snapshot_refs.get(change.name)
     kind = change.type or (present.type if present else "branch")
@@ -198,7 +198,7 @@ def find_ref(metadata: TableMetadata, name: str) -> SnapshotRef:
 
 
 def snapshot_of(metadata: TableMetadata, wanted: SnapshotId | str) -> Snapshot:
-    """Return the snapshot that an id or the name of a branch or tag stands for.
+    """Return the snapshot with this id, or the one that this branch or tag names.
 
     Raises:
         NoSuchSnapshot: the table does not have it.
@@ -211,7 +211,7 @@ def snapshot_of(metadata: TableMetadata, wanted: SnapshotId | str) -> Snapshot:
 
 def _as_of(metadata: TableMetadata, name: str, present: SnapshotRef | None, timestamp_ms: int) -> SnapshotId:
     if present is not None and present.is_branch and name != MAIN_BRANCH:
-        # Only main has a log; of other branches the snapshots themselves must tell.
+        # Only main has a log; for other branches the snapshots' own times count.
         for snapshot in ancestors(metadata, present.snapshot_id):
             if snapshot.timestamp_ms <= timestamp_ms:
                 return snapshot.snapshot_id
@@ -244,7 +244,7 @@ def set_ref(metadata: TableMetadata, change: RefChange, snapshot_id: SnapshotId)
 
 
 def picked_snapshot(metadata: TableMetadata, pick: Pick) -> Snapshot:
-    """Return the snapshot that is to be put onto a branch.
+    """Return the snapshot that a pick names.
 
     Raises:
         NoSuchSnapshot: the table does not have it, or nothing was staged under the id.
@@ -265,7 +265,7 @@ def pick_kind(metadata: TableMetadata, branch: str, picked: Snapshot) -> PickKin
     """Tell how a snapshot is put onto a branch.
 
     Raises:
-        InvalidRefMove: it is on the branch already, itself, as a copy or as its WAP id; or it changed the
+        InvalidRefMove: the branch has it already, itself, as a copy or by its WAP id; or it changed the
             table in a way that only a fast-forward can repeat.
         NoSuchRef: there is no such branch.
 

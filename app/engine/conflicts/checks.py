@@ -96,7 +96,7 @@ def removed_data_files(concurrent: Concurrent, scope: Scope) -> Iterator[Conflic
 def gone_data_files(
     concurrent: Concurrent, wanted: frozenset[Location], scope: Scope | None, *, is_after_deletes: bool
 ) -> Iterator[Conflict]:
-    """Yield wanted files that were removed; by snapshots of `delete` only if `is_after_deletes`."""
+    """Yield wanted files that were removed; `delete` snapshots count only with `is_after_deletes`."""
     operations = REMOVING_DATA if is_after_deletes else REWRITING_DATA
     ids = concurrent.ids(operations)
     for _, manifest in concurrent.manifests(ManifestContent.DATA, operations):

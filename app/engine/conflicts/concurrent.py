@@ -1,4 +1,4 @@
-"""What happened to a branch between an operation's base and the branch's head: snapshots and their own entries."""
+"""Concurrent snapshots: what happened to a branch between the base of an operation and the head."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 
 MAX_KEPT_BYTES: Final = 32 << 20
-"""How many bytes of manifests, as they are in their files, are kept from one check to the next."""
+"""How many bytes of manifests are kept from one check to the next, by the length of their files."""
 
 Operations = frozenset[str]
-"""What snapshots call themselves: checks look only at those whose kind matters."""
+"""The operations that snapshots name in their summaries; each check looks at some of them."""
 
 ADDING_DATA: Operations = frozenset({"append", "overwrite"})
 REMOVING_DATA: Operations = frozenset({"overwrite", "replace", "delete"})
@@ -27,7 +27,7 @@ ADDING_VECTORS: Operations = frozenset({"overwrite", "delete", "replace"})
 
 
 class Concurrent:
-    """The snapshots from a base, which is not one of them, to a head; manifests are read when they are asked for.
+    """The snapshots after a base, up to a head; manifests are read when they are needed.
 
     Of each snapshot only those manifests are opened that it wrote itself: the effort is linear in what happened,
     whatever the size of the table.
@@ -52,7 +52,7 @@ class Concurrent:
             if snapshot.snapshot_id == base_id:
                 break
             found.append(snapshot)
-        # Not a snapshot's absence tells, but what its child says: the base may have expired and still be the parent.
+        # An expired base is still known as the parent of the oldest snapshot.
         self.is_known = not found or found[-1].parent_snapshot_id == base_id
         self.last_known_id = found[-1].snapshot_id if found else None
         self.snapshots: Sequence[Snapshot] = tuple(reversed(found))
@@ -64,14 +64,14 @@ class Concurrent:
         return base.sequence if base else 0
 
     def since_fork(self) -> Sequence[Snapshot]:
-        """Return the concurrent snapshots; of a branch that the base is not on, those that the base has not."""
+        """Return the concurrent snapshots, without those that the base descends from."""
         if self.is_known or self.base_id is None:
             return self.snapshots
         of_base = {snapshot.snapshot_id for snapshot in ancestors(self.metadata, self.base_id)}
         return tuple(snapshot for snapshot in self.snapshots if snapshot.snapshot_id not in of_base)
 
     def ids(self, operations: Operations | None) -> frozenset[SnapshotId]:
-        """Return which snapshots are of some operations; None for all."""
+        """Return the ids of the snapshots with one of these operations; None for all."""
         return frozenset(snapshot.snapshot_id for snapshot in self._of(operations))
 
     def _of(self, operations: Operations | None) -> Iterator[Snapshot]:
@@ -82,7 +82,7 @@ class Concurrent:
     def manifests(
         self, content: ManifestContent, operations: Operations | None = None
     ) -> Iterator[tuple[Snapshot, ManifestFile]]:
-        """Yield the manifests that snapshots of some operations wrote themselves, oldest snapshot first."""
+        """Yield each snapshot's own manifests, oldest snapshot first."""
         for snapshot in self._of(operations):
             key = (snapshot.snapshot_id, content)
             if key not in self._own:
@@ -94,13 +94,13 @@ class Concurrent:
             yield from ((snapshot, manifest) for manifest in self._own[key])
 
     def entries(self, manifest: ManifestFile) -> Iterable[ManifestEntry]:
-        """Return a manifest's entries of every status, to be gone through as often as it takes."""
+        """Return a manifest's entries of every status; they can be read several times."""
         found = self._entries.get(manifest.manifest_path)
         if found is None:
             found = self._source.entries(manifest)
             if not isinstance(found, FilterableEntries | Sequence):
                 found = tuple(found)
-            # Several checks may want them; but a year of manifests is not kept in memory for that.
+            # Several checks may want them, but a year of manifests is too much to keep.
             self._kept_bytes += manifest.manifest_length
             if self._kept_bytes <= MAX_KEPT_BYTES:
                 self._entries[manifest.manifest_path] = found
@@ -109,7 +109,7 @@ class Concurrent:
     def live_entries_at(
         self, snapshot_id: SnapshotId | None, content: ManifestContent
     ) -> Iterator[ManifestEntry]:
-        """Yield what lives in a snapshot: this opens every manifest of the table, so only where nothing else helps."""
+        """Yield the live entries of a snapshot. It opens every manifest of the table: a last resort."""
         snapshot = None if snapshot_id is None else self.metadata.snapshots_by_id.get(snapshot_id)
         for manifest in self._source.manifests(snapshot) if snapshot else ():
             if manifest.content is content:

@@ -49,14 +49,14 @@ def find_conflicts(
     *,
     limit: int = MAX_CONFLICTS,
 ) -> ConflictReport:
-    """Return the conflicts of an operation, made from a base, with a branch as it is now.
+    """Return the conflicts of an operation with what happened to a branch since a base.
 
-    Only manifests that concurrent snapshots wrote are opened, except to look up a file of which only the path is known.
+    It opens only manifests that concurrent snapshots wrote, except to look up a file of which only the path is known.
 
     Args:
         metadata: the table as it is now.
         base_snapshot_id: what the operation read; None if the branch was empty then.
-        limit: after how many conflicts to stop looking.
+        limit: the search stops after this many conflicts.
 
     Raises:
         InvalidFilter: a filter does not fit the table's columns.
@@ -277,7 +277,7 @@ def _of_cherry_pick(
             file.spec_id,
             file.partition,
         )
-    # It counts what happened since the picked snapshot's own parent, whatever the caller's base is.
+    # A pick counts from the parent of the picked snapshot, whatever the caller's base is.
     since_parent = Concurrent(metadata, source, concurrent.head_id, picked.parent_snapshot_id)
     removed = tuple(RemovedFile.of(file) for file in changes.removed)
     yield from checks.missing_files(since_parent, removed, ManifestContent.DATA)

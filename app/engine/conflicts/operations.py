@@ -1,4 +1,4 @@
-"""Operations, as far as it matters for what they can collide with: what they read, remove, replace and refer to."""
+"""Operations, as far as conflicts depend on them: what they read, remove, replace and refer to."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from app.engine.model.manifests import DataFile, Partition
 
 
 class Isolation(StrEnum):
-    """How much of what happens meanwhile an operation cares about."""
+    """Which concurrent changes conflict with an operation."""
 
     SERIALIZABLE = "serializable"
-    """It must come out as if nothing had happened while it ran."""
+    """All that touch rows it has read: the result is as if it had run alone."""
     SNAPSHOT = "snapshot"
-    """What it replaces or refers to must be as it was; new rows may have come in."""
+    """Those that touch what it replaces or refers to; new rows do not conflict."""
     NONE = "none"
-    """It is applied to whatever is there."""
+    """No change: it is applied to the table as it is."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemovedFile:
-    """A file that an operation removes; all about it, if that is known, else it is looked up where it matters."""
+    """A file that an operation removes. Without `file` the rest is looked up where it matters."""
 
     path: Location
     file: DataFile | None = None
@@ -41,22 +41,22 @@ class Append:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Removes whole files: those that are named, and those all of whose rows match a filter."""
+    """Removes whole files: named ones, and those whose rows all match a filter."""
 
     row_filter: Expression | None = None
     removed_files: tuple[RemovedFile, ...] = ()
     checks_existence: bool = False
-    """Whether a named file that is not there any more is a conflict."""
+    """Whether a named file that is gone already is a conflict."""
     case_sensitive: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Overwrite:
-    """Replaces files by others: those that are named, and those all of whose rows match a filter."""
+    """Replaces files: named ones, and those whose rows all match a filter."""
 
     row_filter: Expression | None = None
     conflict_filter: Expression | None = None
-    """Which rows were read; None says that it is what the row filter says, or everything."""
+    """Which rows were read; with None those of the row filter or, without one, all rows."""
     added_files: tuple[DataFile, ...] = ()
     removed_files: tuple[RemovedFile, ...] = ()
     removed_delete_files: tuple[RemovedFile, ...] = ()
@@ -79,10 +79,10 @@ class ReplacePartitions:
 
 @dataclass(frozen=True, slots=True)
 class RowDelta:
-    """Adds delete files, and data files beside them."""
+    """Adds delete files and data files."""
 
     conflict_filter: Expression | None = ALWAYS_TRUE
-    """Which rows were read; None if nobody knows, and then only files are checked."""
+    """Which rows were read; if that is unknown, None, and only files are checked."""
     referenced_files: frozenset[Location] = frozenset()
     """The data files that the delete files refer to."""
     vector_targets: frozenset[Location] = frozenset()
@@ -90,7 +90,7 @@ class RowDelta:
     removed_files: tuple[RemovedFile, ...] = ()
     removed_delete_files: tuple[RemovedFile, ...] = ()
     checks_deleted_files: bool = False
-    """Whether a file that was dropped by a delete is missed, too, and each file to be removed must be there."""
+    """Whether files that a `delete` removed conflict, too, and removed files must still be there."""
     checks_new_data: bool = False
     checks_new_deletes: bool = False
     case_sensitive: bool = True
@@ -103,7 +103,7 @@ class RewriteFiles:
     removed_files: tuple[RemovedFile, ...] = ()
     removed_delete_files: tuple[RemovedFile, ...] = ()
     data_sequence_number: int | None = None
-    """What the new files keep of the old ones, so that equality deletes still apply to them."""
+    """The age that the new files keep, so that equality deletes still apply to them; None for a new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class CherryPick:
 
 @dataclass(frozen=True, slots=True)
 class SchemaChange:
-    """Changes columns; what is None is not minded, without a schema that of the base snapshot is."""
+    """Changes columns. A None field is not checked; without `schema_id` the base snapshot's schema is expected."""
 
     schema_id: SchemaId | None = None
     last_column_id: int | None = None
@@ -130,7 +130,7 @@ class SchemaChange:
 
 @dataclass(frozen=True, slots=True)
 class SpecChange:
-    """Changes the partitioning; what is None is not minded."""
+    """Changes the partitioning. A None field is not checked."""
 
     spec_id: SpecId | None = None
     last_partition_id: int | None = None

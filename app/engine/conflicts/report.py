@@ -1,4 +1,4 @@
-"""Conflicts as values: what collides, with which snapshot, file and partition, and what follows from it."""
+"""Conflicts as values: what conflicts with which snapshot, file and partition, and what follows from it."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from app.engine.model.snapshot import Snapshot
 
 
 class ConflictKind(StrEnum):
-    """Why an operation cannot be put on top of what happened."""
+    """Why an operation cannot be committed on top of what happened."""
 
     HISTORY = "history"
-    """The base is not an ancestor of the branch's head, or what lies between is not known any more."""
+    """The base is not an ancestor of the head, or snapshots between them have expired."""
     ADDED_DATA = "added-data-files"
     """A concurrent snapshot added rows that the operation should have seen."""
     REMOVED_DATA = "removed-data-files"
     """A concurrent snapshot removed rows that the operation has read or replaces."""
     NEW_DELETES = "new-delete-files"
-    """A concurrent snapshot deletes rows among those that the operation has read or replaces."""
+    """A concurrent snapshot deletes rows that the operation has read or replaces."""
     NEW_DELETES_FOR_FILE = "new-deletes-for-removed-file"
-    """A concurrent snapshot deletes rows of a file that the operation replaces, which would bring them back."""
+    """A concurrent snapshot deletes rows of a file that the operation replaces; they would come back."""
     MISSING_DATA_FILE = "missing-data-file"
     """A file that the operation refers to or removes is not there any more."""
     MISSING_DELETE_FILE = "missing-delete-file"
@@ -31,30 +31,30 @@ class ConflictKind(StrEnum):
     MISSING_MANIFEST = "missing-manifest"
     """A manifest that the operation replaces is not there any more."""
     ADDED_VECTOR = "added-deletion-vector"
-    """A concurrent snapshot added a deletion vector for a file that the operation adds one for, too."""
+    """A concurrent snapshot added a deletion vector for a file for which the operation adds one, too."""
     PARTITION_NOT_EMPTY = "partition-not-empty"
-    """A partition that was to be filled, not replaced, has files."""
+    """A partition that the operation expects to be empty has files."""
     PARTIAL_MATCH = "partially-matching-file"
-    """A file has both rows that a filter deletes and others, so that it cannot just be dropped."""
+    """A filter deletes some rows of a file, but not all: the file cannot be dropped as a whole."""
     FILTER_MISMATCH = "added-file-outside-filter"
-    """A file that the operation adds may have rows that its own filter does not cover."""
+    """A file that the operation adds may have rows outside of its own filter."""
     REFERENCED_AND_REMOVED = "referenced-and-removed"
     """The operation removes a file that its own delete files refer to."""
     CHERRY_PICK = "cherry-pick"
     """The snapshot cannot be picked onto this branch."""
     SCHEMA_CHANGED = "schema-changed"
-    """Somebody else changed the columns."""
+    """Another commit changed the columns."""
     SPEC_CHANGED = "partition-spec-changed"
-    """Somebody else changed the partitioning."""
+    """Another commit changed the partitioning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """One thing that collides; what does not belong to a snapshot, a file or a partition has None there."""
+    """One conflict. What does not belong to a snapshot, a file or a partition has None there."""
 
     kind: ConflictKind
     message: str
-    """One sentence, with the protocol's words where it has some."""
+    """One sentence, in the reference's words where it has some."""
     snapshot_id: SnapshotId | None = None
     """The concurrent snapshot."""
     file_path: Location | None = None
@@ -64,7 +64,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class ConflictReport:
-    """What an operation that was made from a base collides with on a branch as it is now."""
+    """The conflicts of an operation with what happened to a branch since a base."""
 
     ref: str
     base_snapshot_id: SnapshotId | None
@@ -73,9 +73,9 @@ class ConflictReport:
     """The concurrent snapshots, oldest first."""
     conflicts: tuple[Conflict, ...]
     is_complete: bool
-    """False if there are more conflicts than were looked for."""
+    """False if the search stopped at a limit."""
     safe_to_reapply: bool
-    """Whether the same files, committed on top of the head, give what the operation meant."""
+    """Whether the same files can be committed on top of the head."""
     reason: str
     """Why it is safe or is not, in one or two sentences."""
     partitions: PartitionValues

@@ -23,7 +23,7 @@ class Scope:
 
     files: FileSelection | PartitionSelection
     words: str
-    """What the files have in common, to go on after `records matching`."""
+    """What the files have in common: it ends a sentence that begins with `records matching`."""
 
 
 def scope_of_rows(metadata: TableMetadata, filter_: Expression, *, case_sensitive: bool = True) -> Scope:

@@ -1,4 +1,4 @@
-"""The operation that a snapshot stands for, read off its summary and its own manifests."""
+"""The operation of a snapshot, derived from its summary and its own manifests."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from app.engine.model.table_metadata import TableMetadata
 
 
 def operation_of(metadata: TableMetadata, source: ManifestSource, snapshot: Snapshot) -> Operation:
-    """Return what a snapshot does to its parent, as far as its files tell.
+    """Return the operation that made a snapshot out of its parent, as far as its files show.
 
-    They do not tell which rows it has read, so new rows are minded only in partitions that it replaces as a whole.
+    They do not show which rows it has read: new rows only conflict in partitions that it replaces as a whole.
 
     Args:
         metadata: the table, which need not have the snapshot yet.
@@ -77,7 +77,7 @@ def operation_of(metadata: TableMetadata, source: ManifestSource, snapshot: Snap
 
 
 class _OwnFiles:
-    """What the manifests that a snapshot wrote itself say that it added and removed."""
+    """The files that a snapshot added and removed, by its own manifests."""
 
     def __init__(self, source: ManifestSource, snapshot: Snapshot) -> None:
         self.added: list[ManifestEntry] = []
@@ -100,7 +100,7 @@ class _OwnFiles:
 
 
 def _kept_sequence_number(files: _OwnFiles, snapshot: Snapshot) -> int | None:
-    """Return the data sequence number that a rewrite gave its files, if that is not its own."""
+    """Return the data sequence number that rewritten files kept; None if they got a new one."""
     numbers = [entry.data_sequence_number for entry in files.added if entry.data_sequence_number is not None]
     kept = [number for number in numbers if number < snapshot.sequence]
     return min(kept) if kept and len(kept) == len(numbers) else None

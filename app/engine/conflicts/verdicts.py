@@ -1,4 +1,4 @@
-"""Verdicts: whether an operation can be put on top of what happened, and why, in words for the person who asked."""
+"""Verdicts: whether an operation can be committed on top of what happened, and why, in words for people."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from app.engine.conflicts.report import Conflict, ConflictKind
 from app.engine.model.snapshot import Snapshot
 
 _ADVICE = {
-    ConflictKind.HISTORY: "What happened since cannot be told: start again from the branch's head.",
+    ConflictKind.HISTORY: "What happened since is not known: start again from the branch's head.",
     ConflictKind.ADDED_DATA: "Rows came in that it has not seen: read the table again, and compute it anew.",
     ConflictKind.REMOVED_DATA: "Rows that it has read are gone: read the table again, and compute it anew.",
     ConflictKind.NEW_DELETES: "Rows that it has read were deleted: read the table again, and compute it anew.",
     ConflictKind.NEW_DELETES_FOR_FILE: "Rows of files that it replaces were deleted, and would come back: "
     "read those files again.",
-    ConflictKind.MISSING_DATA_FILE: "Files that it is about are not there any more: plan it again.",
-    ConflictKind.MISSING_DELETE_FILE: "Delete files that it removes are not there any more: plan it again.",
-    ConflictKind.MISSING_MANIFEST: "Manifests that it replaces are not there any more: plan it again.",
+    ConflictKind.MISSING_DATA_FILE: "Files that it is about are gone: plan it again.",
+    ConflictKind.MISSING_DELETE_FILE: "Delete files that it removes are gone: plan it again.",
+    ConflictKind.MISSING_MANIFEST: "Manifests that it replaces are gone: plan it again.",
     ConflictKind.ADDED_VECTOR: "A data file can have one deletion vector only: merge the deletes, and write it anew.",
-    ConflictKind.PARTITION_NOT_EMPTY: "A partition that was to be filled has files now.",
+    ConflictKind.PARTITION_NOT_EMPTY: "A partition that it expects to be empty has files now.",
     ConflictKind.PARTIAL_MATCH: "Files came in of which only some rows match: they have to be rewritten, not dropped.",
     ConflictKind.FILTER_MISMATCH: "Its own files hold rows outside of what it overwrites: another attempt "
     "does not help.",
@@ -56,19 +56,19 @@ def verdict(
     if not since:
         return True, f"Nothing has happened on {ref} since."
     happened = f"{len(since)} snapshots have" if len(since) > 1 else "1 snapshot has"
-    checked, words = _standing(operation)
+    checked, words = _without_conflicts(operation)
     return checked, f"{happened} come onto {ref} since. {words}"
 
 
-def _standing(operation: Operation) -> tuple[bool, str]:
+def _without_conflicts(operation: Operation) -> tuple[bool, str]:
     match operation:
         case Append():
             return (
                 True,
-                "An append collides with nothing, as long as its rows do not depend on what was read.",
+                "An append conflicts with nothing, as long as its rows do not depend on what was read.",
             )
         case PropertyChange():
-            return True, "Properties collide with nothing: whoever sets one last wins."
+            return True, "Properties conflict with nothing: the last value wins."
         case SchemaChange() | SpecChange():
             return True, "None of them changed what it builds on."
         case CherryPick():
@@ -76,7 +76,7 @@ def _standing(operation: Operation) -> tuple[bool, str]:
         case RewriteFiles() | RewriteManifests():
             return True, "None of them touched what it replaces."
         case Delete():
-            words = "A delete of whole files collides with nothing that is still there."
+            words = "A delete of whole files conflicts with nothing that is still there."
             return True, words
         case Overwrite() | ReplacePartitions() | RowDelta():
             return _checked(operation)

@@ -1,4 +1,4 @@
-"""What distinguishes two snapshots file by file: which live files one has that the other has not."""
+"""The difference of two snapshots: live files that only one of them has."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from app.engine.model.snapshot import Snapshot
 
 @dataclass(slots=True)
 class FileTotals:
-    """How many files, and how much is in them. Rows of delete files, the deletes, are counted apart."""
+    """How many files there are, and what they hold; rows of delete files count as deletes."""
 
     data_files: int = 0
     delete_files: int = 0
@@ -30,7 +30,7 @@ class FileTotals:
     bytes: int = 0
 
     def add(self, file: DataFile) -> None:
-        """Count a file in; of a deletion vector only its own part of the file it shares."""
+        """Add a file to the totals; a deletion vector counts with its own bytes only."""
         if file.content is FileContent.DATA:
             self.data_files += 1
             self.rows += file.record_count
@@ -55,7 +55,7 @@ PartitionChange = tuple[SpecId, Partition, PartitionTotals]
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """Live files of one snapshot that another has not, and the other way round, in the order of the manifests."""
+    """Live files that only one of two snapshots has, in the order of the manifests."""
 
     added: tuple[ManifestEntry, ...]
     removed: tuple[ManifestEntry, ...]
@@ -85,9 +85,9 @@ def _of_partition(found: dict[PartitionKey, PartitionChange], file: DataFile) ->
 
 
 def file_diff(source: ManifestSource, before: Snapshot | None, after: Snapshot | None) -> FileDiff:
-    """Return which files live after and did not before, and the other way round; None is an empty table.
+    """Return the live files that only one of two snapshots has; None is an empty table.
 
-    Manifests that both snapshots have are not read: what they name lives in both. A file that was only moved from one
+    Manifests that both snapshots have are not read: their files live in both. A file that was only moved from one
     manifest to another is no difference.
 
     Raises:
@@ -116,7 +116,7 @@ def _live_files(
 
 
 def live_entries(source: ManifestSource, manifests: Iterable[ManifestFile]) -> Iterator[ManifestEntry]:
-    """Yield the entries of files that live, manifest after manifest.
+    """Yield the entries of live files, manifest after manifest.
 
     Raises:
         CorruptMetadata: a manifest cannot be read.

@@ -1,4 +1,4 @@
-"""What distinguishes two versions of a table's metadata: schema, partitioning, order, properties, refs, snapshots."""
+"""The difference of two versions of a table's metadata: columns, partitioning, order, properties, refs, snapshots."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Pair = tuple[Value | None, Value | None]
 
 @dataclass(frozen=True, slots=True)
 class MetadataDiff:
-    """Differences; what is the same is None or empty."""
+    """The differences; what is equal is None or empty."""
 
     format_version: Pair[int] | None
     location: Pair[str] | None
@@ -35,7 +35,7 @@ class MetadataDiff:
 
 
 def metadata_diff(before: TableMetadata, after: TableMetadata) -> MetadataDiff:
-    """Return what makes one version of a table's metadata differ from another."""
+    """Return the difference of two versions of a table's metadata."""
     return MetadataDiff(
         format_version=_pair(before.format_version, after.format_version),
         location=_pair(str(before.location), str(after.location)),
@@ -50,7 +50,7 @@ def metadata_diff(before: TableMetadata, after: TableMetadata) -> MetadataDiff:
 
 
 def creation_diff(after: TableMetadata) -> MetadataDiff:
-    """Return what makes a new table differ from none."""
+    """Return the difference of a new table and no table."""
     return MetadataDiff(
         format_version=(None, after.format_version),
         location=(None, str(after.location)),

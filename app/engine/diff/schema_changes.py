@@ -1,4 +1,4 @@
-"""What makes one schema differ from another, as one value for each column that changed."""
+"""The difference of two schemas, as one value for each change of a column."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class ColumnRenamed:
 
 @dataclass(frozen=True, slots=True)
 class ColumnRegrouped:
-    """A column that stands inside another one than before; None is the table itself."""
+    """A column that moved into another struct, list or map; None is the table itself."""
 
     field_id: FieldId
     name: str
@@ -51,7 +51,7 @@ class ColumnRegrouped:
 
 @dataclass(frozen=True, slots=True)
 class ColumnsReordered:
-    """Columns of one struct, the kept ones only, in another order; None is the table itself."""
+    """Columns of one struct in another order, without added ones; None is the table itself."""
 
     parent_id: FieldId | None
     old_order: tuple[FieldId, ...]
@@ -60,7 +60,7 @@ class ColumnsReordered:
 
 @dataclass(frozen=True, slots=True)
 class TypeChanged:
-    """A column with another type; what is inside a struct, list or map that stays one is told apart."""
+    """A column with another type; changes inside a struct, list or map are values of their own."""
 
     field_id: FieldId
     name: str
@@ -117,7 +117,7 @@ SchemaChange = (
 
 
 def schema_changes(old: Schema, new: Schema) -> tuple[SchemaChange, ...]:
-    """Return what makes the new schema differ from the old one, in the order of the columns.
+    """Return the changes from an old schema to a new one, in the order of the columns.
 
     Columns are the same if their ids are; schema ids and fields that are not known do not count.
 
@@ -140,7 +140,7 @@ def _dropped(old: Schema, new: Schema) -> Iterator[SchemaChange]:
 
 
 def _still_holds(schema: Schema, parent: Column) -> bool:
-    """Tell whether a parent is there in the other schema and of its kind, so that its children speak for themselves."""
+    """Tell whether the other schema has a parent of the same kind, so that children are compared one by one."""
     other = schema.columns.get(parent.field.id)
     return other is not None and is_same_shape(parent.field.type, other.field.type)
 
@@ -181,7 +181,7 @@ def _reordered(old: Schema, new: Schema) -> Iterator[SchemaChange]:
 
 
 def _kept_orders(schema: Schema, other: Schema) -> dict[FieldId | None, list[FieldId]]:
-    """Return, struct by struct, those columns that stand in the same struct of the other schema."""
+    """Return for each struct the columns that are in the same struct of the other schema."""
     found: dict[FieldId | None, list[FieldId]] = {}
     for field_id, column in schema.columns.items():
         twin = other.columns.get(field_id)

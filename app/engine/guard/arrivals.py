@@ -1,4 +1,4 @@
-"""The snapshots that a commit brings, with what each is built on and what each takes the place of."""
+"""The snapshots that a commit brings: what each is built on, and what it replaces."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from app.engine.model.table_metadata import TableMetadata
 class Arrival:
     """A new snapshot.
 
-    `parent` is None when it has none, and when the table does not know it any more: then `is_root` tells which.
+    `parent` is None if there is no parent (`is_root`), or if the parent has expired.
     """
 
     snapshot: Snapshot
     parent: Snapshot | None
     is_root: bool
     findings: list[Finding] = field(default_factory=list)
-    """What is wrong with its place among the others; no file is needed to see that."""
+    """What is wrong with its place among the other snapshots."""
 
 
 def arrivals(base: TableMetadata | None, updates: Iterable[Update], after: TableMetadata) -> list[Arrival]:
-    """Return the snapshots that updates add to a table and leave in it, in the order they come.
+    """Return the snapshots that updates add to a table and leave in it, in their order.
 
     Branches are followed update by update: one that is taken away and set anew has no history then, which is how a
     table is replaced, and a rollback may stand before the append that is built on it.
@@ -79,7 +79,7 @@ def _moved(arrival: Arrival, branch: str, head: SnapshotId, known: _Known) -> It
 
 
 class _Known:
-    """The snapshots of a table and those that a commit adds to it, the former not copied: there may be very many."""
+    """The snapshots of a table, which are not copied, and those that a commit adds."""
 
     def __init__(self, before: Mapping[SnapshotId, Snapshot]) -> None:
         self._before = before

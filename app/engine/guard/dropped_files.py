@@ -1,4 +1,4 @@
-"""Which files an append lost: by the counts of the lists where they tell, else by the manifests' entries."""
+"""Which files an append lost: by the counts in the lists or, if these leave doubt, by the entries."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def may_have_dropped(snapshot_id: SnapshotId, lists: Lists) -> list[ManifestCont
         if went == 0:
             continue
         carried = _sum(
-            # What another snapshot wrote is here for the first time, and all of it may be carried over.
+            # A manifest of another snapshot is new here, and all its files may be carried over.
             item.existing_files_count if item.added_snapshot_id == snapshot_id else item.live_files
             for item in lists.new
             if item.content is content
@@ -32,9 +32,9 @@ def may_have_dropped(snapshot_id: SnapshotId, lists: Lists) -> list[ManifestCont
 
 
 def surely_dropped(snapshot_id: SnapshotId, lists: Lists) -> tuple[int, Location] | None:
-    """Return how many data files are lost, and a manifest that had some, if the lists alone leave no doubt of it.
+    """Return how many data files are surely lost, and a manifest that had some, by the lists alone.
 
-    They do not where anything was carried over, or where a list may not count what it should.
+    Nothing is sure if any file was carried over, or if a list lacks counts.
     """
     new = [item for item in lists.new if item.content is ManifestContent.DATA]
     if any(item.added_snapshot_id != snapshot_id or item.existing_files_count != 0 for item in new):
@@ -55,9 +55,9 @@ def _sum(counts: Iterable[int | None]) -> int | None:
 
 
 def dropped_files(source: BudgetedManifests, lists: Lists, content: ManifestContent) -> list[Location] | None:
-    """Return the files of one content that only the parent has; None when that takes more reading than is allowed.
+    """Return the files of one content that only the parent has; None if the budget is too small.
 
-    Delete files that apply to nothing any more may be left out of any commit: those older than every data file.
+    Any commit may leave out delete files that are older than every data file: they apply to nothing.
 
     Raises:
         InvalidMetadata: a manifest is not one.

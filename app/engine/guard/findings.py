@@ -1,4 +1,4 @@
-"""What the guard found, and what it could not look at: values."""
+"""Findings of the guard, and what it could not check."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.engine.model.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something about a new snapshot that no sound writer brings about; `message` is a sentence without a stop."""
+    """A fault of a new snapshot that no correct writer causes; `message` is a sentence without a full stop."""
 
     kind: FindingKind
     message: str
@@ -24,7 +24,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Unchecked:
-    """Something that could not be looked at, and why: no sign that anything is wrong with it."""
+    """Something that the guard could not check, and why. It need not be wrong."""
 
     snapshot_id: SnapshotId
     reason: str
@@ -32,17 +32,17 @@ class Unchecked:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found in one snapshot, and what could not be looked at."""
+    """The findings in one snapshot, and what could not be checked."""
 
     findings: tuple[Finding, ...] = ()
     unchecked: tuple[Unchecked, ...] = ()
 
 
 class BudgetedManifests(Protocol):
-    """Manifests as far as a budget of bytes reaches; what is at hand costs nothing."""
+    """Manifests within a budget of bytes to read; those in memory cost nothing."""
 
     def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile] | None:
-        """Return a snapshot's manifests in the order of its list; None when the budget does not reach that far.
+        """Return a snapshot's manifests in the order of its list; None if the budget is too small.
 
         Raises:
             InvalidMetadata: the manifest list is not one.
@@ -53,7 +53,7 @@ class BudgetedManifests(Protocol):
         ...
 
     def entries(self, manifest: ManifestFile) -> Iterable[ManifestEntry] | None:
-        """Return a manifest's entries of every status; None when the budget does not reach that far.
+        """Return a manifest's entries of every status; None if the budget is too small.
 
         Raises:
             InvalidMetadata: the manifest is not one, or contradicts the list.
@@ -64,7 +64,7 @@ class BudgetedManifests(Protocol):
         ...
 
     def exists(self, location: Location) -> bool | None:
-        """Tell whether a file is there, reading nothing of it; None when enough has been asked.
+        """Tell whether a file exists, without reading it; None if too many were asked for already.
 
         Raises:
             InvalidLocation: it is where it may not be looked for.

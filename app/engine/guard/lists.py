@@ -14,14 +14,14 @@ from app.engine.model.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """A snapshot's manifests against its parent's, told apart by their paths."""
+    """A snapshot's manifests, compared by their paths with those of its parent."""
 
     kept: tuple[tuple[ManifestFile | None, ManifestFile], ...]
-    """As the parent lists each, None where that is not known, and as the snapshot does."""
+    """Each as the parent lists it (None if unknown), and as the snapshot lists it."""
     new: tuple[ManifestFile, ...]
     gone: tuple[ManifestFile, ...]
     is_whole: bool
-    """Whether what the parent had is known; else only what the snapshot says it wrote itself is in `new`."""
+    """Whether the parent's list is known; if not, `new` only has the manifests that the snapshot wrote."""
 
     @property
     def listed(self) -> Iterator[ManifestFile]:
@@ -33,7 +33,7 @@ class Lists:
 def compare_lists(
     snapshot_id: SnapshotId, listed: Sequence[ManifestFile], before: Sequence[ManifestFile] | None
 ) -> Lists:
-    """Return what became of a parent's manifests; None when they are not known."""
+    """Compare a snapshot's manifests with those of its parent; `before` is None if they are unknown."""
     if before is None:
         new = tuple(item for item in listed if item.added_snapshot_id == snapshot_id)
         others = tuple((None, item) for item in listed if item.added_snapshot_id != snapshot_id)
@@ -50,7 +50,7 @@ def compare_lists(
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How much lives in some manifests."""
+    """How many live files and rows some manifests have."""
 
     data_files: int = 0
     delete_files: int = 0
@@ -65,7 +65,7 @@ class Tally:
 
 
 def tally_of_lists(manifests: Iterable[ManifestFile]) -> Tally | None:
-    """Return what lists say lives in manifests; None when one of them does not say it."""
+    """Return the live files and rows by the counts in the lists; None if a count is missing."""
     whole = Tally()
     for manifest in manifests:
         files = manifest.live_files
@@ -82,7 +82,7 @@ def tally_of_lists(manifests: Iterable[ManifestFile]) -> Tally | None:
 
 
 def tally_of_entries(entries: Iterable[ManifestEntry]) -> Tally:
-    """Return what entries keep alive."""
+    """Return the live files and rows by the entries."""
     data_files = delete_files = records = 0
     for entry in entries:
         if not entry.is_live:
@@ -123,7 +123,7 @@ class Claim:
 
 
 def claims(snapshot: Snapshot, parent: Snapshot | None) -> list[Claim]:
-    """Return what a summary says of the totals, as changes: an old mistake in them is not this commit's.
+    """Return the changes of totals that a summary claims: older mistakes in totals are not its own.
 
     Skips totals that the parent does not report, and snapshots that removed duplicates.
     """
@@ -133,9 +133,9 @@ def claims(snapshot: Snapshot, parent: Snapshot | None) -> list[Claim]:
     before = dict.fromkeys(_TOTALS, "0") if parent is None else parent.summary or {}
     found = []
     for key in _TOTALS:
-        told, was = _number(after.get(key)), _number(before.get(key))
-        if told is not None and was is not None:
-            found.append(Claim(key, was, told))
+        claimed, was = _number(after.get(key)), _number(before.get(key))
+        if claimed is not None and was is not None:
+            found.append(Claim(key, was, claimed))
     return found
 
 
@@ -144,7 +144,7 @@ def _number(text: str | None) -> int | None:
 
 
 def sequence_findings(snapshot: Snapshot, parent: Snapshot | None, lists: Lists) -> Iterator[Finding]:
-    """Yield the first sequence number of a list that cannot be.
+    """Yield a finding about the first impossible sequence number of a list.
 
     Spec: #sequence-numbers
     """

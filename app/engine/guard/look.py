@@ -1,4 +1,4 @@
-"""Looking at a new snapshot: its place, its lists, then as many of its manifests as the budget reaches."""
+"""Looking at a new snapshot: its place, its lists, then its manifests within the budget."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from app.engine.model.manifests import EntryStatus, ManifestContent, ManifestEnt
 from app.errors import BadRequest, CorruptMetadata, FileMissing
 
 IsInside = Callable[[str], bool]
-"""Tells whether a location is one where the table writes."""
+"""Whether a location is one where the table writes."""
 _FILES = {ManifestContent.DATA: "data files", ManifestContent.DELETES: "delete files"}
 _UNREADABLE = (BadRequest, CorruptMetadata)
-"""A file that is no manifest for us may be one for others: what cannot be read is not held against its writer."""
+"""Files that we cannot read are not findings: others may be able to read them."""
 
 
 def look_at(arrival: Arrival, source: BudgetedManifests, is_inside: IsInside) -> Report:
-    """Return what is wrong with a new snapshot, and what could not be looked at.
+    """Return what is wrong with a new snapshot, and what could not be checked.
 
     Legal, and no finding: merged and inherited manifests of any age, lists without counts, no summary, no files,
     a table that was replaced, a snapshot that no ref names.
@@ -69,7 +69,7 @@ class _Look:
         self.findings += sequence_findings(self._snapshot, self._parent, lists)
         opened = self._open_new(lists)
         if lists.is_whole:
-            # The loss itself first: it is what a refusal tells, and totals that are wrong mostly follow from it.
+            # Lost files come first: a refusal names the first finding, and wrong totals mostly follow from them.
             if self._snapshot.operation == "append":
                 self._check_dropped(lists)
             self._check_totals(lists, opened)
@@ -101,7 +101,7 @@ class _Look:
         return listed
 
     def _before(self) -> Sequence[ManifestFile] | None:
-        """Return the parent's manifests: none where there is no parent, None where they cannot be known."""
+        """Return the parent's manifests: an empty list without a parent, None if they are unknown."""
         if self._parent is None:
             return () if self._is_root else None
         if self._parent.key_id is not None:
@@ -180,18 +180,18 @@ class _Look:
         opened.tally += tally_of_entries(kept)
 
     def _check_totals(self, lists: Lists, opened: _Opened) -> None:
-        told = claims(self._snapshot, self._parent)
+        doubtful = claims(self._snapshot, self._parent)
         come, gone = tally_of_lists(lists.new), tally_of_lists(lists.gone)
         if come is not None and gone is not None:
-            told = [claim for claim in told if not claim.holds(come, gone)]
-        if not told:
+            doubtful = [claim for claim in doubtful if not claim.holds(come, gone)]
+        if not doubtful:
             return
-        # Some writers' lists count wrongly; what the manifests themselves hold decides.
+        # Some writers count wrongly in their lists: the entries decide.
         found = self._tally_of_gone(lists) if opened.is_complete else None
         if found is None:
             self._not_checked("its summary's totals could not be compared with all manifests")
             return
-        wrong = next((claim for claim in told if not claim.holds(opened.tally, found)), None)
+        wrong = next((claim for claim in doubtful if not claim.holds(opened.tally, found)), None)
         if wrong is not None:
             self._found(FindingKind.SUMMARY_TOTALS, _contradiction(wrong, opened.tally, found), None)
 
@@ -249,7 +249,7 @@ class _Look:
 
 
 def _entry_problem(manifest: ManifestFile, entry: ManifestEntry) -> str | None:
-    """Return what cannot be about an entry's sequence numbers.
+    """Return what is impossible about an entry's sequence numbers.
 
     Spec: #sequence-number-inheritance
     """
@@ -262,7 +262,7 @@ def _entry_problem(manifest: ManifestFile, entry: ManifestEntry) -> str | None:
             return f"{name} sequence number {found}, the manifest's own being {number}"
     lowest = entry.data_sequence_number
     if entry.is_live and lowest is not None and lowest < manifest.min_sequence_number:
-        return f"data sequence number {lowest}, below the lowest that the list tells, {manifest.min_sequence_number}"
+        return f"data sequence number {lowest}, below the lowest in the manifest list, {manifest.min_sequence_number}"
     return None
 
 

@@ -27,7 +27,7 @@ KeepIndex = Callable[[MakeIndex], DeleteIndex]
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """A data file to be read, the delete files that apply to it, and what its rows must still be asked."""
+    """A data file to read, its deletes, and the part of the filter that its rows must still pass."""
 
     file: DataFile
     deletes: Sequence[DataFile]
@@ -41,16 +41,16 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A data manifest that may name files of the scan, and its place among all of them, which never changes."""
+    """A data manifest that may name files of the scan, and its place among all data manifests."""
 
     place: int
     manifest: ManifestFile
 
 
 class ScanPlanner:
-    """Plans one scan, manifest by manifest, so that it can be stopped, split up, and gone on with elsewhere.
+    """Plans one scan, manifest by manifest, so that another server can go on with it.
 
-    May be used by one thread at a time.
+    One thread at a time may use it.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class ScanPlanner:
 
     @property
     def manifest_count(self) -> int:
-        """How many data manifests there are, also ruled out ones."""
+        """How many data manifests there are, including those that are ruled out."""
         return len(self._data_manifests)
 
     @cached_property
@@ -106,7 +106,7 @@ class ScanPlanner:
 
     @cached_property
     def deletes(self) -> DeleteIndex:
-        """The deletes of the scan; they are read when they are asked for first."""
+        """The deletes of the scan, read at the first question."""
         if self._keep is None or not self.delete_manifests:
             return self._read_deletes()
         return self._keep(self._read_deletes)
@@ -153,7 +153,7 @@ class ScanPlanner:
     def _data_manifests(self) -> Sequence[ManifestFile]:
         if self._scope.start_snapshot_id is None:
             return [manifest for manifest in self._listed if manifest.content is ManifestContent.DATA]
-        # Later snapshots may have rewritten or dropped what an earlier one appended: its own list has it.
+        # Later snapshots may have rewritten or dropped appended files: the list of the append has them.
         found: dict[Location, ManifestFile] = {}
         for snapshot in appends_in(self._metadata, self._scope):
             for manifest in self._source.manifests(snapshot):

@@ -1,4 +1,4 @@
-"""What a scan is about: what is asked for, made sense of with a table's metadata."""
+"""What a scan is about: a request, resolved with a table's metadata."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ METADATA_COLUMNS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ScanRequest:
-    """What somebody wants to read. Neither snapshot id is the table's current state."""
+    """What a client wants to read. Without any snapshot id it is the table's current state."""
 
     snapshot_id: SnapshotId | None = None
     start_snapshot_id: SnapshotId | None = None
-    """Of an incremental scan: what was appended after it, up to `end_snapshot_id`."""
+    """An incremental scan reads what was appended after this one, up to `end_snapshot_id`."""
     end_snapshot_id: SnapshotId | None = None
     select: tuple[str, ...] | None = None
     filter: Expression = ALWAYS_TRUE
@@ -40,19 +40,19 @@ class ScanRequest:
 
 @dataclass(frozen=True, slots=True)
 class ScanScope:
-    """Everything that decides which files a scan reads: the same scope has the same files for ever."""
+    """Everything that decides which files a scan reads: the same scope always has the same files."""
 
     snapshot: Snapshot | None
     """None for a table without data."""
     start_snapshot_id: SnapshotId | None
-    """Of an incremental scan."""
+    """Set for an incremental scan."""
     rows: RowFilter
     stats_ids: frozenset[FieldId]
     """Columns whose metrics are wanted."""
 
 
 def scope_of(metadata: TableMetadata, request: ScanRequest) -> ScanScope:
-    """Return what a request means for a table as it is now.
+    """Resolve a request with a table as it is now.
 
     Raises:
         InvalidRequest: a snapshot or column does not exist, or the snapshots do not make a scan.
@@ -112,7 +112,7 @@ def _snapshot(metadata: TableMetadata, snapshot_id: SnapshotId) -> Snapshot:
 
 def _check_range(metadata: TableMetadata, start_id: SnapshotId, end: Snapshot) -> None:
     line = list(ancestors(metadata, end.snapshot_id))
-    # The start is not read, so it may have expired: the oldest that is known then names it as its parent.
+    # An expired start is still known as the parent of the oldest snapshot.
     if line[-1].parent_snapshot_id != start_id and all(item.snapshot_id != start_id for item in line):
         raise InvalidRequest(
             f"Invalid scan: snapshot {start_id} is no ancestor of snapshot {end.snapshot_id}"

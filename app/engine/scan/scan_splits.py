@@ -1,4 +1,4 @@
-"""Splits: planned files cut where they can be cut, and combined into pieces of work of about the same size."""
+"""Splits: planned files, cut and combined into pieces of work of about the same size."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class SplitSettings:
         """Return what a table's properties say.
 
         Raises:
-            InvalidUpdate: one of them is no number, or below 1.
+            InvalidUpdate: one of them is not a number, or below 1.
         """
         default = SplitSettings()
         found = SplitSettings(
@@ -52,7 +52,7 @@ class Split:
 
 
 def splits_of(planned: PlannedFile, target_size: int) -> Iterator[Split]:
-    """Yield the parts that a file can be read in: one a row group if the writer told where they start."""
+    """Yield the parts that a file can be read in: its row groups, if the file names their offsets."""
     file = planned.file
     size = file.file_size_in_bytes
     if file.file_format not in SPLITTABLE or size <= 0:
@@ -66,7 +66,7 @@ def splits_of(planned: PlannedFile, target_size: int) -> Iterator[Split]:
 
 
 def _row_groups(file: DataFile) -> list[int]:
-    """Return where row groups start; nothing if the offsets cannot be right."""
+    """Return where row groups start; nothing if the offsets are wrong."""
     offsets = list(file.split_offsets or ())
     is_ascending = all(one < other for one, other in pairwise(offsets))
     return offsets if offsets and is_ascending and offsets[-1] < file.file_size_in_bytes else []
@@ -92,7 +92,7 @@ def _delete_bytes(file: DataFile) -> int:
 
 
 def _packed(splits: Iterable[Split], settings: SplitSettings) -> Iterator[list[Split]]:
-    """Put each split into the first of the open groups that has room; when too many are open, the fullest is done."""
+    """Put each split into the first open group with room; close the fullest if too many are open."""
     groups: list[list[Split]] = []
     weights: list[int] = []
     for split in splits:

@@ -66,7 +66,7 @@ def test_no_conflict_is_success(icetower: Icetower, append: Append, name: str) -
     assert told.out.splitlines() == [
         "No conflict. It can be committed on top of main.",
         (
-            "1 snapshot has come onto main since. An append collides with nothing, as long as its rows do not "
+            "1 snapshot has come onto main since. An append conflicts with nothing, as long as its rows do not "
             "depend on what was read."
         ),
     ]
