@@ -11,7 +11,6 @@ from pathlib import Path
 
 from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.catalog import Catalog
-from app.catalog.tables import load_table
 from app.engine.change.requirements import AssertRefSnapshotId
 from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
 from app.engine.model.identifiers import TableIdentifier
@@ -25,7 +24,7 @@ from app.formats.manifests.source import ManifestCache
 from app.formats.manifests.writer import WrittenManifest, write_manifest
 from benchmarks.report import Row
 from tests.builders.catalogs import START_MS, new_warehouse, server_on, with_server
-from tests.builders.tables import FLIGHTS, SCHEMA, table_in
+from tests.builders.tables import FLIGHTS, SCHEMA, load_table, table_in
 
 ROUNDS = 60
 FIRST_ID = 1_000_001

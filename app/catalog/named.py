@@ -218,6 +218,21 @@ def register(
     return land_one(catalog, Registration(kind, identifier, Location(location), overwrite)).loaded
 
 
+def load(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> Loaded[M]:
+    """Return a table or view as it is now.
+
+    Raises:
+        NoSuchTable, NoSuchView: nothing of this kind has this name.
+        MetadataFileMissing: its metadata file is gone.
+        CorruptMetadata: its metadata file cannot be read.
+        FilesUnavailable: the store does not answer.
+    """
+    catalog.permit(f"load_{kind}", identifier)
+    pointer = catalog.load(kind, identifier)
+    metadata = catalog.read(kind, pointer)
+    return Loaded(identifier, pointer.metadata_location, metadata, metadata.to_json())
+
+
 def load_recorded(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, location: str) -> Loaded[M]:
     """Return the answer to a repeated request: the table or view as it is now, else what the first request made.
 
@@ -229,12 +244,10 @@ def load_recorded(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, 
     """
     catalog.permit(f"load_{kind}", identifier)
     try:
-        pointer = catalog.load(kind, identifier)
-        at, metadata = pointer.metadata_location, catalog.read(kind, pointer)
+        return load(catalog, kind, identifier)
     except (NoSuchTable, NoSuchView) as missing:
         try:
-            at = Location(location)
-            metadata = catalog.read_file(kind, at)
+            metadata = catalog.read_file(kind, Location(location))
         except IcetowerError as error:
             raise missing from error
-    return Loaded(identifier, at, metadata, metadata.to_json())
+        return Loaded(identifier, Location(location), metadata, metadata.to_json())

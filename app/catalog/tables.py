@@ -1,4 +1,4 @@
-"""Tables: loaded, staged, purged, given away. What views do too is in `app.catalog.named`."""
+"""Tables: their JSON, and how they are staged, purged and given away. What views do too is in `app.catalog.named`."""
 
 from __future__ import annotations
 
@@ -49,21 +49,6 @@ class NewTable(NewNamed[TableMetadata]):
             uuid=uuid,
             now_ms=now_ms,
         )
-
-
-def load_table(catalog: Catalog, identifier: TableIdentifier) -> LoadedTable:
-    """Return a table as it is now.
-
-    Raises:
-        NoSuchTable: no table has this name.
-        MetadataFileMissing: its metadata file is gone.
-        CorruptMetadata: its metadata file cannot be read.
-        FilesUnavailable: the store does not answer.
-    """
-    catalog.permit("load_table", identifier)
-    pointer = catalog.load(TABLES, identifier)
-    content = table_json(catalog, pointer, refs_only=False)
-    return Loaded(identifier, pointer.metadata_location, catalog.read(TABLES, pointer), content)
 
 
 def find_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Views: loaded, replaced. What tables do too is in `app.catalog.named`."""
+"""Views: new ones, and commits to them. What tables do too is in `app.catalog.named`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.catalog.commits.door import land_one
 from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import VIEWS, Loaded, LoadedView
+from app.catalog.context.kinds import VIEWS, LoadedView
 from app.catalog.named import NewNamed
 from app.engine.change.requirements import Requirement, check_view_requirements
 from app.engine.change.updates import Update
@@ -63,21 +63,6 @@ class ViewCommit(Intention[ViewMetadata, None]):
         """Apply every update."""
         draft = apply_view_updates(base.present(), self.updates, catalog.now_ms())
         return Planned(draft.finish() if draft.has_changes else None, None)
-
-
-def load_view(catalog: Catalog, identifier: TableIdentifier) -> LoadedView:
-    """Return a view as it is now.
-
-    Raises:
-        NoSuchView: no view has this name.
-        MetadataFileMissing: its metadata file is gone.
-        CorruptMetadata: its metadata file cannot be read.
-        FilesUnavailable: the store does not answer.
-    """
-    catalog.permit("load_view", identifier)
-    pointer = catalog.load(VIEWS, identifier)
-    metadata = catalog.read(VIEWS, pointer)
-    return Loaded(identifier, pointer.metadata_location, metadata, metadata.to_json())
 
 
 def replace_view(

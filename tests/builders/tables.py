@@ -8,7 +8,7 @@ import itertools
 from app.catalog import named
 from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import LoadedTable, LoadedView
+from app.catalog.context.kinds import TABLES, LoadedTable, LoadedView
 from app.catalog.namespaces import create_namespace
 from app.catalog.tables import NewTable
 from app.catalog.views import NewView
@@ -52,6 +52,11 @@ def table_in(
     namespace_in(catalog, identifier.namespace)
     new = NewTable(identifier, SCHEMA, None, None, None, properties or {})
     return named.create(catalog, new)
+
+
+def load_table(catalog: Catalog, identifier: TableIdentifier = DEPARTURES) -> LoadedTable:
+    """Return a table as it is now."""
+    return named.load(catalog, TABLES, identifier)
 
 
 def view_version(sql: str = "SELECT 1", dialect: str = "spark", version_id: int = 1) -> ViewVersion:

@@ -55,7 +55,7 @@ def register_view(visit: Visited) -> Response:
 @router.get("/v1/namespaces/{namespace}/views/{view}")
 def load_view(visit: Visited) -> Response:
     """Return a view."""
-    return loaded_view_answer(views.load_view(visit.catalog, visit.view))
+    return loaded_view_answer(named.load(visit.catalog, VIEWS, visit.view))
 
 
 @router.head("/v1/namespaces/{namespace}/views/{view}")

@@ -13,9 +13,7 @@ import fastavro
 from fastavro.schema import SchemaParseException, UnknownType
 
 from app.engine.model.ids import Location
-from app.engine.model.snapshot import Snapshot
 from app.errors import InvalidMetadata
-from app.fileio.files import FileIO
 from app.formats.avro import AvroFile, open_avro
 
 Picked = TypeVar("Picked")
@@ -32,36 +30,6 @@ _BROKEN: Final = (
     MemoryError,
 )
 """On broken bytes fastavro may raise any of these; only `_picked` turns them into ours."""
-
-
-def manifests_of(files: FileIO, snapshot: Snapshot) -> list[Location]:
-    """Return the locations of a snapshot's manifests.
-
-    Raises:
-        FileMissing: the manifest list is gone.
-        InvalidMetadata: the manifest list cannot be read.
-        FilesUnavailable: the store does not answer.
-
-    Spec: #manifest-lists
-    """
-    if snapshot.manifest_list is None:
-        return [Location(path) for path in snapshot.manifests or ()]
-    location = snapshot.manifest_list
-    return _picked(files.read(location), location, lambda entry: Location(_text(entry["manifest_path"])))
-
-
-def content_files_of(files: FileIO, manifest: Location) -> Iterator[Location]:
-    """Return the locations of all data and delete files in a manifest, whatever their status.
-
-    Raises:
-        FileMissing: the manifest is gone.
-        InvalidMetadata: the manifest cannot be read.
-        FilesUnavailable: the store does not answer.
-
-    Spec: #manifests
-    """
-    content = files.read(manifest)
-    return iter(_picked(content, manifest, lambda entry: Location(_text(entry["data_file"]["file_path"]))))
 
 
 def _text(value: Any) -> str:

@@ -15,7 +15,6 @@ from app.api.error_responses import message_for_client, status_and_type
 from app.catalog.commits.dry_runs import dry_run_commit, dry_run_transaction
 from app.catalog.commits.table_commits import TableCommit, commit_table, commit_transaction
 from app.catalog.context.catalog import Catalog
-from app.catalog.tables import load_table
 from app.database.pointers import Author, Creation, PointerKind
 from app.engine.change.requirements import (
     AssertCreate,
@@ -38,7 +37,7 @@ from app.errors import IcetowerError, NoSuchTable
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import RULES, START_MS, catalog_on, with_server, with_warehouse
 from tests.builders.derived_requirements import requirements_for
-from tests.builders.tables import namespace_in, view_in
+from tests.builders.tables import load_table, namespace_in, view_in
 from tests.strategies.table_documents import tables
 from tests.strategies.update_lists import appends, parse_updates, sensible_updates, wild_updates
 from tests.unit.catalog.commits.interference import creation_updates

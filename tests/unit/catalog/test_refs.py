@@ -12,7 +12,6 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import LoadedTable
 from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.refs import change_ref, list_refs, load_receipt, load_ref, remove_ref
-from app.catalog.tables import load_table
 from app.database.idempotency_keys import IdempotencyClaim
 from app.database.pointers import Advance, Author, Creation, Pointers, PutOutcome, Unmoved
 from app.engine.branches.ref_changes import (
@@ -39,7 +38,7 @@ from app.errors import (
 )
 from tests.builders.catalogs import with_rules, with_server
 from tests.builders.table_files import TableFiles
-from tests.builders.tables import DEPARTURES, append, append_to, table_in
+from tests.builders.tables import DEPARTURES, append, append_to, load_table, table_in
 
 UNCHECKED = Unchecked.UNCHECKED
 

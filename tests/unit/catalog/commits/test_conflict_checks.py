@@ -5,7 +5,6 @@ import pytest
 from app.catalog.commits.conflict_checks import check_conflicts, conflicts_of_snapshot
 from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.catalog import Catalog
-from app.catalog.tables import load_table
 from app.engine.conflicts.operations import Delete, RemovedFile
 from app.engine.conflicts.report import ConflictKind
 from app.engine.model.ids import Location
@@ -13,7 +12,7 @@ from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptMetadata, FileMissing, InvalidLocation
 from tests.builders.table_files import TableFiles
-from tests.builders.tables import DEPARTURES, append, table_in
+from tests.builders.tables import DEPARTURES, append, load_table, table_in
 
 
 @pytest.fixture

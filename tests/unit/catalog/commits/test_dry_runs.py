@@ -16,7 +16,6 @@ from app.catalog.commits.dry_runs import (
 from app.catalog.commits.table_commits import TableCommit, commit_table
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import LoadedTable
-from app.catalog.tables import load_table
 from app.engine.change.requirements import (
     AssertCreate,
     AssertCurrentSchemaId,
@@ -54,6 +53,7 @@ from tests.builders.tables import (
     append,
     append_to,
     head,
+    load_table,
     namespace_in,
     snapshot_on,
     table_in,

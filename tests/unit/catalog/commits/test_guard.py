@@ -11,7 +11,6 @@ from app.catalog.commits.table_commits import TableCommit, commit_table, commit_
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import LoadedTable
 from app.catalog.refs import change_ref
-from app.catalog.tables import load_table
 from app.catalog.warehouses import create_warehouse, update_warehouse
 from app.database.pointers import Advance
 from app.database.warehouses import Warehouse
@@ -27,7 +26,7 @@ from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import CALLER, with_server, with_warehouse
 from tests.builders.failing_files import FailingFiles
 from tests.builders.table_files import TableFiles
-from tests.builders.tables import DEPARTURES, FLIGHTS, append, namespace_in, snapshot_on, table_in
+from tests.builders.tables import DEPARTURES, FLIGHTS, append, load_table, namespace_in, snapshot_on, table_in
 from tests.unit.catalog.commits.interference import ARRIVALS, creation_updates, files_in, interfering
 
 

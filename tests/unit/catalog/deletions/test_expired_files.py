@@ -13,7 +13,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
 from app.catalog.deletions.queue import work_off_one
-from app.catalog.tables import load_table, purge_table, unregister_table
+from app.catalog.tables import purge_table, unregister_table
 from app.engine.change.updates import AddSnapshot, SetProperties, SetStatistics, Update
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import ManifestEntry
@@ -27,7 +27,7 @@ from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import START_MS, Clock, catalog_on, with_server
 from tests.builders.failing_files import FailingFiles
 from tests.builders.table_files import TableFiles
-from tests.builders.tables import DEPARTURES, append, table_in
+from tests.builders.tables import DEPARTURES, append, load_table, table_in
 from tests.unit.catalog.commits.interference import ARRIVALS
 
 ALL_BUT_LAST = ExpiryRequest(ExpiryWish(older_than_ms=START_MS * 2, retain_last=1))

@@ -16,7 +16,6 @@ from app.catalog.deletions.expiry import (
     preview_expiry,
     recorded_expiry,
 )
-from app.catalog.tables import load_table
 from app.database.idempotency_keys import IdempotencyClaim
 from app.database.pointers import Advance
 from app.engine.change.apply import apply_updates
@@ -40,7 +39,7 @@ from app.errors import CorruptMetadata, ExpiryRefused, NoSuchTable
 from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import START_MS, with_rules, with_server
 from tests.builders.table_files import TableFiles
-from tests.builders.tables import DEPARTURES, append, table_in
+from tests.builders.tables import DEPARTURES, append, load_table, table_in
 from tests.unit.catalog.commits.interference import ARRIVALS, files_in, interfering
 
 EVERYTHING_OLD = START_MS * 2

@@ -28,7 +28,6 @@ from app.catalog.scans.planning import (
     cancel_plan,
     fetch_plan,
 )
-from app.catalog.tables import load_table
 from app.engine.change.updates import AddSnapshot, RemoveSnapshots, SetSnapshotRef, Update
 from app.engine.expressions.expression_json import parse_expression
 from app.engine.model.identifiers import TableIdentifier
@@ -45,7 +44,7 @@ from tests.builders.catalogs import (
 )
 from tests.builders.planned_scans import expand_task, plan_scan
 from tests.builders.table_files import TableFiles
-from tests.builders.tables import DEPARTURES, FLIGHTS, table_in
+from tests.builders.tables import DEPARTURES, FLIGHTS, load_table, table_in
 
 EVERYTHING = ScanRequest()
 OTHER = TableIdentifier(FLIGHTS, "other")

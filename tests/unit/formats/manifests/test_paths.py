@@ -1,4 +1,4 @@
-"""What a purge finds, and what our own decoder is held against: fastavro's records, however odd their values."""
+"""What our own decoder is compared with before files are deleted: fastavro's records, however odd their values."""
 
 from __future__ import annotations
 
@@ -8,17 +8,14 @@ import pytest
 
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
-from app.engine.model.snapshot import Snapshot
-from app.errors import FileMissing, InvalidMetadata
-from app.fileio.memory import MemoryFiles
+from app.errors import InvalidMetadata
 from app.formats.avro.packers import write_packed
-from app.formats.manifests.lists import assign_numbers, write_manifest_list
-from app.formats.manifests.paths import content_files_of, manifests_of, statuses_and_paths
+from app.formats.manifests.paths import statuses_and_paths
 from app.formats.manifests.writer import WrittenManifest, write_manifest
 from tests.builders.manifest_records import FIXED, record, schema_with
 from tests.strategies.manifest_entries import table_of
 
-MANIFEST, LIST = Location("memory://m.avro"), Location("memory://l.avro")
+MANIFEST = Location("memory://m.avro")
 PATHS = [Location("s3://b/é"), Location("s3://b/2")]
 
 
@@ -31,12 +28,6 @@ def written(kinds: Sequence[str] = (), partition: tuple[object, ...] = ()) -> Wr
         for status, path in zip((EntryStatus.EXISTING, EntryStatus.DELETED), PATHS, strict=True)
     ]
     return write_manifest(entries, schema=schema, spec=spec, format_version=2, snapshot_id=SnapshotId(1))
-
-
-def stored(content: bytes) -> MemoryFiles:
-    files = MemoryFiles()
-    files.write_new(MANIFEST, content)
-    return files
 
 
 @pytest.mark.parametrize(
@@ -55,7 +46,6 @@ def test_values_of_partitions_do_not_matter(kind: str, value: object) -> None:
     content = written([kind], (value,)).content
 
     assert statuses_and_paths(content, MANIFEST) == [(0, PATHS[0]), (2, PATHS[1])]
-    assert list(content_files_of(stored(content), MANIFEST)) == PATHS
 
 
 def test_fixed_values_as_the_reference_has_them() -> None:
@@ -64,18 +54,6 @@ def test_fixed_values_as_the_reference_has_them() -> None:
     )
 
     assert statuses_and_paths(content, MANIFEST) == [(1, PATHS[1])] * 2
-
-
-def test_manifests_of_a_snapshot() -> None:
-    files = MemoryFiles()
-    (numbered,), _ = assign_numbers([written().at(MANIFEST)], sequence_number=1)
-    listed = write_manifest_list(
-        [numbered], format_version=2, snapshot_id=SnapshotId(1), parent_snapshot_id=None, sequence_number=1
-    )
-    files.write_new(LIST, listed)
-    snapshot = Snapshot(snapshot_id=SnapshotId(1), timestamp_ms=1, manifest_list=LIST, summary={})
-
-    assert manifests_of(files, snapshot) == [MANIFEST]
 
 
 def test_every_cut_is_told_but_one_before_the_first_block() -> None:
@@ -96,8 +74,6 @@ def test_every_cut_is_told_but_one_before_the_first_block() -> None:
 def test_what_is_no_manifest(content: bytes) -> None:
     with pytest.raises(InvalidMetadata, match=f"Cannot read {MANIFEST} as Avro"):
         statuses_and_paths(content, MANIFEST)
-    with pytest.raises(InvalidMetadata, match=f"Cannot read {MANIFEST} as Avro"):
-        content_files_of(stored(content), MANIFEST)
 
 
 def test_records_of_another_kind() -> None:
@@ -106,10 +82,3 @@ def test_records_of_another_kind() -> None:
 
     with pytest.raises(InvalidMetadata, match=f"Cannot read {MANIFEST} as Avro"):
         statuses_and_paths(content, MANIFEST)
-    with pytest.raises(InvalidMetadata, match=f"Cannot read {MANIFEST} as Avro"):
-        content_files_of(stored(content), MANIFEST)
-
-
-def test_a_manifest_that_is_gone() -> None:
-    with pytest.raises(FileMissing):
-        content_files_of(MemoryFiles(), MANIFEST)

@@ -9,7 +9,6 @@ from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.tables import load_table
 from app.database.idempotency_keys import IdempotencyClaim
 from app.database.pointers import Advance, PutOutcome
 from app.engine.change.requirements import (
@@ -44,6 +43,7 @@ from tests.builders.tables import (
     append,
     append_to,
     head,
+    load_table,
     namespace_in,
     snapshot_on,
     table_in,

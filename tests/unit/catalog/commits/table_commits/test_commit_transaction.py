@@ -4,7 +4,6 @@ import pytest
 
 from app.catalog.commits.table_commits import TableCommit, commit_transaction
 from app.catalog.context.catalog import Catalog
-from app.catalog.tables import load_table
 from app.database.pointers import Advance
 from app.engine.change.requirements import (
     AssertCreate,
@@ -22,6 +21,7 @@ from tests.builders.catalogs import with_server
 from tests.builders.tables import (
     DEPARTURES,
     append,
+    load_table,
     namespace_in,
     snapshot_on,
     table_in,
