@@ -38,9 +38,19 @@ class Kind:
 
 def named_group(kind: Kind, help_text: str) -> typer.Typer:
     """Return the group of commands about tables or views, with those that both have."""
-    noun, example = kind.noun, kind.example
     commands = command_group(help_text)
-    name_argument: Any = typer.Argument(..., metavar=noun.upper(), help=NAME_HELP)
+    _add_list(commands, kind)
+    _add_show(commands, kind)
+    _add_rename(commands, kind)
+    return commands
+
+
+def _name_of(kind: Kind) -> Any:
+    return typer.Argument(..., metavar=kind.noun.upper(), help=NAME_HELP)
+
+
+def _add_list(commands: typer.Typer, kind: Kind) -> None:
+    noun = kind.noun
 
     @commands.command(
         "list",
@@ -69,6 +79,10 @@ def named_group(kind: Kind, help_text: str) -> typer.Typer:
         else:
             remark(f"No {noun}s in namespace {namespace}.")
 
+
+def _add_show(commands: typer.Typer, kind: Kind) -> None:
+    noun, example = kind.noun, kind.example
+
     @commands.command(
         "show",
         help=f"""Show a {noun}: {kind.shown}.
@@ -80,7 +94,7 @@ def named_group(kind: Kind, help_text: str) -> typer.Typer:
         """,
     )
     def show(
-        name: str = name_argument,
+        name: str = _name_of(kind),
         uri: Uri = None,
         warehouse: WarehouseName = None,
         separator: Separator = ".",
@@ -94,6 +108,10 @@ def named_group(kind: Kind, help_text: str) -> typer.Typer:
         else:
             print_facts(kind.facts(name, loaded.metadata_location, loaded.metadata))
 
+
+def _add_rename(commands: typer.Typer, kind: Kind) -> None:
+    noun, example = kind.noun, kind.example
+
     @commands.command(
         "rename",
         help=f"""Give a {noun} another name, in the same namespace or another. No file moves.
@@ -104,7 +122,7 @@ def named_group(kind: Kind, help_text: str) -> typer.Typer:
         """,
     )
     def rename(
-        name: str = name_argument,
+        name: str = _name_of(kind),
         new_name: str = typer.Argument(..., metavar="NEW", help=NAME_HELP),
         uri: Uri = None,
         warehouse: WarehouseName = None,
@@ -114,5 +132,3 @@ def named_group(kind: Kind, help_text: str) -> typer.Typer:
         with connected(uri, warehouse) as catalog:
             kind.calls(catalog).rename(source, destination)
         print_line(f"Renamed {noun} {name} to {new_name}.")
-
-    return commands

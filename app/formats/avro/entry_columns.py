@@ -12,13 +12,10 @@ from app.engine.model.manifests import EntryStatus
 from app.formats.avro.container import AvroFile
 from app.formats.avro.entry_fields import (
     ENTRY_FIELDS,
-    FILE_SEQUENCE_NUMBER,
     FIRST_ROW_ID,
     LOWER_BOUNDS,
     PARTITION,
     RECORD_COUNT,
-    SEQUENCE_NUMBER,
-    SNAPSHOT_ID,
     STATUS,
     UPPER_BOUNDS,
 )
@@ -27,10 +24,7 @@ from app.formats.avro.metric_maps import BoundMap
 
 Bounds = list[bytes | None]
 
-_ENTRY_FIELD_IDS: Final = (STATUS, SNAPSHOT_ID, SEQUENCE_NUMBER, FILE_SEQUENCE_NUMBER)
-_FILE_FIELD_IDS: Final = tuple(
-    field_id for field_id in ENTRY_FIELDS if field_id not in (*_ENTRY_FIELD_IDS, PARTITION)
-)
+_FIELD_IDS: Final = tuple(field_id for field_id in ENTRY_FIELDS if field_id != PARTITION)
 _NO_ROW_ID: Final = -1
 _BYTES_A_PARTITION: Final = 200
 
@@ -60,10 +54,7 @@ class EntryColumns:
         self._layout = layout
         self._starts = array("I")
         self._row_ids = array("q")
-        self._entry_values, self._file_values = (
-            itemgetter(*(layout.groups.get(field_id, 0) - 1 for field_id in field_ids))
-            for field_ids in (_ENTRY_FIELD_IDS, _FILE_FIELD_IDS)
-        )
+        self._in_order = itemgetter(*(layout.groups.get(field_id, 0) - 1 for field_id in _FIELD_IDS))
         self.partitions: tuple[Mapping[int | str, Any], ...] = tuple(
             map(layout.read_partition, self._read_records(file, first_row_id))
         )
@@ -117,19 +108,20 @@ class EntryColumns:
     def __len__(self) -> int:
         return len(self._starts)
 
-    def values(self, at: int) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
-        """Return what one entry says of itself, and what it says of its file.
+    def values(self, at: int) -> tuple[Any, ...]:
+        """Return the values of one entry in the order of `ENTRY_FIELDS`, without the partition.
 
-        The first are status, snapshot id, data and file sequence number; the others have the order of `DataFile`,
-        but for spec id and partition. Values that the writer left out are None.
+        So status, snapshot id, data and file sequence number come first, then the file's values in the order of
+        `DataFile`, without its spec id. Values that the writer left out are None.
 
         Raises:
             ValueError: a value makes no sense.
         """
-        parts, _ = self._layout.split(self._content, self._starts[at])
+        parts = self._layout.split(self._content, self._starts[at])
         values = [read(part) for read, part in zip(self._layout.readers, parts, strict=True)]
         values.append(None)  # fields that the writer does not have are looked up at -1
-        return self._entry_values(values), self._file_values(values)
+        in_order: tuple[Any, ...] = self._in_order(values)
+        return in_order
 
     def row_id(self, at: int) -> int | None:
         """Return the first row id of one entry's file.

@@ -68,18 +68,18 @@ class EntryLayout:
                 is_read = is_read and (field_id in FIELDS_OF_ENTRY) != below_file
                 self._steps.append((field.kind, field_id if is_read else None))
 
-    def split(self, content: bytes, pos: int) -> tuple[tuple[bytes, ...], int]:
-        """Return the bytes of a record's fields in the order of `groups`, and the record's end.
+    def split(self, content: bytes, pos: int) -> tuple[bytes, ...]:
+        """Return the bytes of a record's fields, in the order of `groups`.
 
         Raises:
             ValueError: there is no record.
             IndexError: the content ends before the record does.
         """
         match = self._shapes.match(content, pos)
-        return self._walk(content, pos) if match is None else (match.groups(), match.end())
+        return self._walk(content, pos)[0] if match is None else match.groups()
 
     def pick(self, content: bytes, pos: int, groups: Sequence[int]) -> tuple[Sequence[bytes], int]:
-        """Return the bytes of some fields only, two at least; everything else is as with `split`."""
+        """Return the bytes of some fields, two at least, and where the record ends; raises like `split`."""
         match = self._shapes.match(content, pos)
         if match is not None:
             return match.group(*groups), match.end()

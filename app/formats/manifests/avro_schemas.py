@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Any
 
 from app.engine.model.format_versions import FORMAT_VERSIONS
@@ -30,7 +31,7 @@ def _map(key_id: int, value_id: int, value: Any) -> dict[str, Any]:
     return {"type": "array", "items": pair, "logicalType": "map"}
 
 
-_SUMMARY = {
+SUMMARY_SCHEMA = {
     "type": "record",
     "name": "r508",
     "fields": [
@@ -40,6 +41,12 @@ _SUMMARY = {
         _field(511, "upper_bound", "bytes"),
     ],
 }
+
+
+def ids_of_fields(schema: dict[str, Any], kind: type[Any]) -> dict[str, int]:
+    """Return the ids of the fields of a dataclass, in their order, from the schema of its records."""
+    ids = {field["name"]: field["field-id"] for field in schema["fields"]}
+    return {field.name: ids[field.name] for field in fields(kind) if field.name in ids}
 
 
 def manifest_list_schema(format_version: int) -> dict[str, Any]:
@@ -69,7 +76,7 @@ def manifest_list_schema(format_version: int) -> dict[str, Any]:
         _field(513, "existing_rows_count", "long", required=version.requires_manifest_counts),
         _field(514, "deleted_rows_count", "long", required=version.requires_manifest_counts),
     ]
-    partitions = [_field(507, "partitions", _list(_SUMMARY, 508))]
+    partitions = [_field(507, "partitions", _list(SUMMARY_SCHEMA, 508))]
     key_metadata = [_field(519, "key_metadata", "bytes")]
     if version.has_sequence_numbers:
         fields = [*head, *sequence_numbers, *snapshot, *file_counts, *row_counts, *partitions, *key_metadata]
@@ -82,6 +89,22 @@ def manifest_list_schema(format_version: int) -> dict[str, Any]:
 
 def manifest_schema(format_version: int, partition: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the schema of a manifest's records, given the fields of its partition tuples.
+
+    Spec: #manifests
+    """
+    version = FORMAT_VERSIONS[format_version]
+    entry = [
+        _field(0, "status", "int", required=True),
+        _field(1, "snapshot_id", "long", required=not version.inherits_snapshot_ids),
+    ]
+    if version.has_sequence_numbers:
+        entry += [_field(3, "sequence_number", "long"), _field(4, "file_sequence_number", "long")]
+    entry.append(_field(2, "data_file", data_file_schema(format_version, partition), required=True))
+    return {"type": "record", "name": "manifest_entry", "fields": entry}
+
+
+def data_file_schema(format_version: int, partition: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the schema of the files in a manifest's records.
 
     Spec: #manifests
     """
@@ -115,11 +138,4 @@ def manifest_schema(format_version: int, partition: list[dict[str, Any]]) -> dic
     else:
         data_file.insert(5, _field(105, "block_size_in_bytes", "long", required=True))
         data_file.append(sort_order)
-    entry = [
-        _field(0, "status", "int", required=True),
-        _field(1, "snapshot_id", "long", required=not version.inherits_snapshot_ids),
-    ]
-    if version.has_sequence_numbers:
-        entry += [_field(3, "sequence_number", "long"), _field(4, "file_sequence_number", "long")]
-    entry.append(_field(2, "data_file", {"type": "record", "name": "r2", "fields": data_file}, required=True))
-    return {"type": "record", "name": "manifest_entry", "fields": entry}
+    return {"type": "record", "name": "r2", "fields": data_file}

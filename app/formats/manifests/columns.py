@@ -24,8 +24,8 @@ Partition = tuple[Any, ...]
 UNASSIGNED_SEQUENCE_NUMBER: Final = -1
 """A new manifest has this until a commit gives it the snapshot's; until then nothing is inherited."""
 
-_ROW_COUNT: Final = 3
-"""Where a file's values have its record count."""
+_ROW_COUNT: Final = 7
+"""Where an entry's values have its file's record count."""
 _FIRST_ROW_ID: Final = [field.name for field in fields(DataFile)].index("first_row_id") - 7
 """Where it is behind content, path, format, spec id, partition, record count and size."""
 _KEPT_BOUNDS: Final = 4
@@ -78,8 +78,8 @@ class ManifestColumns(Sequence[ManifestEntry]):
         self._check_counts(entries)
         rows = dict.fromkeys(EntryStatus, 0)
         for at in range(len(entries)):
-            (status, *_), file_values = entries.values(at)
-            rows[status] += file_values[_ROW_COUNT]
+            values = entries.values(at)
+            rows[values[0]] += values[_ROW_COUNT]
         manifest = self._manifest
         return all(
             listed is None or listed == rows[status]
@@ -175,32 +175,31 @@ class ManifestColumns(Sequence[ManifestEntry]):
     def _entry(self, at: int) -> ManifestEntry:
         manifest = self._manifest
         try:
-            entry_values, file_values = self._entries.values(at)
+            values = self._entries.values(at)
         except ValueError as error:
             raise self._invalid(error) from error
-        status, snapshot_id, sequence_number, file_sequence_number = entry_values
-        content, file_path, file_format, record_count, size_bytes, *rest = file_values
+        status, snapshot_id, number, file_number, content, path, file_format, rows, size, *rest = values
         if manifest.sequence_number != UNASSIGNED_SEQUENCE_NUMBER:
             rest[_FIRST_ROW_ID] = self._entries.row_id(at)
             # Early writers left out the sequence numbers of files from v1, which are 0 whatever the status.
             if status is EntryStatus.ADDED or manifest.sequence_number == 0:
-                if sequence_number is None:
-                    sequence_number = manifest.sequence_number
-                if file_sequence_number is None:
-                    file_sequence_number = manifest.sequence_number
+                if number is None:
+                    number = manifest.sequence_number
+                if file_number is None:
+                    file_number = manifest.sequence_number
         file = DataFile(
             content or FileContent.DATA,
-            file_path,
+            path,
             file_format,
             manifest.partition_spec_id,
             self.partitions[self._partition_numbers[at]],
-            record_count,
-            size_bytes,
+            rows,
+            size,
             *rest,
         )
         if snapshot_id is None:
             snapshot_id = manifest.added_snapshot_id
-        return ManifestEntry(status, snapshot_id, sequence_number, file_sequence_number, file)
+        return ManifestEntry(status, snapshot_id, number, file_number, file)
 
 
 def _tuple_of(values: Mapping[int | str, Any], field_ids: tuple[int, ...] | None) -> Partition:

@@ -7,39 +7,16 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Final
 
-from app.engine.model.format_versions import FORMAT_VERSIONS
+from app.engine.model.format_versions import FORMAT_VERSIONS, MAX_FORMAT_VERSION
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import ManifestContent, ManifestFile, PartitionSummary
 from app.errors import InvalidMetadata
 from app.formats.avro import open_avro, write_avro
-from app.formats.manifests.avro_schemas import manifest_list_schema
+from app.formats.manifests.avro_schemas import SUMMARY_SCHEMA, ids_of_fields, manifest_list_schema
 from app.formats.manifests.columns import UNASSIGNED_SEQUENCE_NUMBER
 
-# Both in the order of the classes' fields.
-_FIELD_IDS: Final = {
-    "manifest_path": 500,
-    "manifest_length": 501,
-    "partition_spec_id": 502,
-    "content": 517,
-    "sequence_number": 515,
-    "min_sequence_number": 516,
-    "added_snapshot_id": 503,
-    "added_files_count": 504,
-    "existing_files_count": 505,
-    "deleted_files_count": 506,
-    "added_rows_count": 512,
-    "existing_rows_count": 513,
-    "deleted_rows_count": 514,
-    "partitions": 507,
-    "key_metadata": 519,
-    "first_row_id": 520,
-}
-_SUMMARY_FIELD_IDS: Final = {
-    "contains_null": 509,
-    "contains_nan": 518,
-    "lower_bound": 510,
-    "upper_bound": 511,
-}
+_FIELD_IDS: Final = ids_of_fields(manifest_list_schema(MAX_FORMAT_VERSION), ManifestFile)
+_SUMMARY_FIELD_IDS: Final = ids_of_fields(SUMMARY_SCHEMA, PartitionSummary)
 _SUMMARIES: Final = list(_FIELD_IDS).index("partitions") - 6
 """Where they are among the fields behind the first six."""
 _FACTS_OF_MANIFEST: Final = attrgetter(*_FIELD_IDS)

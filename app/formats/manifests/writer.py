@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import Any, Final
 
-from app.engine.model.format_versions import FORMAT_VERSIONS
+from app.engine.model.format_versions import FORMAT_VERSIONS, MAX_FORMAT_VERSION
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import (
+    DataFile,
     EntryStatus,
     FileContent,
     ManifestContent,
@@ -20,11 +22,13 @@ from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.types import PrimitiveType
 from app.formats.avro import write_avro
-from app.formats.manifests.avro_schemas import manifest_schema
+from app.formats.manifests.avro_schemas import data_file_schema, ids_of_fields, manifest_schema
 from app.formats.manifests.columns import UNASSIGNED_SEQUENCE_NUMBER
 from app.formats.manifests.partition_fields import partition_schema, partition_types
 from app.formats.manifests.partition_summaries import summarize
 
+_FILE_FIELD_IDS: Final = ids_of_fields(data_file_schema(MAX_FORMAT_VERSION, []), DataFile)
+_FACTS_OF_FILE: Final = attrgetter(*_FILE_FIELD_IDS)
 _V1_BLOCK_SIZE: Final = 64 << 20
 """Deprecated, but v1 requires a number there."""
 
@@ -129,35 +133,18 @@ def _values(
 ) -> Mapping[int, Any]:
     """Return an entry's values by the spec's field ids; a schema uses those that it has."""
     file = entry.file
-    is_data = file.content is FileContent.DATA
+    facts = dict(zip(_FILE_FIELD_IDS.values(), _FACTS_OF_FILE(file), strict=True))
+    facts[101] = file.file_format.upper()
+    facts[102] = dict(zip(partition_field_ids, file.partition, strict=True))
+    facts[105] = _V1_BLOCK_SIZE
+    # Data files refer to no other file, and delete files have no row ids.
+    facts[143 if file.content is FileContent.DATA else 142] = None
     return {
         0: entry.status,
         1: snapshot_id if entry.snapshot_id is None else entry.snapshot_id,
         3: entry.data_sequence_number,
         4: entry.file_sequence_number,
-        2: {
-            134: file.content,
-            100: file.file_path,
-            101: file.file_format.upper(),
-            102: dict(zip(partition_field_ids, file.partition, strict=True)),
-            103: file.record_count,
-            104: file.file_size_in_bytes,
-            105: _V1_BLOCK_SIZE,
-            108: file.column_sizes,
-            109: file.value_counts,
-            110: file.null_value_counts,
-            137: file.nan_value_counts,
-            125: file.lower_bounds,
-            128: file.upper_bounds,
-            131: file.key_metadata,
-            132: file.split_offsets,
-            135: file.equality_ids,
-            140: file.sort_order_id,
-            142: file.first_row_id if is_data else None,
-            143: None if is_data else file.referenced_data_file,
-            144: file.content_offset,
-            145: file.content_size_in_bytes,
-        },
+        2: facts,
     }
 
 
