@@ -166,9 +166,3 @@ def order_key(value: Any) -> Any:
     if isinstance(value, float):
         return (2, 0.0, 0.0) if math.isnan(value) else (1, value, math.copysign(1.0, value))
     return value
-
-
-def compare(left: Any, right: Any) -> int:
-    """Return -1, 0 or 1 if a value is before, equal to or after another one of its type."""
-    first, second = order_key(left), order_key(right)
-    return int(first > second) - int(first < second)

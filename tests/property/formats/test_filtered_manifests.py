@@ -15,7 +15,7 @@ from app.engine.model.manifests import DataFile, EntryStatus, FileContent, Manif
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.types import NestedField, PrimitiveType, parse_primitive
-from app.engine.model.values import compare, from_bytes, is_nan, to_bytes
+from app.engine.model.values import from_bytes, is_nan, order_key, to_bytes
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.writer import write_manifest
 from tests.strategies.single_values import single_values
@@ -63,7 +63,7 @@ def bounds(draw: st.DrawFn, kind: PrimitiveType) -> dict[str, dict[int, bytes] |
     form = parse_primitive(NARROWER[kind.kind]) if kind.kind in NARROWER and draw(st.booleans()) else kind
     pair = draw(st.tuples(single_values(form), single_values(form)))
     if not any(map(is_nan, pair)):
-        pair = pair if compare(*pair) < 0 else pair[::-1]
+        pair = pair if order_key(pair[0]) < order_key(pair[1]) else pair[::-1]
     metrics: dict[str, dict[int, bytes] | None] = {}
     for name, value in zip(("lower_bounds", "upper_bounds"), pair, strict=True):
         bound = draw(st.sampled_from([to_bytes(form, value)] * 6 + [None, b"", b"\x01\x02\x03"]))
@@ -132,8 +132,8 @@ def is_of(kind: PrimitiveType, value: Any) -> bool:
 
 def may_be_in(wanted: ValueRange, file: DataFile) -> bool:
     lower, upper = read_bound(wanted.kind, file.lower_bounds), read_bound(wanted.kind, file.upper_bounds)
-    is_below = upper is not None and wanted.lowest is not None and compare(upper, wanted.lowest) < 0
-    is_above = lower is not None and wanted.highest is not None and compare(lower, wanted.highest) > 0
+    is_below = upper is not None and wanted.lowest is not None and order_key(upper) < order_key(wanted.lowest)
+    is_above = lower is not None and wanted.highest is not None and order_key(lower) > order_key(wanted.highest)
     return not (is_below or is_above)
 
 
