@@ -58,7 +58,7 @@ class TableDiff:
     before: State
     after: State
     relation: Relation
-    """How the later state's snapshot stands to the earlier one's."""
+    """How the later state's snapshot is related to the earlier one's."""
     common_ancestor: SnapshotId | None
     between: Sequence[SnapshotId]
     """The snapshots that lead from a snapshot to its descendant, oldest first."""
@@ -110,14 +110,14 @@ def load_diff(
         if earlier.metadata is not None and later.metadata is not None
         else None
     )
-    standing = _standing(later.metadata or current, earlier.snapshot, later.snapshot)
+    kinship = _kinship(later.metadata or current, earlier.snapshot, later.snapshot)
     is_first = page.after is None
     return TableDiff(
         before=earlier,
         after=later,
-        relation=standing.relation,
-        common_ancestor=standing.common_ancestor,
-        between=standing.between,
+        relation=kinship.relation,
+        common_ancestor=kinship.common_ancestor,
+        between=kinship.between,
         totals=diff.totals(),
         partitions=diff.by_partition() if is_first else (),
         schema=schema_changes(earlier.schema, later.schema),
@@ -151,32 +151,32 @@ def _page_of(diff: FileDiff, page: Page, start: int, ends: str) -> Listing[Chang
 
 
 @dataclass(frozen=True, slots=True)
-class _Standing:
+class _Kinship:
     relation: Relation
     common_ancestor: SnapshotId | None
     between: Sequence[SnapshotId]
 
 
-def _standing(metadata: TableMetadata, before: Snapshot | None, after: Snapshot | None) -> _Standing:
+def _kinship(metadata: TableMetadata, before: Snapshot | None, after: Snapshot | None) -> _Kinship:
     if before is None or after is None:
         if before is after:
-            return _Standing("same", None, ())
+            return _Kinship("same", None, ())
         ids = [item.snapshot_id for item in ancestors(metadata, after.snapshot_id)] if after else []
-        return _Standing("ancestor" if after is None else "descendant", None, ids[::-1])
+        return _Kinship("ancestor" if after is None else "descendant", None, ids[::-1])
     one, other = before.snapshot_id, after.snapshot_id
     if one == other:
-        return _Standing("same", one, ())
+        return _Kinship("same", one, ())
     if is_ancestor(metadata, one, other):
         ids = []
         for snapshot in ancestors(metadata, other):
             if snapshot.snapshot_id == one:
                 break
             ids.append(snapshot.snapshot_id)
-        return _Standing("descendant", one, ids[::-1])
+        return _Kinship("descendant", one, ids[::-1])
     if is_ancestor(metadata, other, one):
-        return _Standing("ancestor", other, ())
+        return _Kinship("ancestor", other, ())
     shared = common_ancestor(metadata, one, other)
-    return _Standing("diverged", shared.snapshot_id if shared else None, ())
+    return _Kinship("diverged", shared.snapshot_id if shared else None, ())
 
 
 class _Versions:

@@ -160,9 +160,7 @@ def list_files(
         NoSuchTable: no table has this name.
         NoSuchSnapshot: the table does not have it.
         InvalidFilter: the filter does not fit the snapshot's columns.
-        InvalidLocation: a manifest is outside the warehouse.
-        CorruptMetadata: a manifest cannot be read.
-        FileMissing: a manifest is gone.
+        InvalidLocation, CorruptMetadata, FileMissing: a manifest is outside the warehouse, broken or gone.
         FilesUnavailable: the store does not answer.
     """
     catalog.permit("list_files", identifier)

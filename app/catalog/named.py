@@ -81,8 +81,7 @@ def create(catalog: Catalog, new: NewNamed[M]) -> Loaded[M]:
         InvalidViewVersion: one dialect of a view has two queries.
         InvalidLocation: the location is outside the warehouse.
         NoSuchNamespace: the namespace is not there.
-        TableExists: a table has this name.
-        ViewExists: a view has this name.
+        TableExists, ViewExists: a table or view has this name.
         FilesUnavailable: the metadata file could not be written; nothing was created.
         CommitStateUnknown: the database did not answer.
     """
@@ -223,8 +222,7 @@ def load(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> Loaded
 
     Raises:
         NoSuchTable, NoSuchView: nothing of this kind has this name.
-        MetadataFileMissing: its metadata file is gone.
-        CorruptMetadata: its metadata file cannot be read.
+        MetadataFileMissing, CorruptMetadata: its metadata file is gone, or cannot be read.
         FilesUnavailable: the store does not answer.
     """
     catalog.permit(f"load_{kind}", identifier)

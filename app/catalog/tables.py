@@ -80,8 +80,7 @@ def stage_table(catalog: Catalog, new: NewTable) -> LoadedTable:
         InvalidUpdate: the schema, spec, order or a property cannot be used.
         InvalidLocation: the location is outside the warehouse.
         NoSuchNamespace: the namespace is not there.
-        TableExists: a table has this name.
-        ViewExists: a view has this name.
+        TableExists, ViewExists: a table or view has this name.
     """
     catalog.permit("create_table", new.identifier)
     check_identifier(new.identifier)
@@ -122,8 +121,7 @@ def unregister_table(catalog: Catalog, identifier: TableIdentifier) -> LoadedTab
 
     Raises:
         NoSuchTable: no table has this name.
-        MetadataFileMissing: its metadata file is gone.
-        CorruptMetadata: its metadata file cannot be read.
+        MetadataFileMissing, CorruptMetadata: its metadata file is gone, or cannot be read.
         PointerMoved: the table kept changing.
         CommitStateUnknown: the database did not answer.
     """

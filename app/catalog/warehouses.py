@@ -1,4 +1,4 @@
-"""Warehouses: where tables live, and what clients are told about them."""
+"""Warehouses: where tables are, and the settings that clients are given."""
 
 from __future__ import annotations
 

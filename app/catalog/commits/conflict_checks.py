@@ -41,9 +41,7 @@ def check_conflicts(
         NoSuchRef: there is no such branch.
         InvalidRequest: the ref is a tag, or the description does not fit the table.
         InvalidFilter: a filter does not fit the table's columns.
-        InvalidLocation: a manifest is outside the warehouse.
-        CorruptMetadata: a manifest cannot be read.
-        FileMissing: a manifest is gone.
+        InvalidLocation, CorruptMetadata, FileMissing: a manifest is outside the warehouse, broken or gone.
         FilesUnavailable: the store does not answer.
     """
     catalog.permit("check_conflicts", identifier)
@@ -76,9 +74,7 @@ def conflicts_of_snapshot(
         base: the table as it is now; it need not have the snapshot.
 
     Raises:
-        InvalidLocation: a manifest is outside the warehouse.
-        CorruptMetadata: a manifest cannot be read.
-        FileMissing: a manifest is gone.
+        InvalidLocation, CorruptMetadata, FileMissing: a manifest is outside the warehouse, broken or gone.
         FilesUnavailable: the store does not answer.
     """
     source = TableManifests(catalog)

@@ -119,8 +119,7 @@ def dry_run_commit(
     Raises:
         NoSuchTable: no table has this name, and the commit does not create one.
         NoSuchNamespace: the table is to be created in a namespace that is not there.
-        MetadataFileMissing: the table's metadata file is gone.
-        CorruptMetadata: the table's metadata file cannot be read.
+        MetadataFileMissing, CorruptMetadata: the table's metadata file is gone, or cannot be read.
         FilesUnavailable: the store does not answer.
     """
     catalog.permit("dry_run_commit", identifier)
@@ -136,8 +135,7 @@ def dry_run_transaction(catalog: Catalog, commits: Sequence[TableCommit]) -> Dry
     A table or namespace that is not there is part of the answer.
 
     Raises:
-        MetadataFileMissing: a table's metadata file is gone.
-        CorruptMetadata: a table's metadata file cannot be read.
+        MetadataFileMissing, CorruptMetadata: a table's metadata file is gone, or cannot be read.
         FilesUnavailable: the store does not answer.
     """
     catalog.permit("dry_run_transaction", *(commit.identifier for commit in commits))

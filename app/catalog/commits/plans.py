@@ -135,8 +135,7 @@ def load_base(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, *, r
     """Return a name as it is now.
 
     Raises:
-        MetadataFileMissing: its metadata file is gone.
-        CorruptMetadata: its metadata file cannot be read.
+        MetadataFileMissing, CorruptMetadata: its metadata file is gone, or cannot be read.
         FilesUnavailable: the store does not answer.
     """
     base: Base[M] = Base(kind, identifier, catalog.find(identifier), None)

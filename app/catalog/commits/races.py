@@ -1,4 +1,4 @@
-"""What a commit that failed is told of the table: how it was, and which snapshots came first."""
+"""Why a commit failed, in words and values: how the table was, and which snapshots came first."""
 
 from __future__ import annotations
 

@@ -22,9 +22,9 @@ log = logging.getLogger(__name__)
 def delete_expired_files(catalog: Catalog, deletion: Deletion, lease_ms: int) -> FinalState:
     """Delete what only the snapshots of one expiry reached; return whether it is done or the files are kept.
 
-    What is reachable is asked of the table as it stands now, each time this runs. Nothing is deleted while
-    another table has the same uuid, when the table has left the catalog, or when a remaining file that matters
-    cannot be read. What one attempt could not delete is left for the next one.
+    Each run asks the table as it is now what it reaches. Nothing is deleted while another table has the same
+    uuid, when the table has left the catalog, or when a remaining file that matters cannot be read. What one
+    attempt could not delete is left for the next one.
 
     Args:
         lease_ms: for how long the entry in the queue is held anew, again and again.

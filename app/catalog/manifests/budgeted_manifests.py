@@ -51,13 +51,12 @@ class BudgetedTableManifests:
 
         Raises:
             InvalidMetadata: the manifest is not one, or contradicts the list.
-            InvalidLocation: the manifest is outside the warehouse.
-            FileMissing: the manifest is gone.
+            InvalidLocation, FileMissing: the manifest is outside the warehouse, or gone.
             FilesUnavailable: the store does not answer.
         """
         if not self._source.is_at_hand(manifest):
             check_location(self._catalog, manifest.manifest_path, "manifest")
-            # The list tells the size, so most that do not fit are not asked for; where it lies, the store tells.
+            # The list says the size, so most files that do not fit are not opened; if it is wrong, the store says so.
             if manifest.manifest_length > self._left_bytes or not self._fetch(manifest.manifest_path):
                 return None
         return self._source.entries(manifest)

@@ -1,4 +1,4 @@
-"""The manifests of a warehouse's tables, out of the shared cache; unreadable ones are told as corrupt."""
+"""The manifests of a warehouse's tables, from the shared cache; unreadable ones raise `CorruptMetadata`."""
 
 from __future__ import annotations
 
@@ -52,34 +52,33 @@ class TableManifests:
 
         Raises:
             CorruptMetadata: the manifest is not one, or contradicts the list.
-            InvalidLocation: the manifest is outside the warehouse.
-            FileMissing: the manifest is gone.
+            InvalidLocation, FileMissing: the manifest is outside the warehouse, or gone.
             FilesUnavailable: the store does not answer.
         """
         check_location(self._catalog, manifest.manifest_path, "manifest")
-        with _told_as_corrupt(manifest.manifest_path):
+        with _corrupt_if_invalid(manifest.manifest_path):
             return _TableEntries(self._source.entries(manifest), manifest.manifest_path)
 
 
 class _TableEntries:
-    """The entries of one manifest; one that makes no sense is told as corrupt."""
+    """The entries of one manifest; one that makes no sense raises `CorruptMetadata`."""
 
     def __init__(self, entries: Iterable[ManifestEntry], location: Location) -> None:
         self._entries = entries
         self._location = location
 
     def __iter__(self) -> Iterator[ManifestEntry]:
-        with _told_as_corrupt(self._location):
+        with _corrupt_if_invalid(self._location):
             yield from self._entries
 
     def live_in(self, is_wanted: PartitionTest, ranges: Sequence[ValueRange] = ()) -> Iterator[ManifestEntry]:
         """Yield entries as `FilterableEntries` promises."""
-        with _told_as_corrupt(self._location):
+        with _corrupt_if_invalid(self._location):
             yield from live_entries(self._entries, is_wanted, ranges)
 
 
 @contextmanager
-def _told_as_corrupt(location: Location) -> Iterator[None]:
+def _corrupt_if_invalid(location: Location) -> Iterator[None]:
     try:
         yield
     except InvalidMetadata as error:
@@ -108,7 +107,7 @@ class CheckedManifests(TableManifests):
 
         # What is kept of the file is not asked: both decoders read the same bytes, which are fetched once.
         source = FileManifestSource(self._files, ManifestCache(0), read)
-        with _told_as_corrupt(location):
+        with _corrupt_if_invalid(location):
             entries = list(source.entries(manifest))
             found = [(int(entry.status), str(entry.file.file_path)) for entry in entries]
             agreed = found == statuses_and_paths(contents[0], location)

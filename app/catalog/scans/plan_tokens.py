@@ -50,7 +50,7 @@ class PlanTokens:
         return [self._signed(task) for task in tasks]
 
     def read(self, token: str, metadata: TableMetadata) -> PlanTask:
-        """Return the task that a token stands for.
+        """Return the task that a token names.
 
         Raises:
             NoSuchPlanTask: we did not write it, not for this table, or what it is about has gone.

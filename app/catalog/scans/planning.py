@@ -93,9 +93,7 @@ def plan_scan(
         NoSuchTable: no table has this name.
         InvalidRequest: a snapshot or column does not exist.
         InvalidFilter: the filter does not fit the columns.
-        InvalidLocation: a manifest is outside the warehouse.
-        CorruptMetadata: a manifest cannot be read.
-        FileMissing: a manifest is gone.
+        InvalidLocation, CorruptMetadata, FileMissing: a manifest is outside the warehouse, broken or gone.
         FilesUnavailable: the store does not answer.
         Unavailable: too many scans are being planned.
     """
@@ -120,10 +118,8 @@ def expand_task(catalog: Catalog, identifier: TableIdentifier, token: str, write
 
     Raises:
         NoSuchTable: no table has this name.
-        NoSuchPlanTask: the token is none of this table's, or its snapshot has gone.
-        InvalidLocation: a manifest is outside the warehouse.
-        CorruptMetadata: a manifest cannot be read.
-        FileMissing: a manifest is gone.
+        NoSuchPlanTask: the token is not of this table, or its snapshot has gone.
+        InvalidLocation, CorruptMetadata, FileMissing: a manifest is outside the warehouse, broken or gone.
         FilesUnavailable: the store does not answer.
     """
     catalog.permit("expand_task", identifier)
@@ -208,7 +204,7 @@ class _Scan:
         self.scope = scope
         self._metadata = metadata
         self._filter_bytes = len(json.dumps(to_json(scope.rows.filter)))
-        # A filter may list a hundred thousand values, and stands beside each file whose rows it must still be asked of.
+        # A filter may list a hundred thousand values, and is repeated beside each file that needs it as a residual.
         most = max(1, _MOST_PAGE_BYTES // self._filter_bytes)
         self._page_files = min(catalog.rules.scan_page_files, most)
         source = TableManifests(catalog)
@@ -283,7 +279,7 @@ class _Scan:
 
     def grouped(self, counted: Sequence[tuple[Candidate, float]]) -> list[PlanTask]:
         """Return tasks of about a page of files each, that do not make a server read too much either."""
-        # The filter stands in every token too.
+        # The filter is in every token too.
         most = max(1, _MOST_TOKEN_BYTES // self._filter_bytes)
         at_least = -(-len(counted) // most)
         tasks: list[PlanTask] = []
