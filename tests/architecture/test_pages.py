@@ -1,4 +1,4 @@
-"""The pages people read: the tree in ARCHITECTURE.md, the settings in README.md, and every link."""
+"""The pages people read: the drawn trees, the table of settings, and every link."""
 
 from __future__ import annotations
 
@@ -27,24 +27,38 @@ def test_architecture_page_shows_the_tree_as_it_is() -> None:
     assert verdict.returncode == 0, verdict.stderr
 
 
-def documented_defaults() -> dict[str, str]:
-    """Return what the README's table of settings shows as defaults, by variable."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    return dict(re.findall(r"^\| `(\w+)` \| ?`?([^`|]*?)`? ?\|", readme, re.MULTILINE))
+def documented_settings() -> dict[str, tuple[str, str]]:
+    """Return what the table of settings shows, default and meaning, by name."""
+    page = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| `?([^`|]*?)`? \| (.*) \|$", page, re.MULTILINE)
+    return {name: (default, meaning.replace("&lt;", "<")) for name, default, meaning in rows}
 
 
 def shown_default(default: object) -> str:
     value = default.get_secret_value() if isinstance(default, Secret) else default
-    return "" if value in ((), {}, None) else str(value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return "none" if value in ((), {}, None) else str(value)
 
 
-def test_readme_documents_every_setting_with_its_default() -> None:
+def test_the_table_of_settings_is_that_of_the_code() -> None:
     settings = {
-        f"{PREFIX}{name.upper()}": shown_default(field.default)
+        name: (shown_default(field.default), field.description)
         for name, field in Settings.model_fields.items()
     }
 
-    assert documented_defaults() == settings
+    assert documented_settings() == settings
+
+
+def test_the_table_of_settings_is_nowhere_else() -> None:
+    tables = [
+        shown(page)
+        for page in repository_files()
+        if page.suffix == ".md"
+        and re.search(rf"^\| `{PREFIX}", page.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+
+    assert tables == []
 
 
 def test_every_relative_link_leads_somewhere() -> None:
