@@ -105,8 +105,10 @@ def _page(page: ScanPage) -> dict[str, Any]:
         if planned.deletes:
             references = []
             for delete in planned.deletes:
-                place = places.setdefault(delete.key, len(deletes))
-                if place == len(deletes):
+                key = delete.key
+                place = places.get(key)
+                if place is None:
+                    place = places[key] = len(deletes)
                     deletes.append(files.delete_file(delete))
                 references.append(place)
             task["delete-file-references"] = references
