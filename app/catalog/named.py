@@ -14,12 +14,15 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.locations import check_location, default_location
+from app.database.pointer_history import PointerEvent
 from app.database.pointers import NameTaken, Pointer, PointerChanged
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
 from app.engine.model.ids import Location, TableUuid
-from app.errors import IcetowerError, NoSuchTable, NoSuchView, PointerMoved
+from app.errors import IcetowerError, PointerMoved
 
 T = TypeVar("T")
+
+EVENTS_LOOKED_THROUGH, EVENTS_A_PAGE = 1_000, 50
 
 
 def list_names(catalog: Catalog, kind: Kind[M], namespace: Namespace, page: Page) -> Listing[str]:
@@ -232,7 +235,9 @@ def load(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> Loaded
 
 
 def load_recorded(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, location: str) -> Loaded[M]:
-    """Return the answer to a repeated request: the table or view as it is now, else what the first request made.
+    """Return the answer to a repeated request: what it was about as it is now, else what the first request made.
+
+    Something else may have the name by now: it is the same only if its pointer has been at this location.
 
     Args:
         location: the metadata location that was recorded with the Idempotency-Key.
@@ -241,11 +246,37 @@ def load_recorded(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, 
         NoSuchTable, NoSuchView: it was dropped since, and the file is gone too.
     """
     catalog.permit(f"load_{kind}", identifier)
-    try:
+    pointer = catalog.find(identifier)
+    if pointer is not None and pointer.kind is kind.of_pointer and event_at(catalog, pointer.id, location):
         return load(catalog, kind, identifier)
-    except (NoSuchTable, NoSuchView) as missing:
-        try:
-            metadata = catalog.read_file(kind, Location(location))
-        except IcetowerError as error:
-            raise missing from error
-        return Loaded(identifier, Location(location), metadata, metadata.to_json())
+    return load_as_recorded(catalog, kind, identifier, location)
+
+
+def load_as_recorded(
+    catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, location: str
+) -> Loaded[M]:
+    """Return what a request made, or let go, whatever has the name now.
+
+    Raises:
+        NoSuchTable, NoSuchView: the file is gone.
+    """
+    catalog.permit(f"load_{kind}", identifier)
+    try:
+        metadata = catalog.read_file(kind, Location(location))
+    except IcetowerError as error:
+        raise kind.no_such(identifier) from error
+    return Loaded(identifier, Location(location), metadata, metadata.to_json())
+
+
+def event_at(catalog: Catalog, pointer_id: int, location: str) -> PointerEvent | None:
+    """Return the event that took a pointer to a location, if it is among the last ones."""
+    before: int | None = None
+    for _ in range(EVENTS_LOOKED_THROUGH // EVENTS_A_PAGE):
+        events = catalog.server.pointers.history(pointer_id, before, EVENTS_A_PAGE)
+        for event in events:
+            if event.location == location and event.previous_location != location:
+                return event
+        if len(events) < EVENTS_A_PAGE:
+            return None
+        before = events[-1].sequence
+    return None

@@ -12,6 +12,7 @@ from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
+from app.catalog.named import event_at
 from app.database.pointer_history import PointerEvent
 from app.engine.branches.ref_changes import (
     CherryPick,
@@ -38,7 +39,6 @@ from app.errors import IcetowerError, InvalidRefMove
 
 log = logging.getLogger(__name__)
 
-EVENTS_LOOKED_THROUGH = 1_000
 _UNCHANGED = "unchanged "
 """Stands before the location in what is remembered of a request that had nothing to do."""
 
@@ -216,7 +216,7 @@ def _commit(catalog: Catalog, intention: _RefIntention) -> Receipt:
     if not landed.changed:
         return _unchanged(identifier, name, after.location, after.metadata)
     try:
-        event = _event_at(catalog, before.seen.id, after.location)
+        event = event_at(catalog, before.seen.id, after.location)
     except IcetowerError as error:
         # It has landed: a history that cannot be read now must not make it a failure.
         log.warning("could not read the history of %s: %s", identifier, error)
@@ -241,7 +241,7 @@ def load_receipt(catalog: Catalog, identifier: TableIdentifier, name: str, recor
     after = catalog.read_file(TABLES, location)
     if recorded.startswith(_UNCHANGED):
         return _unchanged(identifier, name, location, after)
-    event = _event_at(catalog, pointer.id, location)
+    event = event_at(catalog, pointer.id, location)
     before: TableMetadata | None = None
     previous = event.previous_location if event else None
     if previous is not None:
@@ -250,19 +250,6 @@ def load_receipt(catalog: Catalog, identifier: TableIdentifier, name: str, recor
         except IcetowerError as error:
             log.info("the metadata before %s cannot be read any more: %s", location, error)
     return _receipt(identifier, name, before, after, previous, location, event)
-
-
-def _event_at(catalog: Catalog, pointer_id: int, location: Location) -> PointerEvent | None:
-    before: int | None = None
-    for _ in range(EVENTS_LOOKED_THROUGH // 50):
-        events = catalog.server.pointers.history(pointer_id, before, 50)
-        for event in events:
-            if event.location == location and event.previous_location != location:
-                return event
-        if len(events) < 50:
-            return None
-        before = events[-1].sequence
-    return None
 
 
 def _unchanged(

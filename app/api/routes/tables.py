@@ -67,7 +67,11 @@ def unregister_table(visit: Visited) -> Response:
     def mutate(catalog: Catalog) -> Response:
         return _unregistered(tables.unregister_table(catalog, visit.table))
 
-    return run_once(visit, mutate, lambda result: _unregistered(_recorded(visit, visit.table, result)))
+    return run_once(
+        visit,
+        mutate,
+        lambda result: _unregistered(named.load_as_recorded(visit.catalog, TABLES, visit.table, result)),
+    )
 
 
 @router.delete("/v1/namespaces/{namespace}/tables/{table}")

@@ -12,9 +12,13 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
 from app.engine.change.apply import apply_to_new, apply_updates
 from app.engine.change.requirements import Report, Requirement, check_requirements, is_create, raise_refusal
-from app.engine.change.updates import AddSnapshot, Update
+from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
+from app.engine.model.ancestry import is_ancestor
 from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import SnapshotId
+from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.table_metadata import TableMetadata
+from app.errors import CommitStateUnknown
 
 
 @dataclass(frozen=True)
@@ -55,10 +59,14 @@ class TableCommit(Intention[TableMetadata, None]):
 
 
 def _is_repeated(current: TableMetadata, updates: Sequence[Update]) -> bool:
-    """Say whether a commit has landed already: a client or a proxy sent the request again.
+    """Return whether a commit has landed already: a client or a proxy sent the request again.
 
-    A snapshot id together with its manifest list can only come from the same commit. A refusal would make the
-    client delete files that the table uses.
+    A snapshot id together with its manifest list can only come from the same writer. A refusal would make the client
+    delete files that the table uses. But a snapshot that was only staged is not a commit to a branch: where the
+    request sets refs to it, they must be there, or have been.
+
+    Raises:
+        CommitStateUnknown: the snapshot is there, and its branch is not: it may have been dropped since.
     """
     added = [update.snapshot for update in updates if isinstance(update, AddSnapshot)]
     for snapshot in added:
@@ -69,7 +77,25 @@ def _is_repeated(current: TableMetadata, updates: Sequence[Update]) -> bool:
             or present.manifest_list != snapshot.manifest_list
         ):
             return False
-    return bool(added)
+    ids = {snapshot.snapshot_id for snapshot in added}
+    return bool(added) and all(
+        _has_reached(current, update.ref_name, update.snapshot_id)
+        for update in updates
+        if isinstance(update, SetSnapshotRef) and update.snapshot_id in ids
+    )
+
+
+def _has_reached(current: TableMetadata, name: str, snapshot_id: SnapshotId) -> bool:
+    """Return whether a ref is at a snapshot or past it, or main once was: it may have been moved back since."""
+    if name == MAIN_BRANCH and any(entry.snapshot_id == snapshot_id for entry in current.snapshot_log):
+        return True
+    ref = current.snapshot_refs.get(name)
+    if ref is None and name != MAIN_BRANCH:
+        raise CommitStateUnknown(
+            f"Cannot tell whether this commit has landed: the table has snapshot {snapshot_id}, but no branch or tag "
+            f"{name}. Nothing was changed or deleted"
+        )
+    return ref is not None and is_ancestor(current, snapshot_id, ref.snapshot_id)
 
 
 def commit_table(

@@ -168,6 +168,44 @@ def test_create_sent_again_after_a_drop_tells_what_it_made(
     assert api.head(f"/v1/namespaces/{ns}/tables/t").status_code == 404
 
 
+@pytest.mark.parametrize("name", ["create table", "register table", "commit", "create view", "replace view"])
+def test_answer_to_a_request_sent_again_is_never_about_another_of_the_same_name(
+    api: httpx.Client, ns: str, key: dict[str, str], name: str
+) -> None:
+    """The name was dropped and made anew in between."""
+    send = mutation(api, ns, name, key)
+    first = send()
+    kind, what = ("views", VIEW_VERSION) if "view" in name else ("tables", None)
+    new = "v" if name == "replace view" else "t" if name == "commit" else "new"
+    url = f"/v1/namespaces/{ns}/{kind}"
+    assert api.delete(f"{url}/{new}").status_code == 204
+    body = {"name": new, "schema": SCHEMA, **({"view-version": what, "properties": {}} if what else {})}
+    other = api.post(url, json=body)
+
+    again = send()
+
+    assert other.status_code == 200, other.text
+    assert again.json()["metadata-location"] == first.json()["metadata-location"]
+    uuid = "view-uuid" if what else "table-uuid"
+    assert again.json()["metadata"][uuid] != other.json()["metadata"][uuid]
+
+
+def test_unregister_sent_again_hands_over_the_table_that_it_let_go(
+    api: httpx.Client, ns: str, key: dict[str, str]
+) -> None:
+    make_table(api, ns, "t")
+    url = f"/v1/namespaces/{ns}/tables/t"
+    first = api.post(f"{url}/unregister", headers=key)
+    location = first.json()["metadata-location"]
+    api.post(f"/v1/namespaces/{ns}/register", json={"name": "t", "metadata-location": location})
+    api.post(url, json=set_properties(a="b"))
+
+    again = api.post(f"{url}/unregister", headers=key)
+
+    assert again.json() == first.json()
+    assert api.head(url).status_code == 204
+
+
 def test_refusal_is_repeated_although_it_would_succeed_now(
     api: httpx.Client, ns: str, key: dict[str, str]
 ) -> None:

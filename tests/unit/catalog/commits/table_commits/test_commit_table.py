@@ -16,8 +16,11 @@ from app.engine.change.requirements import (
     AssertRefSnapshotId,
 )
 from app.engine.change.updates import (
+    AddSnapshot,
+    RemoveSnapshotRef,
     SetLocation,
     SetProperties,
+    SetSnapshotRef,
     Update,
 )
 from app.engine.model.ids import Location
@@ -165,6 +168,50 @@ def test_repeated_commit_of_a_snapshot_is_answered_with_the_table_as_it_is(catal
     again = commit_table(catalog, DEPARTURES, requirements, updates)
 
     assert again.location == first.location
+
+
+def test_repeated_commit_is_one_also_when_others_came_after_it_or_main_was_moved_back(
+    catalog: Catalog,
+) -> None:
+    first = append_to(catalog, table_in(catalog))
+    updates = append(snapshot_on(first.metadata))
+    landed = commit_table(catalog, DEPARTURES, [], updates)
+    on_top = append_to(catalog, landed)
+
+    assert (
+        commit_table(catalog, DEPARTURES, [AssertRefSnapshotId(ref="main")], updates).location
+        == on_top.location
+    )
+
+    back = SetSnapshotRef(ref_name="main", snapshot_id=head(first).snapshot_id, type="branch")
+    moved = commit_table(catalog, DEPARTURES, [], [back])
+    assert (
+        commit_table(catalog, DEPARTURES, [AssertRefSnapshotId(ref="main")], updates).location
+        == moved.location
+    )
+
+
+def test_publishing_a_staged_snapshot_is_no_repetition_of_staging_it(catalog: Catalog) -> None:
+    table = append_to(catalog, table_in(catalog))
+    staged = snapshot_on(table.metadata)
+    commit_table(catalog, DEPARTURES, [], [AddSnapshot(snapshot=staged)])
+    wanted = [*append(staged), SetProperties(updates={"audited": "yes"})]
+
+    with pytest.raises(RequirementFailed):
+        commit_table(catalog, DEPARTURES, [AssertRefSnapshotId(ref="main", snapshot_id=None)], wanted)
+
+    assert head(load_table(catalog, DEPARTURES)) == head(table)
+
+
+def test_commit_sent_again_after_its_branch_was_dropped_is_not_refused(catalog: Catalog) -> None:
+    """On a refusal the client would delete manifests that the table still has."""
+    table = append_to(catalog, table_in(catalog))
+    updates = append(snapshot_on(table.metadata), "audit")
+    commit_table(catalog, DEPARTURES, [], updates)
+    commit_table(catalog, DEPARTURES, [], [RemoveSnapshotRef(ref_name="audit")])
+
+    with pytest.raises(CommitStateUnknown, match="no branch or tag audit"):
+        commit_table(catalog, DEPARTURES, [AssertRefSnapshotId(ref="audit")], updates)
 
 
 def test_same_snapshot_id_with_another_manifest_list_is_refused(catalog: Catalog) -> None:
