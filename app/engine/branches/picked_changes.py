@@ -39,9 +39,7 @@ def file_changes(source: ManifestSource, snapshot: Snapshot) -> FileChanges:
     """Return the data files that a snapshot itself added and removed.
 
     Raises:
-        CorruptMetadata: a manifest cannot be read.
-        FileMissing: a manifest is gone.
-        FilesUnavailable: the store does not answer.
+        CorruptMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
     """
     # As in the reference: what is added or deleted in a manifest that this snapshot wrote, this snapshot changed.
     added, removed = [], []

@@ -134,11 +134,6 @@ def check_requirements(
 ) -> None:
     """Check every requirement of a commit against a table; None if it does not exist.
 
-    Args:
-        base: the table.
-        requirements: what must hold.
-        report: called after each requirement; the default raises the first error.
-
     Raises:
         RequirementFailed: says what was expected and found; the commit must not happen.
         InvalidUpdate: a requirement that only views can meet.

@@ -109,9 +109,6 @@ class ViewDraft:
 def apply_view_updates(base: ViewMetadata, updates: Sequence[u.Update], now_ms: int) -> ViewDraft:
     """Return a draft of the base with every update applied, in order.
 
-    Args:
-        now_ms: epoch milliseconds, the time of this commit.
-
     Raises:
         InvalidUpdate: an update that cannot be applied, or is for tables.
     """

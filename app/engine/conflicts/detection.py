@@ -40,15 +40,12 @@ def find_conflicts(
     It opens only manifests that concurrent snapshots wrote, except to look up a file of which only the path is known.
 
     Args:
-        metadata: the table as it is now.
         base_snapshot_id: what the operation read; None if the branch was empty then.
         limit: the search stops after this many conflicts.
 
     Raises:
         InvalidFilter: a filter does not fit the table's columns.
-        InvalidMetadata: a manifest cannot be read.
-        FileMissing: a manifest is gone.
-        FilesUnavailable: the store does not answer.
+        InvalidMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
         NoSuchSnapshot: the snapshot to be picked is not there.
         NoSuchRef: the branch to pick onto is not there.
     """

@@ -25,9 +25,7 @@ def operation_of(metadata: TableMetadata, source: ManifestSource, snapshot: Snap
         metadata: the table, which need not have the snapshot yet.
 
     Raises:
-        InvalidMetadata: a manifest cannot be read.
-        FileMissing: a manifest is gone.
-        FilesUnavailable: the store does not answer.
+        InvalidMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
     """
     kind = snapshot.operation
     if kind == "append":

@@ -28,13 +28,7 @@ class DeleteIndex:
     def __init__(
         self, entries: Iterable[ManifestEntry], specs: Iterable[PartitionSpec], schemas: Iterable[Schema]
     ) -> None:
-        """Sort delete files by what they are about.
-
-        Args:
-            entries: the delete files.
-            specs: the partition specs of the table.
-            schemas: all schemas of the table, the newest last.
-        """
+        """Sort delete files by what they are about; the schemas are all those of the table, the newest last."""
         unpartitioned = {spec.spec_id for spec in specs if spec.is_unpartitioned}
         everywhere: list[ManifestEntry] = []
         equality: dict[PartitionKey, list[ManifestEntry]] = defaultdict(list)

@@ -73,7 +73,6 @@ class FileSelection:
         """Compile a filter.
 
         Args:
-            rows: the filter.
             specs: the partition specs of the table; files of any other spec are not asked by their partition.
             asks_metrics_of_deletes: leave a delete file out, too, if its metrics prove that no deleted row matches.
         """

@@ -46,10 +46,7 @@ def write_avro(
 ) -> bytes:
     """Return an Avro file of records by field id; the same records always make the same file.
 
-    Args:
-        schema: the JSON of a schema with field ids.
-        records: each with the words that an error names it by.
-        metadata: what the file says besides its schema.
+    Each record comes with the words that an error names it by.
 
     Raises:
         ValueError: a record does not follow the schema; names it.
