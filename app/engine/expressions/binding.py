@@ -9,14 +9,13 @@ from app.engine.expressions.comparisons import MATCHED_BY_NULL
 from app.engine.expressions.literals import Between, OutOfRange, value_of
 from app.engine.model.schema import Column, Schema
 from app.engine.model.types import PrimitiveType, StructType
-from app.engine.model.values import order_key
+from app.engine.model.values import FLOATING_KINDS, order_key
 from app.errors import InvalidFilter
 
 _TRUE_ABOVE = frozenset({e.Operation.LT, e.Operation.LT_EQ})
 _TRUE_BELOW = frozenset({e.Operation.GT, e.Operation.GT_EQ})
 _BESIDE = {e.Operation.LT: e.Operation.LT_EQ, e.Operation.GT_EQ: e.Operation.GT}
 """The operation on the value below that replaces one on a literal between two values."""
-_FLOATING = frozenset({"float", "double"})
 
 
 def bind(expression: e.Expression, schema: Schema, *, case_sensitive: bool = True) -> e.BoundExpression:
@@ -88,7 +87,7 @@ def _bind_beyond(operation: e.Operation, term: e.BoundTerm, place: OutOfRange) -
 
 def _bind_unary(operation: e.Operation, term: e.BoundTerm) -> e.BoundExpression:
     if operation in (e.Operation.IS_NAN, e.Operation.NOT_NAN):
-        if not isinstance(term.type, PrimitiveType) or term.type.kind not in _FLOATING:
+        if not isinstance(term.type, PrimitiveType) or term.type.kind not in FLOATING_KINDS:
             raise InvalidFilter(f"Invalid filter: {operation} needs a float or double, not {_shown(term)}")
     elif not _may_be_null(term):
         return e.ALWAYS_FALSE if operation is e.Operation.IS_NULL else e.ALWAYS_TRUE

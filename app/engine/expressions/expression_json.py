@@ -272,7 +272,7 @@ def to_json(expression: e.Expression | e.BoundExpression) -> Any:
             kind = expression.term.type
             return _predicate_json(
                 expression.operation,
-                _bound_term_json(expression.term),
+                _term_json(expression.term),
                 [_value_json(kind, value) for value in expression.values],
             )
         case never:
@@ -294,30 +294,17 @@ def _predicate_json(operation: e.Operation, term: Any, values: list[Any]) -> Jso
     return question | ({"values": values} if operation.is_set else {"value": values[0]})
 
 
-def _term_json(term: e.Term) -> Any:
+def _term_json(term: e.Term | e.BoundTerm) -> Any:
     match term:
-        case e.NamedReference():
+        case e.NamedReference() | e.BoundReference():
             return term.name
         case e.IdReference():
             return {"type": "reference", "id": term.field_id}
-        case e.TransformTerm():
-            return _transform_json(str(term.transform), _term_json(term.reference))
+        case e.TransformTerm() | e.BoundTransform():
+            inner = _term_json(term.reference)
+            return {"type": "transform", "transform": str(term.transform), "term": inner}
         case never:
             assert_never(never)
-
-
-def _bound_term_json(term: e.BoundTerm) -> Any:
-    match term:
-        case e.BoundReference():
-            return term.name
-        case e.BoundTransform():
-            return _transform_json(str(term.transform), term.reference.name)
-        case never:
-            assert_never(never)
-
-
-def _transform_json(transform: str, term: Any) -> Json:
-    return {"type": "transform", "transform": transform, "term": term}
 
 
 def _literal_json(literal: e.Literal) -> Any:
