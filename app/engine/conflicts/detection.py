@@ -139,35 +139,24 @@ def _of_overwrite(concurrent: Concurrent, operation: ops.Overwrite) -> Iterator[
     if operation.checks_added_match_filter and row_filter is not None:
         matching = _matching(metadata, operation, row_filter)
         yield from checks.added_outside_filter(operation.added_files, matching, shown(row_filter))
-    if operation.checks_new_data or operation.checks_new_deletes:
-        yield from _unknown_history_if_there_is_any(concurrent)
-    if not concurrent.is_known:
-        # A part of the history would only give a part of the answer.
-        pass
-    elif concurrent.head_id is not None:
-        read = operation.conflict_filter
+    checks_history = operation.checks_new_data or operation.checks_new_deletes
+    if checks_history:
+        yield from checks.unknown_history(concurrent)
+    # A part of the history would only give a part of the answer.
+    if checks_history and concurrent.is_known and concurrent.head_id is not None:
+        read = None if operation.conflict_filter is None else scope(operation.conflict_filter)
         if operation.checks_new_data:
-            if read is None:
-                is_by_filter = row_filter is not None and not operation.removed_files
-                read = row_filter if is_by_filter and row_filter is not None else ALWAYS_TRUE
-            yield from checks.added_data_files(concurrent, scope(read))
+            by_filter = row_filter if row_filter is not None and not operation.removed_files else ALWAYS_TRUE
+            yield from checks.added_data_files(concurrent, read or scope(by_filter))
         if operation.checks_new_deletes:
             if row_filter is not None:
-                of_filter = scope(
-                    row_filter if operation.conflict_filter is None else operation.conflict_filter
-                )
+                of_filter = read or scope(row_filter)
                 yield from checks.new_delete_files(concurrent, of_filter)
                 yield from checks.removed_data_files(concurrent, of_filter)
-            of_files = None if operation.conflict_filter is None else scope(operation.conflict_filter)
-            yield from checks.new_deletes_for_files(concurrent, operation.removed_files, of_files)
-    if operation.checks_new_data or operation.checks_new_deletes:
+            yield from checks.new_deletes_for_files(concurrent, operation.removed_files, read)
+    if checks_history:
         yield from _missing(concurrent, operation)
     yield from _of_row_filter(concurrent, operation)
-
-
-def _unknown_history_if_there_is_any(concurrent: Concurrent) -> Iterator[Conflict]:
-    if concurrent.head_id is not None:
-        yield from checks.unknown_history(concurrent)
 
 
 def _missing(
@@ -180,7 +169,7 @@ def _missing(
 def _of_replace_partitions(concurrent: Concurrent, operation: ops.ReplacePartitions) -> Iterator[Conflict]:
     scope = scope_of_partitions(concurrent.metadata, operation.partitions)
     if operation.checks_new_data or operation.checks_new_deletes:
-        yield from _unknown_history_if_there_is_any(concurrent)
+        yield from checks.unknown_history(concurrent)
     if concurrent.is_known and operation.checks_new_data:
         yield from checks.added_data_files(concurrent, scope)
     if concurrent.is_known and operation.checks_new_deletes:
@@ -230,7 +219,7 @@ def _looks_at_history(operation: ops.RowDelta) -> bool:
 
 def _of_rewrite_files(concurrent: Concurrent, operation: ops.RewriteFiles) -> Iterator[Conflict]:
     if operation.removed_files and concurrent.metadata.format.has_delete_files:
-        yield from _unknown_history_if_there_is_any(concurrent)
+        yield from checks.unknown_history(concurrent)
         if concurrent.is_known:
             yield from checks.new_deletes_for_files(
                 concurrent,
@@ -254,14 +243,8 @@ def _of_cherry_pick(
         return
     changes = file_changes(source, picked)
     for snapshot, file in written_since(source, metadata, concurrent.head_id, picked, changes):
-        yield Conflict(
-            ConflictKind.CHERRY_PICK,
-            changed_partition(snapshot, file),
-            snapshot.snapshot_id,
-            file.file_path,
-            file.spec_id,
-            file.partition,
-        )
+        message = changed_partition(snapshot, file)
+        yield Conflict.with_file(ConflictKind.CHERRY_PICK, message, snapshot.snapshot_id, file)
     # A pick counts from the parent of the picked snapshot, whatever the caller's base is.
     since_parent = Concurrent(metadata, source, concurrent.head_id, picked.parent_snapshot_id)
     removed = tuple(ops.RemovedFile.of(file) for file in changes.removed)
