@@ -7,11 +7,7 @@ from typing import Annotated, Literal, assert_never
 
 from pydantic import Field
 
-from app.engine.change.updates import (
-    Change,
-    known_names,
-    names_in,
-)
+from app.engine.change.updates import Change, known_names, names_in
 from app.engine.model.document import INT, LONG, Int
 from app.engine.model.ids import SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.table_metadata import TableMetadata

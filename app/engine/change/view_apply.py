@@ -74,8 +74,7 @@ class ViewDraft:
             return
         if props.bool_property(self.properties, props.VIEW_DROP_DIALECT_ALLOWED, default=False):
             return
-        before = self.base.current_version.dialects
-        after = current.dialects
+        before, after = self.base.current_version.dialects, current.dialects
         if before - after:
             raise InvalidUpdate(
                 "Cannot replace view due to loss of view dialects "
@@ -102,8 +101,8 @@ class ViewDraft:
         if len(kept) == len(self.versions):
             return tuple(log)
         # The log must not have gaps, so entries before a dropped version are dropped too.
-        forgotten = [position for position, entry in enumerate(log) if entry.version_id not in kept]
-        return tuple(log[forgotten[-1] + 1 :] if forgotten else log)
+        gaps = [position for position, entry in enumerate(log, 1) if entry.version_id not in kept]
+        return tuple(log[max(gaps, default=0) :])
 
 
 def apply_view_updates(base: ViewMetadata, updates: Sequence[u.Update], now_ms: int) -> ViewDraft:
