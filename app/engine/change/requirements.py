@@ -214,10 +214,8 @@ def check_view_requirements(base: ViewMetadata, requirements: Sequence[Requireme
         InvalidUpdate: a requirement that only tables can meet.
     """
     for requirement in requirements:
-        match requirement:
-            case AssertViewUuid(uuid=uuid):
-                if uuid.lower() != base.uuid.lower():
-                    reason = f"view UUID does not match: expected {base.uuid} != {uuid}"
-                    raise RequirementFailed(reason, requirement, uuid, base.uuid)
-            case _:
-                raise InvalidUpdate(f"Cannot validate a view: {requirement.type} is for tables")
+        if not isinstance(requirement, AssertViewUuid):
+            raise InvalidUpdate(f"Cannot validate a view: {requirement.type} is for tables")
+        if requirement.uuid.lower() != base.uuid.lower():
+            reason = f"view UUID does not match: expected {base.uuid} != {requirement.uuid}"
+            raise RequirementFailed(reason, requirement, requirement.uuid, base.uuid)

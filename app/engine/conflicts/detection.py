@@ -188,7 +188,8 @@ def _of_row_delta(concurrent: Concurrent, operation: ops.RowDelta) -> Iterator[C
     if read is not None:
         scope = scope_of_rows(concurrent.metadata, read, case_sensitive=operation.case_sensitive)
     if not concurrent.is_known:
-        if _looks_at_history(operation):
+        named = operation.referenced_files or operation.vector_targets
+        if named or operation.checks_new_data or operation.checks_new_deletes:
             yield from checks.unknown_history(concurrent)
     else:
         if operation.referenced_files:
@@ -206,15 +207,6 @@ def _of_row_delta(concurrent: Concurrent, operation: ops.RowDelta) -> Iterator[C
         yield from checks.added_vectors(concurrent, operation.vector_targets, scope)
     if operation.checks_deleted_files:
         yield from _missing(concurrent, operation)
-
-
-def _looks_at_history(operation: ops.RowDelta) -> bool:
-    return bool(
-        operation.referenced_files
-        or operation.vector_targets
-        or operation.checks_new_data
-        or operation.checks_new_deletes
-    )
 
 
 def _of_rewrite_files(concurrent: Concurrent, operation: ops.RewriteFiles) -> Iterator[Conflict]:

@@ -39,19 +39,16 @@ def operation_of(metadata: TableMetadata, source: ManifestSource, snapshot: Snap
         partitions = tuple((entry.file.spec_id, entry.file.partition) for entry in files.added)
         return ops.ReplacePartitions(partitions, checks_new_data=True, checks_new_deletes=True)
     if files.added_deletes:
-        positions = [
-            entry.file for entry in files.added_deletes if entry.file.content is FileContent.POSITION_DELETES
+        named = [
+            (path, is_deletion_vector(entry.file))
+            for entry in files.added_deletes
+            if entry.file.content is FileContent.POSITION_DELETES
+            if (path := referenced_path(entry.file)) is not None
         ]
-        referenced = frozenset(path for file in positions if (path := referenced_path(file)) is not None)
-        vectors = frozenset(
-            path
-            for file in positions
-            if is_deletion_vector(file) and (path := referenced_path(file)) is not None
-        )
         return ops.RowDelta(
             conflict_filter=None,
-            referenced_files=referenced,
-            vector_targets=vectors,
+            referenced_files=frozenset(path for path, _ in named),
+            vector_targets=frozenset(path for path, is_vector in named if is_vector),
             removed_files=files.removed,
             removed_delete_files=files.removed_deletes,
             checks_deleted_files=True,

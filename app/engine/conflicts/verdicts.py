@@ -63,8 +63,7 @@ def _without_conflicts(operation: ops.Operation) -> tuple[bool, str]:
         case ops.RewriteFiles() | ops.RewriteManifests():
             return True, "None of them touched what it replaces."
         case ops.Delete():
-            words = "A delete of whole files conflicts with nothing that is still there."
-            return True, words
+            return True, "A delete of whole files conflicts with nothing that is still there."
         case ops.Overwrite() | ops.ReplacePartitions() | ops.RowDelta():
             return _checked(operation)
         case never:
