@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.engine.branches.ref_changes import (
-    PUBLISHED_WAP_ID,
-    SOURCE_SNAPSHOT_ID,
-    WAP_ID,
-    PickKind,
-)
+from app.engine.branches.ref_changes import PUBLISHED_WAP_ID, SOURCE_SNAPSHOT_ID, WAP_ID, PickKind
 from app.engine.model.ancestry import ancestors
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import (

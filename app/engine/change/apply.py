@@ -7,15 +7,7 @@ from typing import assert_never
 
 from app.engine.change import updates as u
 from app.engine.change.draft import MetadataDraft, draft_of
-from app.engine.change.edits import (
-    properties,
-    refs,
-    snapshots,
-    sort_orders,
-    specs,
-    statistics,
-    table_schemas,
-)
+from app.engine.change.edits import properties, refs, snapshots, sort_orders, specs, statistics, table_schemas
 from app.engine.change.requirements import Report, raise_refusal
 from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import SchemaId, SortOrderId, SpecId

@@ -12,12 +12,7 @@ from app.engine.change.numbering import LAST_ADDED, named_id, next_id
 from app.engine.model import properties as props
 from app.engine.model.ids import Location, SchemaId, TableUuid
 from app.engine.model.schema import Schema, check_schema
-from app.engine.model.view_metadata import (
-    VIEW_FORMAT_VERSION,
-    VersionLogEntry,
-    ViewMetadata,
-    ViewVersion,
-)
+from app.engine.model.view_metadata import VIEW_FORMAT_VERSION, VersionLogEntry, ViewMetadata, ViewVersion
 from app.errors import InvalidUpdate, InvalidViewVersion
 
 DEFAULT_HISTORY_ENTRIES = 10

@@ -14,12 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from app.engine.expressions.expressions import BoundPredicate, BoundTransform, Operation
-from app.engine.expressions.transform_values import (
-    lowest_unwrapped,
-    transform_function,
-    unchanged,
-    unscaled,
-)
+from app.engine.expressions.transform_values import lowest_unwrapped, transform_function, unchanged, unscaled
 from app.engine.expressions.uuid_bounds import enclosing_bounds
 from app.engine.model.moments import UNITS_A_DAY
 from app.engine.model.transforms import Transform
