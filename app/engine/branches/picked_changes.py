@@ -5,12 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from app.engine.branches.ref_changes import (
-    PUBLISHED_WAP_ID,
-    SOURCE_SNAPSHOT_ID,
-    WAP_ID,
-    PickKind,
-)
+from app.engine.branches.ref_changes import PUBLISHED_WAP_ID, SOURCE_SNAPSHOT_ID, WAP_ID, PickKind
 from app.engine.model.ancestry import ancestors
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import (
@@ -39,9 +34,7 @@ def file_changes(source: ManifestSource, snapshot: Snapshot) -> FileChanges:
     """Return the data files that a snapshot itself added and removed.
 
     Raises:
-        CorruptMetadata: a manifest cannot be read.
-        FileMissing: a manifest is gone.
-        FilesUnavailable: the store does not answer.
+        CorruptMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
     """
     # As in the reference: what is added or deleted in a manifest that this snapshot wrote, this snapshot changed.
     added, removed = [], []

@@ -7,15 +7,7 @@ from typing import assert_never
 
 from app.engine.change import updates as u
 from app.engine.change.draft import MetadataDraft, draft_of
-from app.engine.change.edits import (
-    properties,
-    refs,
-    snapshots,
-    sort_orders,
-    specs,
-    statistics,
-    table_schemas,
-)
+from app.engine.change.edits import properties, refs, snapshots, sort_orders, specs, statistics, table_schemas
 from app.engine.change.requirements import Report, raise_refusal
 from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import SchemaId, SortOrderId, SpecId
@@ -29,12 +21,6 @@ def apply_updates(
 ) -> MetadataDraft:
     """Return a draft of the base with every update applied, in order.
 
-    Args:
-        base: the table.
-        updates: what is to change.
-        now_ms: epoch milliseconds, the time of this commit.
-        report: called after each update; the default raises the first error.
-
     Raises:
         InvalidUpdate: an update that cannot be applied.
         StaleUpdate: another commit came first.
@@ -47,11 +33,6 @@ def apply_to_new(updates: Sequence[u.Update], now_ms: int, report: Report = rais
 
     The first `upgrade-format-version` chooses the version, so that also a v1 table can be made.
 
-    Args:
-        updates: what the table is made of.
-        now_ms: epoch milliseconds, the time of this commit.
-        report: called after each update; the default raises the first error.
-
     Raises:
         InvalidUpdate: an update that cannot be applied.
     """
@@ -61,14 +42,7 @@ def apply_to_new(updates: Sequence[u.Update], now_ms: int, report: Report = rais
 def find_offending_update(
     current: TableMetadata | None, updates: Sequence[u.Update], now_ms: int, error: IcetowerError
 ) -> int | None:
-    """Return the position of the update that makes finishing fail; None if unknown.
-
-    Args:
-        current: the table; None if the updates make it.
-        updates: those that could be applied.
-        now_ms: epoch milliseconds, the time of this commit.
-        error: the error of finishing all of them.
-    """
+    """Return the position of the update that makes finishing fail with this error; None if unknown."""
     for position in range(len(updates)):
         begun = updates[: position + 1]
         try:

@@ -24,7 +24,10 @@ File = TypeVar("File", StatisticsFile, PartitionStatisticsFile)
 
 @dataclass(slots=True)
 class MetadataDraft:
-    """A table that updates are applied to. Edits change it, and set `has_changes` if they did."""
+    """A table that updates are applied to. Edits change it, and set `has_changes` if they did.
+
+    `now_ms` is the time of the commit.
+    """
 
     base: TableMetadata | None
     now_ms: int
@@ -186,11 +189,7 @@ class MetadataDraft:
 
 
 def draft_of(base: TableMetadata, now_ms: int) -> MetadataDraft:
-    """Return a draft that starts from a base.
-
-    Args:
-        now_ms: epoch milliseconds, the time of this commit.
-    """
+    """Return a draft that starts from a base."""
     current = base.current_snapshot
     return MetadataDraft(
         base=base,

@@ -38,9 +38,6 @@ def new_table_metadata(
 
     Field ids are assigned from 1, whatever the request says. The spec and the sort order follow their columns.
 
-    Args:
-        now_ms: epoch milliseconds.
-
     Raises:
         InvalidUpdate: the schema, spec, order or a property cannot be used.
 

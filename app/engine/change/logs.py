@@ -45,10 +45,8 @@ def repaired_snapshot_log(
         return tuple(log)
     entries = [entry for entry in log if entry.snapshot_id not in intermediate]
     if remaining is not None:
-        for position in range(len(entries) - 1, -1, -1):
-            if entries[position].snapshot_id not in remaining:
-                entries = entries[position + 1 :]
-                break
+        gaps = [position for position, entry in enumerate(entries, 1) if entry.snapshot_id not in remaining]
+        entries = entries[max(gaps, default=0) :]
     if current is not None and entries and entries[-1].snapshot_id != current:
         raise InvalidUpdate(
             f"Cannot set invalid snapshot log: latest entry is not the current snapshot {current}"

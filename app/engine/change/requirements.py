@@ -7,11 +7,7 @@ from typing import Annotated, Literal, assert_never
 
 from pydantic import Field
 
-from app.engine.change.updates import (
-    Change,
-    known_names,
-    names_in,
-)
+from app.engine.change.updates import Change, known_names, names_in
 from app.engine.model.document import INT, LONG, Int
 from app.engine.model.ids import SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.table_metadata import TableMetadata
@@ -134,11 +130,6 @@ def check_requirements(
 ) -> None:
     """Check every requirement of a commit against a table; None if it does not exist.
 
-    Args:
-        base: the table.
-        requirements: what must hold.
-        report: called after each requirement; the default raises the first error.
-
     Raises:
         RequirementFailed: says what was expected and found; the commit must not happen.
         InvalidUpdate: a requirement that only views can meet.
@@ -223,10 +214,8 @@ def check_view_requirements(base: ViewMetadata, requirements: Sequence[Requireme
         InvalidUpdate: a requirement that only tables can meet.
     """
     for requirement in requirements:
-        match requirement:
-            case AssertViewUuid(uuid=uuid):
-                if uuid.lower() != base.uuid.lower():
-                    reason = f"view UUID does not match: expected {base.uuid} != {uuid}"
-                    raise RequirementFailed(reason, requirement, uuid, base.uuid)
-            case _:
-                raise InvalidUpdate(f"Cannot validate a view: {requirement.type} is for tables")
+        if not isinstance(requirement, AssertViewUuid):
+            raise InvalidUpdate(f"Cannot validate a view: {requirement.type} is for tables")
+        if requirement.uuid.lower() != base.uuid.lower():
+            reason = f"view UUID does not match: expected {base.uuid} != {requirement.uuid}"
+            raise RequirementFailed(reason, requirement, requirement.uuid, base.uuid)

@@ -12,12 +12,7 @@ from app.engine.change.numbering import LAST_ADDED, named_id, next_id
 from app.engine.model import properties as props
 from app.engine.model.ids import Location, SchemaId, TableUuid
 from app.engine.model.schema import Schema, check_schema
-from app.engine.model.view_metadata import (
-    VIEW_FORMAT_VERSION,
-    VersionLogEntry,
-    ViewMetadata,
-    ViewVersion,
-)
+from app.engine.model.view_metadata import VIEW_FORMAT_VERSION, VersionLogEntry, ViewMetadata, ViewVersion
 from app.errors import InvalidUpdate, InvalidViewVersion
 
 DEFAULT_HISTORY_ENTRIES = 10
@@ -74,8 +69,7 @@ class ViewDraft:
             return
         if props.bool_property(self.properties, props.VIEW_DROP_DIALECT_ALLOWED, default=False):
             return
-        before = self.base.current_version.dialects
-        after = current.dialects
+        before, after = self.base.current_version.dialects, current.dialects
         if before - after:
             raise InvalidUpdate(
                 "Cannot replace view due to loss of view dialects "
@@ -102,15 +96,12 @@ class ViewDraft:
         if len(kept) == len(self.versions):
             return tuple(log)
         # The log must not have gaps, so entries before a dropped version are dropped too.
-        forgotten = [position for position, entry in enumerate(log) if entry.version_id not in kept]
-        return tuple(log[forgotten[-1] + 1 :] if forgotten else log)
+        gaps = [position for position, entry in enumerate(log, 1) if entry.version_id not in kept]
+        return tuple(log[max(gaps, default=0) :])
 
 
 def apply_view_updates(base: ViewMetadata, updates: Sequence[u.Update], now_ms: int) -> ViewDraft:
     """Return a draft of the base with every update applied, in order.
-
-    Args:
-        now_ms: epoch milliseconds, the time of this commit.
 
     Raises:
         InvalidUpdate: an update that cannot be applied, or is for tables.

@@ -34,8 +34,7 @@ _NOT_THERE = "Missing required files to delete: {}"
 
 def conflict_of(kind: ConflictKind, message: str, entry: ManifestEntry) -> Conflict:
     """Return a conflict with a file that a concurrent snapshot added or removed."""
-    file = entry.file
-    return Conflict(kind, message, entry.snapshot_id, file.file_path, file.spec_id, file.partition)
+    return Conflict.with_file(kind, message, entry.snapshot_id, entry.file)
 
 
 def unknown_history(concurrent: Concurrent) -> Iterator[Conflict]:
@@ -76,41 +75,34 @@ def added_data_files(
 
 def removed_data_files(concurrent: Concurrent, scope: Scope) -> Iterator[Conflict]:
     """Yield data files in scope that were removed."""
-    ids = concurrent.ids(REMOVING_DATA)
-    for _, manifest in concurrent.manifests(ManifestContent.DATA, REMOVING_DATA):
-        if manifest.deleted_files_count == 0 or not scope.files.may_hold(manifest):
-            continue
-        for entry in concurrent.entries(manifest):
-            if (
-                entry.status is EntryStatus.DELETED
-                and entry.snapshot_id in ids
-                and scope.files.may_match(entry.file)
-            ):
-                message = (
-                    "Found conflicting deleted files that can contain records matching "
-                    f"{scope.words}: {entry.file.file_path}"
-                )
-                yield conflict_of(ConflictKind.REMOVED_DATA, message, entry)
+    for entry in _removed(concurrent, scope, REMOVING_DATA):
+        if scope.files.may_match(entry.file):
+            message = (
+                "Found conflicting deleted files that can contain records matching "
+                f"{scope.words}: {entry.file.file_path}"
+            )
+            yield conflict_of(ConflictKind.REMOVED_DATA, message, entry)
 
 
 def gone_data_files(
     concurrent: Concurrent, wanted: frozenset[Location], scope: Scope | None, *, is_after_deletes: bool
 ) -> Iterator[Conflict]:
     """Yield wanted files that were removed; `delete` snapshots count only with `is_after_deletes`."""
-    operations = REMOVING_DATA if is_after_deletes else REWRITING_DATA
+    for entry in _removed(concurrent, scope, REMOVING_DATA if is_after_deletes else REWRITING_DATA):
+        file = entry.file
+        if file.file_path in wanted and (scope is None or scope.files.may_match(file)):
+            message = f"Cannot commit, missing data files: {file.file_path}"
+            yield conflict_of(ConflictKind.MISSING_DATA_FILE, message, entry)
+
+
+def _removed(concurrent: Concurrent, scope: Scope | None, operations: Operations) -> Iterator[ManifestEntry]:
+    """Yield the removed data files of manifests that may have some in scope."""
     ids = concurrent.ids(operations)
     for _, manifest in concurrent.manifests(ManifestContent.DATA, operations):
-        if manifest.deleted_files_count == 0 or not (scope is None or scope.files.may_hold(manifest)):
-            continue
-        for entry in concurrent.entries(manifest):
-            if (
-                entry.status is EntryStatus.DELETED
-                and entry.file.file_path in wanted
-                and entry.snapshot_id in ids
-                and (scope is None or scope.files.may_match(entry.file))
-            ):
-                message = f"Cannot commit, missing data files: {entry.file.file_path}"
-                yield conflict_of(ConflictKind.MISSING_DATA_FILE, message, entry)
+        if manifest.deleted_files_count != 0 and (scope is None or scope.files.may_hold(manifest)):
+            for entry in concurrent.entries(manifest):
+                if entry.status is EntryStatus.DELETED and entry.snapshot_id in ids:
+                    yield entry
 
 
 def _new_deletes(concurrent: Concurrent, scope: Scope | None) -> Iterator[ManifestEntry]:
@@ -203,16 +195,14 @@ def missing_files(
         there = {entry.file.key for entry in concurrent.live_entries_at(concurrent.head_id, content)}
         paths = {path for path, _ in there}
         for item in removed:
-            if _is_missing(item, there, paths):
+            if item.path not in paths if item.file is None else item.file.key not in there:
                 yield Conflict(kind, _NOT_THERE.format(item.path), None, item.path)
         return
-    gone: dict[FileKey, ManifestEntry] = {}
-    for entries, status in _steps(concurrent, content):
-        for entry in entries:
-            if status is EntryStatus.DELETED:
-                gone[entry.file.key] = entry
-            else:
-                gone.pop(entry.file.key, None)
+    gone = {
+        entry.file.key: entry
+        for entry in _last_changes(concurrent, content)
+        if entry.status is EntryStatus.DELETED
+    }
     by_path = {path: entry for (path, _), entry in gone.items()}
     for item in removed:
         entry_or_none = by_path.get(item.path) if item.file is None else gone.get(item.file.key)
@@ -220,39 +210,26 @@ def missing_files(
             yield conflict_of(kind, _NOT_THERE.format(item.path), entry_or_none)
 
 
-def _is_missing(item: RemovedFile, there: set[FileKey], paths: set[Location]) -> bool:
-    return item.path not in paths if item.file is None else item.file.key not in there
-
-
-def _steps(
-    concurrent: Concurrent, content: ManifestContent
-) -> Iterator[tuple[list[ManifestEntry], EntryStatus]]:
-    """Yield what each snapshot removed, and then what it added, oldest first."""
+def _last_changes(concurrent: Concurrent, content: ManifestContent) -> Iterable[ManifestEntry]:
+    """Return what last happened to each file; a snapshot first removes files, and then adds some."""
     by_snapshot: dict[SnapshotId, list[ManifestEntry]] = {}
     for snapshot, manifest in concurrent.manifests(content):
-        if manifest.deleted_files_count == 0 and manifest.added_files_count == 0:
-            continue
-        by_snapshot.setdefault(snapshot.snapshot_id, []).extend(
-            entry for entry in concurrent.entries(manifest) if entry.snapshot_id == snapshot.snapshot_id
-        )
+        if manifest.deleted_files_count != 0 or manifest.added_files_count != 0:
+            by_snapshot.setdefault(snapshot.snapshot_id, []).extend(
+                entry for entry in concurrent.entries(manifest) if entry.snapshot_id == snapshot.snapshot_id
+            )
+    last: dict[FileKey, ManifestEntry] = {}
     for entries in by_snapshot.values():
         for status in (EntryStatus.DELETED, EntryStatus.ADDED):
-            yield [entry for entry in entries if entry.status is status], status
+            last.update((entry.file.key, entry) for entry in entries if entry.status is status)
+    return last.values()
 
 
 def came_in(concurrent: Concurrent, content: ManifestContent) -> Iterator[ManifestEntry]:
     """Yield files that were added and are still there; without a history, all files that are there."""
     if not concurrent.is_known:
-        yield from concurrent.live_entries_at(concurrent.head_id, content)
-        return
-    live: dict[FileKey, ManifestEntry] = {}
-    for entries, status in _steps(concurrent, content):
-        for entry in entries:
-            if status is EntryStatus.ADDED:
-                live[entry.file.key] = entry
-            else:
-                live.pop(entry.file.key, None)
-    yield from live.values()
+        return concurrent.live_entries_at(concurrent.head_id, content)
+    return (entry for entry in _last_changes(concurrent, content) if entry.status is EntryStatus.ADDED)
 
 
 def partially_matching_files(
@@ -292,7 +269,6 @@ def added_vectors(
             file = entry.file
             if (
                 entry.is_live
-                and file.content is FileContent.POSITION_DELETES
                 and is_deletion_vector(file)
                 and file.referenced_data_file in targets
                 and entry.snapshot_id in ids
@@ -309,9 +285,7 @@ def added_outside_filter(
     for file in added:
         if not matching.all_match(file):
             message = f"Cannot append file with rows that do not match filter: {words}: {file.file_path}"
-            yield Conflict(
-                ConflictKind.FILTER_MISMATCH, message, None, file.file_path, file.spec_id, file.partition
-            )
+            yield Conflict.with_file(ConflictKind.FILTER_MISMATCH, message, None, file)
 
 
 def referenced_and_removed(

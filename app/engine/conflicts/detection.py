@@ -9,22 +9,8 @@ from typing import assert_never
 from app.engine.branches.picked_changes import changed_partition, file_changes, written_since
 from app.engine.branches.ref_changes import PickKind, find_snapshot, pick_kind
 from app.engine.conflicts import checks
+from app.engine.conflicts import operations as ops
 from app.engine.conflicts.concurrent import Concurrent
-from app.engine.conflicts.operations import (
-    Append,
-    CherryPick,
-    Delete,
-    Operation,
-    Overwrite,
-    PropertyChange,
-    RemovedFile,
-    ReplacePartitions,
-    RewriteFiles,
-    RewriteManifests,
-    RowDelta,
-    SchemaChange,
-    SpecChange,
-)
 from app.engine.conflicts.report import Conflict, ConflictKind, ConflictReport
 from app.engine.conflicts.scopes import Scope, scope_of_partitions, scope_of_rows, shown
 from app.engine.conflicts.verdicts import verdict
@@ -45,7 +31,7 @@ def find_conflicts(
     source: ManifestSource,
     ref: str,
     base_snapshot_id: SnapshotId | None,
-    operation: Operation,
+    operation: ops.Operation,
     *,
     limit: int = MAX_CONFLICTS,
 ) -> ConflictReport:
@@ -54,15 +40,12 @@ def find_conflicts(
     It opens only manifests that concurrent snapshots wrote, except to look up a file of which only the path is known.
 
     Args:
-        metadata: the table as it is now.
         base_snapshot_id: what the operation read; None if the branch was empty then.
         limit: the search stops after this many conflicts.
 
     Raises:
         InvalidFilter: a filter does not fit the table's columns.
-        InvalidMetadata: a manifest cannot be read.
-        FileMissing: a manifest is gone.
-        FilesUnavailable: the store does not answer.
+        InvalidMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
         NoSuchSnapshot: the snapshot to be picked is not there.
         NoSuchRef: the branch to pick onto is not there.
     """
@@ -96,40 +79,40 @@ def _without_repetitions(conflicts: tuple[Conflict, ...]) -> tuple[Conflict, ...
 
 
 def _conflicts(
-    concurrent: Concurrent, source: ManifestSource, ref: str, operation: Operation
+    concurrent: Concurrent, source: ManifestSource, ref: str, operation: ops.Operation
 ) -> Iterator[Conflict]:
     match operation:
-        case Append() | PropertyChange():
+        case ops.Append() | ops.PropertyChange():
             return
-        case Delete():
+        case ops.Delete():
             yield from _of_delete(concurrent, operation)
-        case Overwrite():
+        case ops.Overwrite():
             yield from _of_overwrite(concurrent, operation)
-        case ReplacePartitions():
+        case ops.ReplacePartitions():
             yield from _of_replace_partitions(concurrent, operation)
-        case RowDelta():
+        case ops.RowDelta():
             yield from _of_row_delta(concurrent, operation)
-        case RewriteFiles():
+        case ops.RewriteFiles():
             yield from _of_rewrite_files(concurrent, operation)
-        case RewriteManifests():
+        case ops.RewriteManifests():
             yield from checks.missing_manifests(concurrent, operation.removed_manifests)
-        case CherryPick():
+        case ops.CherryPick():
             yield from _of_cherry_pick(concurrent, source, ref, operation)
-        case SchemaChange():
+        case ops.SchemaChange():
             yield from _of_schema_change(concurrent, operation)
-        case SpecChange():
+        case ops.SpecChange():
             yield from _of_spec_change(concurrent.metadata, operation)
         case never:
             assert_never(never)
 
 
-def _of_delete(concurrent: Concurrent, operation: Delete) -> Iterator[Conflict]:
+def _of_delete(concurrent: Concurrent, operation: ops.Delete) -> Iterator[Conflict]:
     if operation.checks_existence:
         yield from checks.missing_files(concurrent, operation.removed_files, ManifestContent.DATA)
     yield from _of_row_filter(concurrent, operation)
 
 
-def _of_row_filter(concurrent: Concurrent, operation: Delete | Overwrite) -> Iterator[Conflict]:
+def _of_row_filter(concurrent: Concurrent, operation: ops.Delete | ops.Overwrite) -> Iterator[Conflict]:
     """Yield files that a filter cannot drop as a whole."""
     if operation.row_filter is not None:
         matching = _matching(concurrent.metadata, operation, operation.row_filter)
@@ -139,13 +122,13 @@ def _of_row_filter(concurrent: Concurrent, operation: Delete | Overwrite) -> Ite
 
 
 def _matching(
-    metadata: TableMetadata, operation: Delete | Overwrite, row_filter: Expression
+    metadata: TableMetadata, operation: ops.Delete | ops.Overwrite, row_filter: Expression
 ) -> FileSelection:
     rows = RowFilter.of(row_filter, metadata.current_schema, case_sensitive=operation.case_sensitive)
     return FileSelection(rows, metadata.partition_specs)
 
 
-def _of_overwrite(concurrent: Concurrent, operation: Overwrite) -> Iterator[Conflict]:
+def _of_overwrite(concurrent: Concurrent, operation: ops.Overwrite) -> Iterator[Conflict]:
     metadata = concurrent.metadata
     # The reference writes a filter that no row matches where an operation has no filter.
     row_filter = None if isinstance(operation.row_filter, AlwaysFalse) else operation.row_filter
@@ -156,46 +139,37 @@ def _of_overwrite(concurrent: Concurrent, operation: Overwrite) -> Iterator[Conf
     if operation.checks_added_match_filter and row_filter is not None:
         matching = _matching(metadata, operation, row_filter)
         yield from checks.added_outside_filter(operation.added_files, matching, shown(row_filter))
-    if operation.checks_new_data or operation.checks_new_deletes:
-        yield from _unknown_history_if_there_is_any(concurrent)
-    if not concurrent.is_known:
-        # A part of the history would only give a part of the answer.
-        pass
-    elif concurrent.head_id is not None:
-        read = operation.conflict_filter
+    checks_history = operation.checks_new_data or operation.checks_new_deletes
+    if checks_history:
+        yield from checks.unknown_history(concurrent)
+    # A part of the history would only give a part of the answer.
+    if checks_history and concurrent.is_known and concurrent.head_id is not None:
+        read = None if operation.conflict_filter is None else scope(operation.conflict_filter)
         if operation.checks_new_data:
-            if read is None:
-                is_by_filter = row_filter is not None and not operation.removed_files
-                read = row_filter if is_by_filter and row_filter is not None else ALWAYS_TRUE
-            yield from checks.added_data_files(concurrent, scope(read))
+            by_filter = row_filter if row_filter is not None and not operation.removed_files else ALWAYS_TRUE
+            yield from checks.added_data_files(concurrent, read or scope(by_filter))
         if operation.checks_new_deletes:
             if row_filter is not None:
-                of_filter = scope(
-                    row_filter if operation.conflict_filter is None else operation.conflict_filter
-                )
+                of_filter = read or scope(row_filter)
                 yield from checks.new_delete_files(concurrent, of_filter)
                 yield from checks.removed_data_files(concurrent, of_filter)
-            of_files = None if operation.conflict_filter is None else scope(operation.conflict_filter)
-            yield from checks.new_deletes_for_files(concurrent, operation.removed_files, of_files)
-    if operation.checks_new_data or operation.checks_new_deletes:
+            yield from checks.new_deletes_for_files(concurrent, operation.removed_files, read)
+    if checks_history:
         yield from _missing(concurrent, operation)
     yield from _of_row_filter(concurrent, operation)
 
 
-def _unknown_history_if_there_is_any(concurrent: Concurrent) -> Iterator[Conflict]:
-    if concurrent.head_id is not None:
-        yield from checks.unknown_history(concurrent)
-
-
-def _missing(concurrent: Concurrent, operation: Overwrite | RowDelta | RewriteFiles) -> Iterator[Conflict]:
+def _missing(
+    concurrent: Concurrent, operation: ops.Overwrite | ops.RowDelta | ops.RewriteFiles
+) -> Iterator[Conflict]:
     yield from checks.missing_files(concurrent, operation.removed_files, ManifestContent.DATA)
     yield from checks.missing_files(concurrent, operation.removed_delete_files, ManifestContent.DELETES)
 
 
-def _of_replace_partitions(concurrent: Concurrent, operation: ReplacePartitions) -> Iterator[Conflict]:
+def _of_replace_partitions(concurrent: Concurrent, operation: ops.ReplacePartitions) -> Iterator[Conflict]:
     scope = scope_of_partitions(concurrent.metadata, operation.partitions)
     if operation.checks_new_data or operation.checks_new_deletes:
-        yield from _unknown_history_if_there_is_any(concurrent)
+        yield from checks.unknown_history(concurrent)
     if concurrent.is_known and operation.checks_new_data:
         yield from checks.added_data_files(concurrent, scope)
     if concurrent.is_known and operation.checks_new_deletes:
@@ -205,7 +179,7 @@ def _of_replace_partitions(concurrent: Concurrent, operation: ReplacePartitions)
         yield from checks.occupied_partitions(concurrent, scope)
 
 
-def _of_row_delta(concurrent: Concurrent, operation: RowDelta) -> Iterator[Conflict]:
+def _of_row_delta(concurrent: Concurrent, operation: ops.RowDelta) -> Iterator[Conflict]:
     if concurrent.head_id is None:
         return
     yield from checks.no_ancestor(concurrent)
@@ -214,7 +188,8 @@ def _of_row_delta(concurrent: Concurrent, operation: RowDelta) -> Iterator[Confl
     if read is not None:
         scope = scope_of_rows(concurrent.metadata, read, case_sensitive=operation.case_sensitive)
     if not concurrent.is_known:
-        if _looks_at_history(operation):
+        named = operation.referenced_files or operation.vector_targets
+        if named or operation.checks_new_data or operation.checks_new_deletes:
             yield from checks.unknown_history(concurrent)
     else:
         if operation.referenced_files:
@@ -234,18 +209,9 @@ def _of_row_delta(concurrent: Concurrent, operation: RowDelta) -> Iterator[Confl
         yield from _missing(concurrent, operation)
 
 
-def _looks_at_history(operation: RowDelta) -> bool:
-    return bool(
-        operation.referenced_files
-        or operation.vector_targets
-        or operation.checks_new_data
-        or operation.checks_new_deletes
-    )
-
-
-def _of_rewrite_files(concurrent: Concurrent, operation: RewriteFiles) -> Iterator[Conflict]:
+def _of_rewrite_files(concurrent: Concurrent, operation: ops.RewriteFiles) -> Iterator[Conflict]:
     if operation.removed_files and concurrent.metadata.format.has_delete_files:
-        yield from _unknown_history_if_there_is_any(concurrent)
+        yield from checks.unknown_history(concurrent)
         if concurrent.is_known:
             yield from checks.new_deletes_for_files(
                 concurrent,
@@ -256,7 +222,7 @@ def _of_rewrite_files(concurrent: Concurrent, operation: RewriteFiles) -> Iterat
 
 
 def _of_cherry_pick(
-    concurrent: Concurrent, source: ManifestSource, ref: str, operation: CherryPick
+    concurrent: Concurrent, source: ManifestSource, ref: str, operation: ops.CherryPick
 ) -> Iterator[Conflict]:
     metadata = concurrent.metadata
     picked = find_snapshot(metadata, operation.snapshot_id)
@@ -269,21 +235,15 @@ def _of_cherry_pick(
         return
     changes = file_changes(source, picked)
     for snapshot, file in written_since(source, metadata, concurrent.head_id, picked, changes):
-        yield Conflict(
-            ConflictKind.CHERRY_PICK,
-            changed_partition(snapshot, file),
-            snapshot.snapshot_id,
-            file.file_path,
-            file.spec_id,
-            file.partition,
-        )
+        message = changed_partition(snapshot, file)
+        yield Conflict.with_file(ConflictKind.CHERRY_PICK, message, snapshot.snapshot_id, file)
     # A pick counts from the parent of the picked snapshot, whatever the caller's base is.
     since_parent = Concurrent(metadata, source, concurrent.head_id, picked.parent_snapshot_id)
-    removed = tuple(RemovedFile.of(file) for file in changes.removed)
+    removed = tuple(ops.RemovedFile.of(file) for file in changes.removed)
     yield from checks.missing_files(since_parent, removed, ManifestContent.DATA)
 
 
-def _of_schema_change(concurrent: Concurrent, operation: SchemaChange) -> Iterator[Conflict]:
+def _of_schema_change(concurrent: Concurrent, operation: ops.SchemaChange) -> Iterator[Conflict]:
     metadata, expected = concurrent.metadata, operation.schema_id
     if expected is None and concurrent.base_id is not None:
         base = metadata.snapshots_by_id.get(concurrent.base_id)
@@ -293,7 +253,7 @@ def _of_schema_change(concurrent: Concurrent, operation: SchemaChange) -> Iterat
     yield from _changed(kind, "last assigned field id", operation.last_column_id, metadata.last_column_id)
 
 
-def _of_spec_change(metadata: TableMetadata, operation: SpecChange) -> Iterator[Conflict]:
+def _of_spec_change(metadata: TableMetadata, operation: ops.SpecChange) -> Iterator[Conflict]:
     kind = ConflictKind.SPEC_CHANGED
     yield from _changed(kind, "default partition spec", operation.spec_id, metadata.default_spec_id)
     expected, found = operation.last_partition_id, metadata.last_partition_id

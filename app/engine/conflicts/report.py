@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from app.engine.model.ids import Location, SnapshotId, SpecId
+from app.engine.model.manifests import DataFile
 from app.engine.model.partition_values import PartitionValues
 from app.engine.model.snapshot import Snapshot
 
@@ -60,6 +61,12 @@ class Conflict:
     file_path: Location | None = None
     spec_id: SpecId | None = None
     partition: tuple[Any, ...] | None = None
+
+    @classmethod
+    def with_file(
+        cls, kind: ConflictKind, message: str, snapshot_id: SnapshotId | None, file: DataFile
+    ) -> Conflict:
+        return cls(kind, message, snapshot_id, file.file_path, file.spec_id, file.partition)
 
 
 @dataclass(frozen=True, slots=True)

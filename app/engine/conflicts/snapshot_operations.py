@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from app.engine.conflicts.operations import (
-    Append,
-    Delete,
-    Operation,
-    Overwrite,
-    RemovedFile,
-    ReplacePartitions,
-    RewriteFiles,
-    RewriteManifests,
-    RowDelta,
-)
+from app.engine.conflicts import operations as ops
 from app.engine.model.delete_files import is_deletion_vector, referenced_path
 from app.engine.model.ids import Location
 from app.engine.model.manifests import (
@@ -26,7 +16,7 @@ from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 
 
-def operation_of(metadata: TableMetadata, source: ManifestSource, snapshot: Snapshot) -> Operation:
+def operation_of(metadata: TableMetadata, source: ManifestSource, snapshot: Snapshot) -> ops.Operation:
     """Return the operation that made a snapshot out of its parent, as far as its files show.
 
     They do not show which rows it has read: new rows only conflict in partitions that it replaces as a whole.
@@ -35,43 +25,38 @@ def operation_of(metadata: TableMetadata, source: ManifestSource, snapshot: Snap
         metadata: the table, which need not have the snapshot yet.
 
     Raises:
-        InvalidMetadata: a manifest cannot be read.
-        FileMissing: a manifest is gone.
-        FilesUnavailable: the store does not answer.
+        InvalidMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
     """
     kind = snapshot.operation
     if kind == "append":
-        return Append()
+        return ops.Append()
     files = _OwnFiles(source, snapshot)
     if kind == "replace":
         if not files.removed and not files.removed_deletes:
-            return RewriteManifests(_removed_manifests(metadata, source, snapshot))
-        return RewriteFiles(files.removed, files.removed_deletes, _kept_sequence_number(files, snapshot))
+            return ops.RewriteManifests(_removed_manifests(metadata, source, snapshot))
+        return ops.RewriteFiles(files.removed, files.removed_deletes, _kept_sequence_number(files, snapshot))
     if snapshot.replaces_partitions:
         partitions = tuple((entry.file.spec_id, entry.file.partition) for entry in files.added)
-        return ReplacePartitions(partitions, checks_new_data=True, checks_new_deletes=True)
+        return ops.ReplacePartitions(partitions, checks_new_data=True, checks_new_deletes=True)
     if files.added_deletes:
-        positions = [
-            entry.file for entry in files.added_deletes if entry.file.content is FileContent.POSITION_DELETES
+        named = [
+            (path, is_deletion_vector(entry.file))
+            for entry in files.added_deletes
+            if entry.file.content is FileContent.POSITION_DELETES
+            if (path := referenced_path(entry.file)) is not None
         ]
-        referenced = frozenset(path for file in positions if (path := referenced_path(file)) is not None)
-        vectors = frozenset(
-            path
-            for file in positions
-            if is_deletion_vector(file) and (path := referenced_path(file)) is not None
-        )
-        return RowDelta(
+        return ops.RowDelta(
             conflict_filter=None,
-            referenced_files=referenced,
-            vector_targets=vectors,
+            referenced_files=frozenset(path for path, _ in named),
+            vector_targets=frozenset(path for path, is_vector in named if is_vector),
             removed_files=files.removed,
             removed_delete_files=files.removed_deletes,
             checks_deleted_files=True,
             checks_new_deletes=True,
         )
     if kind == "delete":
-        return Delete(removed_files=files.removed, checks_existence=True)
-    return Overwrite(
+        return ops.Delete(removed_files=files.removed, checks_existence=True)
+    return ops.Overwrite(
         removed_files=files.removed, removed_delete_files=files.removed_deletes, checks_new_deletes=True
     )
 
@@ -82,8 +67,8 @@ class _OwnFiles:
     def __init__(self, source: ManifestSource, snapshot: Snapshot) -> None:
         self.added: list[ManifestEntry] = []
         self.added_deletes: list[ManifestEntry] = []
-        removed: list[RemovedFile] = []
-        removed_deletes: list[RemovedFile] = []
+        removed: list[ops.RemovedFile] = []
+        removed_deletes: list[ops.RemovedFile] = []
         for manifest in source.manifests(snapshot):
             if manifest.added_snapshot_id != snapshot.snapshot_id:
                 continue
@@ -94,9 +79,9 @@ class _OwnFiles:
                 if entry.status is EntryStatus.ADDED:
                     (self.added if is_data else self.added_deletes).append(entry)
                 elif entry.status is EntryStatus.DELETED:
-                    (removed if is_data else removed_deletes).append(RemovedFile.of(entry.file))
-        self.removed: tuple[RemovedFile, ...] = tuple(removed)
-        self.removed_deletes: tuple[RemovedFile, ...] = tuple(removed_deletes)
+                    (removed if is_data else removed_deletes).append(ops.RemovedFile.of(entry.file))
+        self.removed: tuple[ops.RemovedFile, ...] = tuple(removed)
+        self.removed_deletes: tuple[ops.RemovedFile, ...] = tuple(removed_deletes)
 
 
 def _kept_sequence_number(files: _OwnFiles, snapshot: Snapshot) -> int | None:

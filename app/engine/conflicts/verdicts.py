@@ -6,20 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import assert_never
 
-from app.engine.conflicts.operations import (
-    Append,
-    CherryPick,
-    Delete,
-    Operation,
-    Overwrite,
-    PropertyChange,
-    ReplacePartitions,
-    RewriteFiles,
-    RewriteManifests,
-    RowDelta,
-    SchemaChange,
-    SpecChange,
-)
+from app.engine.conflicts import operations as ops
 from app.engine.conflicts.report import Conflict, ConflictKind
 from app.engine.model.snapshot import Snapshot
 
@@ -47,7 +34,7 @@ _ADVICE = {
 
 
 def verdict(
-    operation: Operation, conflicts: Sequence[Conflict], since: Sequence[Snapshot], ref: str
+    operation: ops.Operation, conflicts: Sequence[Conflict], since: Sequence[Snapshot], ref: str
 ) -> tuple[bool, str]:
     """Return whether the same change can be committed on top of the head, and why or why not."""
     if conflicts:
@@ -60,35 +47,34 @@ def verdict(
     return checked, f"{happened} come onto {ref} since. {words}"
 
 
-def _without_conflicts(operation: Operation) -> tuple[bool, str]:
+def _without_conflicts(operation: ops.Operation) -> tuple[bool, str]:
     match operation:
-        case Append():
+        case ops.Append():
             return (
                 True,
                 "An append conflicts with nothing, as long as its rows do not depend on what was read.",
             )
-        case PropertyChange():
+        case ops.PropertyChange():
             return True, "Properties conflict with nothing: the last value wins."
-        case SchemaChange() | SpecChange():
+        case ops.SchemaChange() | ops.SpecChange():
             return True, "None of them changed what it builds on."
-        case CherryPick():
+        case ops.CherryPick():
             return True, "None of them stands in the way of the pick."
-        case RewriteFiles() | RewriteManifests():
+        case ops.RewriteFiles() | ops.RewriteManifests():
             return True, "None of them touched what it replaces."
-        case Delete():
-            words = "A delete of whole files conflicts with nothing that is still there."
-            return True, words
-        case Overwrite() | ReplacePartitions() | RowDelta():
+        case ops.Delete():
+            return True, "A delete of whole files conflicts with nothing that is still there."
+        case ops.Overwrite() | ops.ReplacePartitions() | ops.RowDelta():
             return _checked(operation)
         case never:
             assert_never(never)
 
 
-def _checked(operation: Overwrite | ReplacePartitions | RowDelta) -> tuple[bool, str]:
+def _checked(operation: ops.Overwrite | ops.ReplacePartitions | ops.RowDelta) -> tuple[bool, str]:
     if operation.checks_new_data:
         return True, "None of them touched what it has read or replaces."
     if operation.checks_new_deletes:
         return True, "None of them touched what it replaces; rows that came in were not looked at."
-    if isinstance(operation, RowDelta):
+    if isinstance(operation, ops.RowDelta):
         return True, "The files that it refers to are there; other changes were not looked at."
     return False, "What they changed was not looked at: it was to be applied to whatever is there."

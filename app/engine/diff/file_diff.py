@@ -91,9 +91,7 @@ def file_diff(source: ManifestSource, before: Snapshot | None, after: Snapshot |
     manifest to another is no difference.
 
     Raises:
-        CorruptMetadata: a manifest cannot be read.
-        FileMissing: a manifest is gone.
-        FilesUnavailable: the store does not answer.
+        CorruptMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
     """
     old = list(source.manifests(before)) if before is not None else []
     new = list(source.manifests(after)) if after is not None else []
@@ -119,9 +117,7 @@ def live_entries(source: ManifestSource, manifests: Iterable[ManifestFile]) -> I
     """Yield the entries of live files, manifest after manifest.
 
     Raises:
-        CorruptMetadata: a manifest cannot be read.
-        FileMissing: a manifest is gone.
-        FilesUnavailable: the store does not answer.
+        CorruptMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
     """
     for manifest in manifests:
         for entry in source.entries(manifest):

@@ -4,52 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
+from app.engine.expressions import expressions as e
 from app.engine.expressions.comparisons import MATCHED_BY_NULL
-from app.engine.expressions.expressions import (
-    ALWAYS_FALSE,
-    ALWAYS_TRUE,
-    BoundExpression,
-    BoundPredicate,
-    BoundReference,
-    BoundTerm,
-    BoundTransform,
-    Expression,
-    IdReference,
-    Literal,
-    Operation,
-    Predicate,
-    Reference,
-    Term,
-    TransformTerm,
-    replace_predicates,
-    rewrite_not,
-)
 from app.engine.expressions.literals import Between, OutOfRange, value_of
 from app.engine.model.schema import Column, Schema
 from app.engine.model.types import PrimitiveType, StructType
-from app.engine.model.values import order_key
+from app.engine.model.values import FLOATING_KINDS, order_key
 from app.errors import InvalidFilter
 
-_TRUE_ABOVE = frozenset({Operation.LT, Operation.LT_EQ})
-_TRUE_BELOW = frozenset({Operation.GT, Operation.GT_EQ})
-_BESIDE = {Operation.LT: Operation.LT_EQ, Operation.GT_EQ: Operation.GT}
+_TRUE_ABOVE = frozenset({e.Operation.LT, e.Operation.LT_EQ})
+_TRUE_BELOW = frozenset({e.Operation.GT, e.Operation.GT_EQ})
+_BESIDE = {e.Operation.LT: e.Operation.LT_EQ, e.Operation.GT_EQ: e.Operation.GT}
 """The operation on the value below that replaces one on a literal between two values."""
-_FLOATING = frozenset({"float", "double"})
 
 
-def bind(expression: Expression, schema: Schema, *, case_sensitive: bool = True) -> BoundExpression:
+def bind(expression: e.Expression, schema: Schema, *, case_sensitive: bool = True) -> e.BoundExpression:
     """Return the filter on a schema's columns, without `Not`, and as simple as possible.
 
     Raises:
         InvalidFilter: a column is missing or cannot be filtered by, or a literal is not a value of its type.
     """
-    return replace_predicates(
-        rewrite_not(expression),
+    return e.replace_predicates(
+        e.rewrite_not(expression),
         lambda predicate: bind_predicate(predicate, schema, case_sensitive=case_sensitive),
     )
 
 
-def bind_predicate(predicate: Predicate, schema: Schema, *, case_sensitive: bool = True) -> BoundExpression:
+def bind_predicate(
+    predicate: e.Predicate, schema: Schema, *, case_sensitive: bool = True
+) -> e.BoundExpression:
     """Return one predicate on a schema's columns.
 
     Raises:
@@ -62,16 +45,18 @@ def bind_predicate(predicate: Predicate, schema: Schema, *, case_sensitive: bool
     else:
         bound = _bind_comparison(operation, term, predicate.literals)
     if (
-        isinstance(bound, BoundPredicate)
-        and isinstance(term, BoundTransform)
+        isinstance(bound, e.BoundPredicate)
+        and isinstance(term, e.BoundTransform)
         and term.transform.name == "void"
     ):
         # Void makes everything null.
-        return ALWAYS_TRUE if operation in MATCHED_BY_NULL else ALWAYS_FALSE
+        return e.ALWAYS_TRUE if operation in MATCHED_BY_NULL else e.ALWAYS_FALSE
     return bound
 
 
-def _bind_comparison(operation: Operation, term: BoundTerm, literals: tuple[Literal, ...]) -> BoundExpression:
+def _bind_comparison(
+    operation: e.Operation, term: e.BoundTerm, literals: tuple[e.Literal, ...]
+) -> e.BoundExpression:
     if not isinstance(term.type, PrimitiveType) or term.type.kind in ("variant", "geometry", "geography"):
         raise InvalidFilter(
             f"Invalid filter: {_shown(term)} cannot be compared: there are only is-null and not-null for it"
@@ -81,51 +66,51 @@ def _bind_comparison(operation: Operation, term: BoundTerm, literals: tuple[Lite
         return _bind_set(operation, term, values)
     (value,) = values
     if isinstance(value, Between):
-        if operation in (Operation.EQ, Operation.NOT_EQ):
-            return ALWAYS_TRUE if operation is Operation.NOT_EQ else ALWAYS_FALSE
+        if operation in (e.Operation.EQ, e.Operation.NOT_EQ):
+            return e.ALWAYS_TRUE if operation is e.Operation.NOT_EQ else e.ALWAYS_FALSE
         operation, value = _BESIDE.get(operation, operation), value.below
     if isinstance(value, OutOfRange):
         return _bind_beyond(operation, term, value)
-    if operation in (Operation.STARTS_WITH, Operation.NOT_STARTS_WITH) and term.type.kind != "string":
+    if operation in (e.Operation.STARTS_WITH, e.Operation.NOT_STARTS_WITH) and term.type.kind != "string":
         raise InvalidFilter(f"Invalid filter: {operation} needs a string, not {_shown(term)}")
-    return BoundPredicate(operation, term, (value,))
+    return e.BoundPredicate(operation, term, (value,))
 
 
-def _bind_beyond(operation: Operation, term: BoundTerm, place: OutOfRange) -> BoundExpression:
+def _bind_beyond(operation: e.Operation, term: e.BoundTerm, place: OutOfRange) -> e.BoundExpression:
     """Return what is left of a comparison with a literal above or below all values of its type."""
-    if operation is Operation.NOT_EQ:
-        return ALWAYS_TRUE
+    if operation is e.Operation.NOT_EQ:
+        return e.ALWAYS_TRUE
     if operation in (_TRUE_ABOVE if place is OutOfRange.ABOVE else _TRUE_BELOW):
-        return _bind_unary(Operation.NOT_NULL, term)
-    return ALWAYS_FALSE
+        return _bind_unary(e.Operation.NOT_NULL, term)
+    return e.ALWAYS_FALSE
 
 
-def _bind_unary(operation: Operation, term: BoundTerm) -> BoundExpression:
-    if operation in (Operation.IS_NAN, Operation.NOT_NAN):
-        if not isinstance(term.type, PrimitiveType) or term.type.kind not in _FLOATING:
+def _bind_unary(operation: e.Operation, term: e.BoundTerm) -> e.BoundExpression:
+    if operation in (e.Operation.IS_NAN, e.Operation.NOT_NAN):
+        if not isinstance(term.type, PrimitiveType) or term.type.kind not in FLOATING_KINDS:
             raise InvalidFilter(f"Invalid filter: {operation} needs a float or double, not {_shown(term)}")
     elif not _may_be_null(term):
-        return ALWAYS_FALSE if operation is Operation.IS_NULL else ALWAYS_TRUE
-    return BoundPredicate(operation, term)
+        return e.ALWAYS_FALSE if operation is e.Operation.IS_NULL else e.ALWAYS_TRUE
+    return e.BoundPredicate(operation, term)
 
 
-def _may_be_null(term: BoundTerm) -> bool:
-    if isinstance(term, BoundReference):
+def _may_be_null(term: e.BoundTerm) -> bool:
+    if isinstance(term, e.BoundReference):
         return term.is_nullable
     return term.transform.name == "void" or term.reference.is_nullable
 
 
-def _bind_set(operation: Operation, term: BoundTerm, values: list[Any]) -> BoundExpression:
+def _bind_set(operation: e.Operation, term: e.BoundTerm, values: list[Any]) -> e.BoundExpression:
     distinct = {order_key(value): value for value in values if not isinstance(value, OutOfRange | Between)}
     ordered = tuple(distinct[key] for key in sorted(distinct))
     if not ordered:
-        return ALWAYS_FALSE if operation is Operation.IN else ALWAYS_TRUE
+        return e.ALWAYS_FALSE if operation is e.Operation.IN else e.ALWAYS_TRUE
     if len(ordered) == 1:
-        operation = Operation.EQ if operation is Operation.IN else Operation.NOT_EQ
-    return BoundPredicate(operation, term, ordered)
+        operation = e.Operation.EQ if operation is e.Operation.IN else e.Operation.NOT_EQ
+    return e.BoundPredicate(operation, term, ordered)
 
 
-def _value(literal: Literal, term: BoundTerm, kind: PrimitiveType) -> Any:
+def _value(literal: e.Literal, term: e.BoundTerm, kind: PrimitiveType) -> Any:
     try:
         return value_of(literal, kind)
     except ValueError as error:
@@ -134,22 +119,22 @@ def _value(literal: Literal, term: BoundTerm, kind: PrimitiveType) -> Any:
         ) from error
 
 
-def bind_term(term: Term, schema: Schema, *, case_sensitive: bool = True) -> BoundTerm:
+def bind_term(term: e.Term, schema: Schema, *, case_sensitive: bool = True) -> e.BoundTerm:
     """Return a term on a schema's columns.
 
     Raises:
         InvalidFilter: the column is missing or inside a list or map, or the transform does not apply to it.
     """
-    if not isinstance(term, TransformTerm):
+    if not isinstance(term, e.TransformTerm):
         return bind_reference(_find(term, schema, case_sensitive=case_sensitive), schema)
     reference = bind_reference(_find(term.reference, schema, case_sensitive=case_sensitive), schema)
     if not term.transform.applies_to(reference.type):
         raise InvalidFilter(f"Invalid filter: {term.transform} does not apply to {_shown(reference)}")
-    return reference if term.transform.name == "identity" else BoundTransform(term.transform, reference)
+    return reference if term.transform.name == "identity" else e.BoundTransform(term.transform, reference)
 
 
-def _find(reference: Reference, schema: Schema, *, case_sensitive: bool) -> Column:
-    if isinstance(reference, IdReference):
+def _find(reference: e.Reference, schema: Schema, *, case_sensitive: bool) -> Column:
+    if isinstance(reference, e.IdReference):
         column = schema.columns.get(reference.field_id)
         if column is None:
             raise InvalidFilter(f"Invalid filter: there is no column with the field id {reference.field_id}")
@@ -169,7 +154,7 @@ def _find(reference: Reference, schema: Schema, *, case_sensitive: bool) -> Colu
     return schema.columns[next(iter(alike.values()))]
 
 
-def bind_reference(column: Column, schema: Schema) -> BoundReference:
+def bind_reference(column: Column, schema: Schema) -> e.BoundReference:
     """Return a column with the positions that lead to its value in a row.
 
     Raises:
@@ -185,13 +170,13 @@ def bind_reference(column: Column, schema: Schema) -> BoundReference:
             raise InvalidFilter(f"Invalid filter: {column.name} is inside a list or map")
         positions.append([field.id for field in above.fields].index(place.field.id))
         place = place.parent
-    return BoundReference(
+    return e.BoundReference(
         column.field.id, column.name, column.field.type, tuple(reversed(positions)), is_nullable
     )
 
 
-def _shown(term: BoundTerm) -> str:
-    if isinstance(term, BoundTransform):
+def _shown(term: e.BoundTerm) -> str:
+    if isinstance(term, e.BoundTransform):
         return f"{term.transform}({term.reference.name}) of type {term.type}"
     kind = term.type if isinstance(term.type, PrimitiveType) else term.type.type
     return f"{term.name} of type {kind}"

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from app.engine.expressions.expressions import BoundPredicate, BoundTransform, Operation
-from app.engine.expressions.transform_values import lowest_unwrapped, transform_function, unscaled
+from app.engine.expressions.transform_values import lowest_unwrapped, transform_function, unchanged, unscaled
 from app.engine.expressions.uuid_bounds import enclosing_bounds
 from app.engine.model.moments import UNITS_A_DAY
 from app.engine.model.transforms import Transform
@@ -90,25 +90,25 @@ def _orders(kind: Type, values: tuple[Any, ...]) -> list[_Order]:
     assert isinstance(kind, PrimitiveType)  # nothing else can be compared
     match kind.kind:
         case "int" | "long" | "date" | "time":
-            return [_Order(_number, _same)]
+            return [_Order(_number, unchanged)]
         case "timestamp" | "timestamptz" | "timestamp_ns" | "timestamptz_ns":
-            return [_Order(_number_reader(UNITS_A_DAY[kind.kind]), _same)]
+            return [_Order(_number_reader(UNITS_A_DAY[kind.kind]), unchanged)]
         case "string":
             # As bytes, which have the order of code points, as writers may cut a bound inside a character.
-            return [_Order(_same, str.encode)]
+            return [_Order(unchanged, str.encode)]
         case "binary" | "fixed":
-            return [_Order(_same, _same)]
+            return [_Order(unchanged, unchanged)]
         case "decimal":
             scale = kind.scale or 0
             return [_Order(_unscaled_number, lambda value: unscaled(value, scale))]
         case "float" | "double":
-            native = _Order(_floating, _same)
+            native = _Order(_floating, unchanged)
             # Comparisons with zero are made in both orders of -0.0 and 0.0; others do not depend on it.
             return [native, _Order(_total_floating, order_key)] if 0.0 in values else [native]
         case "uuid":
             return [_Order(_uuid, lambda value: value.bytes)]
         case "boolean":
-            return [_Order(_boolean, _same)]
+            return [_Order(_boolean, unchanged)]
     raise AssertionError(f"binding lets no {kind} be compared")
 
 
@@ -150,10 +150,6 @@ def _between_uuids(predicate: BoundPredicate, test: RangeTest) -> RangeTest:
         return test
 
     return lambda lower, upper: test(*enclosing_bounds(lower, upper))
-
-
-def _same(value: Any) -> Any:
-    return value
 
 
 def _number_reader(factor: int = 1) -> Callable[[bytes], int | None]:
@@ -200,58 +196,31 @@ def _boolean(content: bytes) -> bool | None:
     return content != b"\x00" if len(content) == 1 else None
 
 
-def _may_match(  # noqa: C901 - one case for every operation
-    operation: Operation, keys: tuple[Any, ...], read: Callable[[bytes], Any]
-) -> RangeTest:
+def _may_match(operation: Operation, keys: tuple[Any, ...], read: Callable[[bytes], Any]) -> RangeTest:
     key, *_ = keys
-
-    def less(lower: Bound, _: Bound) -> bool:
-        return lower is None or (least := read(lower)) is None or least < key
 
     def less_or_equal(lower: Bound, _: Bound) -> bool:
         return lower is None or (least := read(lower)) is None or least <= key
 
-    def greater(_: Bound, upper: Bound) -> bool:
-        return upper is None or (most := read(upper)) is None or most > key
-
     def greater_or_equal(_: Bound, upper: Bound) -> bool:
         return upper is None or (most := read(upper)) is None or most >= key
-
-    def equal(lower: Bound, upper: Bound) -> bool:
-        return less_or_equal(lower, upper) and greater_or_equal(lower, upper)
-
-    def among(lower: Bound, upper: Bound) -> bool:
-        return _holds_any(keys, lower, upper, read)
 
     def apart(lower: Bound, upper: Bound) -> bool:
         return not _is_single(keys, lower, upper, read)
 
-    def prefixed(lower: Bound, upper: Bound) -> bool:
-        return not _is_beside_prefix(key, lower, upper)
-
-    def not_prefixed(lower: Bound, upper: Bound) -> bool:
-        return not _all_prefixed(key, lower, upper)
-
-    match operation:
-        case Operation.LT:
-            return less
-        case Operation.LT_EQ:
-            return less_or_equal
-        case Operation.GT:
-            return greater
-        case Operation.GT_EQ:
-            return greater_or_equal
-        case Operation.EQ:
-            return equal
-        case Operation.IN:
-            return among
-        case Operation.STARTS_WITH:
-            return prefixed
-        case Operation.NOT_STARTS_WITH:
-            return not_prefixed
-        case Operation.NOT_EQ | Operation.NOT_IN:
-            return apart
-    raise AssertionError("unary operations compare nothing")
+    tests: dict[Operation, RangeTest] = {
+        Operation.LT: lambda lower, _: lower is None or (least := read(lower)) is None or least < key,
+        Operation.LT_EQ: less_or_equal,
+        Operation.GT: lambda _, upper: upper is None or (most := read(upper)) is None or most > key,
+        Operation.GT_EQ: greater_or_equal,
+        Operation.EQ: lambda lower, upper: less_or_equal(lower, upper) and greater_or_equal(lower, upper),
+        Operation.NOT_EQ: apart,
+        Operation.IN: lambda lower, upper: _holds_any(keys, lower, upper, read),
+        Operation.NOT_IN: apart,
+        Operation.STARTS_WITH: lambda lower, upper: not _is_beside_prefix(key, lower, upper),
+        Operation.NOT_STARTS_WITH: lambda lower, upper: not _all_prefixed(key, lower, upper),
+    }
+    return tests[operation]  # unary operations compare nothing
 
 
 def _holds_any(keys: tuple[Any, ...], lower: Bound, upper: Bound, read: Callable[[bytes], Any]) -> bool:

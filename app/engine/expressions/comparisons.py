@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from typing import Any, Final, assert_never
+from typing import Any, Final
 
 from app.engine.expressions.expressions import BoundPredicate, BoundTransform, Operation
 from app.engine.expressions.transform_values import transform_function
@@ -27,6 +27,8 @@ _COMPARED: Final[dict[Operation, Callable[[Any, Any], bool]]] = {
     Operation.GT: operator.gt,
     Operation.GT_EQ: operator.ge,
     Operation.EQ: operator.eq,
+    Operation.NOT_EQ: operator.ne,
+    Operation.STARTS_WITH: str.startswith,
 }
 MATCHED_BY_NULL: Final = frozenset(
     {Operation.IS_NULL, Operation.NOT_NAN, Operation.NOT_EQ, Operation.NOT_IN, Operation.NOT_STARTS_WITH}
@@ -87,15 +89,6 @@ def _test(operation: Operation, values: tuple[Any, ...]) -> Test:
             return math.isnan
         case Operation.NOT_NAN:
             return lambda value: not math.isnan(value)
-        case Operation.LT | Operation.LT_EQ | Operation.GT | Operation.GT_EQ | Operation.EQ:
-            compared, (literal,) = _COMPARED[operation], values
-            return lambda value: compared(value, literal)
-        case Operation.NOT_EQ:
-            (literal,) = values
-            return lambda value: bool(value != literal)
-        case Operation.STARTS_WITH:
-            (prefix,) = values
-            return lambda value: bool(value.startswith(prefix))
         case Operation.NOT_STARTS_WITH:
             (prefix,) = values
             return lambda value: not value.startswith(prefix)
@@ -105,5 +98,5 @@ def _test(operation: Operation, values: tuple[Any, ...]) -> Test:
         case Operation.NOT_IN:
             apart = frozenset(values)
             return lambda value: value not in apart
-        case never:
-            assert_never(never)
+    compared, (literal,) = _COMPARED[operation], values
+    return lambda value: compared(value, literal)

@@ -5,48 +5,40 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from app.engine.expressions import expressions as e
 from app.engine.expressions.comparisons import value_judge
-from app.engine.expressions.expressions import (
-    AlwaysFalse,
-    AlwaysTrue,
-    And,
-    BoundExpression,
-    BoundPredicate,
-    Or,
-    rewrite_not,
-)
 
 Row = Sequence[Any]
 Test = Callable[[Any], bool]
 
 
-def partition_test(projected: BoundExpression, *, strict: bool = False) -> Callable[[Row], bool]:
+def partition_test(projected: e.BoundExpression, *, strict: bool = False) -> Callable[[Row], bool]:
     """Return a test of whether a partition tuple matches a projected filter.
 
     If engines disagree about a value, it matches, but not in a strict test.
     """
 
-    def partition_predicate(predicate: BoundPredicate) -> Test:
+    def partition_predicate(predicate: e.BoundPredicate) -> Test:
         judge, (position,) = value_judge(predicate), predicate.reference.positions
         if strict:
             return lambda partition: judge(partition[position]) is True
         return lambda partition: judge(partition[position]) is not False
 
-    return compiled(rewrite_not(projected), partition_predicate)
+    return compiled(e.rewrite_not(projected), partition_predicate)
 
 
-def compiled(expression: BoundExpression, test_of: Callable[[BoundPredicate], Test]) -> Test:
+def compiled(expression: e.BoundExpression, test_of: Callable[[e.BoundPredicate], Test]) -> Test:
     """Return one test for an expression without `Not`, made of a test for each predicate."""
     match expression:
-        case AlwaysTrue():
+        case e.AlwaysTrue():
             return lambda _: True
-        case AlwaysFalse():
+        case e.AlwaysFalse():
             return lambda _: False
-        case And():
+        case e.And():
             return _all([compiled(part, test_of) for part in expression.parts])
-        case Or():
+        case e.Or():
             return _any([compiled(part, test_of) for part in expression.parts])
-        case BoundPredicate():
+        case e.BoundPredicate():
             return test_of(expression)
         case _:
             raise AssertionError("rewrite_not comes first")

@@ -8,32 +8,7 @@ from decimal import Decimal
 from typing import Any, Final, TypeAlias, assert_never
 from uuid import UUID
 
-from app.engine.expressions.expressions import (
-    ALWAYS_FALSE,
-    ALWAYS_TRUE,
-    AlwaysFalse,
-    AlwaysTrue,
-    And,
-    BoundExpression,
-    BoundPredicate,
-    BoundReference,
-    BoundTerm,
-    BoundTransform,
-    Expression,
-    IdReference,
-    Literal,
-    NamedReference,
-    Not,
-    Operation,
-    Or,
-    Predicate,
-    Reference,
-    Term,
-    TransformTerm,
-    conjunction,
-    disjunction,
-    negation,
-)
+from app.engine.expressions import expressions as e
 from app.engine.model.document import MAX_INT
 from app.engine.model.ids import FieldId
 from app.engine.model.json_values import to_json_value
@@ -45,14 +20,14 @@ Json: TypeAlias = dict[str, Any]
 
 MAX_LEVELS = 100
 """How deeply expressions may be nested; a chain of `and` or of `or` counts as one level."""
-_OPERATIONS: Final = {operation.value: operation for operation in Operation}
+_OPERATIONS: Final = {operation.value: operation for operation in e.Operation}
 _FLIPPED: Final = {
-    Operation.LT: Operation.GT,
-    Operation.LT_EQ: Operation.GT_EQ,
-    Operation.GT: Operation.LT,
-    Operation.GT_EQ: Operation.LT_EQ,
-    Operation.EQ: Operation.EQ,
-    Operation.NOT_EQ: Operation.NOT_EQ,
+    e.Operation.LT: e.Operation.GT,
+    e.Operation.LT_EQ: e.Operation.GT_EQ,
+    e.Operation.GT: e.Operation.LT,
+    e.Operation.GT_EQ: e.Operation.LT_EQ,
+    e.Operation.EQ: e.Operation.EQ,
+    e.Operation.NOT_EQ: e.Operation.NOT_EQ,
 }
 _FUNCTIONS: Final = {"years": "year", "months": "month", "days": "day", "hours": "hour"}
 """The names of the transforms in engines that have them as functions."""
@@ -64,14 +39,14 @@ _BRIEF.maxstring = _BRIEF.maxother = 100
 """Shows the beginning of a part, however large it is."""
 
 
-def parse_expression(value: object, *, levels_left: int = MAX_LEVELS) -> Expression:
+def parse_expression(value: object, *, levels_left: int = MAX_LEVELS) -> e.Expression:
     """Return the expression that a JSON value describes.
 
     Raises:
         InvalidFilter: it is not an expression; the message shows the part.
     """
     if isinstance(value, bool):
-        return ALWAYS_TRUE if value else ALWAYS_FALSE
+        return e.ALWAYS_TRUE if value else e.ALWAYS_FALSE
     if not isinstance(value, dict):
         raise _unreadable(value, "expected true, false or an object")
     if levels_left <= 0:
@@ -79,16 +54,16 @@ def parse_expression(value: object, *, levels_left: int = MAX_LEVELS) -> Express
     kind = _kind(value)
     match kind:
         case "true" | "false":
-            return ALWAYS_TRUE if kind == "true" else ALWAYS_FALSE
+            return e.ALWAYS_TRUE if kind == "true" else e.ALWAYS_FALSE
         case "literal":
             if not isinstance(value.get("value"), bool):
                 raise _unreadable(value, "a literal alone must be true or false")
-            return ALWAYS_TRUE if value["value"] else ALWAYS_FALSE
+            return e.ALWAYS_TRUE if value["value"] else e.ALWAYS_FALSE
         case "and" | "or":
             parts = (parse_expression(part, levels_left=levels_left - 1) for part in _chain(value, kind))
-            return conjunction(parts) if kind == "and" else disjunction(parts)
+            return e.conjunction(parts) if kind == "and" else e.disjunction(parts)
         case "not":
-            return negation(parse_expression(_required(value, "child"), levels_left=levels_left - 1))
+            return e.negation(parse_expression(_required(value, "child"), levels_left=levels_left - 1))
     operation = _OPERATIONS.get(kind)
     if operation is None:
         raise _unreadable(value, f"there is no operation {kind[:50]!r}")
@@ -116,42 +91,42 @@ def _chain(value: Json, kind: str) -> list[object]:
     return parts
 
 
-def _parse_predicate(operation: Operation, value: Json) -> Predicate:
+def _parse_predicate(operation: e.Operation, value: Json) -> e.Predicate:
     if operation.is_unary:
         if "value" in value or "values" in value:
             raise _unreadable(value, f"{operation} takes no value")
-        return Predicate(operation, _operand(value))
+        return e.Predicate(operation, _operand(value))
     if operation.is_set:
-        return Predicate(operation, _operand(value), _parse_literals(_required(value, "values")))
+        return e.Predicate(operation, _operand(value), _parse_literals(_required(value, "values")))
     if "values" in value:
         raise _unreadable(value, f"{operation} takes one value, not values")
     if "term" in value:
         literal = _parse_literal(_required(value, "value"))
-        return Predicate(operation, _parse_term(value["term"]), (literal,))
+        return e.Predicate(operation, _parse_term(value["term"]), (literal,))
     left, right = _required(value, "left"), _required(value, "right")
     if _is_literal(left) and _is_literal(right):
         raise _unreadable(value, "it compares two literals; a column is an object of type reference")
     if not _is_literal(left) and not _is_literal(right):
         raise _unreadable(value, "comparing two columns is not supported")
     if not _is_literal(left):
-        return Predicate(operation, _parse_value_term(left), (_parse_literal(right),))
+        return e.Predicate(operation, _parse_value_term(left), (_parse_literal(right),))
     flipped = _FLIPPED.get(operation)
     if flipped is None:
         raise _unreadable(value, f"{operation} needs the column on its left")
-    return Predicate(flipped, _parse_value_term(right), (_parse_literal(left),))
+    return e.Predicate(flipped, _parse_value_term(right), (_parse_literal(left),))
 
 
-def _operand(value: Json) -> Term:
+def _operand(value: Json) -> e.Term:
     if "term" in value:
         return _parse_term(value["term"])
     return _parse_value_term(_required(value, "child"))
 
 
-def _parse_term(value: object) -> Term:
-    return NamedReference(_text(value)) if isinstance(value, str) else _parse_value_term(value)
+def _parse_term(value: object) -> e.Term:
+    return e.NamedReference(_text(value)) if isinstance(value, str) else _parse_value_term(value)
 
 
-def _parse_value_term(value: object) -> Term:
+def _parse_value_term(value: object) -> e.Term:
     if not isinstance(value, dict):
         raise _unreadable(value, "expected a reference to a column")
     match _kind(value):
@@ -167,19 +142,19 @@ def _parse_value_term(value: object) -> Term:
     raise _unreadable(value, "expected a reference to a column, or a transform of one")
 
 
-def _parse_reference(value: Json) -> Reference:
+def _parse_reference(value: Json) -> e.Reference:
     if "id" in value:
         field_id = value["id"]
         if type(field_id) is not int or not 0 <= field_id <= MAX_INT:
             raise _unreadable(value, "the id of a reference must be a field id")
-        return IdReference(FieldId(field_id))
+        return e.IdReference(FieldId(field_id))
     name = value.get("name", value.get("term"))
     if not isinstance(name, str):
         raise _unreadable(value, "a reference needs a name or an id")
-    return NamedReference(_text(name))
+    return e.NamedReference(_text(name))
 
 
-def _parse_apply(value: Json) -> Term:
+def _parse_apply(value: Json) -> e.Term:
     function, arguments = _required(value, "function"), _required(value, "arguments")
     if isinstance(function, dict):
         function = function.get("identifier")
@@ -194,42 +169,42 @@ def _parse_apply(value: Json) -> Term:
     return _transformed(value, f"{name}[{parameters[0]!r}]" if parameters else name, terms[0])
 
 
-def _transformed(value: Json, text: str, inner: object) -> TransformTerm:
+def _transformed(value: Json, text: str, inner: object) -> e.TransformTerm:
     try:
         transform = parse_transform(text)
     except ValueError as error:
         raise _unreadable(value, str(error)) from error
     if isinstance(inner, str):
-        return TransformTerm(transform, NamedReference(_text(inner)))
+        return e.TransformTerm(transform, e.NamedReference(_text(inner)))
     if not isinstance(inner, dict) or _kind(inner) != "reference":
         raise _unreadable(value, f"{transform} applies to a column, an object of type reference")
-    return TransformTerm(transform, _parse_reference(inner))
+    return e.TransformTerm(transform, _parse_reference(inner))
 
 
 def _is_literal(value: object) -> bool:
     return not isinstance(value, dict) or value.get("type") == "literal"
 
 
-def _parse_literals(value: object) -> tuple[Literal, ...]:
+def _parse_literals(value: object) -> tuple[e.Literal, ...]:
     if isinstance(value, dict) and value.get("type") == "literals":
         data_type = _parse_data_type(_required(value, "data-type"))
         items = _required(value, "values")
         if isinstance(items, list):
-            return tuple(Literal(_parse_literal(item).value, data_type) for item in items)
+            return tuple(e.Literal(_parse_literal(item).value, data_type) for item in items)
     elif isinstance(value, list):
         return tuple(_parse_literal(item) for item in value)
     raise _unreadable(value, "expected an array of literals")
 
 
-def _parse_literal(value: object) -> Literal:
+def _parse_literal(value: object) -> e.Literal:
     if isinstance(value, dict):
         if value.get("type") != "literal":
             raise _unreadable(value, "expected a literal")
         plain = _parse_plain(_required(value, "value"))
         if value.get("data-type") is None:
-            return Literal(plain)
-        return Literal(plain, _parse_data_type(value["data-type"]))
-    return Literal(_parse_plain(value))
+            return e.Literal(plain)
+        return e.Literal(plain, _parse_data_type(value["data-type"]))
+    return e.Literal(_parse_plain(value))
 
 
 def _parse_plain(value: object) -> bool | int | float | str:
@@ -271,33 +246,33 @@ def _unreadable(value: object, reason: str) -> InvalidFilter:
     return InvalidFilter(f"Invalid filter: cannot parse {_BRIEF.repr(value)[:200]}: {reason}")
 
 
-def to_json(expression: Expression | BoundExpression) -> Any:
+def to_json(expression: e.Expression | e.BoundExpression) -> Any:
     """Return the JSON value of an expression, in the older form of the specification.
 
     A bound column is written as its name, and its literals as single values of its type.
     """
     match expression:
-        case AlwaysTrue():
+        case e.AlwaysTrue():
             return True
-        case AlwaysFalse():
+        case e.AlwaysFalse():
             return False
-        case Not():
+        case e.Not():
             return {"type": "not", "child": to_json(expression.part)}
-        case And():
+        case e.And():
             return _joined("and", [to_json(part) for part in expression.parts])
-        case Or():
+        case e.Or():
             return _joined("or", [to_json(part) for part in expression.parts])
-        case Predicate():
+        case e.Predicate():
             return _predicate_json(
                 expression.operation,
                 _term_json(expression.term),
                 [_literal_json(literal) for literal in expression.literals],
             )
-        case BoundPredicate():
+        case e.BoundPredicate():
             kind = expression.term.type
             return _predicate_json(
                 expression.operation,
-                _bound_term_json(expression.term),
+                _term_json(expression.term),
                 [_value_json(kind, value) for value in expression.values],
             )
         case never:
@@ -312,40 +287,27 @@ def _joined(kind: str, parts: list[Any]) -> Any:
     return {"type": kind, "left": _joined(kind, parts[:middle]), "right": _joined(kind, parts[middle:])}
 
 
-def _predicate_json(operation: Operation, term: Any, values: list[Any]) -> Json:
+def _predicate_json(operation: e.Operation, term: Any, values: list[Any]) -> Json:
     question = {"type": operation.value, "term": term}
     if operation.is_unary:
         return question
     return question | ({"values": values} if operation.is_set else {"value": values[0]})
 
 
-def _term_json(term: Term) -> Any:
+def _term_json(term: e.Term | e.BoundTerm) -> Any:
     match term:
-        case NamedReference():
+        case e.NamedReference() | e.BoundReference():
             return term.name
-        case IdReference():
+        case e.IdReference():
             return {"type": "reference", "id": term.field_id}
-        case TransformTerm():
-            return _transform_json(str(term.transform), _term_json(term.reference))
+        case e.TransformTerm() | e.BoundTransform():
+            inner = _term_json(term.reference)
+            return {"type": "transform", "transform": str(term.transform), "term": inner}
         case never:
             assert_never(never)
 
 
-def _bound_term_json(term: BoundTerm) -> Any:
-    match term:
-        case BoundReference():
-            return term.name
-        case BoundTransform():
-            return _transform_json(str(term.transform), term.reference.name)
-        case never:
-            assert_never(never)
-
-
-def _transform_json(transform: str, term: Any) -> Json:
-    return {"type": "transform", "transform": transform, "term": term}
-
-
-def _literal_json(literal: Literal) -> Any:
+def _literal_json(literal: e.Literal) -> Any:
     value: Any = literal.value
     match value:
         case bytes():

@@ -200,40 +200,28 @@ ALWAYS_FALSE: Final = AlwaysFalse()
 
 def conjunction(parts: Iterable[Tree[P]]) -> Tree[P]:
     """Return the simplest expression that holds when every part does."""
-    kept: list[Tree[P]] = []
-    for part in parts:
-        match part:
-            case AlwaysFalse():
-                return ALWAYS_FALSE
-            case AlwaysTrue():
-                continue
-            case And():
-                kept.extend(part.parts)
-            case _:
-                kept.append(part)
-    return _joined(kept, And(tuple(kept)), ALWAYS_TRUE)
+    return _joined(parts, And, neutral=ALWAYS_TRUE, decisive=ALWAYS_FALSE)
 
 
 def disjunction(parts: Iterable[Tree[P]]) -> Tree[P]:
     """Return the simplest expression that holds when at least one part does."""
+    return _joined(parts, Or, neutral=ALWAYS_FALSE, decisive=ALWAYS_TRUE)
+
+
+def _joined(
+    parts: Iterable[Tree[P]], chain: type[And[P] | Or[P]], *, neutral: Tree[P], decisive: Tree[P]
+) -> Tree[P]:
     kept: list[Tree[P]] = []
     for part in parts:
-        match part:
-            case AlwaysTrue():
-                return ALWAYS_TRUE
-            case AlwaysFalse():
-                continue
-            case Or():
-                kept.extend(part.parts)
-            case _:
-                kept.append(part)
-    return _joined(kept, Or(tuple(kept)), ALWAYS_FALSE)
-
-
-def _joined(parts: list[Tree[P]], several: Tree[P], none: Tree[P]) -> Tree[P]:
-    if not parts:
-        return none
-    return parts[0] if len(parts) == 1 else several
+        if isinstance(part, type(decisive)):
+            return decisive
+        if isinstance(part, chain):
+            kept.extend(part.parts)
+        elif not isinstance(part, type(neutral)):
+            kept.append(part)
+    if not kept:
+        return neutral
+    return kept[0] if len(kept) == 1 else chain(tuple(kept))
 
 
 def negation(part: Tree[P]) -> Tree[P]:

@@ -9,29 +9,21 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from app.engine.expressions.expressions import (
-    ALWAYS_TRUE,
-    BoundExpression,
-    BoundPredicate,
-    BoundReference,
-    BoundTransform,
-    conjunction,
-    negation,
-    replace_predicates,
-    rewrite_not,
-)
+from app.engine.expressions import expressions as e
 from app.engine.expressions.transform_projection import project_inclusive, project_transformed
 from app.engine.model.ids import FieldId
 from app.engine.model.partition_spec import PartitionField, PartitionSpec
 from app.engine.model.transforms import Transform, find_transform
 
 
-def project_bound(bound: BoundExpression, spec: PartitionSpec, *, strict: bool = False) -> BoundExpression:
+def project_bound(
+    bound: e.BoundExpression, spec: PartitionSpec, *, strict: bool = False
+) -> e.BoundExpression:
     """Return the filter on a spec's partition tuples for a filter on a schema's columns."""
     sources = partition_sources(spec)
     projected = strictly_projected if strict else inclusively_projected
-    return replace_predicates(
-        rewrite_not(bound),
+    return e.replace_predicates(
+        e.rewrite_not(bound),
         lambda predicate: projected(predicate, sources.get(predicate.reference.field_id, ())),
     )
 
@@ -55,33 +47,37 @@ def partition_sources(spec: PartitionSpec) -> dict[FieldId, tuple[PartitionSourc
     return dict(found)
 
 
-def inclusively_projected(predicate: BoundPredicate, sources: tuple[PartitionSource, ...]) -> BoundExpression:
+def inclusively_projected(
+    predicate: e.BoundPredicate, sources: tuple[PartitionSource, ...]
+) -> e.BoundExpression:
     """Return what holds for every partition that may have a matching row."""
-    return conjunction(_projected(predicate, source) for source in sources)
+    return e.conjunction(_projected(predicate, source) for source in sources)
 
 
-def strictly_projected(predicate: BoundPredicate, sources: tuple[PartitionSource, ...]) -> BoundExpression:
+def strictly_projected(
+    predicate: e.BoundPredicate, sources: tuple[PartitionSource, ...]
+) -> e.BoundExpression:
     """Return what only holds for partitions in which all rows match: no row may match the opposite."""
-    return rewrite_not(negation(inclusively_projected(predicate.negated, sources)))
+    return e.rewrite_not(e.negation(inclusively_projected(predicate.negated, sources)))
 
 
-def _projected(predicate: BoundPredicate, source: PartitionSource) -> BoundExpression:
+def _projected(predicate: e.BoundPredicate, source: PartitionSource) -> e.BoundExpression:
     column, transform = predicate.reference, source.transform
     if not transform.applies_to(column.type):
-        return ALWAYS_TRUE
-    target = BoundReference(
+        return e.ALWAYS_TRUE
+    target = e.BoundReference(
         source.field.field_id,
         source.field.name,
         transform.result_type(column.type),
         (source.position,),
         column.is_nullable,
     )
-    projected: BoundExpression | None = None
-    if not isinstance(predicate.term, BoundTransform):
+    projected: e.BoundExpression | None = None
+    if not isinstance(predicate.term, e.BoundTransform):
         projected = project_inclusive(predicate, transform, target)
     elif transform == predicate.term.transform:
         projected = project_transformed(predicate, transform, target)
     elif transform.name == "identity":
-        term = BoundTransform(predicate.term.transform, target)
-        projected = BoundPredicate(predicate.operation, term, predicate.values)
-    return ALWAYS_TRUE if projected is None else projected
+        term = e.BoundTransform(predicate.term.transform, target)
+        projected = e.BoundPredicate(predicate.operation, term, predicate.values)
+    return e.ALWAYS_TRUE if projected is None else projected

@@ -5,26 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from app.engine.expressions import expressions as e
 from app.engine.expressions.binding import bind_predicate
 from app.engine.expressions.evaluation import partition_test
-from app.engine.expressions.expressions import (
-    ALWAYS_FALSE,
-    ALWAYS_TRUE,
-    AlwaysFalse,
-    AlwaysTrue,
-    And,
-    BoundPredicate,
-    Expression,
-    IdReference,
-    Literal,
-    NamedReference,
-    Or,
-    Predicate,
-    TransformTerm,
-    conjunction,
-    disjunction,
-    rewrite_not,
-)
 from app.engine.expressions.projection import (
     PartitionSource,
     inclusively_projected,
@@ -37,12 +20,12 @@ from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.types import PrimitiveType
 
-ResidualFunction = Callable[[Sequence[Any]], Expression]
+ResidualFunction = Callable[[Sequence[Any]], e.Expression]
 _Sources = dict[FieldId, tuple[PartitionSource, ...]]
 
 
 def residual_function(
-    expression: Expression, spec: PartitionSpec, schema: Schema, *, case_sensitive: bool = True
+    expression: e.Expression, spec: PartitionSpec, schema: Schema, *, case_sensitive: bool = True
 ) -> ResidualFunction:
     """Return the function from a partition tuple to the filter that is left for its rows.
 
@@ -53,32 +36,34 @@ def residual_function(
     """
     sources = partition_sources(spec)
 
-    def compiled(part: Expression) -> ResidualFunction:
+    def compiled(part: e.Expression) -> ResidualFunction:
         match part:
-            case And():
+            case e.And():
                 ands = [compiled(inner) for inner in part.parts]
-                return lambda partition: conjunction(left(partition) for left in ands)
-            case Or():
+                return lambda partition: e.conjunction(left(partition) for left in ands)
+            case e.Or():
                 ors = [compiled(inner) for inner in part.parts]
-                return lambda partition: disjunction(left(partition) for left in ors)
-            case Predicate():
+                return lambda partition: e.disjunction(left(partition) for left in ors)
+            case e.Predicate():
                 bound = bind_predicate(part, schema, case_sensitive=case_sensitive)
-                if isinstance(bound, BoundPredicate):
+                if isinstance(bound, e.BoundPredicate):
                     return _predicate_function(part, bound, sources)
-                return _constant(ALWAYS_TRUE if bound == ALWAYS_TRUE else ALWAYS_FALSE)
-            case AlwaysTrue() | AlwaysFalse():
+                return _constant(e.ALWAYS_TRUE if bound == e.ALWAYS_TRUE else e.ALWAYS_FALSE)
+            case e.AlwaysTrue() | e.AlwaysFalse():
                 return _constant(part)
             case _:
                 raise AssertionError("rewrite_not comes first")
 
-    return compiled(rewrite_not(expression))
+    return compiled(e.rewrite_not(expression))
 
 
-def _constant(expression: Expression) -> ResidualFunction:
+def _constant(expression: e.Expression) -> ResidualFunction:
     return lambda _: expression
 
 
-def _predicate_function(predicate: Predicate, bound: BoundPredicate, sources: _Sources) -> ResidualFunction:
+def _predicate_function(
+    predicate: e.Predicate, bound: e.BoundPredicate, sources: _Sources
+) -> ResidualFunction:
     left = _plain(predicate, bound)
     fields = sources.get(bound.reference.field_id)
     if not fields:
@@ -86,26 +71,26 @@ def _predicate_function(predicate: Predicate, bound: BoundPredicate, sources: _S
     all_match = partition_test(strictly_projected(bound, fields), strict=True)
     may_match = partition_test(inclusively_projected(bound, fields))
 
-    def of(partition: Sequence[Any]) -> Expression:
+    def of(partition: Sequence[Any]) -> e.Expression:
         if all_match(partition):
-            return ALWAYS_TRUE
-        return left if may_match(partition) else ALWAYS_FALSE
+            return e.ALWAYS_TRUE
+        return left if may_match(partition) else e.ALWAYS_FALSE
 
     return of
 
 
-def _plain(predicate: Predicate, bound: BoundPredicate) -> Predicate:
+def _plain(predicate: e.Predicate, bound: e.BoundPredicate) -> e.Predicate:
     """Return a predicate that every client reads: literals have no type of their own."""
     term, literals = predicate.term, predicate.literals
     if any(literal.data_type is not None for literal in literals):
         kind = bound.term.type
         assert isinstance(kind, PrimitiveType)  # nothing else can be compared
-        literals = tuple(Literal(to_json_value(kind, value)) for value in bound.values)
+        literals = tuple(e.Literal(to_json_value(kind, value)) for value in bound.values)
     match term:
-        case IdReference():
-            term = NamedReference(bound.reference.name)
-        case TransformTerm(transform, IdReference()):
-            term = TransformTerm(transform, NamedReference(bound.reference.name))
+        case e.IdReference():
+            term = e.NamedReference(bound.reference.name)
+        case e.TransformTerm(transform, e.IdReference()):
+            term = e.TransformTerm(transform, e.NamedReference(bound.reference.name))
         case _:
             pass
-    return Predicate(predicate.operation, term, literals)
+    return e.Predicate(predicate.operation, term, literals)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from decimal import Context, Decimal
 from typing import Any, Final
 
@@ -18,6 +17,7 @@ from app.engine.expressions.transform_values import (
     lowest_unwrapped,
     transform_function,
     truncate_without_wrapping,
+    unchanged,
 )
 from app.engine.model.transforms import Transform
 from app.engine.model.types import PrimitiveType, Type
@@ -40,14 +40,17 @@ def project_inclusive(
         return BoundPredicate(operation, target, values)
     apply = transform_function(transform, source)
     if operation in (EQ, IN):
-        return _among(target, _with_late_twins({apply(value) for value in values}, transform, source))
+        distinct = {apply(value) for value in values}
+        twins = {value + 1 for value in distinct if _has_late_twin(transform, source, value)}
+        return _among(target, distinct | twins)
     if operation in (STARTS_WITH, NOT_STARTS_WITH):
         return _project_prefix(operation, values[0], transform, target)
     if transform.name == "bucket" or operation not in (LT, LT_EQ, GT, GT_EQ):
         return None
     (value,) = values
     before, after = _neighbours(source)
-    apply = _monotone(transform, source)
+    if transform.name == "truncate":
+        apply = truncate_without_wrapping(transform, source)
     if operation in (GT, GT_EQ):
         return BoundPredicate(GT_EQ, target, (apply(after(value) if operation is GT else value),))
     bound = apply(before(value) if operation is LT else value)
@@ -98,10 +101,6 @@ def _has_late_twin(transform: Transform, source: Type, value: Any) -> bool:
     return _may_be_rounded_up(transform, source) and bool(value < 0)
 
 
-def _with_late_twins(distinct: set[Any], transform: Transform, source: Type) -> set[Any]:
-    return distinct | {value + 1 for value in distinct if _has_late_twin(transform, source, value)}
-
-
 def _among(target: BoundReference, distinct: set[Any], *, negated: bool = False) -> BoundPredicate:
     several, one = (NOT_IN, NOT_EQ) if negated else (IN, EQ)
     ordered = tuple(sorted(distinct, key=order_key))
@@ -125,21 +124,11 @@ def _project_prefix(
 def _neighbours(source: Type) -> tuple[Function, Function]:
     """Return functions to the next lower and higher value, or to the same one if there is none."""
     if not isinstance(source, PrimitiveType) or source.kind in ("string", "binary"):
-        return _same, _same
+        return unchanged, unchanged
     if source.kind == "decimal":
         step = Decimal(1).scaleb(-(source.scale or 0))
         return lambda value: _EXACT.subtract(value, step), lambda value: _EXACT.add(value, step)
     return lambda value: value - 1, lambda value: value + 1
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-def _monotone(transform: Transform, source: Type) -> Callable[[Any], Any]:
-    if transform.name == "truncate":
-        return truncate_without_wrapping(transform, source)
-    return transform_function(transform, source)
 
 
 def _wrapped_values(transform: Transform, source: Type) -> list[int]:

@@ -38,10 +38,11 @@ def transform_function(transform: Transform, source: Type) -> Function:
             return _truncate_function(transform.parameter or 1, source)
         case "year" | "month" | "day" | "hour":
             return _moment_function(transform.name, UNITS_A_DAY[source.kind])
-    return _same
+    return unchanged
 
 
-def _same(value: Any) -> Any:
+def unchanged(value: Any) -> Any:
+    """Return a value as it is."""
     return value
 
 

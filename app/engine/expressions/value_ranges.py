@@ -5,38 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from app.engine.expressions.expressions import (
-    And,
-    BoundExpression,
-    BoundPredicate,
-    BoundReference,
-    Operation,
-    rewrite_not,
-)
+from app.engine.expressions import expressions as e
 from app.engine.model.entry_filters import ValueRange
 from app.engine.model.types import PrimitiveType
 from app.engine.model.values import FLOATING_KINDS, is_nan
 
-_LEAVES_LOW_OPEN: Final = frozenset({Operation.LT, Operation.LT_EQ})
-_LEAVES_HIGH_OPEN: Final = frozenset({Operation.GT, Operation.GT_EQ})
-_CLOSED: Final = frozenset({Operation.EQ, Operation.IN})
+_LEAVES_LOW_OPEN: Final = frozenset({e.Operation.LT, e.Operation.LT_EQ})
+_LEAVES_HIGH_OPEN: Final = frozenset({e.Operation.GT, e.Operation.GT_EQ})
+_CLOSED: Final = frozenset({e.Operation.EQ, e.Operation.IN})
 
 
-def value_ranges(bound: BoundExpression) -> tuple[ValueRange, ...]:
+def value_ranges(bound: e.BoundExpression) -> tuple[ValueRange, ...]:
     """Return ranges of columns; every matching row has a value in each of them.
 
     Alternatives and transforms give no ranges, nor do uuids, for which early writers used another order. Nor do
     lower limits of floats, as some engines place NaN above all numbers.
     """
-    found = rewrite_not(bound)
-    parts = found.parts if isinstance(found, And) else (found,)
-    return tuple(_ranges(part for part in parts if isinstance(part, BoundPredicate)))
+    found = e.rewrite_not(bound)
+    parts = found.parts if isinstance(found, e.And) else (found,)
+    return tuple(_ranges(part for part in parts if isinstance(part, e.BoundPredicate)))
 
 
-def _ranges(predicates: Iterable[BoundPredicate]) -> Iterator[ValueRange]:
+def _ranges(predicates: Iterable[e.BoundPredicate]) -> Iterator[ValueRange]:
     for predicate in predicates:
         term, values = predicate.term, predicate.values
-        if not isinstance(term, BoundReference) or not isinstance(term.type, PrimitiveType):
+        if not isinstance(term, e.BoundReference) or not isinstance(term.type, PrimitiveType):
             continue
         if term.type.kind == "uuid" or not values or any(map(is_nan, values)):
             continue

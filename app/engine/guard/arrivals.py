@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -33,7 +34,8 @@ def arrivals(base: TableMetadata | None, updates: Iterable[Update], after: Table
     Branches are followed update by update: one that is taken away and set anew has no history then, which is how a
     table is replaced, and a rollback may stand before the append that is built on it.
     """
-    known = _Known(base.snapshots_by_id if base is not None else {})
+    # The snapshots of the table, which are not copied, and those that the commit adds.
+    known = ChainMap({}, base.snapshots_by_id if base is not None else {})
     heads: dict[str, SnapshotId] = {}
     if base is not None:
         heads = {name: ref.snapshot_id for name, ref in base.snapshot_refs.items() if ref.is_branch}
@@ -41,12 +43,12 @@ def arrivals(base: TableMetadata | None, updates: Iterable[Update], after: Table
     for update in updates:
         if isinstance(update, AddSnapshot):
             snapshot = update.snapshot
-            if known.find(snapshot.snapshot_id) is None and snapshot.snapshot_id in after.snapshots_by_id:
+            if snapshot.snapshot_id not in known and snapshot.snapshot_id in after.snapshots_by_id:
                 parent_id = snapshot.parent_snapshot_id
-                arrived[snapshot.snapshot_id] = Arrival(
-                    snapshot, known.find(parent_id), is_root=parent_id in (None, NO_SNAPSHOT)
-                )
-            known.add(snapshot)
+                parent = None if parent_id is None else known.get(parent_id)
+                is_root = parent_id in (None, NO_SNAPSHOT)
+                arrived[snapshot.snapshot_id] = Arrival(snapshot, parent, is_root)
+            known[snapshot.snapshot_id] = snapshot
         elif isinstance(update, RemoveSnapshotRef):
             heads.pop(update.ref_name, None)
         elif isinstance(update, SetSnapshotRef):
@@ -59,7 +61,9 @@ def arrivals(base: TableMetadata | None, updates: Iterable[Update], after: Table
     return list(arrived.values())
 
 
-def _moved(arrival: Arrival, branch: str, head: SnapshotId, known: _Known) -> Iterator[Finding]:
+def _moved(
+    arrival: Arrival, branch: str, head: SnapshotId, known: Mapping[SnapshotId, Snapshot]
+) -> Iterator[Finding]:
     snapshot = arrival.snapshot
     if arrival.is_root:
         if head != snapshot.snapshot_id:
@@ -69,7 +73,7 @@ def _moved(arrival: Arrival, branch: str, head: SnapshotId, known: _Known) -> It
                 f"{branch}",
                 snapshot.snapshot_id,
             )
-    elif known.descends_from_others_than(snapshot, head):
+    elif _descends_from_others_than(known, snapshot, head):
         yield Finding(
             FindingKind.BYPASSED_HEAD,
             f"snapshot {snapshot.snapshot_id} takes the place of snapshot {head} on branch {branch}, but was built on "
@@ -78,36 +82,23 @@ def _moved(arrival: Arrival, branch: str, head: SnapshotId, known: _Known) -> It
         )
 
 
-class _Known:
-    """The snapshots of a table, which are not copied, and those that a commit adds."""
+def _descends_from_others_than(
+    known: Mapping[SnapshotId, Snapshot], snapshot: Snapshot, head: SnapshotId
+) -> bool:
+    """Return whether a snapshot surely does not descend from another one.
 
-    def __init__(self, before: Mapping[SnapshotId, Snapshot]) -> None:
-        self._before = before
-        self._added: dict[SnapshotId, Snapshot] = {}
-
-    def add(self, snapshot: Snapshot) -> None:
-        self._added[snapshot.snapshot_id] = snapshot
-
-    def find(self, snapshot_id: SnapshotId | None) -> Snapshot | None:
-        if snapshot_id is None:
-            return None
-        return self._added.get(snapshot_id) or self._before.get(snapshot_id)
-
-    def descends_from_others_than(self, snapshot: Snapshot, head: SnapshotId) -> bool:
-        """Tell whether a snapshot surely does not descend from another one.
-
-        Where ancestors have been expired, nothing is sure.
-        """
-        seen: set[SnapshotId] = set()
-        at: Snapshot | None = snapshot
-        while at is not None and at.snapshot_id not in seen:
-            if at.snapshot_id == head:
-                return False
-            seen.add(at.snapshot_id)
-            parent_id = at.parent_snapshot_id
-            if parent_id in (None, NO_SNAPSHOT):
-                return True
-            if parent_id == head:
-                return False
-            at = self.find(parent_id)
-        return at is not None
+    Where ancestors have been expired, nothing is sure.
+    """
+    seen: set[SnapshotId] = set()
+    at: Snapshot | None = snapshot
+    while at is not None and at.snapshot_id not in seen:
+        if at.snapshot_id == head:
+            return False
+        seen.add(at.snapshot_id)
+        parent_id = at.parent_snapshot_id
+        if parent_id is None or parent_id == NO_SNAPSHOT:
+            return True
+        if parent_id == head:
+            return False
+        at = known.get(parent_id)
+    return at is not None

@@ -60,9 +60,7 @@ def dropped_files(source: BudgetedManifests, lists: Lists, content: ManifestCont
     Any commit may leave out delete files that are older than every data file: they apply to nothing.
 
     Raises:
-        InvalidMetadata: a manifest is not one.
-        FileMissing: a manifest is gone.
-        FilesUnavailable: the store does not answer.
+        InvalidMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
     """
     gone = _live(source, (item for item in lists.gone if item.content is content))
     come = _live(source, (item for item in lists.new if item.content is content))

@@ -112,7 +112,7 @@ class Claim:
     after: int
 
     def holds(self, come: Tally, gone: Tally) -> bool:
-        """Tell whether the manifests that came and went account for the change."""
+        """Return whether the manifests that came and went account for the change."""
         return self.after - self.before == self.change(come, gone)
 
     def change(self, come: Tally, gone: Tally) -> int:
@@ -150,22 +150,15 @@ def sequence_findings(snapshot: Snapshot, parent: Snapshot | None, lists: Lists)
     """
     problem = _snapshot_problem(snapshot, parent)
     if problem is not None:
-        yield Finding(
-            FindingKind.SEQUENCE_NUMBERS,
-            f"snapshot {snapshot.snapshot_id} {problem}",
-            snapshot.snapshot_id,
-            snapshot.manifest_list,
-        )
+        message = f"snapshot {snapshot.snapshot_id} {problem}"
+        yield Finding(FindingKind.SEQUENCE_NUMBERS, message, snapshot.snapshot_id, snapshot.manifest_list)
         return
     for before, manifest in (*((None, item) for item in lists.new), *lists.kept):
         problem = _manifest_problem(snapshot, manifest, before)
         if problem is not None:
-            yield Finding(
-                FindingKind.SEQUENCE_NUMBERS,
-                f"snapshot {snapshot.snapshot_id} lists manifest {manifest.manifest_path} with {problem}",
-                snapshot.snapshot_id,
-                manifest.manifest_path,
-            )
+            path = manifest.manifest_path
+            message = f"snapshot {snapshot.snapshot_id} lists manifest {path} with {problem}"
+            yield Finding(FindingKind.SEQUENCE_NUMBERS, message, snapshot.snapshot_id, path)
             return
 
 

@@ -50,8 +50,7 @@ class _Opened:
 
     tally: Tally = field(default_factory=Tally)
     is_complete: bool = True
-    outside: int = 0
-    first_outside: Location | None = None
+    outside: list[Location] = field(default_factory=list)
 
 
 class _Look:
@@ -87,11 +86,8 @@ class _Look:
         try:
             listed = self._source.manifests(snapshot)
         except FileMissing as error:
-            self._found(
-                FindingKind.MISSING_FILE,
-                f"names a file that is not there: {error.location}",
-                Location(error.location),
-            )
+            what = f"names a file that is not there: {error.location}"
+            self._found(FindingKind.MISSING_FILE, what, Location(error.location))
             return None
         except _UNREADABLE as error:
             self._not_checked(str(error))
@@ -119,22 +115,18 @@ class _Look:
     def _open_new(self, lists: Lists) -> _Opened:
         opened = _Opened()
         for manifest in lists.new:
-            path = manifest.manifest_path
-            if not self._is_inside(path):
-                opened.outside += 1
-                opened.first_outside = opened.first_outside or path
+            if not self._is_inside(manifest.manifest_path):
+                opened.outside.append(manifest.manifest_path)
             entries = self._entries(manifest, is_new=True)
             if entries is None:
                 opened.is_complete = False
             else:
                 self._read_new(manifest, entries, opened)
-        if opened.first_outside is not None:
-            more = f" and {opened.outside - 1} more" if opened.outside > 1 else ""
-            self._found(
-                FindingKind.OUTSIDE_LOCATION,
-                f"adds files outside the places where the table writes: {opened.first_outside}{more}",
-                opened.first_outside,
-            )
+        if opened.outside:
+            first, others = opened.outside[0], len(opened.outside) - 1
+            more = f" and {others} more" if others else ""
+            what = f"adds files outside the places where the table writes: {first}{more}"
+            self._found(FindingKind.OUTSIDE_LOCATION, what, first)
         return opened
 
     def _entries(self, manifest: ManifestFile, *, is_new: bool) -> Iterable[ManifestEntry] | None:
@@ -164,8 +156,7 @@ class _Look:
                 kept.append(entry)
                 location = entry.file.file_path
                 if entry.status is EntryStatus.ADDED and not self._is_inside(location):
-                    opened.outside += 1
-                    opened.first_outside = opened.first_outside or location
+                    opened.outside.append(location)
                 if not flawed and (problem := _entry_problem(manifest, entry)) is not None:
                     flawed = True
                     self._found(
@@ -209,35 +200,30 @@ class _Look:
         return whole
 
     def _check_dropped(self, lists: Lists) -> None:
-        for content in may_have_dropped(self._snapshot.snapshot_id, lists):
+        snapshot_id = self._snapshot.snapshot_id
+        for content in may_have_dropped(snapshot_id, lists):
             try:
                 dropped = dropped_files(self._source, lists, content)
             except (FileMissing, *_UNREADABLE) as error:
                 self._not_checked(str(error))
                 continue
-            if dropped is None:
-                self._check_dropped_by_counts(lists, content)
-            elif dropped:
-                self._found(
-                    FindingKind.DROPPED_FILES,
-                    f"says append, but lacks {len(dropped)} of the {_FILES[content]} of its parent "
-                    f"{self._snapshot.parent_snapshot_id}, {dropped[0]} among them",
-                    dropped[0],
+            if dropped is not None:
+                if dropped:
+                    self._found_dropped(len(dropped), content, dropped[0], dropped[0])
+            elif content is ManifestContent.DATA and (lost := surely_dropped(snapshot_id, lists)):
+                count, manifest = lost
+                self._found_dropped(count, content, f"those of manifest {manifest}", manifest)
+            else:
+                self._not_checked(
+                    "whether it keeps all files of its parent takes more reading than is allowed"
                 )
 
-    def _check_dropped_by_counts(self, lists: Lists, content: ManifestContent) -> None:
-        lost = None
-        if content is ManifestContent.DATA:
-            lost = surely_dropped(self._snapshot.snapshot_id, lists)
-        if lost is None:
-            self._not_checked("whether it keeps all files of its parent takes more reading than is allowed")
-            return
-        count, manifest = lost
+    def _found_dropped(self, count: int, content: ManifestContent, some: str, file: Location) -> None:
         self._found(
             FindingKind.DROPPED_FILES,
             f"says append, but lacks {count} of the {_FILES[content]} of its parent "
-            f"{self._snapshot.parent_snapshot_id}, those of manifest {manifest} among them",
-            manifest,
+            f"{self._snapshot.parent_snapshot_id}, {some} among them",
+            file,
         )
 
     def _found(self, kind: FindingKind, what: str, file: Location | None) -> None:
@@ -254,10 +240,7 @@ def _entry_problem(manifest: ManifestFile, entry: ManifestEntry) -> str | None:
     Spec: #sequence-number-inheritance
     """
     number = manifest.sequence_number
-    for name, found in (
-        ("data", entry.data_sequence_number),
-        ("file", entry.file_sequence_number),
-    ):
+    for name, found in (("data", entry.data_sequence_number), ("file", entry.file_sequence_number)):
         if found is not None and (found > number or found < 0):
             return f"{name} sequence number {found}, the manifest's own being {number}"
     lowest = entry.data_sequence_number

@@ -34,18 +34,6 @@ class SourcedField(Document):
         return others | {"source-id": sources[0]}
 
 
-class PartitionField(SourcedField):
-    """One value of a partition tuple.
-
-    Spec: #partitioning
-    """
-
-    name: Annotated[str, Field(min_length=1)]
-    transform: str
-    source_id: Annotated[FieldId, INT]
-    field_id: Annotated[FieldId, INT]
-
-
 class UnboundPartitionField(SourcedField):
     """A partition field as a client sends it: the id is optional."""
 
@@ -53,6 +41,15 @@ class UnboundPartitionField(SourcedField):
     transform: str
     source_id: Annotated[FieldId, INT]
     field_id: Annotated[FieldId, INT] | None = None
+
+
+class PartitionField(UnboundPartitionField):
+    """One value of a partition tuple.
+
+    Spec: #partitioning
+    """
+
+    field_id: Annotated[FieldId, INT]
 
 
 class PartitionSpec(Document):
@@ -161,13 +158,8 @@ def check_spec(spec: PartitionSpec, schema: Schema) -> None:
             raise InvalidUpdate(f"Cannot find source column for {what} (source-id {field.source_id})")
         if not isinstance(column.field.type, PrimitiveType):
             raise InvalidUpdate(f"Cannot use {column.name} as source of {what}: it is not a primitive type")
-        parent = column.parent
-        while parent is not None:
-            if isinstance(parent.field.type, (ListType, MapType)):
-                raise InvalidUpdate(
-                    f"Cannot use {column.name} as source of {what}: it is inside a list or map"
-                )
-            parent = parent.parent
+        if any(isinstance(parent.field.type, ListType | MapType) for parent in column.outer):
+            raise InvalidUpdate(f"Cannot use {column.name} as source of {what}: it is inside a list or map")
         if transform is not None and not transform.applies_to(column.field.type):
             raise InvalidUpdate(
                 f"Invalid source type {column.field.type} for transform {transform} of {what}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal, assert_never
@@ -37,6 +37,14 @@ class Column:
     name: str
     short_name: str
     parent: Column | None
+
+    @property
+    def outer(self) -> Iterator[Column]:
+        """The columns that it is inside of, from its parent outwards."""
+        place = self.parent
+        while place is not None:
+            yield place
+            place = place.parent
 
 
 class Schema(Document):
@@ -152,13 +160,11 @@ def _check_identifier_field(schema: Schema, field_id: FieldId) -> None:
         raise InvalidUpdate(f"{intro}: must not be float or double field")
     if not field.required:
         raise InvalidUpdate(f"{intro}: not a required field")
-    parent = column.parent
-    while parent is not None:
+    for parent in column.outer:
         if not isinstance(parent.field.type, StructType):
             raise InvalidUpdate(f"{intro}: must not be nested in {parent.name}, a list or map")
         if not parent.field.required:
             raise InvalidUpdate(f"{intro}: must not be nested in an optional field {parent.name}")
-        parent = parent.parent
 
 
 def check_format_version(schema: Schema, format_version: int) -> None:

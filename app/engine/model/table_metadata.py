@@ -15,15 +15,7 @@ from app.engine.model.format_versions import (
     MIN_FORMAT_VERSION,
     FormatVersion,
 )
-from app.engine.model.ids import (
-    NO_SNAPSHOT,
-    Location,
-    SchemaId,
-    SnapshotId,
-    SortOrderId,
-    SpecId,
-    TableUuid,
-)
+from app.engine.model.ids import NO_SNAPSHOT, Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.refs import MAIN_BRANCH, SnapshotRef
 from app.engine.model.schema import Schema

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from app.engine.model.document import MAX_LONG
@@ -114,15 +115,12 @@ def _retained_refs(metadata: TableMetadata, now_ms: int) -> dict[str, SnapshotRe
     return retained
 
 
-def _check_unnamed(snapshot_ids: Iterable[SnapshotId], refs: Mapping[str, SnapshotRef]) -> None:
-    names: dict[SnapshotId, list[str]] = {}
-    for name, ref in refs.items():
-        names.setdefault(ref.snapshot_id, []).append(name)
-    for snapshot_id in sorted(snapshot_ids):
-        if snapshot_id in names:
-            raise ExpiryRefused(
-                f"Cannot expire {snapshot_id}. Still referenced by refs: [{', '.join(sorted(names[snapshot_id]))}]"
-            )
+def _check_unnamed(snapshot_ids: Collection[SnapshotId], refs: Mapping[str, SnapshotRef]) -> None:
+    named = [ref.snapshot_id for ref in refs.values() if ref.snapshot_id in snapshot_ids]
+    if named:
+        first = min(named)
+        names = sorted(name for name, ref in refs.items() if ref.snapshot_id == first)
+        raise ExpiryRefused(f"Cannot expire {first}. Still referenced by refs: [{', '.join(names)}]")
 
 
 def _kept_ids(
@@ -144,14 +142,9 @@ def _kept_ids(
     for ref in refs.values():
         if ref.is_branch:
             reached.add(ref.snapshot_id)
-            _start(
-                walks,
-                ref.snapshot_id,
-                _Walk(
-                    least if ref.min_snapshots_to_keep is None else ref.min_snapshots_to_keep,
-                    since_ms if ref.max_snapshot_age_ms is None else now_ms - ref.max_snapshot_age_ms,
-                ),
-            )
+            left = least if ref.min_snapshots_to_keep is None else ref.min_snapshots_to_keep
+            since = since_ms if ref.max_snapshot_age_ms is None else now_ms - ref.max_snapshot_age_ms
+            _start(walks, ref.snapshot_id, _Walk(left, since))
     ordered = _children_first(metadata)
     for snapshot in ordered:
         snapshot_id, parent_id = snapshot.snapshot_id, snapshot.parent_snapshot_id
@@ -182,10 +175,7 @@ def _start(walks: dict[SnapshotId, list[_Walk]], snapshot_id: SnapshotId, walk: 
 def _children_first(metadata: TableMetadata) -> list[Snapshot]:
     """Return the snapshots, each before its parent, without those that descend from themselves."""
     by_id = metadata.snapshots_by_id
-    children: dict[SnapshotId, int] = {}
-    for snapshot in metadata.snapshots:
-        if snapshot.parent_snapshot_id is not None:
-            children[snapshot.parent_snapshot_id] = children.get(snapshot.parent_snapshot_id, 0) + 1
+    children = Counter(snapshot.parent_snapshot_id for snapshot in metadata.snapshots)
     ordered = [snapshot for snapshot in metadata.snapshots if snapshot.snapshot_id not in children]
     # The list is also the queue.
     for snapshot in ordered:

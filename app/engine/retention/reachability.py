@@ -135,7 +135,6 @@ def unreachable_files(
 
     Args:
         current: the table now, read after the expiry landed; None if all of it is deleted.
-        level: which files may be deleted.
         landed: the table right after the expiry. The files of snapshots that a later expiry removed are kept, as
             they are deleted at their own time, but need not be readable.
         place_of: returns the same for two spellings of one location.

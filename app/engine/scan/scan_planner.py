@@ -60,14 +60,7 @@ class ScanPlanner:
         source: ManifestSource,
         keep: KeepIndex | None = None,
     ) -> None:
-        """Begin a scan.
-
-        Args:
-            metadata: the table.
-            scope: what is to be read.
-            source: where manifests come from.
-            keep: returns an index of deletes that it may have kept from another scan of the same scope.
-        """
+        """Begin a scan; `keep` may return the deletes that it has kept from another scan of the same scope."""
         self._metadata = metadata
         self._scope = scope
         self._source = source
@@ -123,9 +116,7 @@ class ScanPlanner:
         """Yield the files of one data manifest, in an order that is always the same.
 
         Raises:
-            InvalidMetadata: the manifest cannot be read.
-            FileMissing: it is gone.
-            FilesUnavailable: the store does not answer.
+            InvalidMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
         """
         deletes_of = self.deletes.deletes_of
         for entry, residual in self._selection.data_files(manifest, self._source.entries(manifest)):

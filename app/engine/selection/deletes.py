@@ -12,7 +12,7 @@ from app.engine.model.delete_files import DELETE_FILE_PATH_ID, is_deletion_vecto
 from app.engine.model.ids import FieldId, Location
 from app.engine.model.manifests import DataFile, FileContent, ManifestEntry, PartitionKey
 from app.engine.model.partition_spec import PartitionSpec
-from app.engine.model.schema import Column, Schema
+from app.engine.model.schema import Schema
 from app.engine.model.types import PrimitiveType
 from app.engine.model.values import FLOATING_KINDS, from_bytes, is_nan, order_key
 
@@ -28,13 +28,7 @@ class DeleteIndex:
     def __init__(
         self, entries: Iterable[ManifestEntry], specs: Iterable[PartitionSpec], schemas: Iterable[Schema]
     ) -> None:
-        """Sort delete files by what they are about.
-
-        Args:
-            entries: the delete files.
-            specs: the partition specs of the table.
-            schemas: all schemas of the table, the newest last.
-        """
+        """Sort delete files by what they are about; the schemas are all those of the table, the newest last."""
         unpartitioned = {spec.spec_id for spec in specs if spec.is_unpartitioned}
         everywhere: list[ManifestEntry] = []
         equality: dict[PartitionKey, list[ManifestEntry]] = defaultdict(list)
@@ -161,7 +155,7 @@ class _RowOverlap:
     def _column(self, field_id: FieldId) -> _EqualityColumn | None:
         """Return a column of the table; None if its counts and bounds prove nothing."""
         found = [schema.columns[field_id] for schema in self._schemas if field_id in schema.columns]
-        if not found or any(map(_may_lack_struct, found)):
+        if not found or any(not parent.field.required for column in found for parent in column.outer):
             # Some writers count nulls only where there is a struct around them.
             return None
         # A column that was widened reads all its old bounds by its newest type.
@@ -170,15 +164,6 @@ class _RowOverlap:
             # Early writers put the bounds of uuids in another order.
             return None
         return _EqualityColumn(field_id, kind, all(column.field.required for column in found))
-
-
-def _may_lack_struct(column: Column) -> bool:
-    place = column.parent
-    while place is not None:
-        if not place.field.required:
-            return True
-        place = place.parent
-    return False
 
 
 def _may_be_equal(column: _EqualityColumn, delete: DataFile, file: DataFile) -> bool:

@@ -73,7 +73,6 @@ class FileSelection:
         """Compile a filter.
 
         Args:
-            rows: the filter.
             specs: the partition specs of the table; files of any other spec are not asked by their partition.
             asks_metrics_of_deletes: leave a delete file out, too, if its metrics prove that no deleted row matches.
         """
@@ -201,7 +200,9 @@ class _SpecSelection:
         if found is None:
             found = self._residual_of(partition)
             # To a dictionary 0.0 and -0.0 are one key, to a filter they are two values.
-            if len(self._residuals) < _MOST_RESIDUALS and not any(map(_is_float, partition)):
+            if len(self._residuals) < _MOST_RESIDUALS and not any(
+                isinstance(value, float) for value in partition
+            ):
                 self._residuals[partition] = found
         return found
 
@@ -238,10 +239,6 @@ class PartitionSelection:
 
 def _to_go_through_twice(entries: Iterable[ManifestEntry]) -> Iterable[ManifestEntry]:
     return list(entries) if isinstance(entries, Iterator) else entries
-
-
-def _is_float(value: object) -> bool:
-    return isinstance(value, float)
 
 
 def _any_manifest(_: ManifestFile) -> bool:

@@ -161,7 +161,6 @@ def read_entries(
     """Return the entries of a manifest.
 
     Args:
-        file: the manifest.
         is_sound: asked about entries that were read by another layout than Avro's own (see `CountedFixed`); that
             layout is taken only if the answer is yes.
         first_row_id: the manifest's first row id, from which files without one of their own are numbered.

@@ -46,15 +46,12 @@ def write_avro(
 ) -> bytes:
     """Return an Avro file of records by field id; the same records always make the same file.
 
-    Args:
-        schema: the JSON of a schema with field ids.
-        records: each with the words that an error names it by.
-        metadata: what the file says besides its schema.
+    Each record comes with the words that an error names it by.
 
     Raises:
         ValueError: a record does not follow the schema; names it.
     """
-    pack = packer_of(schema)
+    pack = _packer(schema, {})
 
     def packed() -> Iterator[bytes]:
         for name, record in records:
@@ -100,15 +97,8 @@ def _blocks(records: Iterable[bytes]) -> Iterable[list[bytes]]:
         yield block
 
 
-def packer_of(schema: Any) -> Packer:
-    """Return the function that packs values of a schema; records are mappings by field id.
-
-    Packers raise `ValueError` or `TypeError` for a value that does not fit the schema.
-    """
-    return _packer(schema, {})
-
-
 def _packer(schema: Any, named: dict[str, Packer]) -> Packer:
+    """Return the function that packs values of a schema; records are mappings by field id."""
     match schema:
         case str():
             return named.get(schema) or _PLAIN[schema]
@@ -138,20 +128,20 @@ def _pack_boolean(value: Any) -> bytes:
     return b"\x01" if value else b"\x00"
 
 
-def _pack_int(value: int) -> bytes:
-    if 0 <= value < 1024:
-        return _SMALL[value]
-    if not -(2**31) <= value < 2**31:
-        raise ValueError(f"{value} has more than 32 bits")
-    return write_long(value)
+def _whole_number(bits: int) -> Callable[[int], bytes]:
+    half = 1 << (bits - 1)
+
+    def pack(value: int) -> bytes:
+        if 0 <= value < 1024:
+            return _SMALL[value]
+        if not -half <= value < half:
+            raise ValueError(f"{value} has more than {bits} bits")
+        return write_long(value)
+
+    return pack
 
 
-def _pack_long(value: int) -> bytes:
-    if 0 <= value < 1024:
-        return _SMALL[value]
-    if not -(2**63) <= value < 2**63:
-        raise ValueError(f"{value} has more than 64 bits")
-    return write_long(value)
+_pack_long = _whole_number(64)
 
 
 def _pack_bytes(value: bytes) -> bytes:
@@ -210,7 +200,7 @@ def _fixed(size: int, schema: Mapping[str, Any]) -> Packer:
 _PLAIN: Final[Mapping[str, Packer]] = {
     "null": _pack_nothing,
     "boolean": _pack_boolean,
-    "int": _pack_int,
+    "int": _whole_number(32),
     "long": _pack_long,
     "float": _FLOAT.pack,
     "double": _DOUBLE.pack,

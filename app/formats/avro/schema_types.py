@@ -10,25 +10,14 @@ from typing import Any, Final
 from uuid import UUID
 
 from app.engine.model.values import decimal_of
-from app.formats.avro.types import (
-    NULL,
-    Array,
-    AvroType,
-    CountedFixed,
-    Field,
-    Fixed,
-    Number,
-    Record,
-    Text,
-    Union,
-)
+from app.formats.avro import types as t
 
 _MAX_LEVELS: Final = 40
 _FLOAT: Final = struct.Struct("<f")
 _DOUBLE: Final = struct.Struct("<d")
 
 
-def compile_type(schema: Any, *, counted_fixed: bool = False) -> AvroType:
+def compile_type(schema: Any, *, counted_fixed: bool = False) -> t.AvroType:
     """Return the type that a schema's JSON describes.
 
     With `counted_fixed`, values of the type `fixed` have their length before them; see `CountedFixed`.
@@ -40,7 +29,7 @@ def compile_type(schema: Any, *, counted_fixed: bool = False) -> AvroType:
 
 
 @lru_cache(maxsize=32)
-def record_type(schema_text: str, ids_by_name: tuple[tuple[str, int], ...]) -> AvroType:
+def record_type(schema_text: str, ids_by_name: tuple[tuple[str, int], ...]) -> t.AvroType:
     """Return the type of a file's records; files with the same schema share it.
 
     Fields to which the writer gave no id have the one of their name.
@@ -52,7 +41,7 @@ def record_type(schema_text: str, ids_by_name: tuple[tuple[str, int], ...]) -> A
         kind = _Compiler(ids_by_name=dict(ids_by_name)).compile(json.loads(schema_text), "", 0)
     except RecursionError as error:
         raise ValueError("its schema is nested too deeply") from error
-    if not isinstance(kind, Record):
+    if not isinstance(kind, t.Record):
         raise ValueError("its schema does not describe records")  # noqa: TRY004 - the file's fault, not the program's
     return kind
 
@@ -71,11 +60,11 @@ def has_plain_fixed(schema: Any) -> bool:
 
 class _Compiler:
     def __init__(self, *, counted_fixed: bool = False, ids_by_name: Mapping[str, int] | None = None) -> None:
-        self._named: dict[str, AvroType] = {}
+        self._named: dict[str, t.AvroType] = {}
         self._counted_fixed = counted_fixed
         self._ids_by_name = ids_by_name or {}
 
-    def compile(self, schema: Any, space: str, level: int) -> AvroType:
+    def compile(self, schema: Any, space: str, level: int) -> t.AvroType:
         """Return the type of a schema inside a namespace."""
         if level > _MAX_LEVELS:
             raise ValueError("its schema is nested too deeply")
@@ -84,50 +73,50 @@ class _Compiler:
             case str():
                 return self._known(schema, space)
             case list():
-                return Union(tuple(self.compile(branch, space, level) for branch in schema))
+                return t.Union(tuple(self.compile(branch, space, level) for branch in schema))
             case {"type": "record" | "error", "fields": list(fields)}:
                 name = _full_name(schema, space)
                 inside = name.rpartition(".")[0]
                 return self._remember(
-                    name, Record(tuple(self._field(field, inside, level) for field in fields))
+                    name, t.Record(tuple(self._field(field, inside, level) for field in fields))
                 )
             case {"type": "array", "items": items}:
                 return _array(self.compile(items, space, level))
             case {"type": "map", "values": values}:
-                key = Field("key", None, Text(bytes.decode))
-                return Array(Record((key, Field("value", None, self.compile(values, space, level)))))
+                key = t.Field("key", None, t.Text(bytes.decode))
+                return t.Array(t.Record((key, t.Field("value", None, self.compile(values, space, level)))))
             case {"type": "fixed", "size": int(size)} if size >= 0:
                 is_counted = self._counted_fixed and "logicalType" not in schema
-                fixed = CountedFixed(size) if is_counted else Fixed(size, _bytes_reader(schema))
+                fixed = t.CountedFixed(size) if is_counted else t.Fixed(size, _bytes_reader(schema))
                 return self._remember(_full_name(schema, space), fixed)
             case {"type": "enum"}:
-                return self._remember(_full_name(schema, space), Number())
+                return self._remember(_full_name(schema, space), t.Number())
             case {"type": "bytes"}:
-                return Text(_bytes_reader(schema))
+                return t.Text(_bytes_reader(schema))
             case {"type": "string", "logicalType": "uuid"}:
-                return Text(lambda content: UUID(content.decode()))
+                return t.Text(lambda content: UUID(content.decode()))
             case {"type": "int" | "long", "logicalType": str(logical)}:
-                return Number(1000 if logical.endswith("-millis") else 1)
+                return t.Number(1000 if logical.endswith("-millis") else 1)
             case {"type": inner}:
                 return self.compile(inner, space, level)
         raise ValueError(f"its schema makes no sense: {str(schema)[:100]}")
 
-    def _known(self, name: str, space: str) -> AvroType:
+    def _known(self, name: str, space: str) -> t.AvroType:
         kind = _PLAIN.get(name) or self._named.get(f"{space}.{name}") or self._named.get(name)
         if kind is None:
             raise ValueError(f"its schema has no type {name[:100]!r}")
         return kind
 
-    def _field(self, field: Any, space: str, level: int) -> Field:
+    def _field(self, field: Any, space: str, level: int) -> t.Field:
         match field:
             case {"name": str(name), "type": kind}:
                 field_id = field.get("field-id")
                 if not isinstance(field_id, int):
                     field_id = self._ids_by_name.get(name)
-                return Field(name, field_id, self.compile(kind, space, level))
+                return t.Field(name, field_id, self.compile(kind, space, level))
         raise ValueError(f"its schema has a field that makes no sense: {str(field)[:100]}")
 
-    def _remember(self, name: str, kind: AvroType) -> AvroType:
+    def _remember(self, name: str, kind: t.AvroType) -> t.AvroType:
         self._named[name] = kind
         return kind
 
@@ -139,23 +128,23 @@ def _full_name(schema: Mapping[str, Any], space: str) -> str:
     return name if "." in name or not own_space else f"{own_space}.{name}"
 
 
-def _array(items: AvroType) -> Array:
+def _array(items: t.AvroType) -> t.Array:
     if _may_be_empty(items):
         raise ValueError("its schema has an array of nothing")
-    fields = items.fields if isinstance(items, Record) else (Field("", None, items),)
+    fields = items.fields if isinstance(items, t.Record) else (t.Field("", None, items),)
     match tuple(type(field.kind) for field in fields):
-        case kinds if set(kinds) == {Number}:
-            return Array(items, numbers_an_item=len(kinds))
-        case (kind, other) if kind is Number and other is Text:
-            return Array(items, is_map_of_texts=True)
-    return Array(items)
+        case kinds if set(kinds) == {t.Number}:
+            return t.Array(items, numbers_an_item=len(kinds))
+        case (kind, other) if kind is t.Number and other is t.Text:
+            return t.Array(items, is_map_of_texts=True)
+    return t.Array(items)
 
 
-def _may_be_empty(kind: AvroType) -> bool:
+def _may_be_empty(kind: t.AvroType) -> bool:
     match kind:
-        case Fixed(size=0):
+        case t.Fixed(size=0):
             return True
-        case Record():
+        case t.Record():
             return all(_may_be_empty(field.kind) for field in kind.fields)
     return False
 
@@ -172,13 +161,13 @@ def _bytes_reader(schema: Mapping[str, Any]) -> Callable[[bytes], Any]:
     return bytes
 
 
-_PLAIN: Final[Mapping[str, AvroType]] = {
-    "null": NULL,
-    "boolean": Fixed(1, lambda content: content != b"\x00"),
-    "int": Number(),
-    "long": Number(),
-    "float": Fixed(4, lambda content: _FLOAT.unpack(content)[0]),
-    "double": Fixed(8, lambda content: _DOUBLE.unpack(content)[0]),
-    "bytes": Text(bytes),
-    "string": Text(bytes.decode),
+_PLAIN: Final[Mapping[str, t.AvroType]] = {
+    "null": t.NULL,
+    "boolean": t.Fixed(1, lambda content: content != b"\x00"),
+    "int": t.Number(),
+    "long": t.Number(),
+    "float": t.Fixed(4, lambda content: _FLOAT.unpack(content)[0]),
+    "double": t.Fixed(8, lambda content: _DOUBLE.unpack(content)[0]),
+    "bytes": t.Text(bytes),
+    "string": t.Text(bytes.decode),
 }

@@ -55,6 +55,7 @@ def manifest_list_schema(format_version: int) -> dict[str, Any]:
     Spec: #manifest-lists
     """
     version = FORMAT_VERSIONS[format_version]
+    counted = version.requires_manifest_counts
     head = [
         _field(500, "manifest_path", "string", required=True),
         _field(501, "manifest_length", "long", required=True),
@@ -67,14 +68,14 @@ def manifest_list_schema(format_version: int) -> dict[str, Any]:
     ]
     snapshot = [_field(503, "added_snapshot_id", "long", required=True)]
     file_counts = [
-        _field(504, "added_files_count", "int", required=version.requires_manifest_counts),
-        _field(505, "existing_files_count", "int", required=version.requires_manifest_counts),
-        _field(506, "deleted_files_count", "int", required=version.requires_manifest_counts),
+        _field(504, "added_files_count", "int", required=counted),
+        _field(505, "existing_files_count", "int", required=counted),
+        _field(506, "deleted_files_count", "int", required=counted),
     ]
     row_counts = [
-        _field(512, "added_rows_count", "long", required=version.requires_manifest_counts),
-        _field(513, "existing_rows_count", "long", required=version.requires_manifest_counts),
-        _field(514, "deleted_rows_count", "long", required=version.requires_manifest_counts),
+        _field(512, "added_rows_count", "long", required=counted),
+        _field(513, "existing_rows_count", "long", required=counted),
+        _field(514, "deleted_rows_count", "long", required=counted),
     ]
     partitions = [_field(507, "partitions", _list(SUMMARY_SCHEMA, 508))]
     key_metadata = [_field(519, "key_metadata", "bytes")]

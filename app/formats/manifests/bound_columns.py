@@ -47,11 +47,6 @@ class BoundColumns:
     lower: pa.Array
     upper: pa.Array
 
-    @property
-    def size_bytes(self) -> int:
-        """How much memory they take."""
-        return int(self.lower.nbytes + self.upper.nbytes)
-
     def positions_in(self, wanted: ValueRange) -> set[int]:
         """Return the positions of files that may hold a value of the range."""
         ruled_out = [

@@ -7,13 +7,7 @@ from dataclasses import fields
 from typing import Any, Final, overload
 
 from app.engine.model.entry_filters import PartitionTest, ValueRange
-from app.engine.model.manifests import (
-    DataFile,
-    EntryStatus,
-    FileContent,
-    ManifestEntry,
-    ManifestFile,
-)
+from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.errors import InvalidMetadata
 from app.formats.avro import EntryColumns, open_avro, read_entries
 from app.formats.manifests.bound_columns import BoundColumns, bound_columns

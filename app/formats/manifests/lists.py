@@ -128,18 +128,13 @@ def write_manifest_list(
         metadata["sequence-number"] = str(sequence_number)
     if version.has_row_lineage:
         metadata["first-row-id"] = "null" if first_row_id is None else str(first_row_id)
-    if not version.has_delete_files:
-        _refuse_deletes(numbered, format_version)
-    records = ((f"the line of manifest {manifest.manifest_path}", _record(manifest)) for manifest in numbered)
-    return write_avro(manifest_list_schema(format_version), records, metadata)
-
-
-def _refuse_deletes(manifests: Iterable[ManifestFile], format_version: int) -> None:
-    for manifest in manifests:
-        if manifest.content is not ManifestContent.DATA:
+    for manifest in numbered:
+        if not version.has_delete_files and manifest.content is not ManifestContent.DATA:
             raise ValueError(
                 f"Cannot list {manifest.manifest_path}: format version {format_version} has no delete files"
             )
+    records = ((f"the line of manifest {manifest.manifest_path}", _record(manifest)) for manifest in numbered)
+    return write_avro(manifest_list_schema(format_version), records, metadata)
 
 
 def _record(manifest: ManifestFile) -> Mapping[int, Any]:

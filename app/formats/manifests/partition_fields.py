@@ -31,6 +31,14 @@ _LOGICAL: Final[dict[str, dict[str, Any]]] = {
     "timestamp_ns": {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": False},
     "timestamptz_ns": {"type": "long", "logicalType": "timestamp-nanos", "adjust-to-utc": True},
 }
+_KINDS_OF_VALUES: Final[dict[type, str]] = {
+    bool: "boolean",
+    int: "long",
+    float: "double",
+    str: "string",
+    bytes: "binary",
+    UUID: "uuid",
+}
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_]")
 _UNKNOWN: Final = PrimitiveType("unknown", "unknown")
 
@@ -66,24 +74,13 @@ def _type_of(field: PartitionField, schema: Schema) -> PrimitiveType | None:
 
 
 def _type_of_values(values: Iterable[Any]) -> PrimitiveType:
-    match next((value for value in values if value is not None), None):
-        case bool():
-            return PrimitiveType("boolean", "boolean")
-        case int():
-            return PrimitiveType("long", "long")
-        case float():
-            return PrimitiveType("double", "double")
-        case str():
-            return PrimitiveType("string", "string")
-        case bytes():
-            return PrimitiveType("binary", "binary")
-        case UUID():
-            return PrimitiveType("uuid", "uuid")
-        case Decimal() as value:
-            exponent = value.as_tuple().exponent
-            scale = max(0, -exponent) if isinstance(exponent, int) else 0
-            return PrimitiveType("decimal", f"decimal(38, {scale})", precision=38, scale=scale)
-    return _UNKNOWN
+    value = next((value for value in values if value is not None), None)
+    if isinstance(value, Decimal):
+        exponent = value.as_tuple().exponent
+        scale = max(0, -exponent) if isinstance(exponent, int) else 0
+        return PrimitiveType("decimal", f"decimal(38, {scale})", precision=38, scale=scale)
+    kind = _KINDS_OF_VALUES.get(type(value))
+    return _UNKNOWN if kind is None else PrimitiveType(kind, kind)
 
 
 def partition_schema(spec: PartitionSpec, kinds: Iterable[PrimitiveType]) -> list[dict[str, Any]]:

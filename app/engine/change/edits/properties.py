@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
+from app.engine.change import updates as u
 from app.engine.change.draft import MetadataDraft
-from app.engine.change.updates import (
-    AssignUuid,
-    RemoveProperties,
-    SetLocation,
-    SetProperties,
-    UpgradeFormatVersion,
-)
 from app.engine.model.format_versions import MAX_FORMAT_VERSION
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.properties import check_properties
@@ -17,7 +11,7 @@ from app.engine.model.schema import check_format_version
 from app.errors import InvalidUpdate
 
 
-def assign_uuid(draft: MetadataDraft, update: AssignUuid) -> None:
+def assign_uuid(draft: MetadataDraft, update: u.AssignUuid) -> None:
     """Give the table its uuid, which never changes."""
     if draft.table_uuid is not None and update.uuid.lower() == draft.table_uuid.lower():
         return
@@ -29,7 +23,7 @@ def assign_uuid(draft: MetadataDraft, update: AssignUuid) -> None:
     draft.has_changes = True
 
 
-def upgrade_format_version(draft: MetadataDraft, update: UpgradeFormatVersion) -> None:
+def upgrade_format_version(draft: MetadataDraft, update: u.UpgradeFormatVersion) -> None:
     """Raise the format version.
 
     Spec: #appendix-e-format-version-changes
@@ -49,7 +43,7 @@ def upgrade_format_version(draft: MetadataDraft, update: UpgradeFormatVersion) -
         check_format_version(schema, version)
 
 
-def set_location(draft: MetadataDraft, update: SetLocation) -> None:
+def set_location(draft: MetadataDraft, update: u.SetLocation) -> None:
     """Set the location of new files, without trailing slashes."""
     location = without_trailing_slash(update.location)
     if location == draft.location:
@@ -65,7 +59,7 @@ def without_trailing_slash(location: str) -> Location:
     return Location(location)
 
 
-def set_properties(draft: MetadataDraft, update: SetProperties) -> None:
+def set_properties(draft: MetadataDraft, update: u.SetProperties) -> None:
     """Merge properties; setting equal values counts as a change, as in the reference."""
     if not update.updates:
         return
@@ -74,7 +68,7 @@ def set_properties(draft: MetadataDraft, update: SetProperties) -> None:
     draft.has_changes = True
 
 
-def remove_properties(draft: MetadataDraft, update: RemoveProperties) -> None:
+def remove_properties(draft: MetadataDraft, update: u.RemoveProperties) -> None:
     """Remove properties; missing ones are ignored."""
     if not update.removals:
         return

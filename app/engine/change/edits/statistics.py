@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
+from app.engine.change import updates as u
 from app.engine.change.draft import MetadataDraft
-from app.engine.change.updates import (
-    AddEncryptionKey,
-    RemoveEncryptionKey,
-    RemovePartitionStatistics,
-    RemoveStatistics,
-    SetPartitionStatistics,
-    SetStatistics,
-)
 
 
-def set_statistics(draft: MetadataDraft, update: SetStatistics) -> None:
+def set_statistics(draft: MetadataDraft, update: u.SetStatistics) -> None:
     """Replace the statistics of one snapshot, which need not exist."""
     file = update.statistics
     draft.statistics.pop(file.snapshot_id, None)
@@ -21,12 +14,12 @@ def set_statistics(draft: MetadataDraft, update: SetStatistics) -> None:
     draft.has_changes = True
 
 
-def remove_statistics(draft: MetadataDraft, update: RemoveStatistics) -> None:
+def remove_statistics(draft: MetadataDraft, update: u.RemoveStatistics) -> None:
     """Remove the statistics of one snapshot."""
     draft.has_changes |= draft.statistics.pop(update.snapshot_id, None) is not None
 
 
-def set_partition_statistics(draft: MetadataDraft, update: SetPartitionStatistics) -> None:
+def set_partition_statistics(draft: MetadataDraft, update: u.SetPartitionStatistics) -> None:
     """Replace the partition statistics of one snapshot."""
     file = update.partition_statistics
     draft.partition_statistics.pop(file.snapshot_id, None)
@@ -34,12 +27,12 @@ def set_partition_statistics(draft: MetadataDraft, update: SetPartitionStatistic
     draft.has_changes = True
 
 
-def remove_partition_statistics(draft: MetadataDraft, update: RemovePartitionStatistics) -> None:
+def remove_partition_statistics(draft: MetadataDraft, update: u.RemovePartitionStatistics) -> None:
     """Remove the partition statistics of one snapshot."""
     draft.has_changes |= draft.partition_statistics.pop(update.snapshot_id, None) is not None
 
 
-def add_encryption_key(draft: MetadataDraft, update: AddEncryptionKey) -> None:
+def add_encryption_key(draft: MetadataDraft, update: u.AddEncryptionKey) -> None:
     """Add a key; one with this id is never overwritten."""
     if update.encryption_key.key_id in draft.encryption_keys:
         return
@@ -47,6 +40,6 @@ def add_encryption_key(draft: MetadataDraft, update: AddEncryptionKey) -> None:
     draft.has_changes = True
 
 
-def remove_encryption_key(draft: MetadataDraft, update: RemoveEncryptionKey) -> None:
+def remove_encryption_key(draft: MetadataDraft, update: u.RemoveEncryptionKey) -> None:
     """Remove a key."""
     draft.has_changes |= draft.encryption_keys.pop(update.key_id, None) is not None
