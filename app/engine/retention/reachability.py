@@ -151,21 +151,21 @@ def unreachable_files(
     later = [item for item in (landed.snapshots if landed else ()) if item.snapshot_id not in present]
     search = _Search(source, place_of)
     manifests, lists = search.expired_manifests(gone)
+    # A writer may have named any file as statistics, so they are compared with live files like content.
+    statistics = {place_of(item.location): item for item in expired.statistics}
     try:
-        remaining = search.remaining(current, later, manifests)
-        content: dict[Hashable, FoundFile] = {}
-        if manifests and level is CleanupLevel.ALL:
-            content = search.content_of(manifests)
-            for places in (remaining.places, remaining.manifests, remaining.later, manifests):
-                for place in places:
-                    content.pop(place, None)
-            search.remove_live(content, remaining)
+        remaining = search.remaining(current, later, manifests, reads_all=bool(statistics))
+        content = search.content_of(manifests) if level is CleanupLevel.ALL else {}
+        doomed = {**content, **statistics}
+        for places in (remaining.places, remaining.manifests, remaining.later, manifests, lists):
+            for place in places:
+                doomed.pop(place, None)
+        search.remove_live(doomed, remaining)
     except _Obstacle as obstacle:
         return Unreachable(unreadable=tuple(search.unreadable), obstacle=str(obstacle))
     kept = remaining.places | {place_of(location) for location in search.unreadable}
-    statistics = {place_of(item.location): item for item in expired.statistics}
     return Unreachable(
-        content=tuple(content.values()),
+        content=tuple(item for place, item in content.items() if place in doomed),
         manifests=tuple(
             FoundFile(manifest.manifest_path, FileKind.MANIFEST, manifest.manifest_length or None)
             for place, manifest in manifests.items()
@@ -176,7 +176,11 @@ def unreachable_files(
             for place, location in lists.items()
             if place not in kept
         ),
-        statistics=tuple(item for place, item in statistics.items() if place not in kept),
+        statistics=tuple(
+            item
+            for place, item in statistics.items()
+            if place in doomed and place not in kept | content.keys()
+        ),
         unreadable=tuple(search.unreadable),
     )
 
@@ -233,8 +237,14 @@ class _Search:
         current: TableMetadata | None,
         later: Sequence[Snapshot],
         candidates: dict[Hashable, ManifestFile],
+        *,
+        reads_all: bool,
     ) -> _Remaining:
-        """Return what is still reachable, and remove its manifests from the candidates."""
+        """Return what is still reachable, and remove its manifests from the candidates.
+
+        Args:
+            reads_all: find every manifest, though no candidate is left.
+        """
         remaining = _Remaining()
         present = current.snapshots if current else ()
         if current is not None:
@@ -244,7 +254,7 @@ class _Search:
             if snapshot.manifest_list is not None:
                 remaining.places.add(self._place_of(snapshot.manifest_list))
         for snapshot in present:
-            if not candidates:
+            if not candidates and not reads_all:
                 return remaining
             try:
                 self._keep(snapshot, remaining.manifests, candidates)
@@ -252,7 +262,7 @@ class _Search:
                 raise _Obstacle(
                     f"the manifest list of snapshot {snapshot.snapshot_id}, which stays, cannot be read: {error}"
                 ) from error
-        for snapshot in later if candidates else ():
+        for snapshot in later if candidates or reads_all else ():
             with contextlib.suppress(*UNREADABLE):
                 self._keep(snapshot, remaining.later, candidates)
         return remaining

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
-from app.engine.model.ids import SnapshotId
+from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import EntryStatus, FileContent
-from app.engine.retention.reachability import FileKind, expired_between, unreachable_files
+from app.engine.retention.reachability import Expired, FileKind, FoundFile, expired_between, unreachable_files
 from app.fileio.locations import place_of
 from tests.builders.histories import ListedManifests, branch, entry, history, line
 
@@ -45,6 +45,18 @@ def test_puffin_file_stays_while_one_of_its_vectors_is_live() -> None:
     assert [(item.location, item.kind) for item in found.content] == [
         ("alone.puffin", FileKind.POSITION_DELETES)
     ]
+
+
+def test_statistics_that_name_a_live_file_do_not_take_it_away() -> None:
+    """Writers say where statistics are, and nobody else looks."""
+    manifests = source(["m"], ["m"])
+    manifests.contents = {"m": [entry("live")]}
+    kinds = ("live", "m", str(AFTER.snapshots[0].manifest_list), "alone")
+    expired = Expired((), tuple(FoundFile(Location(path), FileKind.STATISTICS) for path in kinds))
+
+    found = unreachable_files(expired, AFTER, manifests)
+
+    assert [item.location for item in found] == ["alone"]
 
 
 def test_other_spelling_of_a_live_file_is_the_live_file() -> None:
