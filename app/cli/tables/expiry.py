@@ -8,28 +8,10 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from app.cli.terminal import output
 from app.cli.terminal.arguments import find_iso_ms, identifier_from
 from app.cli.terminal.connection import connected
-from app.cli.terminal.declarations import (
-    AsJson,
-    Separator,
-    TableName,
-    Uri,
-    WarehouseName,
-    Yes,
-    command_group,
-    optional,
-)
-from app.cli.terminal.output import (
-    confirm_or_stop,
-    counted,
-    moment_text,
-    print_facts,
-    print_json,
-    print_line,
-    remark,
-    shortened,
-)
+from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, Yes, group, optional
 from app.client.answers import ExpiredSnapshots
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import TableIdentifier
@@ -39,7 +21,7 @@ _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _AGO = re.compile(r"(\d{1,9})([smhdw])", re.ASCII)
 
 
-commands = command_group()
+commands = group()
 
 
 @commands.command("expire")
@@ -48,39 +30,31 @@ def expire_snapshots(  # noqa: PLR0917 - a command has as many arguments as it h
     older_than: Annotated[
         str | None,
         optional(
-            "--older-than",
-            description="An age, like `7d` or `12h`, or a moment, like `2025-01-31` or "
+            help="An age, like `7d` or `12h`, or a moment, like `2025-01-31` or "
             "`2025-01-31T12:00:00+01:00`. Unless given, what the table's properties say.",
         ),
     ] = None,
-    retain_last: Annotated[
-        int | None, optional("--retain-last", min=1, description="How many snapshots each branch keeps.")
-    ] = None,
+    retain_last: Annotated[int | None, optional(min=1, help="How many snapshots each branch keeps.")] = None,
     snapshot_id: Annotated[
-        list[int] | None,
-        optional(
-            "--snapshot-id", description="A snapshot that goes whatever its age. May be given repeatedly."
-        ),
+        list[int] | None, optional(help="A snapshot that goes whatever its age. May be given repeatedly.")
     ] = None,
     clean_expired_metadata: Annotated[
         bool,
         typer.Option("--clean-expired-metadata", help="Remove specs and schemas that nothing uses, too."),
     ] = False,
     cleanup: Annotated[
-        str, typer.Option("--cleanup", help="Which files are deleted: `all`, `metadata-only` or `none`.")
+        str, typer.Option(help="Which files are deleted: `all`, `metadata-only` or `none`.")
     ] = "all",
     grace: Annotated[
         str | None,
         optional(
-            "--grace",
-            description="How long the files stay after that, like `0s` or `1d`. "
-            "Unless given, the server's setting.",
+            help="How long the files stay after that, like `0s` or `1d`. Unless given, the server's setting."
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go, and stop.")] = False,
     yes: Yes = False,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:
@@ -106,16 +80,18 @@ def expire_snapshots(  # noqa: PLR0917 - a command has as many arguments as it h
         if dry_run or not yes:
             preview = catalog.tables.expire(identifier, dry_run=True, **asked)
             if dry_run and as_json:
-                print_json(preview.model_dump(mode="json", by_alias=True, exclude_none=True))
+                output.print_json(preview.model_dump(mode="json", by_alias=True, exclude_none=True))
                 return
             if preview.is_empty:
-                remark(f"Nothing of table {name} is to expire.")
+                output.remark(f"Nothing of table {name} is to expire.")
                 return
             if not as_json:
-                print_facts(_facts(preview))
+                output.print_facts(_facts(preview))
             if dry_run:
                 return
-            confirm_or_stop(f"Let {counted(len(preview.snapshots), 'snapshot')} of table {name} go?")
+            output.confirm_or_stop(
+                f"Let {output.counted(len(preview.snapshots), 'snapshot')} of table {name} go?"
+            )
         _expire(catalog, identifier, name, asked, as_json=as_json)
 
 
@@ -124,19 +100,25 @@ def _expire(
 ) -> None:
     done = catalog.tables.expire(identifier, **asked)
     if as_json:
-        print_json(done.model_dump(mode="json", by_alias=True, exclude_none=True))
+        output.print_json(done.model_dump(mode="json", by_alias=True, exclude_none=True))
     elif done.is_empty:
-        remark(f"Nothing of table {name} is to expire.")
+        output.remark(f"Nothing of table {name} is to expire.")
     else:
         after = done.files_deleted_after_ms
-        files = "no file is deleted" if after is None else f"files are deleted after {moment_text(after)}"
-        refs = f" and {counted(len(done.refs), 'ref')}" if done.refs else ""
-        print_line(f"Expired {counted(len(done.snapshots), 'snapshot')}{refs} of table {name}; {files}.")
+        files = (
+            "no file is deleted" if after is None else f"files are deleted after {output.moment_text(after)}"
+        )
+        refs = f" and {output.counted(len(done.refs), 'ref')}" if done.refs else ""
+        output.print_line(
+            f"Expired {output.counted(len(done.snapshots), 'snapshot')}{refs} of table {name}; {files}."
+        )
 
 
 def _facts(preview: ExpiredSnapshots) -> list[tuple[str, object]]:
-    snapshots = [f"{item.snapshot_id}  {moment_text(item.timestamp_ms)}" for item in preview.snapshots]
-    facts: list[tuple[str, object]] = [("snapshots", [str(len(snapshots)), *shortened(snapshots, SHOWN)])]
+    snapshots = [f"{item.snapshot_id}  {output.moment_text(item.timestamp_ms)}" for item in preview.snapshots]
+    facts: list[tuple[str, object]] = [
+        ("snapshots", [str(len(snapshots)), *output.shortened(snapshots, SHOWN)])
+    ]
     for title, values in (
         ("refs", preview.refs),
         ("partition specs", preview.partition_spec_ids),
