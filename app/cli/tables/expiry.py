@@ -8,10 +8,19 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from app.cli.terminal import output
 from app.cli.terminal.arguments import find_iso_ms, identifier_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, Yes, group, optional
+from app.cli.terminal.output import (
+    confirm_or_stop,
+    counted,
+    moment_text,
+    print_facts,
+    print_json,
+    print_line,
+    remark,
+    shortened,
+)
 from app.client.answers import ExpiredSnapshots
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import TableIdentifier
@@ -80,18 +89,16 @@ def expire_snapshots(  # noqa: PLR0917 - a command has as many arguments as it h
         if dry_run or not yes:
             preview = catalog.tables.expire(identifier, dry_run=True, **asked)
             if dry_run and as_json:
-                output.print_json(preview.model_dump(mode="json", by_alias=True, exclude_none=True))
+                print_json(preview.model_dump(mode="json", by_alias=True, exclude_none=True))
                 return
             if preview.is_empty:
-                output.remark(f"Nothing of table {name} is to expire.")
+                remark(f"Nothing of table {name} is to expire.")
                 return
             if not as_json:
-                output.print_facts(_facts(preview))
+                print_facts(_facts(preview))
             if dry_run:
                 return
-            output.confirm_or_stop(
-                f"Let {output.counted(len(preview.snapshots), 'snapshot')} of table {name} go?"
-            )
+            confirm_or_stop(f"Let {counted(len(preview.snapshots), 'snapshot')} of table {name} go?")
         _expire(catalog, identifier, name, asked, as_json=as_json)
 
 
@@ -100,25 +107,19 @@ def _expire(
 ) -> None:
     done = catalog.tables.expire(identifier, **asked)
     if as_json:
-        output.print_json(done.model_dump(mode="json", by_alias=True, exclude_none=True))
+        print_json(done.model_dump(mode="json", by_alias=True, exclude_none=True))
     elif done.is_empty:
-        output.remark(f"Nothing of table {name} is to expire.")
+        remark(f"Nothing of table {name} is to expire.")
     else:
         after = done.files_deleted_after_ms
-        files = (
-            "no file is deleted" if after is None else f"files are deleted after {output.moment_text(after)}"
-        )
-        refs = f" and {output.counted(len(done.refs), 'ref')}" if done.refs else ""
-        output.print_line(
-            f"Expired {output.counted(len(done.snapshots), 'snapshot')}{refs} of table {name}; {files}."
-        )
+        files = "no file is deleted" if after is None else f"files are deleted after {moment_text(after)}"
+        refs = f" and {counted(len(done.refs), 'ref')}" if done.refs else ""
+        print_line(f"Expired {counted(len(done.snapshots), 'snapshot')}{refs} of table {name}; {files}.")
 
 
 def _facts(preview: ExpiredSnapshots) -> list[tuple[str, object]]:
-    snapshots = [f"{item.snapshot_id}  {output.moment_text(item.timestamp_ms)}" for item in preview.snapshots]
-    facts: list[tuple[str, object]] = [
-        ("snapshots", [str(len(snapshots)), *output.shortened(snapshots, SHOWN)])
-    ]
+    snapshots = [f"{item.snapshot_id}  {moment_text(item.timestamp_ms)}" for item in preview.snapshots]
+    facts: list[tuple[str, object]] = [("snapshots", [str(len(snapshots)), *shortened(snapshots, SHOWN)])]
     for title, values in (
         ("refs", preview.refs),
         ("partition specs", preview.partition_spec_ids),
