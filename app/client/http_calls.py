@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from app.client import failures
 from app.client.answers import PageAnswer, ServerAnswer
-from app.client.request_parts import JsonObject, path_piece, table_path
+from app.client.request_parts import JsonObject, named_path, path_piece
 from app.engine.model.identifiers import TableIdentifier
 
 A = TypeVar("A", bound=ServerAnswer)
@@ -175,7 +175,7 @@ class CatalogCalls:
         self._root = root
 
     def _below_table(self, identifier: TableIdentifier, *pieces: str) -> str:
-        return "/".join([self._root, table_path(identifier), *map(path_piece, pieces)])
+        return "/".join([self._root, named_path(identifier, "tables"), *map(path_piece, pieces)])
 
 
 def _may_repeat(method: str, status: int, asked_seconds: float | None) -> bool:

@@ -44,11 +44,6 @@ def named_path(identifier: TableIdentifier, kind: Literal["tables", "views"]) ->
     return f"{namespace_path(identifier.namespace)}/{kind}/{path_piece(identifier.name)}"
 
 
-def table_path(identifier: TableIdentifier) -> str:
-    """Return the path of a table below the catalog's prefix."""
-    return named_path(identifier, "tables")
-
-
 def path_piece(name: str) -> str:
     """Return a name as one step of a path."""
     # Clients and proxies would resolve a lone "." or ".." as a step in the path.

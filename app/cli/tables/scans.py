@@ -20,11 +20,6 @@ from app.engine.scan.scan_planner import PlannedFile
 from app.engine.scan.scan_splits import Split, SplitSettings, combined
 
 Json = Mapping[str, Any]
-_CONTENTS = {
-    "data": FileContent.DATA,
-    "position-deletes": FileContent.POSITION_DELETES,
-    "equality-deletes": FileContent.EQUALITY_DELETES,
-}
 
 commands = group()
 
@@ -138,7 +133,7 @@ def _planned(found: ScanFile) -> PlannedFile:
 def _content_file(file: Json) -> DataFile:
     offsets = file.get("split-offsets")
     return DataFile(
-        _CONTENTS[file["content"]],
+        FileContent[file["content"].replace("-", "_").upper()],
         Location(file["file-path"]),
         file["file-format"],
         SpecId(file["spec-id"]),
