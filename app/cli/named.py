@@ -10,14 +10,7 @@ import typer
 
 from app.cli.terminal.arguments import identifier_from, namespace_from
 from app.cli.terminal.connection import connected
-from app.cli.terminal.declarations import (
-    NAME_HELP,
-    AsJson,
-    Separator,
-    Uri,
-    WarehouseName,
-    command_group,
-)
+from app.cli.terminal.options import NAME_HELP, AsJson, Separator, Uri, Warehouse, group
 from app.cli.terminal.output import print_facts, print_json, print_line, print_table, remark
 from app.client.catalog import RemoteCatalog
 from app.client.tables import TableCalls
@@ -38,7 +31,7 @@ class Kind:
 
 def named_group(kind: Kind, help_text: str) -> typer.Typer:
     """Return the group of commands about tables or views, with those that both have."""
-    commands = command_group(help_text)
+    commands = group(help_text)
     _add_list(commands, kind)
     _add_show(commands, kind)
     _add_rename(commands, kind)
@@ -65,7 +58,7 @@ def _add_list(commands: typer.Typer, kind: Kind) -> None:
     def list_names(
         namespace: Annotated[str, typer.Argument(help="Levels joined by dots, outermost first.")],
         uri: Uri = None,
-        warehouse: WarehouseName = None,
+        warehouse: Warehouse = None,
         separator: Separator = ".",
         as_json: AsJson = False,
     ) -> None:
@@ -96,7 +89,7 @@ def _add_show(commands: typer.Typer, kind: Kind) -> None:
     def show(
         name: str = _name_of(kind),
         uri: Uri = None,
-        warehouse: WarehouseName = None,
+        warehouse: Warehouse = None,
         separator: Separator = ".",
         as_json: AsJson = False,
     ) -> None:
@@ -125,7 +118,7 @@ def _add_rename(commands: typer.Typer, kind: Kind) -> None:
         name: str = _name_of(kind),
         new_name: str = typer.Argument(..., metavar="NEW", help=NAME_HELP),
         uri: Uri = None,
-        warehouse: WarehouseName = None,
+        warehouse: Warehouse = None,
         separator: Separator = ".",
     ) -> None:
         source, destination = identifier_from(name, separator), identifier_from(new_name, separator)

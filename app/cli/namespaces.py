@@ -8,17 +8,10 @@ import typer
 
 from app.cli.terminal.arguments import namespace_from, properties_from, written
 from app.cli.terminal.connection import connected
-from app.cli.terminal.declarations import AsJson, Separator, Uri, WarehouseName, command_group
-from app.cli.terminal.output import (
-    print_facts,
-    print_json,
-    print_line,
-    print_table,
-    property_lines,
-    remark,
-)
+from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse, group
+from app.cli.terminal.output import print_facts, print_json, print_line, print_table, property_lines, remark
 
-commands = command_group(
+commands = group(
     """List, create, show, change and drop namespaces.
 
 A dot separates the levels of a namespace: `eu.sales` is the namespace *sales* within *eu*.
@@ -34,7 +27,7 @@ def list_namespaces(
         str | None, typer.Argument(help="List the namespaces within this one.", show_default=False)
     ] = None,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:
@@ -64,7 +57,7 @@ def create_namespace(
         typer.Option("--property", "-p", metavar="KEY=VALUE", help="A property of it; may be repeated."),
     ] = None,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
 ) -> None:
     """Create a namespace.
@@ -83,7 +76,7 @@ def create_namespace(
 def show_namespace(
     name: Name,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:
@@ -113,7 +106,7 @@ def set_properties(
         typer.Option("--remove", "-r", metavar="KEY", help="What to remove; may be repeated."),
     ] = None,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:
@@ -140,7 +133,7 @@ def set_properties(
 
 @commands.command("drop")
 def drop_namespace(
-    name: Name, uri: Uri = None, warehouse: WarehouseName = None, separator: Separator = "."
+    name: Name, uri: Uri = None, warehouse: Warehouse = None, separator: Separator = "."
 ) -> None:
     """Drop an empty namespace.
 

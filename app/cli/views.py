@@ -10,7 +10,7 @@ from app.cli.metadata_facts import view_facts
 from app.cli.named import Kind, named_group
 from app.cli.terminal.arguments import identifier_from
 from app.cli.terminal.connection import connected
-from app.cli.terminal.declarations import NAME_HELP, Separator, Uri, WarehouseName
+from app.cli.terminal.options import NAME_HELP, Separator, Uri, Warehouse
 from app.cli.terminal.output import print_line
 
 commands = named_group(
@@ -32,7 +32,7 @@ A view is written `namespace.view`. For names that contain dots choose another s
 def drop_view(
     name: Annotated[str, typer.Argument(metavar="VIEW", help=NAME_HELP)],
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
 ) -> None:
     """Drop a view.

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated
 
 import typer
 
 from app.cli.terminal.arguments import properties_from
 from app.cli.terminal.connection import management
-from app.cli.terminal.declarations import AsJson, Uri, command_group
+from app.cli.terminal.options import AsJson, Uri, group
 from app.cli.terminal.output import print_facts, print_json, print_line, print_table, property_lines
 from app.client.warehouses import WarehouseAnswer
 
-commands = command_group(
+commands = group(
     """List, create, show, update and drop warehouses.
 
 A warehouse is a root location with its own namespaces and tables. Clients choose one by its name
@@ -20,23 +21,17 @@ A warehouse is a root location with its own namespaces and tables. Clients choos
 )
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The warehouse's name.")]
+_pairs = partial(typer.Option, metavar="KEY=VALUE")
 Defaults = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--default", metavar="KEY=VALUE", help="What clients receive unless they set it themselves."
-    ),
+    list[str] | None, _pairs("--default", help="What clients receive unless they set it themselves.")
 ]
 Overrides = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--override", metavar="KEY=VALUE", help="What clients receive whatever they set themselves."
-    ),
+    list[str] | None, _pairs("--override", help="What clients receive whatever they set themselves.")
 ]
 Storage = Annotated[
     list[str] | None,
-    typer.Option(
+    _pairs(
         "--storage",
-        metavar="KEY=VALUE",
         help="How the server reaches the files; a value env:NAME is read from the server's environment.",
     ),
 ]
@@ -122,15 +117,12 @@ def update_warehouse(
 
     - `icetower warehouse update lake --default s3.endpoint=https://store.example`
     """
-    if defaults is None and overrides is None and storage is None:
+    settings = {"default_properties": defaults, "override_properties": overrides, "storage": storage}
+    changes = {key: properties_from(pairs) for key, pairs in settings.items() if pairs is not None}
+    if not changes:
         raise typer.BadParameter("nothing to change: give --default, --override or --storage")
     with management(uri) as warehouses:
-        updated = warehouses.update(
-            name,
-            default_properties=properties_from(defaults) if defaults is not None else None,
-            override_properties=properties_from(overrides) if overrides is not None else None,
-            storage=properties_from(storage) if storage is not None else None,
-        )
+        updated = warehouses.update(name, **changes)
     print_facts(_facts(updated))
 
 

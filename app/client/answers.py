@@ -17,6 +17,12 @@ class ServerAnswer(BaseModel):
     model_config = ConfigDict(frozen=True, alias_generator=kebab)
 
 
+class OpenAnswer(ServerAnswer):
+    """Parent of answers that keep unknown fields, because they are shown whole."""
+
+    model_config = ConfigDict(extra="allow")
+
+
 class CatalogConfig(ServerAnswer):
     """What the server says about itself and wants its clients to use."""
 
@@ -161,10 +167,8 @@ class NewSnapshotAnswer(ServerAnswer):
     error: RefusalAnswer | None = None
 
 
-class DryRunAnswer(ServerAnswer):
+class DryRunAnswer(OpenAnswer):
     """What a commit to one table would do."""
-
-    model_config = ConfigDict(extra="allow")
 
     identifier: NamedBody
     would_commit: bool
@@ -208,26 +212,14 @@ class HistoryPage(PageAnswer):
     events: list[JsonObject]
 
 
-class DiffPage(PageAnswer):
+class DiffPage(PageAnswer, OpenAnswer):
     """One page of a difference; all but the files is on the first."""
-
-    model_config = ConfigDict(extra="allow")
 
     files: list[JsonObject]
 
 
-class SnapshotAnswer(ServerAnswer):
-    """One snapshot, with every field that the server sends."""
-
-    model_config = ConfigDict(extra="allow")
-
-    snapshot_id: int
-
-
-class RefAnswer(ServerAnswer):
+class RefAnswer(OpenAnswer):
     """A branch or tag."""
-
-    model_config = ConfigDict(extra="allow")
 
     name: str
     type: str
@@ -240,10 +232,8 @@ class RefList(ServerAnswer):
     refs: list[RefAnswer]
 
 
-class RefReceipt(ServerAnswer):
+class RefReceipt(OpenAnswer):
     """What a change of a branch or tag did."""
-
-    model_config = ConfigDict(extra="allow")
 
     ref: str
     changed: bool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.client.answers import ServerAnswer
 from app.client.http_calls import CatalogCalls
-from app.client.request_parts import JsonObject, given, table_path
+from app.client.request_parts import JsonObject, given
 from app.engine.model.identifiers import TableIdentifier
 
 
@@ -41,5 +41,5 @@ class ConflictCalls(CatalogCalls):
                 `{"kind": "overwrite", "removed-data-files": ["s3://…"]}`, for instance.
         """
         body = given({"ref": ref, "operation": operation, "base-snapshot-id": base_snapshot_id})
-        path = f"{self._root}/{table_path(identifier)}/conflicts"
+        path = self._below_table(identifier, "conflicts")
         return self._calls.read(ConflictAnswer, "POST", path, body=body)

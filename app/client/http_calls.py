@@ -21,15 +21,10 @@ from uuid import UUID
 import httpx
 from pydantic import ValidationError
 
+from app.client import failures
 from app.client.answers import PageAnswer, ServerAnswer
-from app.client.failures import (
-    AnswerLost,
-    AnswerNotUnderstood,
-    CallFailed,
-    CatalogRefused,
-    CatalogUnreachable,
-)
-from app.client.request_parts import JsonObject
+from app.client.request_parts import JsonObject, named_path, path_piece
+from app.engine.model.identifiers import TableIdentifier
 
 A = TypeVar("A", bound=ServerAnswer)
 P = TypeVar("P", bound=PageAnswer)
@@ -80,7 +75,7 @@ class HttpCalls:
             timeout=httpx.Timeout(timeout_seconds, connect=min(timeout_seconds, 10.0)),
             transport=transport,
             # A proxy configured for the outside world has no way to this machine's own loopback.
-            trust_env=not _is_loopback(host),
+            trust_env=not is_loopback(host),
         )
 
     def close(self) -> None:
@@ -97,26 +92,15 @@ class HttpCalls:
         body: JsonObject | None = None,
     ) -> A:
         """Send one call and return its answer as a value."""
-        response = self._send(method, path, query, body)
+        response = self.send(method, path, query=query, body=body)
         try:
             return answer.model_validate_json(response.content)
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]
             where = ".".join(str(part) for part in problem["loc"]) or "the body"
-            raise AnswerNotUnderstood(
+            raise failures.AnswerNotUnderstood(
                 str(response.url), response.status_code, f"{where}: {problem['msg']}"
             ) from error
-
-    def send(
-        self,
-        method: str,
-        path: str,
-        *,
-        query: Mapping[str, str] | None = None,
-        body: JsonObject | None = None,
-    ) -> None:
-        """Send one call whose answer has no content."""
-        self._send(method, path, query, body)
 
     def read_pages(self, page: type[P], path: str, query: Mapping[str, str] | None = None) -> Iterator[P]:
         """Yield every page of a listing."""
@@ -133,17 +117,22 @@ class HttpCalls:
     def exists(self, path: str) -> bool:
         """Send a HEAD and return whether the server knows what it names."""
         try:
-            self._send("HEAD", path, None, None)
-        except CatalogRefused as refused:
+            self.send("HEAD", path)
+        except failures.CatalogRefused as refused:
             if refused.status == 404:
                 return False
             raise
         return True
 
-    def _send(
-        self, method: str, path: str, query: Mapping[str, str] | None, body: JsonObject | None
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: JsonObject | None = None,
     ) -> httpx.Response:
-        """Return the first successful response.
+        """Send one call and return the first successful response.
 
         Raises:
             CallFailed: no attempt was successful, or another attempt would not be safe.
@@ -171,11 +160,11 @@ class HttpCalls:
             wait_seconds = min(wait_seconds * 2, self._retries.longest_wait_seconds)
         raise AssertionError("the last sending returns or raises")
 
-    def _failure(self, request: httpx.Request, error: httpx.RequestError) -> CallFailed:
+    def _failure(self, request: httpx.Request, error: httpx.RequestError) -> failures.CallFailed:
         reason = str(error) or type(error).__name__
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol):
-            return CatalogUnreachable(self.uri, reason)
-        return AnswerLost(request.method, str(request.url), reason)
+            return failures.CatalogUnreachable(self.uri, reason)
+        return failures.AnswerLost(request.method, str(request.url), reason)
 
 
 class CatalogCalls:
@@ -184,6 +173,9 @@ class CatalogCalls:
     def __init__(self, calls: HttpCalls, root: str) -> None:
         self._calls = calls
         self._root = root
+
+    def _below_table(self, identifier: TableIdentifier, *pieces: str) -> str:
+        return "/".join([self._root, named_path(identifier, "tables"), *map(path_piece, pieces)])
 
 
 def _may_repeat(method: str, status: int, asked_seconds: float | None) -> bool:
@@ -206,29 +198,29 @@ def _retry_after_seconds(response: httpx.Response, now: float) -> float | None:
     return max(0.0, (moment - datetime.fromtimestamp(now, UTC)).total_seconds())
 
 
-def _refusal(response: httpx.Response) -> CatalogRefused | AnswerNotUnderstood:
+def _refusal(response: httpx.Response) -> failures.CatalogRefused | failures.AnswerNotUnderstood:
     """Read the protocol's error body; a HEAD has none, so only its status is known."""
     status = response.status_code
     if response.request.method == "HEAD":
-        return CatalogRefused(status, "RESTException", f"{response.reason_phrase} at {response.url}")
+        return failures.CatalogRefused(status, "RESTException", f"{response.reason_phrase} at {response.url}")
     try:
         body = response.json()
         error, conflict = body["error"], body.get("conflict")
         details = conflict if isinstance(conflict, dict) else None
-        return CatalogRefused(status, str(error["type"]), str(error["message"]), details)
+        return failures.CatalogRefused(status, str(error["type"]), str(error["message"]), details)
     except (ValueError, TypeError, KeyError):
-        return AnswerNotUnderstood(str(response.url), status, "its error has another form")
+        return failures.AnswerNotUnderstood(str(response.url), status, "its error has another form")
 
 
 def _host(uri: str) -> str:
     try:
         url = httpx.URL(uri)
     except httpx.InvalidURL as error:
-        raise CatalogUnreachable(uri, str(error)) from error
+        raise failures.CatalogUnreachable(uri, str(error)) from error
     if url.scheme not in {"http", "https"} or not url.host:
-        raise CatalogUnreachable(uri, "an address starts with http:// or https:// and names a host")
+        raise failures.CatalogUnreachable(uri, "an address starts with http:// or https:// and names a host")
     if not 0 < (url.port or 80) < 1 << 16:
-        raise CatalogUnreachable(uri, f"there is no port {url.port}")
+        raise failures.CatalogUnreachable(uri, f"there is no port {url.port}")
     return url.host
 
 
@@ -239,7 +231,8 @@ def _own_version() -> str:
         return "unknown"
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine itself reaches a host of this name or address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from app.client.answers import RefAnswer, RefList, RefReceipt
 from app.client.http_calls import CatalogCalls
-from app.client.request_parts import JsonObject, ref_path, table_path
+from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import TableIdentifier
 
 
@@ -13,24 +13,19 @@ class RefCalls(CatalogCalls):
 
     def list(self, identifier: TableIdentifier) -> list[RefAnswer]:
         """Return the branches and tags of a table, main first."""
-        return self._calls.read(RefList, "GET", f"{self._root}/{table_path(identifier)}/refs").refs
+        return self._calls.read(RefList, "GET", self._below_table(identifier, "refs")).refs
 
     def load(self, identifier: TableIdentifier, name: str) -> RefAnswer:
         """Return one branch or tag."""
-        return self._calls.read(RefAnswer, "GET", self._path(identifier, name))
+        return self._calls.read(RefAnswer, "GET", self._below_table(identifier, "refs", name))
 
     def change(self, identifier: TableIdentifier, name: str, body: JsonObject) -> RefReceipt:
-        """Make or move a branch or tag, or change its retention.
-
-        Args:
-            body: the change, in the words of openapi.yaml: `{"rollback-to": 5}`, for instance.
-        """
-        return self._calls.read(RefReceipt, "PUT", self._path(identifier, name), body=body)
+        """Make or move a branch or tag, or change its retention: `{"rollback-to": 5}`, for instance."""
+        return self._calls.read(RefReceipt, "PUT", self._below_table(identifier, "refs", name), body=body)
 
     def remove(self, identifier: TableIdentifier, name: str, *, expected: int | None = None) -> RefReceipt:
         """Remove a branch or tag; if `expected` is given, only if that is its snapshot."""
         query = {} if expected is None else {"expected-snapshot-id": str(expected)}
-        return self._calls.read(RefReceipt, "DELETE", self._path(identifier, name), query=query)
-
-    def _path(self, identifier: TableIdentifier, name: str) -> str:
-        return f"{self._root}/{ref_path(identifier, name)}"
+        return self._calls.read(
+            RefReceipt, "DELETE", self._below_table(identifier, "refs", name), query=query
+        )

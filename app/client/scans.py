@@ -12,7 +12,7 @@ from pydantic import Field
 from app.client.answers import ServerAnswer
 from app.client.failures import ScanNotPlanned
 from app.client.http_calls import CatalogCalls, HttpCalls
-from app.client.request_parts import JsonObject, table_path
+from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import TableIdentifier
 
 FIRST_PAUSE_S = 0.1
@@ -68,7 +68,7 @@ class ScanCalls(CatalogCalls):
         Raises:
             ScanNotPlanned: the server gave up, or was not done in time.
         """
-        table = f"{self._root}/{table_path(identifier)}"
+        table = self._below_table(identifier)
         answer = self._calls.read(PlanAnswer, "POST", f"{table}/plan", body=request)
         waited, pause = 0.0, FIRST_PAUSE_S
         plan = ServerPlan(answers=1)

@@ -29,9 +29,15 @@ class TableCalls(NamedCalls[TableAnswer]):
         stage: bool = False,
     ) -> TableAnswer:
         """Create a table, or only prepare one that a later commit will create."""
-        optional = {"location": location, "partition-spec": partition_spec, "write-order": write_order}
-        body = {"schema": schema, "stage-create": stage, "properties": dict(properties or {})}
-        return self._add("tables", identifier, {**body, **given(optional)})
+        body = {
+            "schema": schema,
+            "partition-spec": partition_spec,
+            "write-order": write_order,
+            "location": location,
+            "properties": dict(properties or {}),
+            "stage-create": stage,
+        }
+        return self._add("tables", identifier, given(body))
 
     def load(self, identifier: TableIdentifier, snapshots: Literal["all", "refs"] = "all") -> TableAnswer:
         """Return a table with all its snapshots, or only those that a branch or tag names."""
@@ -82,16 +88,14 @@ class TableCalls(NamedCalls[TableAnswer]):
             cleanup: which files are deleted.
             grace_period_ms: how long they stay after the commit; the server's setting unless given.
         """
-        optional = {
-            "older-than-ms": older_than_ms,
-            "retain-last": retain_last,
-            "grace-period-ms": grace_period_ms,
-        }
         body = {
             "dry-run": dry_run,
+            "older-than-ms": older_than_ms,
+            "retain-last": retain_last,
             "snapshot-ids": [*snapshot_ids],
             "clean-expired-metadata": clean_expired_metadata,
             "cleanup": cleanup,
-            **given(optional),
+            "grace-period-ms": grace_period_ms,
         }
-        return self._calls.read(ExpiredSnapshots, "POST", f"{self._path(identifier)}/expire", body=body)
+        path = self._below_table(identifier, "expire")
+        return self._calls.read(ExpiredSnapshots, "POST", path, body=given(body))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from app.client.answers import DryRunAnswer, TransactionDryRunAnswer
 from app.client.http_calls import CatalogCalls
-from app.client.request_parts import Changes, JsonObject, change_body, table_path
+from app.client.request_parts import Changes, JsonObject, change_body
 from app.engine.model.identifiers import TableIdentifier
 
 
@@ -24,7 +24,7 @@ class ValidationCalls(CatalogCalls):
 
     def validate_body(self, identifier: TableIdentifier, body: JsonObject) -> DryRunAnswer:
         """Return what a commit with this very body would do."""
-        path = f"{self._root}/{table_path(identifier)}/validate"
+        path = self._below_table(identifier, "validate")
         return self._calls.read(DryRunAnswer, "POST", path, body=body)
 
     def validate_together(self, changes: Changes) -> TransactionDryRunAnswer:
@@ -33,6 +33,5 @@ class ValidationCalls(CatalogCalls):
 
     def validate_transaction_body(self, body: JsonObject) -> TransactionDryRunAnswer:
         """Return what a transaction with this very body would do."""
-        return self._calls.read(
-            TransactionDryRunAnswer, "POST", f"{self._root}/transactions/validate", body=body
-        )
+        path = f"{self._root}/transactions/validate"
+        return self._calls.read(TransactionDryRunAnswer, "POST", path, body=body)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from pydantic import Field
 
 from app.client.answers import ServerAnswer
 from app.client.http_calls import HttpCalls
-from app.client.request_parts import JsonObject, warehouse_path
+from app.client.request_parts import given, path_piece
 
-ROOT = "management/v1"
+ROOT = "management/v1/warehouses"
 
 
 class WarehouseAnswer(ServerAnswer):
@@ -35,54 +33,49 @@ class WarehouseCalls:
 
     def list(self) -> list[WarehouseAnswer]:
         """Return all warehouses."""
-        return self._calls.read(_WarehouseList, "GET", f"{ROOT}/warehouses").warehouses
+        return self._calls.read(_WarehouseList, "GET", ROOT).warehouses
 
     def create(
         self,
         name: str,
         root_location: str,
         *,
-        default_properties: Mapping[str, str] | None = None,
-        override_properties: Mapping[str, str] | None = None,
-        storage: Mapping[str, str] | None = None,
+        default_properties: dict[str, str] | None = None,
+        override_properties: dict[str, str] | None = None,
+        storage: dict[str, str] | None = None,
     ) -> WarehouseAnswer:
         """Create a warehouse."""
-        body = {
-            "name": name,
-            "root-location": root_location,
-            **_settings(default_properties, override_properties, storage),
+        settings = {
+            "default-properties": default_properties,
+            "override-properties": override_properties,
+            "storage": storage,
         }
-        return self._calls.read(WarehouseAnswer, "POST", f"{ROOT}/warehouses", body=body)
+        body = {"name": name, "root-location": root_location, **given(settings)}
+        return self._calls.read(WarehouseAnswer, "POST", ROOT, body=body)
 
     def load(self, name: str) -> WarehouseAnswer:
         """Return one warehouse."""
-        return self._calls.read(WarehouseAnswer, "GET", f"{ROOT}/{warehouse_path(name)}")
+        return self._calls.read(WarehouseAnswer, "GET", self._path(name))
 
     def update(
         self,
         name: str,
         *,
-        default_properties: Mapping[str, str] | None = None,
-        override_properties: Mapping[str, str] | None = None,
-        storage: Mapping[str, str] | None = None,
+        default_properties: dict[str, str] | None = None,
+        override_properties: dict[str, str] | None = None,
+        storage: dict[str, str] | None = None,
     ) -> WarehouseAnswer:
         """Replace those of a warehouse's mappings that are given."""
-        body = _settings(default_properties, override_properties, storage)
-        return self._calls.read(WarehouseAnswer, "PATCH", f"{ROOT}/{warehouse_path(name)}", body=body)
+        settings = {
+            "default-properties": default_properties,
+            "override-properties": override_properties,
+            "storage": storage,
+        }
+        return self._calls.read(WarehouseAnswer, "PATCH", self._path(name), body=given(settings))
 
     def drop(self, name: str) -> None:
         """Drop an empty warehouse."""
-        self._calls.send("DELETE", f"{ROOT}/{warehouse_path(name)}")
+        self._calls.send("DELETE", self._path(name))
 
-
-def _settings(
-    default_properties: Mapping[str, str] | None,
-    override_properties: Mapping[str, str] | None,
-    storage: Mapping[str, str] | None,
-) -> JsonObject:
-    mappings = {
-        "default-properties": default_properties,
-        "override-properties": override_properties,
-        "storage": storage,
-    }
-    return {key: dict(value) for key, value in mappings.items() if value is not None}
+    def _path(self, name: str) -> str:
+        return f"{ROOT}/{path_piece(name)}"

@@ -12,6 +12,7 @@ from app.settings import PREFIX, Settings
 from tests.architecture.source_files import ROOT, repository_files, shown
 
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
+NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 MAKE_COMMAND = re.compile(r"\bmake ([a-z]+)\b")
 
 
@@ -72,6 +73,23 @@ def test_every_relative_link_leads_somewhere() -> None:
     ]
 
     assert broken == []
+
+
+def test_pages_name_only_tests_that_exist() -> None:
+    named = {
+        (shown(page), path, test)
+        for page in repository_files()
+        if page.suffix == ".md"
+        for path, test in NAMED_TEST.findall(page.read_text(encoding="utf-8"))
+    }
+
+    missing = {
+        (page, path, test)
+        for page, path, test in named
+        if not (ROOT / path).is_file() or f"def {test}(" not in (ROOT / path).read_text(encoding="utf-8")
+    }
+
+    assert (named != set(), missing) == (True, set())
 
 
 def test_pages_name_only_make_targets_that_exist() -> None:

@@ -32,7 +32,7 @@ def places_of(catalog: Catalog, base: TableMetadata | None, after: TableMetadata
     starts = tuple(spelling.rstrip("/") + "/" for place in places for spelling in _spellings(place))
 
     def is_inside_one(location: str) -> bool:
-        # Ten times faster than the whole comparison, and correct, since new locations cannot contain such as `?`.
+        # Ten times faster than the whole comparison, and right, since new locations contain no `?` and the like.
         if location.startswith(starts) and not _climbs(location):
             return True
         return any(is_inside(location, place) for place in places)

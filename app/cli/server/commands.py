@@ -12,25 +12,25 @@ from typing import Annotated
 import typer
 
 from app.cli.server.demo import run_demo
-from app.cli.terminal.declarations import AsJson, command_group, optional
+from app.cli.terminal.options import AsJson, group, optional
 
 _PANEL = "Server"
 
 ConfigFile = Annotated[
     Path | None,
-    optional("--config", description="Settings file; icetower.toml or ICETOWER_CONFIG otherwise."),
+    optional("--config", help="Settings file; icetower.toml or ICETOWER_CONFIG otherwise."),
 ]
 DatabaseUrl = Annotated[
     str | None,
     optional(
         "--database-url",
-        description="sqlite:///<path> or postgresql://<user>@<host>/<database>. "
+        help="sqlite:///<path> or postgresql://<user>@<host>/<database>. "
         "Give passwords in ICETOWER_DATABASE_URL.",
     ),
 ]
 
-commands = command_group()
-config_commands = command_group("Look at the settings.")
+commands = group()
+config_commands = group("Look at the settings.")
 commands.add_typer(config_commands, name="config", rich_help_panel=_PANEL)
 
 

@@ -13,7 +13,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
-from ipaddress import ip_address
 from multiprocessing import parent_process
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -27,6 +26,7 @@ from uvicorn.supervisors import Multiprocess
 from app.cli.server.database_folder import make_database_folder
 from app.cli.server.http_protocol import CatalogProtocol
 from app.cli.terminal.output import print_failure, remark, warn
+from app.client.http_calls import is_loopback
 from app.main import build_server, create_app, open_database, prepare
 from app.settings import Settings, load_settings, mask_url_password
 from app.telemetry import configure_logging, log_lines
@@ -139,19 +139,12 @@ def _introduce(settings: Settings, port: int) -> None:
     remark(f"Icetower listens on http://{shown}:{port} with {processes}; Ctrl+C stops it.")
     remark(f"  database   {mask_url_password(settings.database_url.get_secret_value())}")
     remark(f"  warehouse  {settings.default_warehouse} at {settings.default_warehouse_location}")
-    if not _is_loopback(settings.host):
+    if not is_loopback(settings.host):
         warn(
             f"There is no authentication, and Icetower listens on {settings.host}: everyone who reaches port "
             f"{port} can read, change and drop every table. Put a proxy that authenticates in front of it, or "
             "listen on 127.0.0.1."
         )
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 @contextmanager

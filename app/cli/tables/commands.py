@@ -11,7 +11,7 @@ from app.cli.named import Kind, named_group
 from app.cli.tables import conflicts, expiry, history, refs, scans, validation
 from app.cli.terminal.arguments import identifier_from
 from app.cli.terminal.connection import connected
-from app.cli.terminal.declarations import AsJson, Separator, TableName, Uri, WarehouseName, Yes
+from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, Yes
 from app.cli.terminal.output import confirm_or_stop, print_json, print_line
 
 commands = named_group(
@@ -40,7 +40,7 @@ def register_table(
         bool, typer.Option("--overwrite", help="Let an existing table of this name point there from now on.")
     ] = False,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
 ) -> None:
     """Take a table into the catalog whose metadata file is already there.
@@ -59,7 +59,7 @@ def register_table(
 def unregister_table(
     name: TableName,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:
@@ -86,7 +86,7 @@ def drop_table(
     ] = False,
     yes: Yes = False,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
 ) -> None:
     """Drop a table. Its files stay, unless `--purge` is given.

@@ -9,16 +9,8 @@ import typer
 
 from app.cli.terminal.arguments import find_json, find_object, identifier_from
 from app.cli.terminal.connection import connected
-from app.cli.terminal.declarations import (
-    AsJson,
-    Separator,
-    TableName,
-    Uri,
-    WarehouseName,
-    command_group,
-    optional,
-)
 from app.cli.terminal.exit_statuses import WOULD_FAIL
+from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
 from app.cli.terminal.output import counted, moment_text, print_json, print_line, print_table
 from app.client.conflicts import ConflictAnswer
 
@@ -26,7 +18,7 @@ SHOWN = 20
 _ABOUT = "The operation"
 _about = partial(optional, panel=_ABOUT)
 
-commands = command_group()
+commands = group()
 
 
 @commands.command("conflicts")
@@ -35,7 +27,6 @@ def check_conflicts(  # noqa: PLR0917 - a command has as many arguments as it ha
     kind: Annotated[
         str,
         typer.Option(
-            "--kind",
             help="`append`, `delete`, `overwrite`, `replace-partitions`, `row-delta`, `rewrite-files`, "
             "`rewrite-manifests`, `cherry-pick`, `schema`, `partition-spec` or `properties`.",
             rich_help_panel=_ABOUT,
@@ -44,46 +35,34 @@ def check_conflicts(  # noqa: PLR0917 - a command has as many arguments as it ha
     base: Annotated[
         int | None,
         optional(
-            "--base",
-            metavar="SNAPSHOT",
-            description="The snapshot that it has read; leave out if the branch was empty.",
+            metavar="SNAPSHOT", help="The snapshot that it has read; leave out if the branch was empty."
         ),
     ] = None,
-    branch: Annotated[str, typer.Option("--branch", help="Which branch it is for.")] = "main",
-    isolation: Annotated[
-        str | None, _about("--isolation", description="`serializable`, `snapshot` or `none`.")
-    ] = None,
+    branch: Annotated[str, typer.Option(help="Which branch it is for.")] = "main",
+    isolation: Annotated[str | None, _about(help="`serializable`, `snapshot` or `none`.")] = None,
     filter_json: Annotated[
-        str | None, _about("--filter", description="Which rows it has read, as JSON; all if left out.")
+        str | None, _about("--filter", help="Which rows it has read, as JSON; all if left out.")
     ] = None,
-    row_filter: Annotated[
-        str | None, _about("--row-filter", description="Which rows it overwrites or deletes, as JSON.")
-    ] = None,
+    row_filter: Annotated[str | None, _about(help="Which rows it overwrites or deletes, as JSON.")] = None,
     removes: Annotated[
-        list[str] | None,
-        _about("--removes", description="A data file that it removes. May be given repeatedly."),
+        list[str] | None, _about(help="A data file that it removes. May be given repeatedly.")
     ] = None,
     refers_to: Annotated[
-        list[str] | None,
-        _about("--refers-to", description="A data file whose rows it deletes. May be given repeatedly."),
+        list[str] | None, _about(help="A data file whose rows it deletes. May be given repeatedly.")
     ] = None,
     partition: Annotated[
         list[str] | None,
         _about(
-            "--partition",
-            description='A partition that it replaces, as JSON: `{"day": "2025-10-09"}`. May be given repeatedly.',
+            help='A partition that it replaces, as JSON: `{"day": "2025-10-09"}`. May be given repeatedly.'
         ),
     ] = None,
-    snapshot: Annotated[int | None, _about("--snapshot", description="The snapshot to pick.")] = None,
+    snapshot: Annotated[int | None, _about(help="The snapshot to pick.")] = None,
     more: Annotated[
         str | None,
-        _about(
-            "--operation",
-            description="Anything else, as a JSON object in the words of docs/conflicts.md.",
-        ),
+        _about("--operation", help="Anything else, as a JSON object in the words of docs/conflicts.md."),
     ] = None,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:

@@ -10,16 +10,7 @@ import typer
 
 from app.cli.terminal.arguments import find_iso_ms, identifier_from
 from app.cli.terminal.connection import connected
-from app.cli.terminal.declarations import (
-    AsJson,
-    Separator,
-    TableName,
-    Uri,
-    WarehouseName,
-    Yes,
-    command_group,
-    optional,
-)
+from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, Yes, group, optional
 from app.cli.terminal.output import (
     confirm_or_stop,
     counted,
@@ -39,7 +30,7 @@ _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _AGO = re.compile(r"(\d{1,9})([smhdw])", re.ASCII)
 
 
-commands = command_group()
+commands = group()
 
 
 @commands.command("expire")
@@ -48,39 +39,31 @@ def expire_snapshots(  # noqa: PLR0917 - a command has as many arguments as it h
     older_than: Annotated[
         str | None,
         optional(
-            "--older-than",
-            description="An age, like `7d` or `12h`, or a moment, like `2025-01-31` or "
+            help="An age, like `7d` or `12h`, or a moment, like `2025-01-31` or "
             "`2025-01-31T12:00:00+01:00`. Unless given, what the table's properties say.",
         ),
     ] = None,
-    retain_last: Annotated[
-        int | None, optional("--retain-last", min=1, description="How many snapshots each branch keeps.")
-    ] = None,
+    retain_last: Annotated[int | None, optional(min=1, help="How many snapshots each branch keeps.")] = None,
     snapshot_id: Annotated[
-        list[int] | None,
-        optional(
-            "--snapshot-id", description="A snapshot that goes whatever its age. May be given repeatedly."
-        ),
+        list[int] | None, optional(help="A snapshot that goes whatever its age. May be given repeatedly.")
     ] = None,
     clean_expired_metadata: Annotated[
         bool,
         typer.Option("--clean-expired-metadata", help="Remove specs and schemas that nothing uses, too."),
     ] = False,
     cleanup: Annotated[
-        str, typer.Option("--cleanup", help="Which files are deleted: `all`, `metadata-only` or `none`.")
+        str, typer.Option(help="Which files are deleted: `all`, `metadata-only` or `none`.")
     ] = "all",
     grace: Annotated[
         str | None,
         optional(
-            "--grace",
-            description="How long the files stay after that, like `0s` or `1d`. "
-            "Unless given, the server's setting.",
+            help="How long the files stay after that, like `0s` or `1d`. Unless given, the server's setting."
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would go, and stop.")] = False,
     yes: Yes = False,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:

@@ -13,15 +13,7 @@ from rich.text import Text
 from app.cli.tables.snapshot_graph import graph_lines
 from app.cli.terminal.arguments import find_object, identifier_from
 from app.cli.terminal.connection import connected
-from app.cli.terminal.declarations import (
-    AsJson,
-    Separator,
-    TableName,
-    Uri,
-    WarehouseName,
-    command_group,
-    optional,
-)
+from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
 from app.cli.terminal.output import moment_text, print_facts, print_json, print_table, remark
 
 Json = Mapping[str, Any]
@@ -31,15 +23,15 @@ SNAPSHOT_COLUMNS = (
 )  # fmt: skip
 STAGED = "(on no branch)"
 
-commands = command_group()
+commands = group()
 
 
 @commands.command("snapshots")
 def show_snapshots(
     name: TableName,
-    last: Annotated[int, typer.Option("--last", help="How many of the newest to show; 0 for all.")] = 100,
+    last: Annotated[int, typer.Option(help="How many of the newest to show; 0 for all.")] = 100,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:
@@ -86,7 +78,7 @@ def _snapshot_cells(snapshot: Json) -> list[object]:
 def show_history(
     name: TableName,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:
@@ -143,7 +135,7 @@ def show_diff(
     ] = None,
     files: Annotated[bool, typer.Option("--files", help="List the files too.")] = False,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:
@@ -247,15 +239,13 @@ FILE_COLUMNS = ("content", "partition", "rows", "bytes", "sequence", "path")
 @commands.command("files")
 def show_files(
     name: TableName,
-    snapshot: Annotated[
-        str, typer.Option("--snapshot", help="Snapshot id, branch or tag.", show_default=True)
-    ] = "main",
+    snapshot: Annotated[str, typer.Option(help="Snapshot id, branch or tag.")] = "main",
     filter_json: Annotated[
         str | None,
-        optional("--filter", description="Leave out files that certainly hold no row that matches."),
+        optional("--filter", help="Leave out files that certainly hold no row that matches."),
     ] = None,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:

@@ -9,15 +9,7 @@ import typer
 
 from app.cli.terminal.arguments import find_iso_ms, identifier_from
 from app.cli.terminal.connection import connected
-from app.cli.terminal.declarations import (
-    AsJson,
-    Separator,
-    TableName,
-    Uri,
-    WarehouseName,
-    command_group,
-    optional,
-)
+from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
 from app.cli.terminal.output import moment_text, print_json, print_line, print_table, remark
 from app.client.answers import RefAnswer, RefReceipt
 from app.client.request_parts import given
@@ -25,18 +17,18 @@ from app.client.request_parts import given
 Ref = Annotated[str, typer.Argument(metavar="REF", help="The name of the branch or tag.")]
 Expected = Annotated[
     int | None,
-    optional("--expect", metavar="SNAPSHOT", description="Do nothing unless it is at this snapshot now."),
+    optional("--expect", metavar="SNAPSHOT", help="Do nothing unless it is at this snapshot now."),
 ]
 _where = partial(optional, panel="Where to")
 
-commands = command_group()
+commands = group()
 
 
 @commands.command("refs")
 def show_refs(
     name: TableName,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:
@@ -69,12 +61,12 @@ def set_ref(
     name: TableName,
     ref: Ref,
     *,
-    snapshot: Annotated[int | None, _where("--snapshot", description="This snapshot.")] = None,
-    to: Annotated[str | None, _where("--to", description="Where another branch or tag is.")] = None,
-    fast_forward_to: Annotated[str | None, _where(description="Ahead, to a branch or tag.")] = None,
-    cherry_pick: Annotated[int | None, _where(description="Ahead, by the changes of a snapshot.")] = None,
+    snapshot: Annotated[int | None, _where(help="This snapshot.")] = None,
+    to: Annotated[str | None, _where(help="Where another branch or tag is.")] = None,
+    fast_forward_to: Annotated[str | None, _where(help="Ahead, to a branch or tag.")] = None,
+    cherry_pick: Annotated[int | None, _where(help="Ahead, by the changes of a snapshot.")] = None,
     publish: Annotated[
-        str | None, _where(description="Ahead, by the changes that were staged under this wap.id.")
+        str | None, _where(help="Ahead, by the changes that were staged under this wap.id.")
     ] = None,
     tag: Annotated[
         bool, typer.Option("--tag", help="Make it a tag; a new one is a branch otherwise.")
@@ -84,7 +76,7 @@ def set_ref(
     max_ref_age_ms: Annotated[int | None, typer.Option(show_default=False)] = None,
     expected: Expected = None,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:
@@ -121,7 +113,7 @@ def drop_ref(
     ref: Ref,
     expected: Expected = None,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:
@@ -141,23 +133,19 @@ def drop_ref(
 def roll_back(
     name: TableName,
     *,
-    to: Annotated[
-        str | None,
-        optional("--to", metavar="SNAPSHOT", description="An ancestor, by id, branch or tag."),
-    ] = None,
+    to: Annotated[str | None, optional(metavar="SNAPSHOT", help="An ancestor, by id, branch or tag.")] = None,
     to_time: Annotated[
         str | None,
         optional(
-            "--to-time",
             metavar="TIME",
-            description="What was current then: 2025-10-09, 2025-10-09T12:00:00+02:00 "
+            help="What was current then: 2025-10-09, 2025-10-09T12:00:00+02:00 "
             "(UTC without an offset), or milliseconds since 1970.",
         ),
     ] = None,
-    branch: Annotated[str, typer.Option("--branch", help="Which branch.")] = "main",
+    branch: Annotated[str, typer.Option(help="Which branch.")] = "main",
     expected: Expected = None,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:

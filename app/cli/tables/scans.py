@@ -9,15 +9,7 @@ import typer
 
 from app.cli.terminal.arguments import find_json, identifier_from
 from app.cli.terminal.connection import connected
-from app.cli.terminal.declarations import (
-    AsJson,
-    Separator,
-    TableName,
-    Uri,
-    WarehouseName,
-    command_group,
-    optional,
-)
+from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
 from app.cli.terminal.output import counted, print_facts, print_json
 from app.client.request_parts import given
 from app.client.scans import ScanFile, ServerPlan
@@ -28,27 +20,18 @@ from app.engine.scan.scan_planner import PlannedFile
 from app.engine.scan.scan_splits import Split, SplitSettings, combined
 
 Json = Mapping[str, Any]
-_CONTENTS = {
-    "data": FileContent.DATA,
-    "position-deletes": FileContent.POSITION_DELETES,
-    "equality-deletes": FileContent.EQUALITY_DELETES,
-}
 
-commands = command_group()
+commands = group()
 
 
 @commands.command("plan")
 def plan_scan(
     name: TableName,
-    filter_json: Annotated[
-        str | None, optional("--filter", description="Which rows are wanted, as JSON.")
-    ] = None,
-    select: Annotated[str | None, optional("--select", description="Columns, joined by commas.")] = None,
-    snapshot: Annotated[
-        str | None, optional("--snapshot", description="Snapshot id, branch or tag; main if left out.")
-    ] = None,
+    filter_json: Annotated[str | None, optional("--filter", help="Which rows are wanted, as JSON.")] = None,
+    select: Annotated[str | None, optional(help="Columns, joined by commas.")] = None,
+    snapshot: Annotated[str | None, optional(help="Snapshot id, branch or tag; main if left out.")] = None,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:
@@ -69,14 +52,13 @@ def plan_scan(
         request |= _state(metadata, snapshot)
         plan = catalog.scans.plan(identifier, request)
     if as_json:
-        print_json(
-            [
-                {"data-file": found.file, "deletes": found.deletes, "residual-filter": found.residual}
-                for found in plan.files
-            ]
-        )
+        print_json([_as_task(found) for found in plan.files])
         return
     print_facts(_facts(metadata, request, plan))
+
+
+def _as_task(found: ScanFile) -> dict[str, Any]:
+    return {"data-file": found.file, "deletes": found.deletes, "residual-filter": found.residual}
 
 
 def _state(metadata: Json, wanted: str | None) -> dict[str, Any]:
@@ -127,11 +109,8 @@ def _deletes_line(files: Sequence[ScanFile]) -> str:
     kinds: dict[str, set[tuple[str, int | None]]] = {}
     for found in files:
         for delete in found.deletes:
-            kind = (
-                "deletion vectors"
-                if delete["file-format"] == "puffin"
-                else delete["content"].replace("-", " ")
-            )
+            is_vector = delete["file-format"] == "puffin"
+            kind = "deletion vectors" if is_vector else delete["content"].replace("-", " ")
             kinds.setdefault(kind, set()).add((delete["file-path"], delete.get("content-offset")))
     touched = sum(bool(found.deletes) for found in files)
     counts = ", ".join(f"{len(places)} {kind}" for kind, places in sorted(kinds.items()))
@@ -154,7 +133,7 @@ def _planned(found: ScanFile) -> PlannedFile:
 def _content_file(file: Json) -> DataFile:
     offsets = file.get("split-offsets")
     return DataFile(
-        _CONTENTS[file["content"]],
+        FileContent[file["content"].replace("-", "_").upper()],
         Location(file["file-path"]),
         file["file-format"],
         SpecId(file["spec-id"]),

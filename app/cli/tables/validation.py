@@ -12,8 +12,8 @@ from app.cli.tables.conflict_lines import conflict_lines, requirement_text, valu
 from app.cli.tables.history import difference_lines
 from app.cli.terminal.arguments import find_json, identifier_from
 from app.cli.terminal.connection import connected
-from app.cli.terminal.declarations import AsJson, Separator, TableName, Uri, WarehouseName, command_group
 from app.cli.terminal.exit_statuses import WOULD_FAIL
+from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group
 from app.cli.terminal.output import print_facts, print_json, print_line, print_table, shortened
 from app.client.answers import DryRunAnswer, NewSnapshotAnswer, RefusalAnswer
 
@@ -24,7 +24,7 @@ File = Annotated[
     typer.Argument(metavar="FILE", help="A JSON file, or `-` for standard input.", show_default=False),
 ]
 
-commands = command_group()
+commands = group()
 
 
 @commands.command("validate")
@@ -32,7 +32,7 @@ def validate_commit(
     name: TableName,
     file: File,
     uri: Uri = None,
-    warehouse: WarehouseName = None,
+    warehouse: Warehouse = None,
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:
@@ -60,10 +60,7 @@ def validate_commit(
 
 @commands.command("validate-together")
 def validate_transaction(
-    file: File,
-    uri: Uri = None,
-    warehouse: WarehouseName = None,
-    as_json: AsJson = False,
+    file: File, uri: Uri = None, warehouse: Warehouse = None, as_json: AsJson = False
 ) -> None:
     """Show what a commit to several tables would do, and write nothing.
 
@@ -106,31 +103,27 @@ def _print_dry_run(name: str, dry_run: DryRunAnswer) -> None:
         print_line(line)
     if dry_run.requirements:
         print_line("")
-        print_table(
-            ["requirement", "", "expected", "found"],
+        rows = [
             [
-                [
-                    requirement_text(item.requirement),
-                    item.result.upper() if item.result == "failed" else item.result.replace("-", " "),
-                    value_text(item.expected),
-                    value_text(item.found),
-                ]
-                for item in dry_run.requirements
-            ],
-        )
+                requirement_text(item.requirement),
+                _result_text(item.result),
+                value_text(item.expected),
+                value_text(item.found),
+            ]
+            for item in dry_run.requirements
+        ]
+        print_table(["requirement", "", "expected", "found"], rows)
     if dry_run.updates:
         print_line("")
-        print_table(
-            ["update", "", "why"],
+        rows = [
             [
-                [
-                    item.action.replace("-", " "),
-                    item.result.upper() if item.result == "refused" else item.result.replace("-", " "),
-                    item.error.message if item.error else "",
-                ]
-                for item in dry_run.updates
-            ],
-        )
+                item.action.replace("-", " "),
+                _result_text(item.result),
+                item.error.message if item.error else "",
+            ]
+            for item in dry_run.updates
+        ]
+        print_table(["update", "", "why"], rows)
     facts = [*_changes(dry_run), *(fact for item in dry_run.snapshots for fact in _snapshot_facts(item))]
     if dry_run.guard:
         facts.append(("the guard says", [str(item.get("message", "")) for item in dry_run.guard]))
@@ -147,6 +140,10 @@ def _headline(name: str, dry_run: DryRunAnswer) -> str:
     if not dry_run.changes_table:
         return f"Table {name}: would be left as it is; there is nothing to change."
     return f"Table {name}: would commit."
+
+
+def _result_text(result: str) -> str:
+    return result.upper() if result in {"failed", "refused"} else result.replace("-", " ")
 
 
 def _refusal_text(refusal: RefusalAnswer) -> str:

@@ -7,14 +7,14 @@ from typing import Annotated, Any
 import typer
 
 
-def command_group(help_text: str | None = None) -> typer.Typer:
+def group(help_text: str | None = None) -> typer.Typer:
     """Return a group to which a module adds its commands. Its parent adds it with `add_typer`."""
     return typer.Typer(no_args_is_help=True, rich_markup_mode="markdown", help=help_text)
 
 
-def optional(*names: str, description: str, panel: str | None = None, **settings: Any) -> Any:
-    """Describe an option that may be left out; its description says what happens then."""
-    return typer.Option(*names, help=description, rich_help_panel=panel, show_default=False, **settings)
+def optional(*names: str, panel: str | None = None, **settings: Any) -> Any:
+    """Describe an option that may be left out; its `help` says what happens then."""
+    return typer.Option(*names, rich_help_panel=panel, show_default=False, **settings)
 
 
 NAME_HELP = "Namespace and name joined by dots."
@@ -26,16 +26,16 @@ Uri = Annotated[
     optional(
         "--uri",
         envvar="ICETOWER_URI",
-        description="Address of the catalog server; http://127.0.0.1:8181 unless given here or in .env.",
+        help="Address of the catalog server; http://127.0.0.1:8181 unless given here or in .env.",
         panel=_SERVER,
     ),
 ]
-WarehouseName = Annotated[
+Warehouse = Annotated[
     str | None,
     optional(
         "--warehouse",
         envvar="ICETOWER_WAREHOUSE",
-        description="Warehouse of that server; its default one unless given here or in .env.",
+        help="Warehouse of that server; its default one unless given here or in .env.",
         panel=_SERVER,
     ),
 ]
