@@ -10,6 +10,7 @@ from starlette.types import Receive, Scope, Send
 from app.api.bodies.tables import loaded_json
 from app.api.etags import ETAG, etag
 from app.catalog.context.kinds import LoadedTable, LoadedView
+from app.formats.metadata.files import MetadataJson
 
 Header = tuple[bytes, bytes]
 
@@ -52,7 +53,7 @@ def loaded_table_answer(loaded: LoadedTable, config: Mapping[str, str] = NO_CONF
     body = loaded_json(loaded.location, loaded.json, config)
     if loaded.location is None:
         return json_answer(body)
-    return json_answer(body, 200, (ETAG, etag(loaded.location, "all", "")))
+    return json_answer(body, 200, (ETAG, etag(loaded.location, MetadataJson.of(loaded.json).digest)))
 
 
 def loaded_view_answer(loaded: LoadedView) -> Answer:

@@ -24,12 +24,13 @@ ETAG = ExactCase(b"ETag")
 
 
 @lru_cache(maxsize=16384)
-def etag(location: str, snapshots: str, config_digest: str) -> bytes:
-    """Return the tag of what a client receives: metadata at a location, some of its snapshots, and its config.
+def etag(location: str, content_digest: bytes) -> bytes:
+    """Return the tag of what a client receives: where the metadata is, and what of it the answer has.
 
-    It is weak, as the same answer travels plain or compressed.
+    The location alone would not do: files are edited, restored, and equal in two stores. The tag is weak, as the same
+    answer travels plain or compressed.
     """
-    digest = blake2b(f"{location}\0{snapshots}\0{config_digest}".encode(), digest_size=12)
+    digest = blake2b(location.encode("utf-8", "surrogatepass") + b"\0" + content_digest, digest_size=12)
     return f'W/"{digest.hexdigest()}"'.encode("ascii")
 
 

@@ -22,6 +22,7 @@ from app.engine.model.schema import Schema
 from app.engine.model.sort_order import SortOrder
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptMetadata, InvalidMetadata, MetadataFileMissing, PurgeRefused
+from app.formats.metadata.files import MetadataJson
 
 log = logging.getLogger(__name__)
 
@@ -51,13 +52,13 @@ class NewTable(NewNamed[TableMetadata]):
         )
 
 
-def find_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> bytes | None:
+def find_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> MetadataJson | None:
     """Return the JSON of the metadata a pointer names if it is kept, without waiting for a network."""
     files, location = catalog.files, pointer.metadata_location
     return catalog.server.metadata_files.find_json(files, location, refs_only=refs_only)
 
 
-def table_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> bytes:
+def table_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> MetadataJson:
     """Return the metadata a pointer names as compact JSON.
 
     Raises:

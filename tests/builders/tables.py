@@ -108,6 +108,11 @@ def append(snapshot: Snapshot, branch: str = "main") -> list[Update]:
     return [AddSnapshot(snapshot=snapshot), ref]
 
 
+def commit_to(catalog: Catalog, *updates: Update, identifier: TableIdentifier = DEPARTURES) -> LoadedTable:
+    """Commit updates to a table, without requirements."""
+    return commit_table(catalog, identifier, [], updates)
+
+
 def append_to(catalog: Catalog, table: LoadedTable) -> LoadedTable:
     """Commit one more snapshot to a table."""
     return commit_table(catalog, table.identifier, [], append(snapshot_on(table.metadata)))

@@ -31,18 +31,18 @@ async def load_table(request: Request) -> Response:
     if snapshots not in _SNAPSHOT_MODES:
         raise InvalidRequest(f"Invalid snapshots {snapshots[:100]!r}: it must be all or refs")
     catalog, pointer = await _load(visit, "load_table")
-    tag = etag(pointer.metadata_location, snapshots, "")
-    if is_unchanged(visit.header(b"if-none-match"), tag):
-        return not_modified(tag)
     refs_only = snapshots == "refs"
     metadata = tables.find_json(catalog, pointer, refs_only=refs_only)
     if metadata is None:
         metadata = await run_in_threadpool(tables.table_json, catalog, pointer, refs_only=refs_only)
+    tag = etag(pointer.metadata_location, metadata.digest)
+    if is_unchanged(visit.header(b"if-none-match"), tag):
+        return not_modified(tag)
     config = NO_CONFIG
-    if may_have_config(metadata):
+    if may_have_config(metadata.content):
         # Rare, and the words may be elsewhere too: only then are they looked up in the parsed metadata.
         config = await run_in_threadpool(_config, catalog, pointer)
-    return await _answer(visit, loaded_json(pointer.metadata_location, metadata, config), tag)
+    return await _answer(visit, loaded_json(pointer.metadata_location, metadata.content, config), tag)
 
 
 def _config(catalog: Catalog, pointer: Pointer) -> Mapping[str, str]:

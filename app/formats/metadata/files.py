@@ -6,6 +6,8 @@ import gzip
 import time
 import zlib
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TypeVar
 
 from app import telemetry
@@ -30,33 +32,52 @@ _MISSES = telemetry.METADATA_READS.labels(cache="miss")
 _INSTANT_SCHEMES = frozenset({"file", "memory"})
 
 Metadata = TableMetadata | ViewMetadata
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataJson:
+    """A table's metadata as compact JSON, and a digest of it."""
+
+    content: bytes
+    digest: bytes
+
+    @staticmethod
+    def of(content: bytes) -> MetadataJson:
+        """Return the JSON with its digest."""
+        return MetadataJson(content, blake2b(content, digest_size=12).digest())
+
+
 M = TypeVar("M", TableMetadata, ViewMetadata)
 Value = TypeVar("Value")
 
 
 class MetadataFiles:
-    """Reads metadata files by location.
+    """Reads metadata files of stores by location.
 
-    A metadata file never changes once written, so content that is kept by location is right for ever, in any process.
-    But a file may vanish: before kept content is used, its presence is checked, on local disk each time, elsewhere
-    when the last check is older than `recheck_ms`.
+    A metadata file never changes once written, so content that is kept is right as long as its store is the same: two
+    warehouses may have equal roots in two stores. But a file may vanish: before kept content is used, its presence is
+    checked, on local disk each time, elsewhere when the last check is older than `recheck_ms`.
     """
 
     def __init__(self, max_bytes: int, recheck_ms: int) -> None:
         # JSON for answers and parsed metadata for commits are kept apart: a catalog that is mostly read would
         # otherwise spend its budget on parsed objects that no request needs.
-        self._json: ReadThroughCache[bytes] = ReadThroughCache(max_bytes // 2)
+        self._json: ReadThroughCache[MetadataJson] = ReadThroughCache(max_bytes // 2)
         self._parsed: ReadThroughCache[Metadata] = ReadThroughCache(max_bytes - max_bytes // 2)
         self._seen: BoundedCache[float] = BoundedCache(4 << 20)
         self._recheck_s = recheck_ms / 1000
 
-    def find_json(self, files: FileIO, location: Location, *, refs_only: bool = False) -> bytes | None:
-        """Return kept JSON without waiting for a network; None when it must be loaded first."""
-        if scheme_of(location) not in _INSTANT_SCHEMES and not self._recently_seen(location):
-            return None
-        return self._find(self._json, (location, refs_only), files, location)
+    def find_json(self, files: FileIO, location: Location, *, refs_only: bool = False) -> MetadataJson | None:
+        """Return kept JSON without waiting for a network; None when it must be loaded first.
 
-    def table_json(self, files: FileIO, location: Location, *, refs_only: bool = False) -> bytes:
+        Raises:
+            MetadataFileMissing: the file is gone.
+        """
+        if scheme_of(location) not in _INSTANT_SCHEMES and not self._recently_seen(files, location):
+            return None
+        return self._find(self._json, (files, location, refs_only), files, location)
+
+    def table_json(self, files: FileIO, location: Location, *, refs_only: bool = False) -> MetadataJson:
         """Return a table's metadata as compact JSON.
 
         With `refs_only`, snapshots that no ref names are left out.
@@ -67,12 +88,12 @@ class MetadataFiles:
             FilesUnavailable: the store does not answer.
         """
 
-        def make() -> tuple[bytes, int]:
+        def make() -> tuple[MetadataJson, int]:
             metadata = self.read_table(files, location)
             made = (metadata.with_referenced_snapshots_only() if refs_only else metadata).to_json()
-            return made, len(made)
+            return MetadataJson.of(made), len(made)
 
-        key = (location, refs_only)
+        key = (files, location, refs_only)
         kept = self._find(self._json, key, files, location)
         return self._json.find_or_read(key, make) if kept is None else kept
 
@@ -106,17 +127,18 @@ class MetadataFiles:
             location, gzip.compress(content, compresslevel=6, mtime=0) if is_gzipped(location) else content
         )
 
-    def keep(self, location: Location, metadata: Metadata, content: bytes) -> None:
+    def keep(self, files: FileIO, location: Location, metadata: Metadata, content: bytes) -> None:
         """Remember a file that was just written and is now pointed to."""
-        self._parsed.put((type(metadata), location), metadata, len(content) * PARSED_WEIGHT)
+        self._parsed.put((files, type(metadata), location), metadata, len(content) * PARSED_WEIGHT)
         if isinstance(metadata, TableMetadata):
-            self._json.put((location, False), content, len(content))
-        self._mark_seen(location)
+            self._json.put((files, location, False), MetadataJson.of(content), len(content))
+        self._mark_seen(files, location)
 
     def _read_parsed(
         self, files: FileIO, location: Location, kind: type[M], parsed_from: Callable[[bytes], M]
     ) -> M:
-        kept = self._find(self._parsed, (kind, location), files, location)
+        key = (files, kind, location)
+        kept = self._find(self._parsed, key, files, location)
         if isinstance(kept, kind):
             return kept
 
@@ -124,7 +146,7 @@ class MetadataFiles:
             content = self._read(files, location)
             return parsed_from(content), len(content) * PARSED_WEIGHT
 
-        return self._parsed.find_or_read((kind, location), parse)
+        return self._parsed.find_or_read(key, parse)
 
     def _find(
         self, cache: BoundedCache[Value], key: Hashable, files: FileIO, location: Location
@@ -150,23 +172,23 @@ class MetadataFiles:
             content = _unpacked(content)
         if len(content) > MAX_METADATA_BYTES:
             raise InvalidMetadata(f"Metadata file {location} is larger than {MAX_METADATA_BYTES} bytes")
-        self._mark_seen(location)
+        self._mark_seen(files, location)
         return content
 
     def _check_present(self, files: FileIO, location: Location) -> None:
-        if scheme_of(location) not in _INSTANT_SCHEMES and self._recently_seen(location):
+        if scheme_of(location) not in _INSTANT_SCHEMES and self._recently_seen(files, location):
             return
         if not files.exists(location):
             raise MetadataFileMissing(location)
-        self._mark_seen(location)
+        self._mark_seen(files, location)
 
-    def _recently_seen(self, location: Location) -> bool:
-        seen_s = self._seen.find(location)
+    def _recently_seen(self, files: FileIO, location: Location) -> bool:
+        seen_s = self._seen.find((files, location))
         return seen_s is not None and time.monotonic() - seen_s < self._recheck_s
 
-    def _mark_seen(self, location: Location) -> None:
+    def _mark_seen(self, files: FileIO, location: Location) -> None:
         if scheme_of(location) not in _INSTANT_SCHEMES:
-            self._seen.put(location, time.monotonic(), 200 + len(location))
+            self._seen.put((files, location), time.monotonic(), 200 + len(location))
 
 
 def _unpacked(content: bytes) -> bytes:

@@ -6,18 +6,14 @@ import pytest
 
 from app.api.etags import ETAG, etag, is_unchanged
 
-TAG = etag("s3://b/t/metadata/00001-x.metadata.json", "all", "")
+PLACE = "s3://b/t/metadata/00001-x.metadata.json"
+TAG = etag(PLACE, b"digest")
 
 
-def test_tag_differs_by_location_mode_and_config() -> None:
-    tags = {
-        TAG,
-        etag("s3://b/t/metadata/00002-x.metadata.json", "all", ""),
-        etag("s3://b/t/metadata/00001-x.metadata.json", "refs", ""),
-        etag("s3://b/t/metadata/00001-x.metadata.json", "all", "other"),
-    }
+def test_tag_differs_by_location_and_content() -> None:
+    tags = {TAG, etag("s3://b/t/metadata/00002-x.metadata.json", b"digest"), etag(PLACE, b"other")}
 
-    assert len(tags) == 4
+    assert len(tags) == 3
 
 
 def test_tag_is_quoted_and_weak() -> None:

@@ -173,3 +173,14 @@ def test_broken_metadata_file_is_a_server_error(tmp_path: Path) -> None:
         path_of(make_table(api, "a", "t")).write_bytes(b"{}")
 
         assert error_of(api.get("/v1/namespaces/a/tables/t"))[:2] == (500, "InternalServerError")
+
+
+def test_copy_of_a_client_is_not_current_once_the_file_is_gone(api: httpx.Client, ns: str) -> None:
+    loaded = make_table(api, ns, "t")
+    url = f"/v1/namespaces/{ns}/tables/t"
+    tag = api.get(url).headers["etag"]
+    path_of(loaded).unlink()
+
+    answer = api.get(url, headers={"if-none-match": tag})
+
+    assert error_of(answer)[:2] == (404, "NotFoundException")
