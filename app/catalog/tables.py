@@ -55,7 +55,7 @@ class NewTable(NewNamed[TableMetadata]):
 def find_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> MetadataJson | None:
     """Return the JSON of the metadata a pointer names if it is kept, without waiting for a network."""
     files, location = catalog.files, pointer.metadata_location
-    return catalog.server.metadata_files.find_json(files, location, refs_only=refs_only)
+    return catalog.server.metadata_files.find_json(files, location, pointer.uuid, refs_only=refs_only)
 
 
 def table_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> MetadataJson:
@@ -68,7 +68,9 @@ def table_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> Metada
     """
     location = pointer.metadata_location
     try:
-        return catalog.server.metadata_files.table_json(catalog.files, location, refs_only=refs_only)
+        return catalog.server.metadata_files.table_json(
+            catalog.files, location, pointer.uuid, refs_only=refs_only
+        )
     except InvalidMetadata as error:
         raise CorruptMetadata(location, str(error)) from error
 

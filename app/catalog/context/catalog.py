@@ -11,7 +11,7 @@ from app.database.pointer_history import Author
 from app.database.pointer_lookups import Pointer
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import Namespace, TableIdentifier
-from app.engine.model.ids import Location
+from app.engine.model.ids import Location, TableUuid
 from app.errors import CorruptMetadata, InvalidMetadata, NoSuchNamespace
 from app.fileio.files import FileIO
 
@@ -89,15 +89,15 @@ class Catalog:
             raise NoSuchNamespace(namespace)
         return found
 
-    def read_file(self, kind: Kind[M], location: Location) -> M:
-        """Return what a metadata file holds.
+    def read_file(self, kind: Kind[M], location: Location, uuid: TableUuid | None = None) -> M:
+        """Return what a metadata file holds; without its uuid nothing that is kept is believed.
 
         Raises:
             MetadataFileMissing: no file is there.
             InvalidMetadata: the file is not metadata of this kind.
             FilesUnavailable: the store does not answer.
         """
-        return kind.read(self.server.metadata_files, self.files, location)
+        return kind.read(self.server.metadata_files, self.files, location, uuid)
 
     def read(self, kind: Kind[M], pointer: Pointer) -> M:
         """Return the metadata that a pointer names.
@@ -108,6 +108,6 @@ class Catalog:
             FilesUnavailable: the store does not answer.
         """
         try:
-            return self.read_file(kind, pointer.metadata_location)
+            return self.read_file(kind, pointer.metadata_location, pointer.uuid)
         except InvalidMetadata as error:
             raise CorruptMetadata(pointer.metadata_location, str(error)) from error

@@ -8,7 +8,7 @@ from typing import Generic, TypeVar
 
 from app.database.pointer_kinds import PointerKind
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import Location
+from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.errors import NoSuchTable, NoSuchView, TableExists, ViewExists
@@ -28,7 +28,7 @@ class Kind(Generic[M]):
     """Tables, or views."""
 
     of_pointer: PointerKind
-    read: Callable[[MetadataFiles, FileIO, Location], M]
+    read: Callable[[MetadataFiles, FileIO, Location, TableUuid | None], M]
     """Reads a metadata file; raises `MetadataFileMissing`, `InvalidMetadata` or `FilesUnavailable`."""
     no_such: type[NoSuchTable | NoSuchView]
     default_codec: str

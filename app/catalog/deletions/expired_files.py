@@ -69,7 +69,7 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion, lease_ms: int) ->
 def _landed(catalog: Catalog, deletion: Deletion) -> TableMetadata | None:
     """Return the table as the expiry left it, if that file is still there."""
     try:
-        return catalog.read_file(TABLES, deletion.metadata_location)
+        return catalog.read_file(TABLES, deletion.metadata_location, deletion.uuid)
     except Unavailable:
         raise
     except IcetowerError:

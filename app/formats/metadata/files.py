@@ -11,7 +11,7 @@ from hashlib import blake2b
 from typing import TypeVar
 
 from app import telemetry
-from app.engine.model.ids import Location
+from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.engine.model.view_metadata import ViewMetadata, read_view_metadata
 from app.errors import FileMissing, InvalidMetadata, MetadataFileMissing
@@ -54,8 +54,9 @@ Value = TypeVar("Value")
 class MetadataFiles:
     """Reads metadata files of stores by location.
 
-    A metadata file never changes once written, so content that is kept is right as long as its store is the same: two
-    warehouses may have equal roots in two stores. But a file may vanish: before kept content is used, its presence is
+    Files that this catalog wrote never change, so what is kept of them is right for ever, in any process. It is kept by
+    store, location and uuid: two warehouses may have equal roots in two stores, and a file that another catalog wrote
+    may be replaced by one of another table. A file may also vanish: before kept content is used, its presence is
     checked, on local disk each time, elsewhere when the last check is older than `recheck_ms`.
     """
 
@@ -67,7 +68,9 @@ class MetadataFiles:
         self._seen: BoundedCache[float] = BoundedCache(4 << 20)
         self._recheck_s = recheck_ms / 1000
 
-    def find_json(self, files: FileIO, location: Location, *, refs_only: bool = False) -> MetadataJson | None:
+    def find_json(
+        self, files: FileIO, location: Location, uuid: TableUuid, *, refs_only: bool = False
+    ) -> MetadataJson | None:
         """Return kept JSON without waiting for a network; None when it must be loaded first.
 
         Raises:
@@ -75,9 +78,11 @@ class MetadataFiles:
         """
         if scheme_of(location) not in _INSTANT_SCHEMES and not self._recently_seen(files, location):
             return None
-        return self._find(self._json, (files, location, refs_only), files, location)
+        return self._find(self._json, (files, location, uuid, refs_only), files, location)
 
-    def table_json(self, files: FileIO, location: Location, *, refs_only: bool = False) -> MetadataJson:
+    def table_json(
+        self, files: FileIO, location: Location, uuid: TableUuid, *, refs_only: bool = False
+    ) -> MetadataJson:
         """Return a table's metadata as compact JSON.
 
         With `refs_only`, snapshots that no ref names are left out.
@@ -89,33 +94,36 @@ class MetadataFiles:
         """
 
         def make() -> tuple[MetadataJson, int]:
-            metadata = self.read_table(files, location)
+            metadata = self.read_table(files, location, uuid)
             made = (metadata.with_referenced_snapshots_only() if refs_only else metadata).to_json()
             return MetadataJson.of(made), len(made)
 
-        key = (files, location, refs_only)
+        key = (files, location, uuid, refs_only)
         kept = self._find(self._json, key, files, location)
         return self._json.find_or_read(key, make) if kept is None else kept
 
-    def read_table(self, files: FileIO, location: Location) -> TableMetadata:
+    def read_table(self, files: FileIO, location: Location, uuid: TableUuid | None = None) -> TableMetadata:
         """Return a table's metadata.
+
+        Args:
+            uuid: the table's, as its pointer has it; without it the file is read anew.
 
         Raises:
             MetadataFileMissing: the file is gone.
             InvalidMetadata: the file is not table metadata.
             FilesUnavailable: the store does not answer.
         """
-        return self._read_parsed(files, location, TableMetadata, read_table_metadata)
+        return self._read_parsed(files, location, uuid, TableMetadata, read_table_metadata)
 
-    def read_view(self, files: FileIO, location: Location) -> ViewMetadata:
-        """Return a view's metadata.
+    def read_view(self, files: FileIO, location: Location, uuid: TableUuid | None = None) -> ViewMetadata:
+        """Return a view's metadata; `uuid` as for a table.
 
         Raises:
             MetadataFileMissing: the file is gone.
             InvalidMetadata: the file is not view metadata.
             FilesUnavailable: the store does not answer.
         """
-        return self._read_parsed(files, location, ViewMetadata, read_view_metadata)
+        return self._read_parsed(files, location, uuid, ViewMetadata, read_view_metadata)
 
     def write(self, files: FileIO, location: Location, content: bytes) -> None:
         """Write a new metadata file durably; it is compressed if its name says so.
@@ -129,24 +137,30 @@ class MetadataFiles:
 
     def keep(self, files: FileIO, location: Location, metadata: Metadata, content: bytes) -> None:
         """Remember a file that was just written and is now pointed to."""
-        self._parsed.put((files, type(metadata), location), metadata, len(content) * PARSED_WEIGHT)
+        self._parsed.put(
+            (files, type(metadata), location, metadata.uuid), metadata, len(content) * PARSED_WEIGHT
+        )
         if isinstance(metadata, TableMetadata):
-            self._json.put((files, location, False), MetadataJson.of(content), len(content))
+            self._json.put((files, location, metadata.uuid, False), MetadataJson.of(content), len(content))
         self._mark_seen(files, location)
 
     def _read_parsed(
-        self, files: FileIO, location: Location, kind: type[M], parsed_from: Callable[[bytes], M]
+        self,
+        files: FileIO,
+        location: Location,
+        uuid: TableUuid | None,
+        kind: type[M],
+        parsed_from: Callable[[bytes], M],
     ) -> M:
-        key = (files, kind, location)
-        kept = self._find(self._parsed, key, files, location)
-        if isinstance(kept, kind):
-            return kept
-
         def parse() -> tuple[M, int]:
             content = self._read(files, location)
             return parsed_from(content), len(content) * PARSED_WEIGHT
 
-        return self._parsed.find_or_read(key, parse)
+        if uuid is None:
+            return parse()[0]
+        key = (files, kind, location, uuid)
+        kept = self._find(self._parsed, key, files, location)
+        return kept if isinstance(kept, kind) else self._parsed.find_or_read(key, parse)
 
     def _find(
         self, cache: BoundedCache[Value], key: Hashable, files: FileIO, location: Location

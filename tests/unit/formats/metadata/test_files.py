@@ -12,10 +12,12 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.tables import table_json
 from app.engine.change.updates import SetProperties
+from app.engine.model.ids import Location
 from app.errors import MetadataFileMissing
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import new_warehouse, server_on
 from tests.builders.tables import DEPARTURES, commit_to, load_table, namespace_in, table_in
+from tests.unit.catalog.commits.interference import ARRIVALS
 
 ROOT = "memory://lake"
 
@@ -59,3 +61,25 @@ def test_equal_locations_in_two_stores_are_two_tables(twins: tuple[Catalog, Cata
     committed = commit_to(production, SetProperties(updates={"a": "b"}))
     assert committed.metadata.properties == {"from": "production", "a": "b"}
     assert load_table(staging).metadata == table.metadata
+
+
+def test_file_that_was_replaced_is_read_anew_when_it_is_registered_again(tmp_path: Path) -> None:
+    """As `v1.metadata.json` of a table that was dropped and made again elsewhere; two servers on one database."""
+    store = MemoryFiles()
+    first = new_warehouse(server_on(f"sqlite:///{tmp_path}/icetower.db", store), root=ROOT)
+    second = replace(first, server=server_on(f"sqlite:///{tmp_path}/icetower.db", store))
+    old = table_in(first)
+    assert old.location is not None
+    place = Location(f"{ROOT}/elsewhere/v1.metadata.json")
+    for uuid in ("11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"):
+        store.delete(place)
+        store.write_new(place, old.metadata.replace(table_uuid=uuid, properties={"uuid": uuid}).to_json())
+        named.register(first, TABLES, ARRIVALS, place, overwrite=True)
+
+        for server in (first, second):
+            pointer = server.load(TABLES, ARRIVALS)
+            assert load_table(server, ARRIVALS).metadata.uuid == uuid
+            assert uuid.encode() in table_json(server, pointer, refs_only=False).content
+
+    committed = commit_to(second, SetProperties(updates={"a": "b"}), identifier=ARRIVALS)
+    assert committed.metadata.uuid == uuid
