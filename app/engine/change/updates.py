@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from app.engine.model.document import INT, LONG, UUID, Int, Long, kebab
+from app.engine.model.document import INT, LONG, UUID, Document, Int, Long
 from app.engine.model.ids import Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.partition_spec import UnboundPartitionSpec
 from app.engine.model.schema import Schema
@@ -20,15 +20,7 @@ from app.engine.model.view_metadata import ViewVersion
 class Change(BaseModel):
     """The base class of updates and requirements; unknown fields are ignored."""
 
-    model_config = ConfigDict(
-        frozen=True,
-        extra="ignore",
-        alias_generator=kebab,
-        validate_by_name=True,
-        validate_by_alias=True,
-        serialize_by_alias=True,
-        protected_namespaces=(),
-    )
+    model_config = ConfigDict(**Document.model_config | {"extra": "ignore"})
 
 
 class AssignUuid(Change):

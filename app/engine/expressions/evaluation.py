@@ -35,38 +35,27 @@ def compiled(expression: e.BoundExpression, test_of: Callable[[e.BoundPredicate]
         case e.AlwaysFalse():
             return lambda _: False
         case e.And():
-            return _all([compiled(part, test_of) for part in expression.parts])
+            return _chained([compiled(part, test_of) for part in expression.parts], decisive=False)
         case e.Or():
-            return _any([compiled(part, test_of) for part in expression.parts])
+            return _chained([compiled(part, test_of) for part in expression.parts], decisive=True)
         case e.BoundPredicate():
             return test_of(expression)
         case _:
             raise AssertionError("rewrite_not comes first")
 
 
-def _all(tests: list[Test]) -> Test:
+def _chained(tests: list[Test], *, decisive: bool) -> Test:
+    """Return one test for several; the first answer that is decisive is the answer."""
     if len(tests) == 2:
         first, second = tests
+        if decisive:
+            return lambda asked: first(asked) or second(asked)
         return lambda asked: first(asked) and second(asked)
 
     def match(asked: Any) -> bool:
-        for test in tests:  # noqa: SIM110 - a generator costs more than the tests
-            if not test(asked):
-                return False
-        return True
-
-    return match
-
-
-def _any(tests: list[Test]) -> Test:
-    if len(tests) == 2:
-        first, second = tests
-        return lambda asked: first(asked) or second(asked)
-
-    def match(asked: Any) -> bool:
-        for test in tests:  # noqa: SIM110 - a generator costs more than the tests
-            if test(asked):
-                return True
-        return False
+        for test in tests:
+            if test(asked) is decisive:
+                return decisive
+        return not decisive
 
     return match

@@ -50,18 +50,14 @@ def _summary_test(predicate: BoundPredicate) -> _SummaryTest:
             or (is_floating and summary.contains_nan is not False)
             or range_test(summary.lower_bound, summary.upper_bound)
         )
+
+    def may_compare(summary: PartitionSummary) -> bool:
+        is_in_range = range_test is None or range_test(summary.lower_bound, summary.upper_bound)
+        return is_in_range and not _holds_nothing(summary)
+
     if is_floating and operation in MATCHED_BY_NAN_ON_TOP:
-        return lambda summary: (
-            _may_hold_nan(summary)
-            or (
-                (range_test is None or range_test(summary.lower_bound, summary.upper_bound))
-                and not _holds_nothing(summary)
-            )
-        )
-    return lambda summary: (
-        (range_test is None or range_test(summary.lower_bound, summary.upper_bound))
-        and not _holds_nothing(summary)
-    )
+        return lambda summary: _may_hold_nan(summary) or may_compare(summary)
+    return may_compare
 
 
 def _has_bounds(summary: PartitionSummary) -> bool:
