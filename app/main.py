@@ -25,11 +25,11 @@ from app.catalog.context.server import Rules, Server
 from app.catalog.deletions.housekeeping import keep_house
 from app.catalog.pointer_batches import PointerBatches
 from app.catalog.warehouses import WarehouseMemo, create_warehouse
-from app.database.connection import Database
+from app.database.connections.database import Database
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
 from app.database.namespaces import Namespaces
-from app.database.pointers import Pointers
+from app.database.pointers.pointers import Pointers
 from app.database.revisions import check_revision, migrate
 from app.database.scan_plans import ScanPlans
 from app.database.signing_keys import SigningKeys

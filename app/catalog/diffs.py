@@ -12,7 +12,7 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Listing, Page
 from app.catalog.history import numbers_in, snapshot_named
 from app.catalog.manifests.table_manifests import TableManifests
-from app.database.pointers import Pointer
+from app.database.pointers.pointer import Pointer
 from app.engine.diff.file_diff import FileDiff, PartitionChange, PartitionTotals, file_diff
 from app.engine.diff.metadata_diff import MetadataDiff, metadata_diff
 from app.engine.diff.schema_changes import SchemaChange, schema_changes

@@ -14,7 +14,9 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.locations import check_location, default_location
-from app.database.pointers import NameTaken, Pointer, PointerChanged
+from app.database.pointers.moves import NameTaken
+from app.database.pointers.pointer import Pointer
+from app.database.pointers.pointers import PointerChanged
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import IcetowerError, NoSuchTable, NoSuchView, PointerMoved

@@ -6,7 +6,8 @@ import asyncio
 from concurrent.futures import Executor
 
 from app.catalog.context.catalog import Catalog
-from app.database.pointers import Pointer, Pointers
+from app.database.pointers.pointer import Pointer
+from app.database.pointers.pointers import Pointers
 from app.engine.model.identifiers import TableIdentifier
 from app.errors import NoSuchTable
 

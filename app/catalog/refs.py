@@ -12,7 +12,7 @@ from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.database.pointer_history import PointerEvent
+from app.database.pointers.history import PointerEvent
 from app.engine.branches.ref_changes import (
     CherryPick,
     PickKind,

@@ -12,7 +12,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, Loaded, LoadedTable
 from app.catalog.context.locations import check_locations
 from app.catalog.named import NewNamed, drop_as_seen
-from app.database.pointer_lookups import Pointer
+from app.database.pointers.pointer import Pointer
 from app.engine.change.initial import new_table_metadata
 from app.engine.model.identifiers import TableIdentifier, check_identifier
 from app.engine.model.ids import Location, TableUuid

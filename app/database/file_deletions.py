@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from sqlalchemy import Connection, exists, func, insert, select, update
+from sqlalchemy import exists, func, select, update
 
-from app.database.connection import Database
-from app.database.pointer_lookups import Pointer
+from app.database.connections.database import Database
 from app.database.rows import file_deletions as rows
 from app.engine.model.ids import Location, TableUuid
 
@@ -33,16 +32,6 @@ class Deletion:
     """Of an expiry: whose table."""
     expired: str | None
     """Of an expiry: what it took out, as JSON."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueuedExpiry:
-    """Files that a commit puts out of reach, to be queued by the transaction that moves the pointer."""
-
-    expired: str
-    """What the commit takes out of the table, as JSON."""
-    not_before_ms: int | None
-    """When deletion may begin; None when there is nothing to delete, and only what was done is to be remembered."""
 
 
 _COLUMNS = (
@@ -87,30 +76,15 @@ class FileDeletions:
 
     def finish(self, deletion_id: int, state: FinalState, now_ms: int) -> None:
         """Take an entry out of the queue: its files are gone, are kept on purpose, or cannot be deleted."""
-        statement = (
-            update(rows)
-            .where(rows.c.id == deletion_id, rows.c.state == "queued")
-            .values(state=state, finished_ms=now_ms, leased_until_ms=0)
-        )
-        self._database.write(lambda connection: connection.execute(statement))
+        self._update(deletion_id, state=state, finished_ms=now_ms, leased_until_ms=0)
 
     def postpone(self, deletion_id: int, error: str, not_before_ms: int) -> None:
         """Give an entry back to the queue, to be tried again later."""
-        statement = (
-            update(rows)
-            .where(rows.c.id == deletion_id, rows.c.state == "queued")
-            .values(not_before_ms=not_before_ms, leased_until_ms=0, last_error=error)
-        )
-        self._database.write(lambda connection: connection.execute(statement))
+        self._update(deletion_id, not_before_ms=not_before_ms, leased_until_ms=0, last_error=error)
 
     def renew(self, deletion_id: int, leased_until_ms: int) -> None:
         """Hold a leased entry for longer: there is more to delete than a lease lasts."""
-        statement = (
-            update(rows)
-            .where(rows.c.id == deletion_id, rows.c.state == "queued")
-            .values(leased_until_ms=leased_until_ms)
-        )
-        self._database.write(lambda connection: connection.execute(statement))
+        self._update(deletion_id, leased_until_ms=leased_until_ms)
 
     def find_expired(self, uuid: TableUuid, metadata_location: Location) -> str | None:
         """Return what the expiry that wrote this metadata file took out of its table, if one wrote it."""
@@ -132,44 +106,7 @@ class FileDeletions:
         found = self._database.read(lambda connection: connection.execute(query).all())
         return {row.state: row.number for row in found}
 
-
-def insert_deletion(connection: Connection, dropped: Pointer, now_ms: int) -> None:
-    """Queue a dropped table's files for deletion, in the transaction that drops it."""
-    connection.execute(
-        insert(rows).values(
-            warehouse_id=dropped.warehouse_id,
-            kind="purge",
-            uuid=dropped.uuid,
-            metadata_location=dropped.metadata_location,
-            identifier=str(dropped.identifier),
-            state="queued",
-            attempts=0,
-            not_before_ms=now_ms,
-            leased_until_ms=0,
-            created_ms=now_ms,
-        )
-    )
-
-
-def insert_expiry(
-    connection: Connection, expiry: QueuedExpiry, seen: Pointer, location: Location, now_ms: int
-) -> None:
-    """Queue files that went out of reach for deletion, in the transaction that moves the pointer to a location."""
-    has_work = expiry.not_before_ms is not None
-    connection.execute(
-        insert(rows).values(
-            warehouse_id=seen.warehouse_id,
-            kind="expire",
-            uuid=seen.uuid,
-            metadata_location=location,
-            identifier=str(seen.identifier),
-            state="queued" if has_work else "done",
-            attempts=0,
-            not_before_ms=expiry.not_before_ms if has_work else now_ms,
-            leased_until_ms=0,
-            created_ms=now_ms,
-            finished_ms=None if has_work else now_ms,
-            pointer_id=seen.id,
-            expired=expiry.expired,
-        )
-    )
+    def _update(self, deletion_id: int, **values: Any) -> None:
+        is_queued = rows.c.id == deletion_id, rows.c.state == "queued"
+        statement = update(rows).where(*is_queued).values(values)
+        self._database.write(lambda connection: connection.execute(statement))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import BigInteger, Connection, bindparam, delete, select, update
 
-from app.database.connection import Database
+from app.database.connections.database import Database
 from app.database.inserts import on_each_database
 from app.database.rows import idempotency_keys as rows
 from app.errors import IdempotencyKeyTaken

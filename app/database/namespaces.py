@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass
 
 from sqlalchemy import Connection, bindparam, delete, exists, select, update
 
-from app.database.connection import Database
-from app.database.driver_errors import ConstraintBroken
+from app.database.connections.database import Database
+from app.database.connections.driver_errors import ConstraintBroken
 from app.database.idempotency_keys import IdempotencyClaim, complete_claim, insert_claim
 from app.database.inserts import on_each_database
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, parameters_of
 from app.database.pages import page_of, page_parameters
-from app.database.pointer_kinds import PointerKind
+from app.database.pointers.pointer import PointerKind
 from app.database.rows import namespaces as rows
 from app.database.rows import pointers
 from app.engine.model.identifiers import Namespace

@@ -14,7 +14,7 @@ from alembic.util import CommandError
 from sqlalchemy import Connection
 
 import app
-from app.database.connection import Database
+from app.database.connections.database import Database
 from app.errors import DatabaseBehind
 
 # Alembic hands its context to `env.py` in a global variable.

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import ColumnElement, delete, insert, select, update
 
-from app.database.connection import Database
+from app.database.connections.database import Database
 from app.database.rows import scan_plans as rows
 
 State = Literal["submitted", "completed", "failed", "cancelled"]
@@ -65,32 +65,17 @@ class ScanPlans:
 
     def renew(self, plan_id: str, leased_until_ms: int) -> bool:
         """Tell the others that a plan is still being made; False if nobody wants it any more."""
-        statement = (
-            update(rows)
-            .where(rows.c.id == plan_id, rows.c.state == "submitted")
-            .values(leased_until_ms=leased_until_ms)
-        )
-        return self._database.write(lambda connection: connection.execute(statement).rowcount == 1)
+        return self._update(plan_id, leased_until_ms=leased_until_ms)
 
     def finish(
         self, plan_id: str, state: Literal["completed", "failed", "cancelled"], result: str | None = None
     ) -> bool:
         """Say what became of a submitted plan; False if that was said before, or if it was never submitted."""
-        statement = (
-            update(rows)
-            .where(rows.c.id == plan_id, rows.c.state == "submitted")
-            .values(state=state, result=result)
-        )
-        return self._database.write(lambda connection: connection.execute(statement).rowcount == 1)
+        return self._update(plan_id, state=state, result=result)
 
     def cancel(self, plan_id: str, pointer_id: int) -> bool:
         """Give up a table's plan if it is still being made; False if it is not."""
-        statement = (
-            update(rows)
-            .where(rows.c.id == plan_id, rows.c.pointer_id == pointer_id, rows.c.state == "submitted")
-            .values(state="cancelled")
-        )
-        return self._database.write(lambda connection: connection.execute(statement).rowcount == 1)
+        return self._update(plan_id, rows.c.pointer_id == pointer_id, state="cancelled")
 
     def delete_expired(self, now_ms: int) -> int:
         """Forget plans that nobody may ask for any more; return how many."""
@@ -99,3 +84,8 @@ class ScanPlans:
             return 0
         statement = delete(rows).where(rows.c.expires_ms <= now_ms)
         return self._database.write(lambda connection: int(connection.execute(statement).rowcount))
+
+    def _update(self, plan_id: str, *conditions: ColumnElement[bool], **values: Any) -> bool:
+        is_submitted = rows.c.id == plan_id, rows.c.state == "submitted"
+        statement = update(rows).where(*is_submitted, *conditions).values(values)
+        return self._database.write(lambda connection: connection.execute(statement).rowcount == 1)

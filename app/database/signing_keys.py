@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import select
 
-from app.database.connection import Database
+from app.database.connections.database import Database
 from app.database.inserts import on_each_database
 from app.database.rows import signing_keys as rows
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from app.database.connection import Database
-from app.database.driver_errors import ConstraintBroken
+from app.database.connections.database import Database
+from app.database.connections.driver_errors import ConstraintBroken
 from app.database.rows import file_deletions
 from app.database.rows import warehouses as rows
 from app.errors import NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty

@@ -15,8 +15,9 @@ from app.catalog.commits.races import outrun
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
-from app.database.pointer_history import Author
-from app.database.pointers import NameTaken, PutOutcome, Unmoved
+from app.database.pointers.history import Author
+from app.database.pointers.moves import NameTaken, Unmoved
+from app.database.pointers.pointers import PutOutcome
 from app.errors import CommitFailed, CommitStateUnknown, IcetowerError
 
 log = logging.getLogger(__name__)

@@ -10,8 +10,8 @@ from typing import Generic, TypeVar
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import Kind, Loaded, M
-from app.database.file_deletions import QueuedExpiry
-from app.database.pointer_lookups import Pointer
+from app.database.pointers.left_files import QueuedExpiry
+from app.database.pointers.pointer import Pointer
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from app.catalog.commits.intentions import Base
 from app.catalog.context.kinds import M
-from app.database.pointer_kinds import PointerKind
-from app.database.pointer_lookups import Pointer
+from app.database.pointers.pointer import Pointer, PointerKind
 from app.engine.change.landed_since import LandedSince, landed_between, landed_since
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier

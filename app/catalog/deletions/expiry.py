@@ -13,7 +13,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry_records import ExpiryRecord
 from app.catalog.manifests.table_manifests import TableManifests
-from app.database.file_deletions import QueuedExpiry
+from app.database.pointers.left_files import QueuedExpiry
 from app.engine.change.apply import apply_updates
 from app.engine.change.updates import (
     RemovePartitionSpecs,

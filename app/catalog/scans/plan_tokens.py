@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from app.catalog.context.catalog import Catalog
-from app.database.pointers import Pointer
+from app.database.pointers.pointer import Pointer
 from app.engine.expressions.expression_json import parse_expression, to_json
 from app.engine.model.ids import FieldId, SnapshotId
 from app.engine.model.table_metadata import TableMetadata

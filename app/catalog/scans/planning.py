@@ -15,7 +15,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.scans.plan_tokens import PlanTask, PlanTokens
-from app.database.pointers import Pointer
+from app.database.pointers.pointer import Pointer
 from app.database.scan_plans import ScanPlan
 from app.engine.expressions.expression_json import to_json
 from app.engine.model.identifiers import TableIdentifier

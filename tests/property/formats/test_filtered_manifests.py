@@ -133,7 +133,9 @@ def is_of(kind: PrimitiveType, value: Any) -> bool:
 def may_be_in(wanted: ValueRange, file: DataFile) -> bool:
     lower, upper = read_bound(wanted.kind, file.lower_bounds), read_bound(wanted.kind, file.upper_bounds)
     is_below = upper is not None and wanted.lowest is not None and order_key(upper) < order_key(wanted.lowest)
-    is_above = lower is not None and wanted.highest is not None and order_key(lower) > order_key(wanted.highest)
+    is_above = (
+        lower is not None and wanted.highest is not None and order_key(lower) > order_key(wanted.highest)
+    )
     return not (is_below or is_above)
 
 

@@ -12,13 +12,12 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, Row, bindparam, delete, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
-from app.database.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
-from app.database.file_deletions import QueuedExpiry, insert_expiry
+from app.database.connections.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
 from app.database.inserts import on_each_database
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, parameters_of
-from app.database.pointer_history import Author, insert_event, insert_last_event
-from app.database.pointer_kinds import PointerKind
-from app.database.pointer_lookups import Pointer
+from app.database.pointers.history import Author, insert_event, insert_last_event
+from app.database.pointers.left_files import QueuedExpiry, insert_expiry
+from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.rows import namespaces
 from app.database.rows import pointers as rows
 from app.engine.model.identifiers import Namespace, TableIdentifier

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from app.database.driver_errors import LIBRARY_ERRORS, our_error
+from app.database.connections.driver_errors import LIBRARY_ERRORS, our_error
 from app.errors import DatabaseUnavailable
 
 _Result = TypeVar("_Result")

@@ -7,18 +7,16 @@ from enum import Enum
 
 from sqlalchemy import BigInteger, Connection, bindparam, exists, select
 
-from app.database.connection import Database
-from app.database.file_deletions import insert_deletion
+from app.database.connections.database import Database
 from app.database.idempotency_keys import IdempotencyClaim, insert_claim
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, namespace_of, parameters_of
 from app.database.pages import page_of, page_parameters
-from app.database.pointer_history import Author, PointerEvent, select_events
-from app.database.pointer_kinds import PointerKind
-from app.database.pointer_lookups import Pointer, PointerKey, PointerLookups
-from app.database.pointer_moves import (
+from app.database.pointers.history import Author, PointerEvent, select_events
+from app.database.pointers.left_files import insert_deletion
+from app.database.pointers.lookups import PointerLookups
+from app.database.pointers.moves import (
     Advance,
     Creation,
-    NameTaken,
     PointerAbsent,
     PointerMovedOn,
     Unmoved,
@@ -29,26 +27,12 @@ from app.database.pointer_moves import (
     lock_to_drop,
     rename,
 )
+from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.rows import namespaces, pointer_history
 from app.database.rows import pointers as rows
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import TableUuid
 from app.errors import CommitStateUnknown, IcetowerError, NoSuchNamespace
-
-__all__ = [
-    "Advance",
-    "Author",
-    "Creation",
-    "NameTaken",
-    "Pointer",
-    "PointerChanged",
-    "PointerEvent",
-    "PointerKey",
-    "PointerKind",
-    "Pointers",
-    "PutOutcome",
-    "Unmoved",
-]
 
 
 class PutOutcome(Enum):

@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from app.database.dialects import engine_for_reads, engine_for_writes
-from app.database.driver_errors import (
+from app.database.connections.dialects import engine_for_reads, engine_for_writes
+from app.database.connections.driver_errors import (
     LIBRARY_ERRORS,
     MAX_ATTEMPTS_AFTER_COLLISION,
     MAX_ATTEMPTS_AFTER_LOST_CONNECTION,
@@ -22,7 +22,7 @@ from app.database.driver_errors import (
     reason,
     undid_transaction,
 )
-from app.database.readers import Readers
+from app.database.connections.readers import Readers
 from app.errors import CommitStateUnknown, DatabaseUnavailable
 
 _Result = TypeVar("_Result")

@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from app.database.connection import Database
-from app.database.pointer_kinds import PointerKind
+from app.database.connections.database import Database
+from app.database.pointers.pointer import Pointer, PointerKey, PointerKind
 from app.engine.model.identifiers import LEVEL_SEPARATOR, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
-
-PointerKey = tuple[int, TableIdentifier]
-"""A warehouse's id, and a name in it."""
 
 MAX_KEYS = 64
 # Few statements, because each connection prepares each of them.
 _LENGTHS = (1, 2, 4, 8, 16, 32, 64)
 _NOTHING = (0, "", "")
-
-
-@dataclass(frozen=True, slots=True)
-class Pointer:
-    """The row that names a table's or view's current metadata file."""
-
-    id: int
-    warehouse_id: int
-    kind: PointerKind
-    identifier: TableIdentifier
-    uuid: TableUuid
-    metadata_location: Location
 
 
 # Written out, because SQLAlchemy takes several times as long for a statement as the database does.

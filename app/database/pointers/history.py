@@ -8,13 +8,12 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, Row, Text, bindparam, insert, null, select
 
 from app.database.namespace_keys import namespace_of
-from app.database.pointer_kinds import PointerKind
+from app.database.pages import ALL_ROWS
+from app.database.pointers.pointer import PointerKind
 from app.database.rows import namespaces, pointers
 from app.database.rows import pointer_history as rows
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid
-
-AFTER_ALL = ALL_ROWS = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +97,7 @@ def select_events(
     """Return a pointer's events, newest first, whose sequence is less than `before`."""
     parameters = {
         "of_pointer": pointer_id,
-        "before": AFTER_ALL if before is None else before,
+        "before": ALL_ROWS if before is None else before,
         "at_most": ALL_ROWS if limit is None else limit,
     }
     return [_event(row) for row in connection.execute(_SELECT, parameters)]
