@@ -37,6 +37,11 @@ def json_answer(body: bytes, status: int = 200, *extra_headers: Header) -> Answe
     return Answer(status, [JSON, (b"content-length", b"%d" % len(body)), *extra_headers], body)
 
 
+def text_answer(body: bytes, content_type: bytes) -> Answer:
+    """Answer with a text of another type."""
+    return Answer(200, [(b"content-type", content_type), (b"content-length", b"%d" % len(body))], body)
+
+
 def no_content() -> Answer:
     """Answer that it is done, or that it is there."""
     return Answer(204, [])

@@ -10,7 +10,7 @@ from fastapi import Depends
 from starlette.requests import Request
 from starlette.types import Scope
 
-from app.api.names_in_paths import identifier_in_path, namespace_in_path, parameters_in_query
+from app.api.names_in_paths import decode_piece, identifier_in_path, namespace_in_path, parameters_in_query
 from app.api.packed_answers import PackedAnswers
 from app.api.scope_keys import HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
 from app.catalog.context.callers import Caller
@@ -115,6 +115,10 @@ class Visit:
     def piece(self, name: str) -> str:
         """Return a piece of the path as it was sent, still percent-encoded."""
         return self._path[name]
+
+    def text(self, name: str) -> str:
+        """Return a piece of the path, decoded."""
+        return decode_piece(self._path[name])
 
     def header(self, name: bytes) -> bytes | None:
         """Return a header by its lower-case name."""

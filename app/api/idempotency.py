@@ -10,7 +10,7 @@ from hashlib import sha256
 from starlette.responses import Response
 
 from app import telemetry
-from app.api.answers import json_answer
+from app.api.answers import json_answer, no_content
 from app.api.dependencies import Visit
 from app.api.error_responses import body_of, status_and_type
 from app.catalog.context.catalog import Catalog
@@ -21,11 +21,11 @@ from app.errors import IcetowerError, IdempotencyKeyTaken, InvalidRequest, Unava
 log = logging.getLogger(__name__)
 
 REPLAYED = (b"idempotent-replayed", b"true")
-"""Tells whoever debugs a client that an answer is a repetition."""
+"""Marks an answer as a repetition, for those who debug a client."""
 
 _KEY = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")
 _NOT_FINAL = frozenset({401, 403, 408, 413, 419, 429})
-"""Refusals that the same request may overcome when it is sent again."""
+"""Refusals that may not be repeated when the same request is sent again."""
 
 
 def run_once(
@@ -33,8 +33,8 @@ def run_once(
 ) -> Response:
     """Run a mutation, or answer like the first request under its Idempotency-Key did.
 
-    The mutation's claim is stored in the transaction that makes its change. A refusal that sending again cannot
-    overcome is stored before it is answered.
+    The claim is stored in the transaction that makes the change. A refusal that sending again cannot overcome is
+    stored before it is answered.
 
     Args:
         visit: the request.
@@ -66,13 +66,23 @@ def run_once(
             # An equal request was faster, and what it did may be why this one was refused.
             return _winner(visit, claim, replay, taken)
         except IcetowerError as failure:
-            # The refusal stands, remembered or not: nothing was changed.
+            # The request is refused, remembered or not: nothing was changed.
             log.warning("could not remember a refusal under its Idempotency-Key: %s", failure)
         raise
 
 
+def done_once(visit: Visit, mutate: Callable[[Catalog], object]) -> Response:
+    """Run a mutation that is answered with nothing, now and when it is sent again; raises like `run_once`."""
+
+    def run(catalog: Catalog) -> Response:
+        mutate(catalog)
+        return no_content()
+
+    return run_once(visit, run, lambda _result: no_content())
+
+
 def claim_of(visit: Visit) -> IdempotencyClaim | None:
-    """Return the wish to be the only request answered under its key, if it has one.
+    """Return the claim of a request with an Idempotency-Key; None without one.
 
     Raises:
         InvalidRequest: the key is not 1 to 255 printable characters.

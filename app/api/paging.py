@@ -45,6 +45,11 @@ def page_token(after: str, listing: str) -> str:
     return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
 
 
+def next_page_token(next_after: str | None, listing: str) -> str | None:
+    """Return the token of the next page; None if there is none."""
+    return None if next_after is None else page_token(next_after, listing)
+
+
 def _page_size(text: str) -> int:
     if not (text.isascii() and text.isdigit()) or not text.strip("0"):
         raise InvalidRequest(f"Invalid pageSize {text[:100]!r}: it must be a whole number, 1 or more")

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar, assert_never
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
+from app.api.bodies.json_answer import present
 from app.api.bodies.json_body import Body
 from app.engine.conflicts.operations import (
     Append,
@@ -365,26 +366,27 @@ def _removed(bodies: tuple[str | FileBody, ...], metadata: TableMetadata) -> tup
 def conflict_report_json(report: ConflictReport) -> dict[str, Any]:
     """Return a report as a JSON value; of very many conflicts only the first."""
     shown = report.conflicts[:MAX_CONFLICTS]
-    answer: dict[str, Any] = {
-        "ref": report.ref,
-        "base-snapshot-id": report.base_snapshot_id,
-        "head-snapshot-id": report.head_snapshot_id,
-        "would-conflict": report.would_conflict,
-        "safe-to-reapply": report.safe_to_reapply,
-        "reason": report.reason,
-        "snapshots-since": [
-            {
-                "snapshot-id": snapshot.snapshot_id,
-                "timestamp-ms": snapshot.timestamp_ms,
-                "operation": snapshot.operation or "unknown",
-            }
-            for snapshot in report.since[-MAX_SNAPSHOTS:]
-        ],
-        "snapshots-since-count": len(report.since),
-        "conflicts": [_conflict(conflict, report.partitions) for conflict in shown],
-        "is-complete": report.is_complete and len(shown) == len(report.conflicts),
-    }
-    return {key: value for key, value in answer.items() if value is not None}
+    return present(
+        {
+            "ref": report.ref,
+            "base-snapshot-id": report.base_snapshot_id,
+            "head-snapshot-id": report.head_snapshot_id,
+            "would-conflict": report.would_conflict,
+            "safe-to-reapply": report.safe_to_reapply,
+            "reason": report.reason,
+            "snapshots-since": [
+                {
+                    "snapshot-id": snapshot.snapshot_id,
+                    "timestamp-ms": snapshot.timestamp_ms,
+                    "operation": snapshot.operation or "unknown",
+                }
+                for snapshot in report.since[-MAX_SNAPSHOTS:]
+            ],
+            "snapshots-since-count": len(report.since),
+            "conflicts": [_conflict(conflict, report.partitions) for conflict in shown],
+            "is-complete": report.is_complete and len(shown) == len(report.conflicts),
+        }
+    )
 
 
 def _conflict(conflict: Conflict, values: PartitionValues) -> dict[str, Any]:
@@ -397,4 +399,4 @@ def _conflict(conflict: Conflict, values: PartitionValues) -> dict[str, Any]:
     }
     if conflict.spec_id is not None and conflict.partition is not None:
         facts["partition"] = values.shown(conflict.spec_id, conflict.partition)
-    return {key: value for key, value in facts.items() if value is not None}
+    return present(facts)

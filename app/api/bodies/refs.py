@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import Field
 
+from app.api.bodies.json_answer import present
 from app.api.bodies.json_body import Body
 from app.catalog.refs import NamedRef, Receipt
 from app.engine.branches.ref_changes import (
@@ -121,4 +122,4 @@ def receipt_json(receipt: Receipt) -> bytes:
         "author": receipt.author,
         "request-id": receipt.request_id,
     }
-    return orjson.dumps({key: value for key, value in facts.items() if value is not None})
+    return orjson.dumps(present(facts))

@@ -9,6 +9,7 @@ import orjson
 from pydantic import Field
 
 from app import errors
+from app.api.bodies.history import CONTENTS
 from app.api.bodies.json_body import Body
 from app.api.error_responses import status_and_type_of
 from app.catalog.scans.planning import Cancelled, Completed, Failed, ScanPage, Submitted
@@ -16,16 +17,11 @@ from app.engine.expressions.expression_json import parse_expression, to_json
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
 from app.engine.model.document import LONG, Bool, Long
 from app.engine.model.ids import FieldId, SnapshotId, SpecId
-from app.engine.model.manifests import DataFile, FileContent, FileKey
+from app.engine.model.manifests import DataFile, FileKey
 from app.engine.model.partition_values import PartitionValues
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.scan.scan_scope import ScanRequest
 
-_CONTENTS = {
-    FileContent.DATA: "data",
-    FileContent.POSITION_DELETES: "position-deletes",
-    FileContent.EQUALITY_DELETES: "equality-deletes",
-}
 _TRUE = orjson.Fragment(b"true")
 
 
@@ -44,7 +40,7 @@ class PlanTableScanBody(Body):
         """Return what the use case is asked.
 
         Raises:
-            InvalidFilter: the filter is none.
+            InvalidFilter: the filter cannot be understood.
         """
         return ScanRequest(
             snapshot_id=self.snapshot_id,
@@ -75,7 +71,7 @@ def plan_json(outcome: ScanPage | Submitted | Cancelled | Failed) -> bytes:
     """Return what became of a plan."""
     match outcome:
         case Submitted():
-            return orjson.dumps({"status": "submitted", "plan-id": outcome.plan_id})
+            return planned_json(outcome)
         case Cancelled():
             return orjson.dumps({"status": "cancelled"})
         case Failed():
@@ -157,7 +153,7 @@ class _FilesJson:
         found = {
             "spec-id": file.spec_id,
             "partition": self._partition(file),
-            "content": _CONTENTS[file.content],
+            "content": CONTENTS[file.content],
             "file-path": file.file_path,
             "file-format": file.file_format,
             "file-size-in-bytes": file.file_size_in_bytes,

@@ -18,7 +18,6 @@ from app.api.bodies.scans import (
 )
 from app.api.dependencies import Visit, Visited
 from app.api.idempotency import run_once
-from app.api.names_in_paths import decode_piece
 from app.catalog.context.catalog import Catalog
 from app.catalog.scans import planning
 from app.catalog.scans.planning import Submitted
@@ -47,7 +46,7 @@ def plan_table_scan(visit: Visited) -> Response:
 @router.get(_TABLE + "/plan/{plan_id}")
 def fetch_planning_result(visit: Visited) -> Response:
     """Tell what became of a scan that is planned in the background."""
-    return json_answer(plan_json(planning.fetch_plan(visit.catalog, visit.table, _plan_id(visit))))
+    return json_answer(plan_json(planning.fetch_plan(visit.catalog, visit.table, visit.text("plan_id"))))
 
 
 @router.delete(_TABLE + "/plan/{plan_id}")
@@ -55,7 +54,7 @@ def cancel_planning(visit: Visited) -> Response:
     """Give a plan up."""
 
     def cancel() -> tuple[Response, str]:
-        planning.cancel_plan(visit.catalog, visit.table, _plan_id(visit))
+        planning.cancel_plan(visit.catalog, visit.table, visit.text("plan_id"))
         return no_content(), ""
 
     return _once(visit, cancel, lambda _: no_content())
@@ -71,10 +70,6 @@ def fetch_scan_tasks(visit: Visited) -> Response:
         return json_answer(content), ""
 
     return _once(visit, expand, lambda _: expand()[0])
-
-
-def _plan_id(visit: Visit) -> str:
-    return decode_piece(visit.piece("plan_id"))
 
 
 def _once(

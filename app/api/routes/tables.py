@@ -5,12 +5,12 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.answers import json_answer, loaded_table_answer, no_content
+from app.api.answers import json_answer, loaded_table_answer
 from app.api.bodies.json_body import parse_body
 from app.api.bodies.tables import CreateTableBody, RegisterTableBody, loaded_json, table_config
 from app.api.dependencies import Visit, Visited
-from app.api.idempotency import run_once
-from app.api.named_answers import names_answer, rename_answer
+from app.api.idempotency import done_once
+from app.api.named_answers import loaded_once, names_answer, rename_answer
 from app.catalog import named, tables
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
@@ -37,11 +37,7 @@ def create_table(visit: Visited) -> Response:
     if body.stage_create:
         # Nothing is stored, so there is nothing to remember under an Idempotency-Key.
         return _loaded(tables.stage_table(visit.catalog, new))
-
-    def mutate(catalog: Catalog) -> Response:
-        return _loaded(named.create(catalog, new))
-
-    return run_once(visit, mutate, lambda result: _loaded(_recorded(visit, identifier, result)))
+    return loaded_once(visit, TABLES, identifier, lambda catalog: named.create(catalog, new), _loaded)
 
 
 @router.post("/v1/namespaces/{namespace}/register")
@@ -50,39 +46,29 @@ def register_table(visit: Visited) -> Response:
     body = parse_body(RegisterTableBody, visit.body)
     identifier = check_identifier(TableIdentifier(visit.namespace, body.name))
 
-    def mutate(catalog: Catalog) -> Response:
-        return _loaded(
-            named.register(
-                catalog, TABLES, identifier, body.metadata_location, overwrite=bool(body.overwrite)
-            )
-        )
+    def mutate(catalog: Catalog) -> LoadedTable:
+        overwrite = bool(body.overwrite)
+        return named.register(catalog, TABLES, identifier, body.metadata_location, overwrite=overwrite)
 
-    return run_once(visit, mutate, lambda result: _loaded(_recorded(visit, identifier, result)))
+    return loaded_once(visit, TABLES, identifier, mutate, _loaded)
 
 
 @router.post("/v1/namespaces/{namespace}/tables/{table}/unregister")
 def unregister_table(visit: Visited) -> Response:
     """Let a table go."""
-
-    def mutate(catalog: Catalog) -> Response:
-        return _unregistered(tables.unregister_table(catalog, visit.table))
-
-    return run_once(visit, mutate, lambda result: _unregistered(_recorded(visit, visit.table, result)))
+    identifier = visit.table
+    return loaded_once(
+        visit, TABLES, identifier, lambda catalog: tables.unregister_table(catalog, identifier), _unregistered
+    )
 
 
 @router.delete("/v1/namespaces/{namespace}/tables/{table}")
 def drop_table(visit: Visited) -> Response:
     """Drop a table, with its files if that is asked for."""
     purge = _is_true(visit, "purgeRequested")
-
-    def mutate(catalog: Catalog) -> Response:
-        if purge:
-            tables.purge_table(catalog, visit.table)
-        else:
-            named.drop(catalog, TABLES, visit.table)
-        return no_content()
-
-    return run_once(visit, mutate, lambda _result: no_content())
+    if purge:
+        return done_once(visit, lambda catalog: tables.purge_table(catalog, visit.table))
+    return done_once(visit, lambda catalog: named.drop(catalog, TABLES, visit.table))
 
 
 @router.post("/v1/tables/rename")
@@ -93,10 +79,6 @@ def rename_table(visit: Visited) -> Response:
 
 def _loaded(loaded: LoadedTable) -> Response:
     return loaded_table_answer(loaded, table_config(loaded.metadata.properties))
-
-
-def _recorded(visit: Visit, identifier: TableIdentifier, location: str) -> LoadedTable:
-    return named.load_recorded(visit.catalog, TABLES, identifier, location)
 
 
 def _unregistered(loaded: LoadedTable) -> Response:
