@@ -1,8 +1,8 @@
-"""The queue of files to be deleted, of dropped tables and of expired snapshots; each entry has one worker at a time."""
+"""The queue of files to delete: of dropped tables and of expired snapshots."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from sqlalchemy import exists, func, select, update
@@ -17,39 +17,28 @@ Kind = Literal["purge", "expire"]
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """One table, dropped with purge, or one expiry of snapshots, whose files are still there."""
+    """One entry: a table dropped with purge, or an expiry of snapshots; its files still exist."""
 
     id: int
     kind: Kind
     warehouse_id: int
     uuid: TableUuid
     metadata_location: Location
-    """Of a purged table the last file, of an expiry the one that it wrote."""
+    """The last file of a purged table, or the file that an expiry wrote."""
     identifier: str
     attempts: int
     created_ms: int
     pointer_id: int | None
-    """Of an expiry: whose table."""
+    """The table of an expiry."""
     expired: str | None
-    """Of an expiry: what it took out, as JSON."""
+    """What an expiry took out, as JSON."""
 
 
-_COLUMNS = (
-    rows.c.id,
-    rows.c.kind,
-    rows.c.warehouse_id,
-    rows.c.uuid,
-    rows.c.metadata_location,
-    rows.c.identifier,
-    rows.c.attempts,
-    rows.c.created_ms,
-    rows.c.pointer_id,
-    rows.c.expired,
-)
+_COLUMNS = [rows.c[field.name] for field in fields(Deletion)]
 
 
 class FileDeletions:
-    """The queue, filled by `Pointers.drop` and `Pointers.check_and_put`."""
+    """The queue, filled by `Pointers.drop` and `Pointers.check_and_put`; an entry has one worker at a time."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -75,26 +64,26 @@ class FileDeletions:
         return None if row is None else Deletion(*row)
 
     def finish(self, deletion_id: int, state: FinalState, now_ms: int) -> None:
-        """Take an entry out of the queue: its files are gone, are kept on purpose, or cannot be deleted."""
+        """Take an entry out of the queue: its files are deleted, kept, or cannot be deleted."""
         self._update(deletion_id, state=state, finished_ms=now_ms, leased_until_ms=0)
 
     def postpone(self, deletion_id: int, error: str, not_before_ms: int) -> None:
-        """Give an entry back to the queue, to be tried again later."""
+        """Put an entry back into the queue, to be tried again later."""
         self._update(deletion_id, not_before_ms=not_before_ms, leased_until_ms=0, last_error=error)
 
     def renew(self, deletion_id: int, leased_until_ms: int) -> None:
-        """Hold a leased entry for longer: there is more to delete than a lease lasts."""
+        """Hold a leased entry for longer: the deletion takes longer than a lease."""
         self._update(deletion_id, leased_until_ms=leased_until_ms)
 
     def find_expired(self, uuid: TableUuid, metadata_location: Location) -> str | None:
-        """Return what the expiry that wrote this metadata file took out of its table, if one wrote it."""
+        """Return what the expiry that wrote this metadata file took out; None if no expiry wrote it."""
         query = select(rows.c.expired).where(
             rows.c.uuid == uuid, rows.c.kind == "expire", rows.c.metadata_location == metadata_location
         )
         return self._database.read(lambda connection: connection.scalars(query).first())
 
     def is_purged(self, uuid: TableUuid) -> bool:
-        """Say whether the table was dropped with purge: what it reached is deleted, or about to be."""
+        """Say whether the table was dropped with purge: its files are deleted, or will be."""
         query = select(
             exists().where(rows.c.uuid == uuid, rows.c.kind == "purge", rows.c.state.in_(("queued", "done")))
         )

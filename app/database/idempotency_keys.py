@@ -1,4 +1,4 @@
-"""Idempotency keys: which requests have been answered, and how, so that a repeated one changes nothing."""
+"""Idempotency keys: which requests were answered, and how."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.errors import IdempotencyKeyTaken
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyClaim:
-    """One request's wish to be the only one answered under its key."""
+    """A request's claim to its key: no other request is answered under it."""
 
     principal: str
     key: str
@@ -22,7 +22,7 @@ class IdempotencyClaim:
     now_ms: int
     expires_ms: int
     result: str = ""
-    """What a success leaves for a repeated request."""
+    """What a success stores for a repeated request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +80,9 @@ class IdempotencyKeys:
 def insert_claim(
     connection: Connection, claim: IdempotencyClaim | None, status: int = 200, result: str | None = None
 ) -> None:
-    """Store a request's answer in the transaction that makes its change; no claim, nothing to do.
+    """Store a request's answer in the transaction that makes its change; without a claim, do nothing.
 
-    It comes first in every transaction: the second of two equal requests waits here for the first to end.
+    This comes first in every transaction: the second of two equal requests waits here until the first has ended.
 
     Raises:
         IdempotencyKeyTaken: another request under this key was answered first.

@@ -18,7 +18,7 @@ from app.errors import NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """One warehouse; the mappings are read-only by agreement."""
+    """One warehouse; the mappings must not be changed."""
 
     id: int
     name: str

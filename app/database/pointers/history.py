@@ -1,4 +1,4 @@
-"""The history of pointers: one row for each event, written in the transaction of the event."""
+"""The history of pointers: one row per event, written in the transaction of the event."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class PointerEvent:
-    """One thing that happened to a pointer; sequences of one pointer rise in the order of its events."""
+    """One event of a pointer; sequences of one pointer rise in the order of its events."""
 
     sequence: int
     pointer_id: int
@@ -87,7 +87,7 @@ def insert_event(
 def insert_last_event(
     connection: Connection, pointer_id: int, event: str, author: Author, previous_location: str
 ) -> None:
-    """Record that this transaction is about to delete a pointer, which it has locked."""
+    """Record that this transaction will delete a pointer, which it has locked."""
     connection.execute(_INSERT_LAST, _values(pointer_id, event, author, previous_location))
 
 

@@ -1,7 +1,7 @@
-"""What moves a pointer inside an open transaction: advance, create, drop, rename.
+"""The steps that move a pointer inside an open transaction: advance, create, drop, rename.
 
-All of them lock in one order, so that no two transactions wait for each other: the Idempotency-Key, namespaces by id,
-pointers by id, then new names as they sort.
+All lock in one order, so that no two transactions wait for each other: the Idempotency-Key, namespaces by id,
+pointers by id, then new names in sorted order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from app.errors import IcetowerError, NoSuchNamespace
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """A pointer's move from where it was seen; its name, by then, may be another."""
+    """A pointer's move from where it was seen; the pointer may have been renamed since."""
 
     seen: Pointer
     location: Location
@@ -40,7 +40,7 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class Unmoved:
-    """A pointer that must be where it was seen, though it is not to move: what was checked there must still hold."""
+    """A pointer that must not have moved: what was checked there must still be true."""
 
     seen: Pointer
 
@@ -84,7 +84,7 @@ _ADVANCE = (
         updated_ms=bindparam("at_ms", type_=BigInteger),
     )
 )
-# Whether the name is taken is asked first only to be spared a wait for whoever is moving its owner.
+# Reads first whether the name is taken: this saves waiting for a transaction that moves its owner.
 _NAMESPACE_KEPT = (
     select(
         namespaces.c.id,
@@ -191,7 +191,7 @@ def create(connection: Connection, creation: Creation, author: Author) -> None:
         if pointer_id is not None:
             insert_event(connection, pointer_id, creation.event, author, None)
             return
-        # Between the two statements somebody else took the name, and perhaps let it go again.
+        # Between the two statements another transaction took the name, and perhaps released it again.
 
 
 def lock_to_drop(

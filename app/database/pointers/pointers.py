@@ -1,4 +1,4 @@
-"""Pointers: which metadata file each table and view is at, and the check-and-put that moves them."""
+"""The store of pointers, and the check-and-put that moves them."""
 
 from __future__ import annotations
 
@@ -87,7 +87,11 @@ NO_ID = 0
 
 
 class Pointers:
-    """The pointers of every warehouse; the only place where they move."""
+    """The pointers of every warehouse; the only place where they move.
+
+    Every method that changes something raises `DatabaseUnavailable` if nothing was changed, and all but
+    `check_and_put` raise `CommitStateUnknown` if the reply to COMMIT was lost.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -96,10 +100,10 @@ class Pointers:
         self.find_many = lookups.find_many
 
     def find_locked(self, pointer_id: int) -> Pointer | None:
-        """Return the pointer as it is once no transaction that touched it is open any more.
+        """Wait until no open transaction touches a pointer, and return the pointer.
 
         Raises:
-            DatabaseUnavailable: the database does not answer, or the row stays locked; nothing is known.
+            DatabaseUnavailable: the database does not answer, or the row stays locked.
         """
         parameters = {"of_id": pointer_id}
 
@@ -116,14 +120,13 @@ class Pointers:
         return self._database.read_locked(find_locked)
 
     def has_landed(self, change: Advance | Creation, author: Author) -> bool:
-        """Say whether a check-and-put of unknown outcome has happened, whatever has happened since.
+        """Say whether a check-and-put of unknown outcome has happened, whatever happened since.
 
-        The author, with the request and the time, tells it from an earlier one of the same file under the same name.
-        It waits for the lost transaction to end, which on Postgres may still be running, and then reads the history.
-        Of a check-and-put of many changes, any one speaks for all.
+        Waits for the lost transaction to end (on Postgres it may still run), then reads the history. The author, with
+        request and time, distinguishes it from an earlier one of the same file. One change of many is enough to ask.
 
         Raises:
-            DatabaseUnavailable: the database does not answer, or the row stays locked; nothing is known.
+            DatabaseUnavailable: the database does not answer, or the row stays locked.
         """
         event = {
             "of_uuid": change.uuid,
@@ -154,10 +157,9 @@ class Pointers:
         """Move each pointer that is where it was seen, and create the new ones: all of it or nothing.
 
         Raises:
-            NoSuchNamespace: a new pointer's namespace does not exist; nothing was changed.
-            NameTaken: a new pointer's name is taken; nothing was changed.
-            IdempotencyKeyTaken: the claim's request was answered before; nothing was changed.
-            DatabaseUnavailable: nothing was changed.
+            NoSuchNamespace: a new pointer's namespace does not exist.
+            NameTaken: a new pointer's name is taken.
+            IdempotencyKeyTaken: the claim's request was answered before.
         """
         creations = sorted(
             (change for change in changes if isinstance(change, Creation)),
@@ -198,17 +200,16 @@ class Pointers:
         expected: Pointer | None = None,
         deletion: bool = False,
     ) -> Pointer | None:
-        """Remove a pointer and return it as it was, or nothing if there is none.
+        """Remove a pointer and return it as it was; None if there is none.
 
         Args:
-            event: how the history calls it; "unregistered" for one.
+            event: how the history calls it, such as "unregistered".
             expected: remove the pointer only if it is still this one, at this location.
             deletion: queue its files for deletion as well.
 
         Raises:
-            PointerChanged: it is not the expected one; nothing was changed.
-            IdempotencyKeyTaken: the claim's request was answered before; nothing was changed.
-            CommitStateUnknown: the reply to COMMIT was lost.
+            PointerChanged: it is not the expected one.
+            IdempotencyKeyTaken: the claim's request was answered before.
         """
 
         def drop_in_transaction(connection: Connection) -> Pointer:
@@ -235,13 +236,12 @@ class Pointers:
         author: Author,
         claim: IdempotencyClaim | None = None,
     ) -> Pointer | None:
-        """Give a pointer another name and return it, or nothing if there is none of the first name.
+        """Give a pointer another name and return it; None if no pointer has the old name.
 
         Raises:
-            NoSuchNamespace: the destination's namespace does not exist; nothing was changed.
-            NameTaken: the destination's name is taken; nothing was changed.
-            IdempotencyKeyTaken: the claim's request was answered before; nothing was changed.
-            CommitStateUnknown: the reply to COMMIT was lost.
+            NoSuchNamespace: the destination's namespace does not exist.
+            NameTaken: the destination's name is taken.
+            IdempotencyKeyTaken: the claim's request was answered before.
         """
 
         def rename_in_transaction(connection: Connection) -> Pointer:
@@ -261,11 +261,7 @@ class Pointers:
         after: str | None = None,
         limit: int | None = None,
     ) -> list[str]:
-        """Return the names of a namespace's tables or views, in order.
-
-        Args:
-            after: only names greater than this one.
-            limit: at most so many.
+        """Return up to `limit` names of a namespace's tables or views after the name `after`, in order.
 
         Raises:
             NoSuchNamespace: the namespace does not exist.
@@ -291,12 +287,7 @@ class Pointers:
     def history(
         self, pointer_id: int, before: int | None = None, limit: int | None = None
     ) -> list[PointerEvent]:
-        """Return what happened to a pointer, newest first; it may have been dropped since.
-
-        Args:
-            before: only events whose sequence is less than this.
-            limit: at most so many.
-        """
+        """Return up to `limit` events with a sequence less than `before`, newest first, also of a dropped pointer."""
         return self._database.read(lambda connection: select_events(connection, pointer_id, before, limit))
 
 
