@@ -28,7 +28,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 request_id: ContextVar[str] = ContextVar("icetower_request_id", default="")
 """The id of the request being answered; empty outside of one."""
 
-# Each counter would bring a second series that says when it was made; nobody asks for it.
+# Each counter would bring a second series with its creation time, which has no use here.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library leaves it untyped
 
 REQUESTS = Counter("icetower_requests", "Requests answered.", ["method", "route", "status"])
@@ -60,7 +60,7 @@ _numbers = itertools.count(1)
 
 
 class LogLines:
-    """A buffered writer of one JSON object a line; flushed by size, on errors, and by whoever owns the clock."""
+    """A buffered writer of one JSON object a line, flushed by size, on errors and by a timer."""
 
     def __init__(self, stream: BinaryIO | None = None) -> None:
         self._stream = stream
@@ -102,7 +102,7 @@ log_lines = LogLines()
 
 
 class JsonLogHandler(logging.Handler):
-    """Writes records of the standard `logging` module as the same JSON lines; `extra={"fields": …}` adds to them."""
+    """Writes records of `logging` as the same JSON lines; `extra={"fields": …}` adds to them."""
 
     def emit(self, record: logging.LogRecord) -> None:
         line: dict[str, object] = {
@@ -141,7 +141,7 @@ def new_request_id() -> str:
 
 
 def render_metrics() -> bytes:
-    """Return all metrics in the Prometheus text format, of every worker when they share a directory."""
+    """Return all metrics in the Prometheus text format, of every worker that shares a directory."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return generate_latest(REGISTRY)
     registry = CollectorRegistry()

@@ -19,7 +19,7 @@ NO_CONFIG: Mapping[str, str] = {}
 
 
 class Answer(Response):
-    """A status, headers with their names as they stand, and a body that is bytes already."""
+    """A status, headers with unchanged names, and a body that is bytes already."""
 
     def __init__(self, status: int, headers: list[Header], body: bytes = b"") -> None:
         self.status_code = status

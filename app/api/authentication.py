@@ -8,5 +8,5 @@ ANONYMOUS = "anonymous"
 
 
 def principal_of(_headers: Mapping[bytes, bytes]) -> str:
-    """Return the name under which a caller's changes are recorded and its Idempotency-Keys are kept."""
+    """Return the caller's name, under which changes are recorded and Idempotency-Keys are kept."""
     return ANONYMOUS

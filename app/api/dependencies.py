@@ -1,4 +1,4 @@
-"""What routes are given: `Parts`, the same for all requests, and `Visit`, one request as a route sees it."""
+"""What routes are given: `Parts`, shared by all requests, and `Visit`, one request."""
 
 from __future__ import annotations
 

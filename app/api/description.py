@@ -1,4 +1,4 @@
-"""openapi.yaml as the server serves it: found once, parsed when somebody wants it as JSON or as a page."""
+"""openapi.yaml as the server serves it: found once, parsed for JSON or for the page."""
 
 from __future__ import annotations
 

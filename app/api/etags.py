@@ -10,7 +10,7 @@ _TAG = re.compile(r'(?:W/)?"([^"]*)"|([^\s,"]+)')
 
 
 class ExactCase(bytes):
-    """A header name that is written as it stands.
+    """A header name that keeps its case.
 
     The Java client looks headers up case-sensitively and wants `ETag`; the HTTP server lower-cases every name with
     `lower()`, which would turn the client's caching off without a word.
@@ -25,7 +25,7 @@ ETAG = ExactCase(b"ETag")
 
 @lru_cache(maxsize=16384)
 def etag(location: str, snapshots: str, config_digest: str) -> bytes:
-    """Return the tag of what a client receives: metadata at a location, some of its snapshots, and its config.
+    """Return the tag of an answer: metadata at a location, some of its snapshots, and its config.
 
     It is weak, as the same answer travels plain or compressed.
     """
@@ -34,7 +34,7 @@ def etag(location: str, snapshots: str, config_digest: str) -> bytes:
 
 
 def is_unchanged(if_none_match: bytes | None, current: bytes) -> bool:
-    """Tell whether a client already has the answer with this tag; tags compare weakly, `*` is any."""
+    """Say whether a client has the answer with this tag; tags compare weakly, `*` is any."""
     if if_none_match is None:
         return False
     if if_none_match == current:

@@ -1,4 +1,4 @@
-"""The one layer around every request: id, path, size limit, timing, log, gzip, last handler."""
+"""The layer around every request: id, path, size limit, timing, log, gzip, last handler."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class FrontDoor:
             failure = error
             self._report(error, visit_id)
             if answer.has_started:
-                # Half an answer is out: only breaking the connection tells the client.
+                # Half an answer is out: only a broken connection shows the client that it is not whole.
                 raise
             await _send_error(scope, answer.send, error)
         finally:

@@ -72,7 +72,7 @@ def run_once(
 
 
 def done_once(visit: Visit, mutate: Callable[[Catalog], object]) -> Response:
-    """Run a mutation that is answered with nothing, now and when it is sent again; raises like `run_once`."""
+    """Run a mutation whose answer is empty; raises like `run_once`."""
 
     def run(catalog: Catalog) -> Response:
         mutate(catalog)

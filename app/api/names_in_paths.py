@@ -1,4 +1,4 @@
-"""Names in paths: the warehouse prefix, namespaces and table names, out of the raw bytes of a URL."""
+"""Names in the raw bytes of a URL: the warehouse prefix, namespaces and tables."""
 
 from __future__ import annotations
 
@@ -40,11 +40,9 @@ def split_prefix(raw_path: bytes) -> tuple[str, str | None]:
     if not path.startswith(_VERSION):
         return path, None
     first, slash, rest = path[len(_VERSION) :].partition("/")
-    if not slash or not first or first in RESERVED_NAMES:
+    if not slash or not first or first in RESERVED_NAMES or rest.partition("/")[0] not in RESOURCES:
         return path, None
-    if rest.partition("/")[0] not in RESOURCES:
-        return path, None
-    return _VERSION + rest, _decode_prefix(first)
+    return _VERSION + rest, check_name(decode_piece(first), "prefix")
 
 
 def encode_prefix(warehouse_name: str) -> str:
@@ -77,8 +75,7 @@ def namespace_in_path(piece: str) -> Namespace:
     """Return the namespace that a path piece names; its levels are separated by 0x1F.
 
     Raises:
-        InvalidRequest: the piece cannot be decoded.
-        InvalidName: a level cannot be a name.
+        InvalidRequest, InvalidName: the piece cannot be decoded, or a level cannot be a name.
     """
     return check_namespace(Namespace(tuple(decode_piece(piece).split(LEVEL_SEPARATOR))))
 
@@ -88,8 +85,7 @@ def identifier_in_path(namespace_piece: str, name_piece: str) -> TableIdentifier
     """Return the table or view that two path pieces name.
 
     Raises:
-        InvalidRequest: a piece cannot be decoded.
-        InvalidName: a name cannot be used.
+        InvalidRequest, InvalidName: a piece cannot be decoded, or a name cannot be used.
     """
     return check_identifier(TableIdentifier(namespace_in_path(namespace_piece), decode_piece(name_piece)))
 
@@ -97,8 +93,7 @@ def identifier_in_path(namespace_piece: str, name_piece: str) -> TableIdentifier
 def namespaces_in_parent(value: str) -> list[Namespace]:
     """Return what the `parent` of a listing may mean, likeliest first; empty for the top level.
 
-    Some clients encode the levels before they encode the query, so a value that still holds percent signs has a
-    second reading.
+    Some clients encode the levels before they encode the query, so a value with percent signs has a second reading.
 
     Raises:
         InvalidName: a level of the first reading cannot be a name.
@@ -118,8 +113,7 @@ def warehouse_in_path(piece: str) -> str:
     """Return the warehouse name that a path piece names.
 
     Raises:
-        InvalidRequest: the piece cannot be decoded.
-        InvalidName: no warehouse can have this name.
+        InvalidRequest, InvalidName: the piece cannot be decoded, or no warehouse can have this name.
     """
     return check_name(decode_piece(piece), "warehouse name")
 
@@ -140,7 +134,3 @@ def parameters_in_query(query_string: bytes) -> dict[str, str]:
     for name, value in pairs:
         parameters.setdefault(name, value)
     return parameters
-
-
-def _decode_prefix(piece: str) -> str:
-    return check_name(decode_piece(piece), "prefix")

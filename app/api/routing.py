@@ -1,4 +1,4 @@
-"""Which route serves which path, in the order in which they are tried, and what no route serves."""
+"""The routes, in the order in which they are tried, and the answer where no route matches."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def operations(served: list[BaseRoute]) -> Iterator[tuple[str, str]]:
 
 
 def endpoints(served: list[BaseRoute]) -> tuple[str, ...]:
-    """Return the operations of the protocol that clients are told of."""
+    """Return the operations of the protocol, as clients see them."""
     return tuple(f"{method} {path}" for method, path in operations(served) if path.startswith(_PREFIXED))
 
 
@@ -92,7 +92,7 @@ def route_labels(served: list[BaseRoute]) -> Mapping[object, str]:
 
 
 def described_path(path: str) -> str:
-    """Return a routed path as openapi.yaml has it: with the prefix that the front door takes away."""
+    """Return a routed path as openapi.yaml has it, with the prefix."""
     path = _PARAMETER.sub(lambda match: match[0].replace("_", "-"), path)
     if path.startswith(_V1) and path != _CONFIG:
         return _PREFIXED + path[len(_V1) :]

@@ -38,7 +38,7 @@ _COLUMNS = [rows.c[field.name] for field in fields(Deletion)]
 
 
 class FileDeletions:
-    """The queue, filled by `Pointers.drop` and `Pointers.check_and_put`; an entry has one worker at a time."""
+    """The queue that `Pointers` fills; each entry has one worker at a time."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -76,7 +76,7 @@ class FileDeletions:
         self._update(deletion_id, leased_until_ms=leased_until_ms)
 
     def find_expired(self, uuid: TableUuid, metadata_location: Location) -> str | None:
-        """Return what the expiry that wrote this metadata file took out; None if no expiry wrote it."""
+        """Return what the expiry that wrote this file took out; None if no expiry wrote it."""
         query = select(rows.c.expired).where(
             rows.c.uuid == uuid, rows.c.kind == "expire", rows.c.metadata_location == metadata_location
         )

@@ -80,7 +80,7 @@ class IdempotencyKeys:
 def insert_claim(
     connection: Connection, claim: IdempotencyClaim | None, status: int = 200, result: str | None = None
 ) -> None:
-    """Store a request's answer in the transaction that makes its change; without a claim, do nothing.
+    """Store a request's answer in the transaction of its change; without a claim, do nothing.
 
     This comes first in every transaction: the second of two equal requests waits here until the first has ended.
 

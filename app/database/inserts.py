@@ -11,5 +11,5 @@ AnyInsert = postgresql.Insert | sqlite.Insert
 
 
 def on_each_database(table: Table, build: Callable[[AnyInsert], Executable]) -> Mapping[str, Executable]:
-    """Return the statement for each dialect; built once, because building costs more than running."""
+    """Return the statement for each dialect. It is built once: building costs more than running."""
     return {"postgresql": build(postgresql.insert(table)), "sqlite": build(sqlite.insert(table))}

@@ -64,7 +64,7 @@ _CONTENTS = select(
 
 
 class Namespaces:
-    """The namespaces of every warehouse; a change of unknown outcome raises `CommitStateUnknown`."""
+    """The namespaces of every warehouse. A change of unknown outcome raises `CommitStateUnknown`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

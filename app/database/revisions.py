@@ -69,7 +69,7 @@ def migrate(database: Database, revision: str = "head") -> None:
 
 
 def downgrade(database: Database, revision: str) -> None:
-    """Bring the database back to an older revision, or to "base" (no tables); raises like `migrate`."""
+    """Bring the database back to an older revision, or to "base"; raises like `migrate`."""
     _run(database, command.downgrade, revision)
 
 

@@ -1,4 +1,4 @@
-"""Keys that all servers on one database sign with; the first server that needs one makes it."""
+"""Keys that all servers on one database sign with. The first server that needs one makes it."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _MOST_ACCOUNTS = 32
 
 
 def open_adls(storage: Mapping[str, str]) -> ObjectStore:
-    """Return the store that `adls.` settings name; without keys, Azure's default credentials are used.
+    """Return the store of `adls.` settings; without keys, with Azure's default credentials.
 
     Raises:
         InvalidSetting: the account key is not Base64.

@@ -1,4 +1,4 @@
-"""Storage settings of a warehouse: looked up, typed, and read from the environment where they say `env:NAME`."""
+"""Storage settings of a warehouse: looked up, typed, and `env:NAME` read from the environment."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def read_environment(storage: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_names(storage: Mapping[str, str], known: frozenset[str]) -> None:
-    """Refuse a setting of a store that the store does not have: a misspelt name would silently do nothing.
+    """Refuse an unknown setting of a store: a misspelt name would silently do nothing.
 
     Raises:
         InvalidSetting: a name has the prefix of a known one (`s3.`), and is not known.

@@ -1,4 +1,4 @@
-"""A whole catalog server inside this process, on a free port, with everything it writes in a temporary folder."""
+"""A whole catalog server inside this process, on a free port and in a temporary folder."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ Item = TypeVar("Item")
 
 
 class StrictBody(Body):
-    """A part of the request; a misspelled member would be a check that is not made, so none is passed over."""
+    """A part of the request; unknown members are refused, because a misspelled one would skip a check."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -250,7 +250,7 @@ class CheckConflictsBody(StrictBody):
 
         Raises:
             InvalidRequest: it does not fit the table, or lacks what it is about.
-            InvalidFilter: a filter is none.
+            InvalidFilter: a filter cannot be understood.
         """
         body = self.operation
         match body:
@@ -341,7 +341,7 @@ def _row_delta(body: RowDeltaBody, metadata: TableMetadata) -> Operation:
 
 
 def _need_one(body: StrictBody, *names: str) -> None:
-    """Refuse a description without what it is about: it would be found to conflict with nothing."""
+    """Refuse an empty description: it would conflict with nothing."""
     for name in names:
         if getattr(body, name.replace("-", "_")) not in (None, ()):
             return

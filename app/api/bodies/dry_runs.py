@@ -1,4 +1,4 @@
-"""JSON of dry runs: how each requirement and update of a commit fares, and what it would come to."""
+"""JSON of dry runs: the result of each requirement and update, and of the whole commit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.errors import IcetowerError
 
 
 def table_dry_run_json(found: TableDryRun, prefix: str | None) -> bytes:
-    """Return what a commit to one table would do; `prefix` is the warehouse that the path names."""
+    """Return what a commit to one table would do; `prefix` is the warehouse in the path."""
     return orjson.dumps(_table(found, prefix))
 
 

@@ -191,7 +191,7 @@ def _metadata(diff: MetadataDiff) -> dict[str, Any]:
 
 
 def metadata_diff_object(diff: MetadataDiff) -> dict[str, Any]:
-    """Return what distinguishes two versions of the metadata, as a difference of two states shows it."""
+    """Return the difference of two versions of the metadata."""
     return {"schema-changes": [_schema_change(change) for change in diff.schema], "metadata": _metadata(diff)}
 
 

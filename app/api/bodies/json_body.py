@@ -1,4 +1,4 @@
-"""A request body out of raw bytes: strict JSON, checked against a model, refused with words a person can follow."""
+"""Request bodies: strict JSON, checked against a model, with errors that name the wrong part."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_REASON_LENGTH = 900
 _MAX_LONG_DIGITS = 19
 _MIN_LONG, _MAX_LONG = -(2**63), 2**63 - 1
 _SUSPECT = re.compile(rb"[0-9]{19,}|[eE]\+?[0-9]{3,}|NaN|Infinity")
-"""Text that may be a number outside 64 bits, or one that JSON does not have; it may also stand inside a string."""
+"""Text that may be a number outside 64 bits, or one that JSON does not have; it may be part of a string."""
 
 
 class Body(BaseModel):
@@ -70,7 +70,7 @@ def describe(error: ValidationError, raw: bytes) -> str:
 
 
 def _follow(path: str, value: object, pieces: tuple[int | str, ...], kind: str) -> tuple[str, object]:
-    """Walk a location into the JSON; the labels that unions put into locations are no part of it."""
+    """Follow a location into the JSON; labels that unions add to it are skipped."""
     for position, piece in enumerate(pieces):
         if isinstance(piece, int):
             if isinstance(value, list) and 0 <= piece < len(value):
@@ -88,7 +88,7 @@ def _joined(path: str, piece: str) -> str:
 
 
 def _check_numbers(raw: bytes) -> None:
-    """Refuse numbers that a 64-bit reader could not take; such text is rare, so the slow reading is too."""
+    """Refuse numbers outside 64 bits; only suspicious text is read a second time, slowly."""
     for match in _SUSPECT.finditer(raw):
         text = match[0]
         if text[:1].isdigit() and len(text) == _MAX_LONG_DIGITS and int(text) <= _MAX_LONG:

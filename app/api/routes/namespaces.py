@@ -80,7 +80,7 @@ def load_namespace(visit: Visited) -> Response:
 
 @router.head("/v1/namespaces/{namespace}")
 def namespace_exists(visit: Visited) -> Response:
-    """Tell whether a namespace exists."""
+    """Answer whether a namespace exists."""
     namespaces.load_namespace(visit.catalog, visit.namespace)
     return no_content()
 

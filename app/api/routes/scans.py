@@ -45,7 +45,7 @@ def plan_table_scan(visit: Visited) -> Response:
 
 @router.get(_TABLE + "/plan/{plan_id}")
 def fetch_planning_result(visit: Visited) -> Response:
-    """Tell what became of a scan that is planned in the background."""
+    """Return the state or the result of a scan that is planned in the background."""
     return json_answer(plan_json(planning.fetch_plan(visit.catalog, visit.table, visit.text("plan_id"))))
 
 

@@ -28,7 +28,7 @@ def list_tables(visit: Visited) -> Response:
 
 @router.post("/v1/namespaces/{namespace}/tables")
 def create_table(visit: Visited) -> Response:
-    """Create a table, or tell what it would be."""
+    """Create a table, or return what it would be."""
     body = parse_body(CreateTableBody, visit.body)
     identifier = check_identifier(TableIdentifier(visit.namespace, body.name))
     new = tables.NewTable(

@@ -58,7 +58,7 @@ def load_view(visit: Visited) -> Response:
 
 @router.head("/v1/namespaces/{namespace}/views/{view}")
 def view_exists(visit: Visited) -> Response:
-    """Tell whether a view exists."""
+    """Answer whether a view exists."""
     named.check_exists(visit.catalog, VIEWS, visit.view)
     return no_content()
 

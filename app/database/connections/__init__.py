@@ -1,1 +1,1 @@
-"""Connections to SQLite and Postgres: how they are made, what their errors mean, and three outcomes of a write."""
+"""Connections to SQLite and Postgres: how they are made, and what their errors mean."""

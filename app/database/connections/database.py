@@ -69,7 +69,7 @@ class Database:
         self.fetch("SELECT 1", ())
 
     def fetch(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Run one prepared statement on the driver itself and return all its rows; raises like `read`."""
+        """Run one prepared statement on the driver and return its rows; raises like `read`."""
         return self._readers.fetch(sql, parameters)
 
     def read(self, work: Callable[[Connection], _Result]) -> _Result:
@@ -95,7 +95,7 @@ class Database:
         return self._attempt(work, self._commit)
 
     def read_locked(self, work: Callable[[Connection], _Result]) -> _Result:
-        """Return what `work` reads in a transaction that may wait for locks; `work` must not change anything.
+        """Return what `work` reads in a transaction that may wait for locks; it must change nothing.
 
         No earlier transaction whose outcome was unknown can change afterwards what was read.
 
@@ -200,7 +200,7 @@ class Database:
         self._commit(connection)
 
     def _roll_back(self, connection: Connection) -> None:
-        """End the transaction; if that fails, close the connection, so that the pool does not reuse it."""
+        """End the transaction; if that fails, make the pool drop the connection."""
         if connection.invalidated:
             return
         dbapi_connection = connection.connection.dbapi_connection

@@ -1,1 +1,1 @@
-"""Pointers: which metadata file each table and view is at, how that is looked up, moved and recorded."""
+"""Pointers: the current metadata file of each table and view, found, moved and recorded."""

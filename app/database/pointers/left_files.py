@@ -1,4 +1,4 @@
-"""Files that a move of a pointer leaves behind: queued for deletion by the transaction of the move."""
+"""Files that a pointer's move leaves behind, queued for deletion in its transaction."""
 
 from __future__ import annotations
 

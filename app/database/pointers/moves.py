@@ -261,7 +261,7 @@ def rename(
 
 
 def _keep_namespaces(connection: Connection, warehouse_id: int, wanted: set[Namespace]) -> dict[str, int]:
-    """Return the ids of those namespaces that exist, kept from being dropped until the transaction ends."""
+    """Return the ids of the namespaces that exist, locked against drops."""
     keys = sorted(key_of(namespace) for namespace in wanted)
     found = connection.execute(_NAMESPACES_KEPT, {"in_warehouse": warehouse_id, "of_keys": keys})
     return {row.key: row.id for row in found}

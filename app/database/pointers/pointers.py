@@ -154,7 +154,7 @@ class Pointers:
         author: Author,
         claim: IdempotencyClaim | None = None,
     ) -> PutOutcome:
-        """Move each pointer that is where it was seen, and create the new ones: all of it or nothing.
+        """Move each pointer from where it was seen, and create the new ones: all or nothing.
 
         Raises:
             NoSuchNamespace: a new pointer's namespace does not exist.
@@ -261,7 +261,7 @@ class Pointers:
         after: str | None = None,
         limit: int | None = None,
     ) -> list[str]:
-        """Return up to `limit` names of a namespace's tables or views after the name `after`, in order.
+        """Return up to `limit` names of tables or views that follow the name `after`, in order.
 
         Raises:
             NoSuchNamespace: the namespace does not exist.
@@ -287,7 +287,7 @@ class Pointers:
     def history(
         self, pointer_id: int, before: int | None = None, limit: int | None = None
     ) -> list[PointerEvent]:
-        """Return up to `limit` events with a sequence less than `before`, newest first, also of a dropped pointer."""
+        """Return up to `limit` events with a sequence below `before`, newest first."""
         return self._database.read(lambda connection: select_events(connection, pointer_id, before, limit))
 
 
