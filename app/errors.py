@@ -126,7 +126,7 @@ class InvalidSetting(BadRequest):
 
 
 class InvalidRefMove(BadRequest):
-    """A branch or tag that cannot be moved there: the snapshots are not related as they must be."""
+    """A branch or tag that cannot be moved there: the snapshots are not related as needed."""
 
 
 class PurgeRefused(BadRequest):

@@ -141,7 +141,7 @@ def new_request_id() -> str:
 
 
 def render_metrics() -> bytes:
-    """Return all metrics in the Prometheus text format, of every worker that shares a directory."""
+    """Return all metrics in the Prometheus text format, of all workers that share a directory."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return generate_latest(REGISTRY)
     registry = CollectorRegistry()

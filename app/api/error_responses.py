@@ -105,7 +105,7 @@ def status_and_type_of(error: type[BaseException]) -> tuple[int, str]:
 
 
 def message_for_client(error: BaseException, request_id: str) -> str:
-    """Return the message for the client; for an unexpected exception it has only the request id."""
+    """Return the message for the client. For an unexpected exception it has only the request id."""
     if isinstance(error, IcetowerError) and not isinstance(error, FileExists | IdempotencyKeyTaken):
         # Names come from requests: a lone surrogate in a name must not break the answer.
         text = str(error).encode("utf-8", "replace").decode("utf-8")
@@ -119,7 +119,7 @@ def is_retry_safe(error: BaseException) -> bool:
 
 
 def error_body(status: int, kind: str, message: str, conflict: dict[str, Any] | None = None) -> bytes:
-    """Return the JSON of an error; `conflict` is a member of ours beside Iceberg's standard error."""
+    """Return the JSON of an error; `conflict` is our own member beside the standard error."""
     body: dict[str, Any] = {"error": {"message": message, "type": kind, "code": status}}
     if conflict is not None:
         body["conflict"] = conflict
@@ -169,7 +169,7 @@ def requirement_object(requirement: Change) -> dict[str, Any]:
 
 
 def sendable(value: Any) -> Any:
-    """Return a JSON value whose texts, which come from requests, can be sent and are not too long."""
+    """Return a JSON value whose texts, which come from requests, are valid and not too long."""
     match value:
         case str():
             text = value.encode("utf-8", "replace").decode("utf-8")

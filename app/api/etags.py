@@ -25,7 +25,7 @@ ETAG = ExactCase(b"ETag")
 
 @lru_cache(maxsize=16384)
 def etag(location: str, snapshots: str, config_digest: str) -> bytes:
-    """Return the tag of an answer: metadata at a location, some of its snapshots, and its config.
+    """Return the tag of an answer: metadata at a location, which snapshots, and its config.
 
     It is weak, as the same answer travels plain or compressed.
     """

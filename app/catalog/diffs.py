@@ -1,4 +1,4 @@
-"""What changed between two states of a table: two snapshots, or two versions of its metadata."""
+"""The difference of two states of a table: two snapshots, or two versions of its metadata."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TableDiff:
     before: State
     after: State
     relation: Relation
-    """How the later state's snapshot stands to the earlier one's."""
+    """How the two snapshots are related."""
     common_ancestor: SnapshotId | None
     between: Sequence[SnapshotId]
     """The snapshots that lead from a snapshot to its descendant, oldest first."""
@@ -77,7 +77,7 @@ def load_diff(
     after: str | None,
     page: Page,
 ) -> TableDiff:
-    """Return what distinguishes two states of a table.
+    """Return the difference of two states of a table.
 
     A state is a snapshot's id, the name of a branch or tag, `metadata:<number>`, or the location of a metadata
     file that this table has or had. Without `after` it is the table as it is; without `before` it is what came
@@ -132,7 +132,7 @@ def _id_of(state: State) -> SnapshotId | None:
 
 
 def _start_of(page: Page, ends: str) -> int:
-    """Return the place of a page's first file; a branch may have moved since the page before it was read."""
+    """Return the place of a page's first file; refuse it if a branch has moved since."""
     if page.after is None:
         return 0
     start, _, of_ends = page.after.partition(" ")
@@ -180,7 +180,7 @@ def _standing(metadata: TableMetadata, before: Snapshot | None, after: Snapshot 
 
 
 class _Versions:
-    """The states of one table, by the words that people use for them."""
+    """The states of one table, by the texts that name them."""
 
     def __init__(self, catalog: Catalog, pointer: Pointer, current: TableMetadata) -> None:
         self._catalog = catalog

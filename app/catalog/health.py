@@ -1,4 +1,4 @@
-"""Whether the catalog can do its work: the database, its revision, and the warehouses' files."""
+"""Checks whether the catalog can work: the database and the warehouses' files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.errors import IcetowerError
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that was looked at, and why it is not well (None when it is)."""
+    """One checked part, and its problem (None if it has none)."""
 
     what: str
     problem: str | None

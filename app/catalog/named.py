@@ -1,4 +1,4 @@
-"""What tables and views have in common: listed, created, dropped, renamed, registered, answered again."""
+"""Use cases that tables and views share: list, create, drop, rename, register, load."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def check_exists(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -
 
 
 class NewNamed(Intention[M, None]):
-    """What a client wants a new table or view to be."""
+    """A new table or view, as a client describes it."""
 
     location: str | None
     properties: Mapping[str, str]
@@ -83,8 +83,7 @@ def create(catalog: Catalog, new: NewNamed[M]) -> Loaded[M]:
         InvalidViewVersion: one dialect of a view has two queries.
         InvalidLocation: the location is outside the warehouse.
         NoSuchNamespace: the namespace is not there.
-        TableExists: a table has this name.
-        ViewExists: a view has this name.
+        TableExists, ViewExists: the name is taken.
         FilesUnavailable: the metadata file could not be written; nothing was created.
         CommitStateUnknown: the database did not answer.
     """
@@ -94,7 +93,7 @@ def create(catalog: Catalog, new: NewNamed[M]) -> Loaded[M]:
 
 
 def drop(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> None:
-    """Forget a table or view; its files stay, so that it can be registered again.
+    """Remove a table or view; its files stay, so that it can be registered again.
 
     Raises:
         NoSuchTable, NoSuchView: nothing of this kind has this name.
@@ -115,10 +114,10 @@ def drop_as_seen(
     event: str = "dropped",
     deletion: bool = False,
 ) -> tuple[Pointer, T]:
-    """Forget a table or view as `look` has seen it, looking anew each time somebody moves it meanwhile.
+    """Remove a table or view as `look` has seen it; look again if its pointer moves meanwhile.
 
     Args:
-        look: called with the pointer; what it returns is returned, what it raises ends it.
+        look: called with the pointer; its result is returned, its errors are raised.
         event: what pointer history calls it.
         deletion: queue the files for deletion.
 
@@ -151,7 +150,7 @@ def drop_as_seen(
 
 
 def rename(catalog: Catalog, kind: Kind[M], source: TableIdentifier, destination: TableIdentifier) -> None:
-    """Give a table or view another name, also in another namespace; its files stay where they are.
+    """Give a table or view another name, also in another namespace; its files stay.
 
     Raises:
         InvalidName: the new name cannot be used.
@@ -225,9 +224,7 @@ def load(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> Loaded
 
     Raises:
         NoSuchTable, NoSuchView: nothing of this kind has this name.
-        MetadataFileMissing: its metadata file is gone.
-        CorruptMetadata: its metadata file cannot be read.
-        FilesUnavailable: the store does not answer.
+        MetadataFileMissing, CorruptMetadata, FilesUnavailable: its metadata file cannot be read.
     """
     catalog.permit(f"load_{kind}", identifier)
     pointer = catalog.load(kind, identifier)
@@ -236,7 +233,7 @@ def load(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> Loaded
 
 
 def load_recorded(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, location: str) -> Loaded[M]:
-    """Return the answer to a repeated request: the table or view as it is now, else what the first request made.
+    """Return a table or view for a repeated request: as it is now, else as it was recorded.
 
     Args:
         location: the metadata location that was recorded with the Idempotency-Key.

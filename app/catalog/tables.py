@@ -1,4 +1,4 @@
-"""Tables: their JSON, and how they are staged, purged and given away. What views do too is in `app.catalog.named`."""
+"""Tables: JSON, staged creates, purges, unregistering; the rest is in `app.catalog.named`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class NewTable(NewNamed[TableMetadata]):
-    """What a client wants a new table to be."""
+    """A new table, as a client describes it."""
 
     identifier: TableIdentifier
     schema: Schema
@@ -52,18 +52,16 @@ class NewTable(NewNamed[TableMetadata]):
 
 
 def find_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> bytes | None:
-    """Return the JSON of the metadata a pointer names if it is kept, without waiting for a network."""
+    """Return a table's JSON if it is in the cache, without waiting for a network."""
     files, location = catalog.files, pointer.metadata_location
     return catalog.server.metadata_files.find_json(files, location, refs_only=refs_only)
 
 
 def table_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> bytes:
-    """Return the metadata a pointer names as compact JSON.
+    """Return a table's metadata as compact JSON.
 
     Raises:
-        MetadataFileMissing: the file is gone.
-        CorruptMetadata: the file is not table metadata.
-        FilesUnavailable: the store does not answer.
+        MetadataFileMissing, CorruptMetadata, FilesUnavailable: the file cannot be read.
     """
     location = pointer.metadata_location
     try:
@@ -73,15 +71,14 @@ def table_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> bytes:
 
 
 def stage_table(catalog: Catalog, new: NewTable) -> LoadedTable:
-    """Return what a new table would be, without creating it; a later commit with `assert-create` does.
+    """Return a new table without creating it; a later commit with `assert-create` does.
 
     Raises:
         InvalidName: the name cannot be used.
         InvalidUpdate: the schema, spec, order or a property cannot be used.
         InvalidLocation: the location is outside the warehouse.
         NoSuchNamespace: the namespace is not there.
-        TableExists: a table has this name.
-        ViewExists: a view has this name.
+        TableExists, ViewExists: the name is taken.
     """
     catalog.permit("create_table", new.identifier)
     check_identifier(new.identifier)
@@ -94,7 +91,7 @@ def stage_table(catalog: Catalog, new: NewTable) -> LoadedTable:
 
 
 def purge_table(catalog: Catalog, identifier: TableIdentifier) -> None:
-    """Forget a table and queue its files for deletion; the queue survives restarts.
+    """Remove a table and queue its files for deletion; the queue survives restarts.
 
     Raises:
         NoSuchTable: no table has this name.
@@ -118,12 +115,11 @@ def purge_table(catalog: Catalog, identifier: TableIdentifier) -> None:
 
 
 def unregister_table(catalog: Catalog, identifier: TableIdentifier) -> LoadedTable:
-    """Forget a table and return what it was, so that another catalog can take it over.
+    """Remove a table and return it, so that another catalog can take it over.
 
     Raises:
         NoSuchTable: no table has this name.
-        MetadataFileMissing: its metadata file is gone.
-        CorruptMetadata: its metadata file cannot be read.
+        MetadataFileMissing, CorruptMetadata: its metadata file cannot be read.
         PointerMoved: the table kept changing.
         CommitStateUnknown: the database did not answer.
     """

@@ -13,7 +13,7 @@ class BoundedReads(Protocol):
     """What a `FileIO` may offer: to check a file's size in the request that reads it."""
 
     def read_at_most(self, location: Location, max_bytes: int) -> bytes | None:
-        """Return a file's content, or None, without reading, if it is larger; raises like `FileIO.read`."""
+        """Return a file's content, or None if it is larger; raises like `FileIO.read`."""
         ...
 
 

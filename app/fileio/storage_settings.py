@@ -1,4 +1,4 @@
-"""Storage settings of a warehouse: looked up, typed, and `env:NAME` read from the environment."""
+"""Storage settings of a warehouse: looked up, typed, and read from the environment."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ Item = TypeVar("Item")
 
 
 class StrictBody(Body):
-    """A part of the request; unknown members are refused, because a misspelled one would skip a check."""
+    """A part of the request. Unknown members are refused: a misspelled one would skip a check."""
 
     model_config = ConfigDict(extra="forbid")
 

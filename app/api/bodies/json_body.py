@@ -1,4 +1,4 @@
-"""Request bodies: strict JSON, checked against a model, with errors that name the wrong part."""
+"""Request bodies: strict JSON, checked against a model."""
 
 from __future__ import annotations
 

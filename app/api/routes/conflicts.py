@@ -1,4 +1,4 @@
-"""Conflict checks: would an operation conflict with what happened since its base? An extension."""
+"""Conflict checks of operations: an extension, which writes nothing."""
 
 from __future__ import annotations
 

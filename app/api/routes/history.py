@@ -67,7 +67,7 @@ def load_history(visit: Visited) -> Response:
 
 @router.get(_TABLE + "/diff")
 def load_diff(visit: Visited) -> Response:
-    """Return what distinguishes two states of a table."""
+    """Return the difference of two states of a table."""
     before, after = visit.query.get("from"), visit.query.get("to")
     listing = _listing(visit, f"diff {before or ''} {after or ''}")
     page = _page(visit, listing)

@@ -1,4 +1,4 @@
-"""Loading a table and asking whether it exists: the busiest routes, mostly on the event loop."""
+"""Loading a table and asking whether it exists: the busiest routes, mostly on the loop."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Database:
         return self._attempt(work, self._commit)
 
     def read_locked(self, work: Callable[[Connection], _Result]) -> _Result:
-        """Return what `work` reads in a transaction that may wait for locks; it must change nothing.
+        """Return what `work` reads in a transaction that may wait for locks and changes nothing.
 
         No earlier transaction whose outcome was unknown can change afterwards what was read.
 
