@@ -44,7 +44,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedFile:
     """A file that was added or removed."""
 
     kind: Literal["added", "removed"]
@@ -66,7 +66,7 @@ class TableDiff:
     partitions: Sequence[PartitionChange]
     schema: Sequence[SchemaChange]
     metadata: MetadataDiff | None
-    files: Listing[Change]
+    files: Listing[ChangedFile]
     values: PartitionValues
 
 
@@ -141,10 +141,10 @@ def _start_of(page: Page, ends: str) -> int:
     return numbers_in(start, 1)[0]
 
 
-def _page_of(diff: FileDiff, page: Page, start: int, ends: str) -> Listing[Change]:
+def _page_of(diff: FileDiff, page: Page, start: int, ends: str) -> Listing[ChangedFile]:
     changes = [
-        *(Change("added", entry) for entry in diff.added),
-        *(Change("removed", entry) for entry in diff.removed),
+        *(ChangedFile("added", entry) for entry in diff.added),
+        *(ChangedFile("removed", entry) for entry in diff.removed),
     ]
     end = len(changes) if page.limit is None else start + page.limit
     return Listing(changes[start:end], f"{end} {ends}" if end < len(changes) else None)

@@ -12,7 +12,7 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Listing, Page
 from app.catalog.context.rows import PointerEvent
 from app.catalog.manifests.table_manifests import TableManifests
-from app.engine.branches.ref_changes import find_snapshot, snapshot_of
+from app.engine.branches.ref_changes import snapshot_by_id, snapshot_of
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
 from app.engine.model.ancestry import branches_by_snapshot, refs_by_snapshot
 from app.engine.model.document import MAX_LONG
@@ -106,7 +106,7 @@ def snapshot_named(metadata: TableMetadata, wanted: str) -> Snapshot:
     if digits.isascii() and digits.isdigit() and len(digits) <= 19:
         snapshot_id = SnapshotId(int(wanted))
         if snapshot_id in metadata.snapshots_by_id or wanted not in metadata.snapshot_refs:
-            return find_snapshot(metadata, snapshot_id)
+            return snapshot_by_id(metadata, snapshot_id)
     try:
         return snapshot_of(metadata, wanted)
     except NoSuchRef as error:

@@ -21,9 +21,9 @@ from app.engine.branches.ref_changes import (
     Unchecked,
     check_expected,
     destination,
-    find_ref,
     pick_kind,
     picked_snapshot,
+    ref_by_name,
     ref_type,
     set_ref,
 )
@@ -128,7 +128,7 @@ class _RemoveRef(_RefIntention):
 
     def require(self, base: Base[TableMetadata]) -> bool:
         """Check that the ref is there, and where it is expected to be."""
-        find_ref(base.present(), self.name)
+        ref_by_name(base.present(), self.name)
         check_expected(base.present(), self.name, self.expected)
         return True
 
@@ -158,7 +158,7 @@ def load_ref(catalog: Catalog, identifier: TableIdentifier, name: str) -> NamedR
     """
     catalog.permit("load_ref", identifier)
     metadata = catalog.read(TABLES, catalog.load(TABLES, identifier))
-    find_ref(metadata, name)
+    ref_by_name(metadata, name)
     return _named(metadata, name)
 
 

@@ -56,7 +56,7 @@ def _arguments(settings: StorageSettings) -> dict[str, Any]:
     if settings.find_flag("gcs.no-auth"):
         arguments["anonymous"] = True
     elif token is not None:
-        expires_ms = settings.find_number("gcs.oauth2.token-expires-at", -1)  # epoch milliseconds
+        expires_ms = settings.read_number("gcs.oauth2.token-expires-at", -1)  # epoch milliseconds
         if expires_ms < 0:
             raise InvalidSetting("Storage setting gcs.oauth2.token needs gcs.oauth2.token-expires-at")
         arguments["access_token"] = token

@@ -65,12 +65,12 @@ def open_s3(storage: Mapping[str, str]) -> ObjectStore:
 
 
 def _arguments(settings: StorageSettings) -> dict[str, Any]:
-    tries = 1 + min(round(settings.find_number("s3.retry.num-retries", _RETRIES)), _MOST_RETRIES)
+    tries = 1 + min(round(settings.read_number("s3.retry.num-retries", _RETRIES)), _MOST_RETRIES)
     return {
         **_endpoint(settings),
         **_credentials(settings),
-        "connect_timeout": settings.find_number("s3.connect-timeout", _CONNECT_SECONDS),
-        "request_timeout": settings.find_number("s3.request-timeout", _REQUEST_SECONDS),
+        "connect_timeout": settings.read_number("s3.connect-timeout", _CONNECT_SECONDS),
+        "request_timeout": settings.read_number("s3.request-timeout", _REQUEST_SECONDS),
         "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=tries),
         "allow_delayed_open": True,  # a small file is one request instead of the three of a multipart upload
         # Not for speed: without it, pyarrow (26) ends a multipart upload of which a part failed by publishing the rest.

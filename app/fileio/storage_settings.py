@@ -65,7 +65,7 @@ class StorageSettings:
             raise InvalidSetting(f"Storage setting {name} must be true or false, not {value!r}")
         return value.lower() == "true"
 
-    def find_number(self, name: str, default: float) -> float:
+    def read_number(self, name: str, default: float) -> float:
         """Return a setting that is a number of at least 0.
 
         Raises:

@@ -11,7 +11,7 @@ from app.api.bodies.json_answer import present
 from app.api.bodies.json_body import Body
 from app.engine.conflicts.operations import (
     Append,
-    CherryPick,
+    CherryPickOperation,
     Delete,
     Isolation,
     Operation,
@@ -283,7 +283,7 @@ class CheckConflictsBody(StrictBody):
             case RewriteManifestsBody():
                 return RewriteManifests(tuple(map(Location, body.removed_manifests)))
             case CherryPickBody():
-                return CherryPick(body.snapshot_id)
+                return CherryPickOperation(body.snapshot_id)
             case SchemaBody():
                 return SchemaChange(body.schema_id, body.last_column_id)
             case PartitionSpecBody():

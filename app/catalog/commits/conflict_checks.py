@@ -7,8 +7,8 @@ from collections.abc import Callable
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.manifests.table_manifests import TableManifests
-from app.engine.branches.ref_changes import find_ref, find_snapshot
-from app.engine.conflicts.detection import find_conflicts
+from app.engine.branches.ref_changes import ref_by_name, snapshot_by_id
+from app.engine.conflicts.detection import detect_conflicts
 from app.engine.conflicts.operations import Operation
 from app.engine.conflicts.report import ConflictReport
 from app.engine.conflicts.snapshot_operations import operation_of
@@ -49,14 +49,14 @@ def check_conflicts(
     catalog.permit("check_conflicts", identifier)
     metadata = catalog.read(TABLES, catalog.load(TABLES, identifier))
     # A table without snapshots has no main yet, and may be written to all the same.
-    if (ref != MAIN_BRANCH or ref in metadata.snapshot_refs) and not find_ref(metadata, ref).is_branch:
+    if (ref != MAIN_BRANCH or ref in metadata.snapshot_refs) and not ref_by_name(metadata, ref).is_branch:
         raise InvalidRequest(
             f"Cannot check for conflicts on {ref}: it is a tag, and nothing is committed to tags"
         )
     if base_snapshot_id is not None and not _is_parent(metadata, base_snapshot_id):
-        find_snapshot(metadata, base_snapshot_id)
+        snapshot_by_id(metadata, base_snapshot_id)
     operation = describe(metadata)
-    return find_conflicts(metadata, TableManifests(catalog), ref, base_snapshot_id, operation)
+    return detect_conflicts(metadata, TableManifests(catalog), ref, base_snapshot_id, operation)
 
 
 def _is_parent(metadata: TableMetadata, snapshot_id: SnapshotId) -> bool:
@@ -83,4 +83,4 @@ def conflicts_of_snapshot(
     """
     source = TableManifests(catalog)
     operation = operation_of(base, source, snapshot)
-    return find_conflicts(base, source, ref, snapshot.parent_snapshot_id, operation)
+    return detect_conflicts(base, source, ref, snapshot.parent_snapshot_id, operation)

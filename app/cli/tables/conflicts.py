@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.terminal.arguments import find_json, find_object, identifier_from
+from app.cli.terminal.arguments import find_object, identifier_from, json_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.declarations import (
     AsJson,
@@ -101,11 +101,11 @@ def check_conflicts(  # noqa: PLR0917 - a command has as many arguments as it ha
     operation: dict[str, Any] = {
         "kind": kind,
         "isolation": isolation,
-        "filter": find_json(filter_json, "--filter"),
-        "row-filter": find_json(row_filter, "--row-filter"),
+        "filter": json_from(filter_json, "--filter"),
+        "row-filter": json_from(row_filter, "--row-filter"),
         "removed-data-files": removes,
         "referenced-data-files": refers_to,
-        "partitions": [{"partition": find_json(text, "--partition")} for text in partition or ()],
+        "partitions": [{"partition": json_from(text, "--partition")} for text in partition or ()],
         "snapshot-id": snapshot,
     }
     operation = {key: value for key, value in operation.items() if value not in (None, [])}

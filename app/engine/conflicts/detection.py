@@ -7,12 +7,12 @@ from itertools import islice
 from typing import assert_never
 
 from app.engine.branches.picked_changes import changed_partition, file_changes, written_since
-from app.engine.branches.ref_changes import PickKind, find_snapshot, pick_kind
+from app.engine.branches.ref_changes import PickKind, pick_kind, snapshot_by_id
 from app.engine.conflicts import checks
 from app.engine.conflicts.concurrent import Concurrent
 from app.engine.conflicts.operations import (
     Append,
-    CherryPick,
+    CherryPickOperation,
     Delete,
     Operation,
     Overwrite,
@@ -40,7 +40,7 @@ MAX_CONFLICTS = 1000
 """Listing more helps nobody."""
 
 
-def find_conflicts(
+def detect_conflicts(
     metadata: TableMetadata,
     source: ManifestSource,
     ref: str,
@@ -113,7 +113,7 @@ def _conflicts(
             yield from _of_rewrite_files(concurrent, operation)
         case RewriteManifests():
             yield from checks.missing_manifests(concurrent, operation.removed_manifests)
-        case CherryPick():
+        case CherryPickOperation():
             yield from _of_cherry_pick(concurrent, source, ref, operation)
         case SchemaChange():
             yield from _of_schema_change(concurrent, operation)
@@ -256,10 +256,10 @@ def _of_rewrite_files(concurrent: Concurrent, operation: RewriteFiles) -> Iterat
 
 
 def _of_cherry_pick(
-    concurrent: Concurrent, source: ManifestSource, ref: str, operation: CherryPick
+    concurrent: Concurrent, source: ManifestSource, ref: str, operation: CherryPickOperation
 ) -> Iterator[Conflict]:
     metadata = concurrent.metadata
-    picked = find_snapshot(metadata, operation.snapshot_id)
+    picked = snapshot_by_id(metadata, operation.snapshot_id)
     try:
         kind = pick_kind(metadata, ref, picked)
     except InvalidRefMove as error:

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from app.engine.conflicts.operations import (
     Append,
-    CherryPick,
+    CherryPickOperation,
     Delete,
     Operation,
     Overwrite,
@@ -71,7 +71,7 @@ def _without_conflicts(operation: Operation) -> tuple[bool, str]:
             return True, "Properties conflict with nothing: the last value wins."
         case SchemaChange() | SpecChange():
             return True, "None of them changed what it builds on."
-        case CherryPick():
+        case CherryPickOperation():
             return True, "None of them stands in the way of the pick."
         case RewriteFiles() | RewriteManifests():
             return True, "None of them touched what it replaces."

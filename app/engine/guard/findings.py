@@ -23,7 +23,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Unchecked:
+class SkippedCheck:
     """Something that the guard could not check, and why. It need not be wrong."""
 
     snapshot_id: SnapshotId
@@ -35,7 +35,7 @@ class Report:
     """The findings in one snapshot, and what could not be checked."""
 
     findings: tuple[Finding, ...] = ()
-    unchecked: tuple[Unchecked, ...] = ()
+    unchecked: tuple[SkippedCheck, ...] = ()
 
 
 class BudgetedManifests(Protocol):
