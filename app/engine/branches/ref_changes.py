@@ -58,14 +58,14 @@ class RollBack:
 
 @dataclass(frozen=True, slots=True)
 class CherryPick:
-    """Ahead, by what another snapshot changed."""
+    """Forward, by the changes of another snapshot."""
 
     snapshot_id: SnapshotId
 
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Ahead, by what the snapshot changed that was staged under this id (write, audit, publish)."""
+    """Forward, by the changes of the snapshot staged under this id (write, audit, publish)."""
 
     wap_id: str
 
@@ -262,7 +262,7 @@ def picked_snapshot(metadata: TableMetadata, pick: Pick) -> Snapshot:
 
 
 def pick_kind(metadata: TableMetadata, branch: str, picked: Snapshot) -> PickKind:
-    """Tell how a snapshot is put onto a branch.
+    """Return how a snapshot is put onto a branch.
 
     Raises:
         InvalidRefMove: the branch has it already, itself, as a copy or by its WAP id; or it changed the

@@ -1,4 +1,4 @@
-"""Detection: the conflicts of an operation, by the checks that its kind makes, in their order."""
+"""Detection: the conflicts of an operation, by the checks of its kind, in their order."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from app.engine.selection.files import FileSelection, RowFilter
 from app.errors import InvalidRefMove
 
 MAX_CONFLICTS = 1000
-"""Listing more helps nobody."""
+"""A longer list would not help."""
 
 
 def detect_conflicts(

@@ -1,4 +1,4 @@
-"""Operations, as far as conflicts depend on them: what they read, remove, replace and refer to."""
+"""Operations as conflicts see them: what they read, remove, replace and refer to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts: whether an operation can be committed on top of what happened, and why, in words for people."""
+"""Verdicts: whether an operation can still be committed, and why, for people."""
 
 from __future__ import annotations
 

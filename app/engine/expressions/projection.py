@@ -61,7 +61,7 @@ def inclusively_projected(predicate: BoundPredicate, sources: tuple[PartitionSou
 
 
 def strictly_projected(predicate: BoundPredicate, sources: tuple[PartitionSource, ...]) -> BoundExpression:
-    """Return what only holds for partitions in which all rows match: no row may match the opposite."""
+    """Return what is true only for partitions in which all rows match."""
     return rewrite_not(negation(inclusively_projected(predicate.negated, sources)))
 
 

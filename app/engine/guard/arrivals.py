@@ -31,7 +31,7 @@ def arrivals(base: TableMetadata | None, updates: Iterable[Update], after: Table
     """Return the snapshots that updates add to a table and leave in it, in their order.
 
     Branches are followed update by update: one that is taken away and set anew has no history then, which is how a
-    table is replaced, and a rollback may stand before the append that is built on it.
+    table is replaced, and a rollback may come before the append that is built on it.
     """
     known = _Known(base.snapshots_by_id if base is not None else {})
     heads: dict[str, SnapshotId] = {}
@@ -94,7 +94,7 @@ class _Known:
         return self._added.get(snapshot_id) or self._before.get(snapshot_id)
 
     def descends_from_others_than(self, snapshot: Snapshot, head: SnapshotId) -> bool:
-        """Tell whether a snapshot surely does not descend from another one.
+        """Return whether a snapshot surely does not descend from another one.
 
         Where ancestors have been expired, nothing is sure.
         """
