@@ -100,11 +100,7 @@ def create_app(
 
 
 def open_database(settings: Settings) -> Database:
-    """Return the database of these settings, not yet connected; makes a SQLite file's folder.
-
-    Raises:
-        InvalidSetting: this build does not know such a URL.
-    """
+    """Return the database of these settings, not yet connected; makes a SQLite file's folder."""
     url = settings.database_url.get_secret_value()
     scheme, _, path = url.partition(":///")
     if scheme.startswith("sqlite") and path and not path.startswith((":memory:", "file:")):

@@ -15,11 +15,7 @@ METHODS = ("get", "head", "post", "put", "patch", "delete")
 
 @cache
 def description_yaml() -> bytes:
-    """Return the description as it was written.
-
-    Raises:
-        FileNotFoundError: this installation lacks it.
-    """
+    """Return the description as it was written."""
     here = Path(__file__).resolve().parent
     # In a wheel it lies beside this module, in a checkout at the top.
     candidates = (here / FILE_NAME, here.parent.parent / FILE_NAME)

@@ -38,8 +38,8 @@ def run_once(
 
     Args:
         visit: the request.
-        mutate: does it, on the catalog of the request's warehouse and caller.
-        replay: answers it again from what the success stored.
+        mutate: makes the change in the catalog of the request's warehouse and caller.
+        replay: answers again from what the success stored.
 
     Raises:
         InvalidRequest: the key is not 1 to 255 printable characters.
@@ -82,11 +82,7 @@ def done_once(visit: Visit, mutate: Callable[[Catalog], object]) -> Response:
 
 
 def claim_of(visit: Visit) -> IdempotencyClaim | None:
-    """Return the claim of a request with an Idempotency-Key; None without one.
-
-    Raises:
-        InvalidRequest: the key is not 1 to 255 printable characters.
-    """
+    """Return the claim of a request with an Idempotency-Key; raises `InvalidRequest`."""
     header = visit.header(b"idempotency-key")
     if header is None:
         return None

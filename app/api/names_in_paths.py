@@ -51,11 +51,7 @@ def encode_prefix(warehouse_name: str) -> str:
 
 
 def decode_piece(piece: str) -> str:
-    """Return the text of one percent-encoded path piece; both `+` and `%20` are a space.
-
-    Raises:
-        InvalidRequest: a percent sign without two hexadecimal digits, or bytes that are not UTF-8.
-    """
+    """Return the text of a path piece; both `+` and `%20` are a space. Raises `InvalidRequest`."""
     if "%" not in piece and "+" not in piece:
         return piece
     if _BROKEN_PERCENT.search(piece):
@@ -72,21 +68,13 @@ def decode_piece(piece: str) -> str:
 
 @lru_cache(maxsize=4096)
 def namespace_in_path(piece: str) -> Namespace:
-    """Return the namespace that a path piece names; its levels are separated by 0x1F.
-
-    Raises:
-        InvalidRequest, InvalidName: the piece cannot be decoded, or a level cannot be a name.
-    """
+    """Return the namespace of a path piece, levels separated by 0x1F; raises `BadRequest`."""
     return check_namespace(Namespace(tuple(decode_piece(piece).split(LEVEL_SEPARATOR))))
 
 
 @lru_cache(maxsize=16384)
 def identifier_in_path(namespace_piece: str, name_piece: str) -> TableIdentifier:
-    """Return the table or view that two path pieces name.
-
-    Raises:
-        InvalidRequest, InvalidName: a piece cannot be decoded, or a name cannot be used.
-    """
+    """Return the table or view that two path pieces name; raises `BadRequest`."""
     return check_identifier(TableIdentifier(namespace_in_path(namespace_piece), decode_piece(name_piece)))
 
 
@@ -110,20 +98,12 @@ def namespaces_in_parent(value: str) -> list[Namespace]:
 
 
 def warehouse_in_path(piece: str) -> str:
-    """Return the warehouse name that a path piece names.
-
-    Raises:
-        InvalidRequest, InvalidName: the piece cannot be decoded, or no warehouse can have this name.
-    """
+    """Return the warehouse name that a path piece names; raises `BadRequest`."""
     return check_name(decode_piece(piece), "warehouse name")
 
 
 def parameters_in_query(query_string: bytes) -> dict[str, str]:
-    """Return the query parameters, the first of each name.
-
-    Raises:
-        InvalidRequest: the query is not percent-encoded UTF-8.
-    """
+    """Return the query parameters, the first of each name; raises `InvalidRequest`."""
     if not query_string:
         return {}
     try:

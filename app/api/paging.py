@@ -22,13 +22,8 @@ _CHECKSUM_BYTES = 4
 def page_in_query(query: Mapping[str, str], listing: str) -> Page:
     """Return the page that a query asks for; a query without paging asks for everything.
 
-    Args:
-        query: the query parameters.
-        listing: names what is listed, so that a token of another listing is refused.
-
-    Raises:
-        InvalidPageToken: the token is not one of this listing's.
-        InvalidRequest: the page size is not a positive number.
+    `listing` names what is listed, so that a token of another listing is refused. Raises `InvalidPageToken` or
+    `InvalidRequest`.
     """
     token = query.get("pageToken")
     size = query.get("pageSize")

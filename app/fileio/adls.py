@@ -37,11 +37,7 @@ _MOST_ACCOUNTS = 32
 
 
 def open_adls(storage: Mapping[str, str]) -> ObjectStore:
-    """Return the store of `adls.` settings; without keys, with Azure's default credentials.
-
-    Raises:
-        InvalidSetting: the account key is not Base64.
-    """
+    """Return the store of `adls.` settings; without keys, with Azure's default credentials."""
     settings = StorageSettings(storage)
     key = settings.find("adls.account-key", "adls.auth.shared-key.account.key")
     _check_key(key)

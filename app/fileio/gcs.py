@@ -32,11 +32,7 @@ _RETRY_TIME = timedelta(seconds=5)
 
 
 def open_gcs(storage: Mapping[str, str]) -> ObjectStore:
-    """Return the store of `gcs.` settings; without a token, with Google's default credentials.
-
-    Raises:
-        InvalidSetting: the settings contradict themselves.
-    """
+    """Return the store of `gcs.` settings; without a token, with Google's default credentials."""
     settings = StorageSettings(storage)
     filesystem = fs.GcsFileSystem(**_arguments(settings))
 

@@ -44,11 +44,7 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+")
 
 
 def open_s3(storage: Mapping[str, str]) -> ObjectStore:
-    """Return the store of `s3.` settings; without keys, with the usual AWS credentials.
-
-    Raises:
-        InvalidSetting: the settings contradict themselves.
-    """
+    """Return the store of `s3.` settings; without keys, with the usual AWS credentials."""
     settings = StorageSettings(storage)
     filesystem = fs.S3FileSystem(**_arguments(settings))
 

@@ -59,11 +59,7 @@ class PartitionBody(StrictBody):
     partition: Tuple | None = None
 
     def key(self, metadata: TableMetadata) -> tuple[SpecId, Partition]:
-        """Return the partition.
-
-        Raises:
-            InvalidRequest: it does not fit the table.
-        """
+        """Return the partition; raises `InvalidRequest` if it does not fit the table."""
         return partition_tuple(metadata, self.spec_id, self.partition)
 
 
@@ -110,11 +106,7 @@ class FileBody(StrictBody):
     upper_bounds: Bounds = None
 
     def file(self, metadata: TableMetadata) -> DataFile:
-        """Return the file.
-
-        Raises:
-            InvalidRequest: its partition does not fit the table.
-        """
+        """Return the file; raises `InvalidRequest` if its partition does not fit the table."""
         spec_id, partition = partition_tuple(metadata, self.spec_id, self.partition)
         return DataFile(
             content=FileContent.DATA,
@@ -246,12 +238,7 @@ class CheckConflictsBody(StrictBody):
     operation: OperationBody
 
     def describe(self, metadata: TableMetadata) -> Operation:
-        """Return the operation.
-
-        Raises:
-            InvalidRequest: it does not fit the table, or lacks what it is about.
-            InvalidFilter: a filter cannot be understood.
-        """
+        """Return the operation; raises `BadRequest` if it does not fit the table."""
         body = self.operation
         match body:
             case AppendBody():

@@ -28,7 +28,7 @@ class ExpireSnapshotsBody(Body):
     grace_period_ms: Annotated[Long, Field(ge=0, le=MAX_GRACE_MS)] | None = None
 
     def request(self) -> ExpiryRequest:
-        """Return what the use case is asked."""
+        """Return the request for the use case."""
         wish = ExpiryWish(
             self.older_than_ms, self.retain_last, frozenset(self.snapshot_ids), self.clean_expired_metadata
         )

@@ -30,12 +30,7 @@ _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
 def filter_in_query(text: str) -> Expression:
-    """Return the filter that a query parameter holds as JSON.
-
-    Raises:
-        InvalidRequest: it is not JSON, or too long.
-        InvalidFilter: it is no filter.
-    """
+    """Return the filter that a query parameter holds; raises `BadRequest`."""
     if len(text) > MAX_FILTER_LENGTH:
         raise InvalidRequest(f"Invalid filter: {len(text)} characters are more than {MAX_FILTER_LENGTH}")
     try:

@@ -32,11 +32,7 @@ def identifiers_json(namespace: Namespace, names: Sequence[str], next_page_token
 
 
 def check_same(in_body: IdentifierBody | None, in_path: TableIdentifier) -> None:
-    """Refuse a body that names another table or view than its path.
-
-    Raises:
-        InvalidRequest: the two differ.
-    """
+    """Raise `InvalidRequest` if a body names another table or view than its path."""
     if in_body is None:
         return
     if (in_body.namespace, in_body.name) != (in_path.namespace.levels, in_path.name):

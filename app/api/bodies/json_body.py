@@ -29,11 +29,7 @@ BodyT = TypeVar("BodyT", bound=Body)
 
 
 def parse_body(model: type[BodyT], raw: bytes) -> BodyT:
-    """Return the body that the bytes hold.
-
-    Raises:
-        InvalidRequest: the bytes are not JSON, or not what the model says; the message names the first offending part.
-    """
+    """Return the body that the bytes hold; raises `InvalidRequest` with the first wrong part."""
     if not raw.strip():
         raise InvalidRequest("Invalid body: it is empty, a JSON object is expected")
     try:

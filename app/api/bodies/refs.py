@@ -49,11 +49,7 @@ class ChangeRefBody(Body):
     expected_snapshot_id: Annotated[SnapshotId, LONG] | None = None
 
     def change_of(self, name: str) -> RefChange:
-        """Return what is wanted of a branch or tag.
-
-        Raises:
-            InvalidRequest: it is to go to two places at once.
-        """
+        """Return the change of a branch or tag; raises `InvalidRequest` if it has two targets."""
         given = {_kebab(key) for key in self.model_fields_set}
         retention = {key: getattr(self, key.replace("-", "_")) for key in RETENTION if key in given}
         return RefChange(

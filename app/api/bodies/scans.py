@@ -37,11 +37,7 @@ class PlanTableScanBody(Body):
     min_rows_requested: Annotated[Long, Field(ge=0)] | None = None
 
     def request(self) -> ScanRequest:
-        """Return what the use case is asked.
-
-        Raises:
-            InvalidFilter: the filter cannot be understood.
-        """
+        """Return the request for the use case; raises `InvalidFilter`."""
         return ScanRequest(
             snapshot_id=self.snapshot_id,
             start_snapshot_id=self.start_snapshot_id,

@@ -122,7 +122,9 @@ def check_conflicts(  # noqa: PLR0917 - a command has as many arguments as it ha
 
 def _print_report(report: ConflictAnswer) -> None:
     if not report.would_conflict:
-        safe = "It can be committed" if report.safe_to_reapply else "It is not known whether it can be committed"
+        safe = (
+            "It can be committed" if report.safe_to_reapply else "It is not known whether it can be committed"
+        )
         print_line(f"No conflict. {safe} on top of {report.ref}.")
         print_line(report.reason)
         return

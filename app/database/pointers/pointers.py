@@ -100,11 +100,7 @@ class Pointers:
         self.find_many = lookups.find_many
 
     def find_locked(self, pointer_id: int) -> Pointer | None:
-        """Wait until no open transaction touches a pointer, and return the pointer.
-
-        Raises:
-            DatabaseUnavailable: the database does not answer, or the row stays locked.
-        """
+        """Return the pointer once no open transaction touches it; raises if the row stays locked."""
         parameters = {"of_id": pointer_id}
 
         def find_locked(connection: Connection) -> Pointer | None:
