@@ -54,7 +54,7 @@ FILE_DELETIONS = Counter("icetower_file_deletions", "Purges worked off, by how t
 
 FLUSH_AT_BYTES = 64 * 1024
 
-# A number is some forty times cheaper than asking the operating system for chance with every request.
+# A number is some forty times cheaper than a random value for every request.
 _PROCESS = secrets.token_hex(6)
 _numbers = itertools.count(1)
 
@@ -78,7 +78,7 @@ class LogLines:
                 self._flush_locked()
 
     def flush(self) -> None:
-        """Hand everything written so far to the stream."""
+        """Write all buffered lines to the stream."""
         with self._lock:
             self._flush_locked()
 

@@ -1,4 +1,4 @@
-"""Successful answers, ready to be sent: JSON that is bytes already, nothing, unchanged."""
+"""Successful answers: JSON that is bytes already, empty answers, and 304."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Header = tuple[bytes, bytes]
 
 JSON: Header = (b"content-type", b"application/json")
 NO_CONFIG: Mapping[str, str] = {}
-"""What most tables add to the warehouse's settings."""
+"""Most tables add no settings to those of the warehouse."""
 
 
 class Answer(Response):
@@ -43,7 +43,7 @@ def text_answer(body: bytes, content_type: bytes) -> Answer:
 
 
 def no_content() -> Answer:
-    """Answer that it is done, or that it is there."""
+    """Answer 204: it is done, or it exists."""
     return Answer(204, [])
 
 

@@ -1,4 +1,4 @@
-"""Who is asking. The front door calls this before any route; without authentication, all callers are the same."""
+"""The caller's name. The front door asks for it before any route."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class Parts:
 
 
 class Visit:
-    """One request: where it goes, what it brings, who sends it."""
+    """One request: its target, its content and its caller."""
 
     __slots__ = ("_scope", "body", "parts")
 
@@ -50,11 +50,11 @@ class Visit:
         self.parts: Parts = scope["app"].state.parts
 
     def caller(self, claim: IdempotencyClaim | None = None) -> Caller:
-        """Return who asks, and under which Idempotency-Key."""
+        """Return the caller, with the claim of an Idempotency-Key."""
         return Caller(principal=self.principal, request_id=self.request_id, claim=claim)
 
     def catalog_of(self, warehouse: Warehouse, claim: IdempotencyClaim | None = None) -> Catalog:
-        """Return a warehouse as this caller may use it: the only way of routes to the catalog."""
+        """Return a warehouse for this caller: the only way from routes to the catalog."""
         return Catalog(self.parts.server, warehouse, self.caller(claim))
 
     @property

@@ -39,7 +39,7 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.InvalidRefMove: (400, "ValidationException"),
     errors.PurgeRefused: (400, "BadRequestException"),
     errors.ExpiryRefused: (400, "BadRequestException"),
-    # Not 409, on which clients build the same snapshot again; and of this type Java knows that it may clean up.
+    # Not 409: clients would build the same snapshot again. After this type Java cleans up.
     errors.CommitRefused: (400, "BadRequestException"),
     errors.RequestTooLarge: (413, "RequestTooLargeException"),
     errors.NotAuthenticated: (401, "NotAuthorizedException"),
@@ -79,16 +79,16 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.DatabaseUnavailable: (503, "ServiceUnavailableException"),
     errors.FilesUnavailable: (503, "ServiceUnavailableException"),
     errors.Throttled: (503, "SlowDownException"),
-    # Caught inside the catalog; a leak is a fault of ours.
+    # Caught inside the catalog; outside it, each is an error of the server.
     errors.FileExists: (500, "InternalServerError"),
     errors.IdempotencyKeyTaken: (500, "InternalServerError"),
 }
-"""One row for each error; a class without one is answered like its nearest ancestor that has."""
+"""One row for each error; a class without one is answered like its nearest ancestor."""
 
 RETRY_AFTER_SECONDS = 1
 MAX_MESSAGE_LENGTH = 4_000
 MAX_TEXT_LENGTH = 1_000
-"""Of a text in the machine-readable part; locations and names are shorter."""
+"""The limit for a text in the machine-readable part; locations and names are shorter."""
 
 
 def status_and_type(error: BaseException) -> tuple[int, str]:

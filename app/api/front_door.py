@@ -177,7 +177,7 @@ class FrontDoor:
 
 
 class _Answer:
-    """What goes out for one request: headers completed, the body compressed if it is worth it."""
+    """The answer to one request: adds headers, and compresses a large body."""
 
     __slots__ = ("_accepts_gzip", "_held", "_id", "_send", "has_started", "sent_bytes", "status")
 

@@ -25,7 +25,7 @@ REPLAYED = (b"idempotent-replayed", b"true")
 
 _KEY = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")
 _NOT_FINAL = frozenset({401, 403, 408, 413, 419, 429})
-"""Refusals that may not be repeated when the same request is sent again."""
+"""Refusals that are not stored: the same request may succeed when it is sent again."""
 
 
 def run_once(
@@ -33,8 +33,8 @@ def run_once(
 ) -> Response:
     """Run a mutation, or answer like the first request under its Idempotency-Key did.
 
-    The claim is stored in the transaction that makes the change. A refusal that sending again cannot overcome is
-    stored before it is answered.
+    The claim is stored in the transaction that makes the change. A final refusal is stored before it is
+    answered.
 
     Args:
         visit: the request.
@@ -104,7 +104,7 @@ def claim_of(visit: Visit) -> IdempotencyClaim | None:
 
 
 def _replayed(visit: Visit, claim: IdempotencyClaim, replay: Callable[[str], Response]) -> Response | None:
-    """Return the answer of the request that finished under this key, if one did."""
+    """Return the answer of the request that finished under this key; None if there is none."""
     outcome = find_outcome(visit.parts.server, claim)
     if outcome is None:
         return None
@@ -122,6 +122,6 @@ def _winner(
     """Answer like the equal request that finished while this one ran."""
     answer = _replayed(visit, claim, replay)
     if answer is None:
-        # Its time ran out between the two looks: sent again, this request will be the first.
+        # The key expired between the two lookups: sent again, this request will be the first.
         raise Unavailable("An equal request finished just now; send this one again") from taken
     return answer

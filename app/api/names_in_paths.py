@@ -18,7 +18,7 @@ from app.engine.model.identifiers import (
 from app.errors import InvalidName, InvalidRequest
 
 RESOURCES = frozenset({"namespaces", "tables", "views", "transactions"})
-"""First pieces of the paths that take a warehouse prefix."""
+"""First pieces of the paths that may have a warehouse prefix."""
 
 _VERSION = "/v1/"
 _BROKEN_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")

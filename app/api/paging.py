@@ -1,4 +1,4 @@
-"""Pages of a listing: what the query asks for, and the token that goes on from there."""
+"""Pages of a listing: the page that a query asks for, and the token of the next one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.errors import InvalidName, InvalidPageToken, InvalidRequest
 
 MAX_PAGE_SIZE = 10_000
 DEFAULT_PAGE_SIZE = 1_000
-"""For a client that can turn pages but leaves their size to the server."""
+"""For a client that reads pages but does not say their size."""
 
 _VERSION = b"\x01"
 _CHECKSUM_BYTES = 4
@@ -66,5 +66,5 @@ def _after(token: str, listing: str) -> str:
 
 
 def _checksum(name: bytes, listing: str) -> bytes:
-    # Catches mix-ups, not forgers: a forged token shows nothing that the same caller could not list anyway.
+    # Catches mistakes, not forgers: a forged token shows only what the caller could list anyway.
     return zlib.crc32(name, zlib.crc32(listing.encode())).to_bytes(_CHECKSUM_BYTES, "big")

@@ -100,7 +100,7 @@ def described_path(path: str) -> str:
 
 
 def serve_routes(app: FastAPI, served: list[BaseRoute]) -> None:
-    """Let an application serve these routes and refuse everything else in the protocol's words."""
+    """Let an application serve these routes and refuse all others with the protocol's errors."""
     app.router.redirect_slashes = False
     app.router.routes[:] = served
     app.add_exception_handler(HTTPException, _refuse)
@@ -118,7 +118,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
         response = _refusal(request, refused)
         response.raw_headers.append((b"allow", allowed.encode("ascii")))
         return response
-    # Nothing else refuses a request this way; if something does, the front door says that the server failed.
+    # No other status is expected here; the front door answers it as a failure of the server.
     raise error
 
 

@@ -39,7 +39,7 @@ _FIND = select(rows.c.request_hash, rows.c.status, rows.c.result).where(
     *_IS_KEY, rows.c.expires_ms > bindparam("now_ms", type_=BigInteger)
 )
 _CHANGED = (rows.c.request_hash, rows.c.status, rows.c.result, rows.c.created_ms, rows.c.expires_ms)
-# A row whose time is over gives way; no row comes back if the one that is there does not.
+# An expired row is replaced; no row comes back if a row that is still valid is there.
 _INSERT = on_each_database(
     rows,
     lambda insert: insert.on_conflict_do_update(

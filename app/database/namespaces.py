@@ -23,7 +23,7 @@ from app.errors import NamespaceExists, NamespaceNotEmpty, NoSuchNamespace
 
 @dataclass(frozen=True, slots=True)
 class PropertyChanges:
-    """What changing a namespace's properties came to, by property name."""
+    """The result of changing a namespace's properties, by property name."""
 
     updated: list[str]
     removed: list[str]
@@ -223,5 +223,5 @@ def _find_or_insert(
 
 def _in_words(contents: Mapping[str, bool]) -> str:
     found = [kind for kind, is_there in contents.items() if is_there]
-    # What refused the drop may be gone by now.
+    # What prevented the drop may be gone by now.
     return " and ".join(found) or "what was dropped only just now"

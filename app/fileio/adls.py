@@ -63,7 +63,7 @@ def open_adls(storage: Mapping[str, str]) -> ObjectStore:
 
 
 def _check_key(key: str | None) -> None:
-    """Refuse what is not Base64: Azure's library would end the whole process over it."""
+    """Refuse what is not Base64: Azure's library would end the whole process."""
     try:
         base64.b64decode(key or "", validate=True)
     except ValueError as error:

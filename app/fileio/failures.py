@@ -1,4 +1,4 @@
-"""What the operating system and pyarrow report, as errors of ours."""
+"""Errors of the operating system and pyarrow, as errors of ours."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ SETTINGS = frozenset(
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-# How long transient failures are retried. What a silent server costs (two minutes) pyarrow does not let us choose.
+# How long transient failures are retried. The two minutes for a silent server are fixed in pyarrow.
 _RETRY_TIME = timedelta(seconds=5)
 
 

@@ -1,4 +1,4 @@
-"""What a location says: its scheme, and what it lies inside. Pure; touches no file."""
+"""The parts of a location: its scheme, and what it lies inside. Pure; touches no file."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def local_path(location: str) -> str:
         raise InvalidLocation(f"Not a local file: {location!r}; expected an absolute path: file:/x")
     if not path.startswith("//"):
         return path
-    # Hadoop takes what follows two slashes for a host, and refuses any: `file://tmp/x` and `//tmp/x` are not /tmp/x.
+    # Hadoop reads a host after two slashes and refuses it: `file://tmp/x` and `//tmp/x` are not /tmp/x.
     if not path.startswith("///"):
         raise InvalidLocation(f"Not a local file: {location!r}; expected no host: file:/x or file:///x")
     return path[2:]

@@ -1,4 +1,4 @@
-"""S3 and what speaks its protocol: storage settings in, an ObjectStore out."""
+"""S3 and stores with its protocol: storage settings in, an ObjectStore out."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _arguments(settings: StorageSettings) -> dict[str, Any]:
         "request_timeout": settings.read_number("s3.request-timeout", _REQUEST_SECONDS),
         "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=tries),
         "allow_delayed_open": True,  # a small file is one request instead of the three of a multipart upload
-        # Not for speed: without it, pyarrow (26) ends a multipart upload of which a part failed by publishing the rest.
+        # Not for speed: without it, pyarrow (26) publishes the rest of an upload of which a part failed.
         "background_writes": True,
     }
 

@@ -85,7 +85,7 @@ def _serving(settings: Settings) -> Iterator[str]:
 
 
 class _AnnouncingServer(uvicorn.Server):
-    """A server that says when it is up."""
+    """A server with an event for its start."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)

@@ -1,4 +1,4 @@
-"""JSON of expiring snapshots: what is asked for, what went or would go."""
+"""JSON of expiring snapshots: the request, and what was removed or would be."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ExpireSnapshotsBody(Body):
 
 
 def expiry_json(outcome: ExpiryOutcome, *, dry_run: bool) -> bytes:
-    """Return what went, or would go; only a dry run looks for the files and lists them."""
+    """Return what was removed, or would be; only a dry run lists the files."""
     expiry, files = outcome.expiry, outcome.unreachable
     answer: dict[str, Any] = {
         "dry-run": dry_run,

@@ -1,4 +1,4 @@
-"""JSON of what a table was: snapshots, files, history, differences."""
+"""JSON of a table's history: snapshots, files, events, differences."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from app.errors import InvalidRequest
 
 MAX_FILTER_LENGTH = 30_000
 CONTENTS = {content: content.name.lower().replace("_", "-") for content in FileContent}
-"""What the protocol calls the contents of files."""
+"""The protocol's names for the contents of files."""
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -89,7 +89,7 @@ def _file(entry: ManifestEntry, values: PartitionValues) -> dict[str, Any]:
 
 
 def history_json(history: History, next_page_token: str | None) -> bytes:
-    """Return what was current when, and a page of what happened to the pointer."""
+    """Return which snapshots were current when, and a page of the pointer's events."""
     answer: dict[str, Any] = {"events": [_event(event) for event in history.events.items]}
     if history.reigns:
         answer = {"current": [_reign(reign) for reign in history.reigns], **answer}

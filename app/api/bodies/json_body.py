@@ -20,7 +20,7 @@ _SUSPECT = re.compile(rb"[0-9]{19,}|[eE]\+?[0-9]{3,}|NaN|Infinity")
 
 
 class Body(BaseModel):
-    """The JSON object of a request; fields that are not known are passed over."""
+    """The JSON object of a request; unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=kebab, protected_namespaces=())
 
@@ -42,7 +42,7 @@ def parse_body(model: type[BodyT], raw: bytes) -> BodyT:
 
 
 def describe(error: ValidationError, raw: bytes) -> str:
-    """Return the first offending part as words of a JSON path, and what is wrong with it."""
+    """Return the path of the first wrong part, and what is wrong with it."""
     try:
         value: object = orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -54,7 +54,7 @@ def describe(error: ValidationError, raw: bytes) -> str:
         cause = first.get("ctx", {}).get("error")
         if not isinstance(cause, ValidationError):
             break
-        # A type inside a type is parsed by a function of its own, which brings its own error.
+        # A type inside a type is parsed by its own function, which raises its own error.
         error = cause
     reason = first["msg"].removeprefix("Value error, ")
     if first["type"].startswith("unknown_") and isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""JSON of branches and tags: what is wanted of one, what they are, and receipts of changes."""
+"""JSON of branches and tags: changes, refs, and receipts of changes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RETENTION = ("min-snapshots-to-keep", "max-snapshot-age-ms", "max-ref-age-ms")
 
 
 class ChangeRefBody(Body):
-    """At most one of the seven ways to say where to; what is left out stays as it is."""
+    """A change of a ref, with at most one of the seven targets; what is left out stays."""
 
     type: Literal["branch", "tag"] | None = None
     snapshot_id: Annotated[SnapshotId, LONG] | None = None
@@ -82,7 +82,7 @@ def _kebab(name: str) -> str:
 
 
 def refs_json(refs: Sequence[NamedRef]) -> bytes:
-    """Return branches and tags with what their snapshots are."""
+    """Return branches and tags with facts of their snapshots."""
     return orjson.dumps({"refs": [ref_object(ref) for ref in refs]})
 
 
@@ -102,7 +102,7 @@ def ref_object(named: NamedRef) -> dict[str, Any]:
 
 
 def receipt_json(receipt: Receipt) -> bytes:
-    """Return what a change did; what there was not, before or after, is left out."""
+    """Return the receipt of a change, without members that have no value."""
     facts: dict[str, Any] = {
         "namespace": receipt.identifier.namespace.levels,
         "table": receipt.identifier.name,

@@ -1,4 +1,4 @@
-"""JSON of scan planning: what is to be read, and the files that have it."""
+"""JSON of scan planning: the scan, and the files to read."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def planned_json(outcome: Completed | Submitted) -> bytes:
     """Return the answer to a scan that is to be planned."""
     if isinstance(outcome, Submitted):
         return orjson.dumps({"status": "submitted", "plan-id": outcome.plan_id})
-    # The page was written before, perhaps for somebody else: an object with two fields more.
+    # The page is from a cache: an object, to which two fields are added.
     return b'{"status":"completed","plan-id":' + orjson.dumps(outcome.plan_id) + b"," + outcome.content[1:]
 
 
 def plan_json(outcome: ScanPage | Submitted | Cancelled | Failed) -> bytes:
-    """Return what became of a plan."""
+    """Return the state of a plan, or its result."""
     match outcome:
         case Submitted():
             return planned_json(outcome)
@@ -168,7 +168,7 @@ class _FilesJson:
         kept = self._partitions.get(key)
         if kept is None:
             kept = orjson.Fragment(orjson.dumps(self._values.listed(file.spec_id, file.partition)))
-            # To a dictionary 0.0 and -0.0 are one key.
+            # In a dictionary 0.0 and -0.0 are one key.
             if not any(isinstance(value, float) for value in file.partition):
                 self._partitions[key] = kept
         return kept

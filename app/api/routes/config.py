@@ -1,4 +1,4 @@
-"""What a client has to know first."""
+"""The settings that a client reads first."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ async def health(_request: Request) -> Response:
 
 @router.get("/ready")
 def ready(visit: Visited) -> Response:
-    """Say whether everything that requests need is there."""
+    """Say whether everything that requests need works."""
     problems = {
         "database": check_database(visit.parts.server).problem,
         "migrations": _migrations_problem(visit),

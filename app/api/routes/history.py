@@ -1,4 +1,4 @@
-"""What a table was and what changed: an extension, for curl and people."""
+"""The history of a table: an extension, for curl and people."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ def load_snapshot(visit: Visited) -> Response:
 
 @router.get(_TABLE + "/snapshots/{snapshot}/files")
 def list_files(visit: Visited) -> Response:
-    """List the files that live in a snapshot."""
+    """List the live files of a snapshot."""
     filter_text = visit.query.get("filter", "")
     filter_ = filter_in_query(filter_text) if filter_text else ALWAYS_TRUE
     facts = history.load_snapshot(visit.catalog, visit.table, visit.text("snapshot"))
-    # A branch moves on between two pages: a token is good for the snapshot that it was given for.
+    # A branch may move between two pages: a token is valid for one snapshot.
     snapshot_id = str(facts.snapshot.snapshot_id)
     listing = _listing(visit, f"files {snapshot_id} {filter_text}")
     page = _page(visit, listing)
@@ -58,7 +58,7 @@ def list_files(visit: Visited) -> Response:
 
 @router.get(_TABLE + "/history")
 def load_history(visit: Visited) -> Response:
-    """Return what was current when, and who moved the table."""
+    """Return which snapshots were current when, and the events of the pointer."""
     listing = _listing(visit, "history")
     page = _page(visit, listing)
     found = history.load_history(visit.catalog, visit.table, page)
@@ -83,6 +83,6 @@ def _listing(visit: Visit, what: str) -> str:
 
 
 def _page(visit: Visit, listing: str) -> Page:
-    """Return the page that is asked for: never everything, which may be a million files."""
+    """Return the page that is asked for; always limited, because there may be a million files."""
     page = page_in_query(visit.query, listing)
     return Page(page.after, DEFAULT_PAGE_SIZE if page.limit is None else page.limit)

@@ -40,7 +40,7 @@ async def load_table(request: Request) -> Response:
         metadata = await run_in_threadpool(tables.table_json, catalog, pointer, refs_only=refs_only)
     config = NO_CONFIG
     if may_have_config(metadata):
-        # Rare, and the words may be elsewhere too: only then are they looked up in the parsed metadata.
+        # Rare, and the words may be somewhere else in the JSON: the parsed metadata decides.
         config = await run_in_threadpool(_config, catalog, pointer)
     return await _answer(visit, loaded_json(pointer.metadata_location, metadata, config), tag)
 

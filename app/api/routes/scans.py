@@ -29,7 +29,7 @@ _TABLE = "/v1/namespaces/{namespace}/tables/{table}"
 
 @router.post(_TABLE + "/plan")
 def plan_table_scan(visit: Visited) -> Response:
-    """Plan a scan, or begin to."""
+    """Plan a scan, at once or in the background."""
     request = parse_body(PlanTableScanBody, visit.body).request()
 
     def plan() -> tuple[Response, str]:
@@ -51,7 +51,7 @@ def fetch_planning_result(visit: Visited) -> Response:
 
 @router.delete(_TABLE + "/plan/{plan_id}")
 def cancel_planning(visit: Visited) -> Response:
-    """Give a plan up."""
+    """Cancel a plan."""
 
     def cancel() -> tuple[Response, str]:
         planning.cancel_plan(visit.catalog, visit.table, visit.text("plan_id"))
@@ -75,7 +75,7 @@ def fetch_scan_tasks(visit: Visited) -> Response:
 def _once(
     visit: Visit, answer: Callable[[], tuple[Response, str]], replay: Callable[[str], Response]
 ) -> Response:
-    """Answer, and remember under an Idempotency-Key what an equal request is answered with.
+    """Answer, and store under an Idempotency-Key how an equal request is answered.
 
     Nothing is changed that could be changed twice: what is remembered is which plan was begun.
     """

@@ -1,4 +1,4 @@
-"""Tables: all but loading, probing and committing, which have a quicker road of their own."""
+"""Tables, except loads and commits, which are in `loads` and `commits`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def create_table(visit: Visited) -> Response:
 
 @router.post("/v1/namespaces/{namespace}/register")
 def register_table(visit: Visited) -> Response:
-    """Take a metadata file into the catalog."""
+    """Register a metadata file as a table."""
     body = parse_body(RegisterTableBody, visit.body)
     identifier = check_identifier(TableIdentifier(visit.namespace, body.name))
 
@@ -55,7 +55,7 @@ def register_table(visit: Visited) -> Response:
 
 @router.post("/v1/namespaces/{namespace}/tables/{table}/unregister")
 def unregister_table(visit: Visited) -> Response:
-    """Let a table go."""
+    """Unregister a table."""
     identifier = visit.table
     return loaded_once(
         visit, TABLES, identifier, lambda catalog: tables.unregister_table(catalog, identifier), _unregistered

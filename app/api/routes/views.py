@@ -40,7 +40,7 @@ def create_view(visit: Visited) -> Response:
 
 @router.post("/v1/namespaces/{namespace}/register-view")
 def register_view(visit: Visited) -> Response:
-    """Take a view metadata file into the catalog."""
+    """Register a metadata file as a view."""
     body = parse_body(RegisterViewBody, visit.body)
     identifier = check_identifier(TableIdentifier(visit.namespace, body.name))
 

@@ -85,7 +85,7 @@ Write = Callable[[ScanPage], bytes]
 def plan_scan(
     catalog: Catalog, identifier: TableIdentifier, request: ScanRequest, write: Write
 ) -> Completed | Submitted:
-    """Plan a scan, or begin to.
+    """Plan a scan, at once or in the background.
 
     A metadata file never changes, so the same request has the same answer, which is kept for a while.
 

@@ -38,7 +38,7 @@ class Database:
         self._write_engine = writes
         self._pool_size = pool_size
         self._is_sqlite = self.dialect_name == "sqlite"
-        # SQLite has one writer at a time and lets the others poll; threads of this process queue here instead.
+        # SQLite has one writer at a time and the others poll; threads of this process wait here instead.
         self._sqlite_turn = Lock()
         self._turn_timeout_s = pool_timeout_s
         self._begin = "BEGIN IMMEDIATE" if self._is_sqlite else "BEGIN ISOLATION LEVEL READ COMMITTED"

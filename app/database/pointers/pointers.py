@@ -36,7 +36,7 @@ from app.errors import CommitStateUnknown, IcetowerError, NoSuchNamespace
 
 
 class PutOutcome(Enum):
-    """What came of a check-and-put."""
+    """The outcome of a check-and-put."""
 
     ADVANCED = "advanced"
     MOVED = "moved"
@@ -104,7 +104,7 @@ class Pointers:
         parameters = {"of_id": pointer_id}
 
         def find_locked(connection: Connection) -> Pointer | None:
-            # Two statements: one that waits for a lock sees all other rows as they were before it waited.
+            # Two statements: the one that waits for a lock sees all other rows as they were before.
             if connection.execute(_LOCKED_BY_ID, parameters).one_or_none() is None:
                 return None
             row = connection.execute(_BY_ID, parameters).one()
@@ -136,7 +136,7 @@ class Pointers:
             if isinstance(change, Advance):
                 connection.execute(_LOCKED_BY_ID, {"of_id": change.seen.id}).all()
             else:
-                # A row still to be seen cannot be waited for; but its insertion keeps its namespace until it ends.
+                # A row that is not visible yet cannot be locked, but its insertion locks its namespace until it ends.
                 in_namespace = parameters_of(change.warehouse_id, change.identifier.namespace)
                 connection.execute(_NAMESPACE_LOCKED, in_namespace).all()
             landed = connection.scalars(_EVENT_OF, event).all()
