@@ -66,15 +66,14 @@ class LandedSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How a table stood when a commit to it failed."""
+    """The state of a table when a commit to it failed."""
 
     namespace: tuple[str, ...]
     name: str
     metadata_location: str | None = None
     """Where its metadata was; None if there was no table."""
     landed: Sequence[LandedSnapshot] | None = None
-    """The snapshots that landed since the commit was prepared, newest first, not all if they are many; None if that
-    cannot be told."""
+    """The newest snapshots that landed since the commit was prepared, newest first; None if unknown."""
     landed_count: int = 0
     """How many they are in all."""
 
@@ -127,7 +126,7 @@ class InvalidSetting(BadRequest):
 
 
 class InvalidRefMove(BadRequest):
-    """A branch or tag that cannot be moved there: the snapshots do not stand to each other as they must."""
+    """A branch or tag that cannot be moved there: the snapshots are not related as needed."""
 
 
 class PurgeRefused(BadRequest):
@@ -145,7 +144,7 @@ class ExpiryRefused(BadRequest):
 
 
 class CommitRefused(BadRequest):
-    """A commit that the guard takes for a lost update; to try it again as it is would change nothing."""
+    """A commit that the guard takes for a lost update; a retry would be refused again."""
 
 
 class RequestTooLarge(IcetowerError):
@@ -288,7 +287,7 @@ class CommitFailed(IcetowerError):
     """The commit certainly did not happen.
 
     Attributes:
-        standing: the table as it stood, once the catalog has said.
+        standing: the table at that time, once the catalog has added it.
     """
 
     standing: Standing | None = None

@@ -25,11 +25,11 @@ from app.catalog.context.server import Rules, Server
 from app.catalog.deletions.housekeeping import keep_house
 from app.catalog.pointer_batches import PointerBatches
 from app.catalog.warehouses import WarehouseMemo, create_warehouse
-from app.database.connection import Database
+from app.database.connections.database import Database
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
 from app.database.namespaces import Namespaces
-from app.database.pointers import Pointers
+from app.database.pointers.pointers import Pointers
 from app.database.revisions import check_revision, migrate
 from app.database.scan_plans import ScanPlans
 from app.database.signing_keys import SigningKeys
@@ -47,7 +47,7 @@ log = logging.getLogger(__name__)
 
 LOG_FLUSH_SECONDS = 0.25
 PACKED_SHARE = 8
-"""One part in so many of the metadata cache's size is spent on compressed answers."""
+"""Compressed answers get one part in so many of the metadata cache's size."""
 
 
 def create_app(
@@ -60,13 +60,13 @@ def create_app(
     """Return the application; the database is opened when it starts and closed when it ends.
 
     Args:
-        settings: what the operator has set.
-        step: called with the name of each step of a commit as it is reached; for tests of crashes.
-        files_of: where a warehouse's files are, if not where its storage settings say; for tests.
+        settings: the operator's settings.
+        step: for tests of crashes: called with the name of each step of a commit.
+        files_of: for tests: where a warehouse's files are, instead of where its storage settings say.
         ask_permission: asked before each use case what its caller may do.
 
     Raises:
-        InvalidSetting: the database URL is none that this build knows.
+        InvalidSetting: this build does not know such a database URL.
     """
     database = open_database(settings)
     server = build_server(settings, database, step=step, files_of=files_of, ask_permission=ask_permission)
@@ -100,11 +100,7 @@ def create_app(
 
 
 def open_database(settings: Settings) -> Database:
-    """Return the database of these settings, not yet connected; the folder of a SQLite file is made.
-
-    Raises:
-        InvalidSetting: the URL is none that this build knows.
-    """
+    """Return the database of these settings, not yet connected; makes a SQLite file's folder."""
     url = settings.database_url.get_secret_value()
     scheme, _, path = url.partition(":///")
     if scheme.startswith("sqlite") and path and not path.startswith((":memory:", "file:")):
@@ -121,6 +117,7 @@ def build_server(
     ask_permission: Permit = everyone_may,
 ) -> Server:
     """Return the server that works on this database."""
+    folder = settings.manifest_folder
     return Server(
         pointers=Pointers(database),
         namespaces=Namespaces(database),
@@ -133,10 +130,10 @@ def build_server(
             settings.metadata_cache_bytes, round(settings.metadata_recheck_seconds * 1000)
         ),
         manifest_cache=ManifestCache(settings.manifest_cache_bytes),
-        manifest_folder=_manifest_folder(settings),
+        manifest_folder=None if folder is None else ManifestFolder(folder, settings.manifest_folder_bytes),
         files_of=files_of or _FilesOfWarehouses(),
-        now_ms=_now_ms,
-        new_uuid=_new_uuid,
+        now_ms=lambda: time.time_ns() // 1_000_000,
+        new_uuid=lambda: str(uuid.uuid4()),
         pause=time.sleep,
         rules=Rules(
             commit_attempts=settings.commit_attempts,
@@ -149,27 +146,19 @@ def build_server(
             scan_plan_lifetime_ms=settings.scan_plan_lifetime_minutes * 60_000,
         ),
         ask_permission=ask_permission,
-        step=step or _no_step,
+        step=step or (lambda _name: None),
     )
 
 
-def _manifest_folder(settings: Settings) -> ManifestFolder | None:
-    if settings.manifest_folder is None:
-        return None
-    return ManifestFolder(settings.manifest_folder, settings.manifest_folder_bytes)
-
-
 def prepare(settings: Settings, database: Database, server: Server) -> None:
-    """Bring the database to where requests can be answered; doing it again, or twice at once, does no harm.
+    """Prepare the database for requests; this may run again, and twice at once.
 
     SQLite is migrated. Postgres is not: other servers may be at work on it.
 
     Raises:
         DatabaseBehind: the database's revision is not the one this build knows.
         DatabaseUnavailable: the database does not answer.
-        InvalidLocation: the default warehouse cannot be where the settings say.
-        InvalidName: the default warehouse cannot have this name.
-        InvalidSetting: a storage setting of the default warehouse makes no sense.
+        InvalidLocation, InvalidName, InvalidSetting: the settings of the default warehouse cannot be used.
     """
     if database.dialect_name == "sqlite":
         migrate(database)
@@ -245,7 +234,7 @@ def _warn_if_open(host: str) -> None:
 
 
 class _FilesOfWarehouses:
-    """Each warehouse's files, found once for as long as its storage settings stay: every load asks for them."""
+    """Each warehouse's files, found once for the same storage settings: every load needs them."""
 
     def __init__(self) -> None:
         self._kept: dict[int, tuple[Mapping[str, str], FileIO]] = {}
@@ -257,15 +246,3 @@ class _FilesOfWarehouses:
         files = files_for(warehouse.storage)
         self._kept[warehouse.id] = (warehouse.storage, files)
         return files
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
-def _new_uuid() -> str:
-    return str(uuid.uuid4())
-
-
-def _no_step(_name: str) -> None:
-    return None

@@ -53,7 +53,7 @@ def mask_url_password(url: str) -> str:
 
 
 def mask_secrets(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return storage settings that can be shown to anyone; `env:NAME` is a reference, not a secret."""
+    """Return storage settings without secrets; `env:NAME` is a reference, not a secret."""
     return {
         key: _MASK if _SECRET_WORD.search(key) and not value.startswith("env:") else value
         for key, value in properties.items()
@@ -68,14 +68,14 @@ class DatabaseUrl(Secret[str]):
 
 
 class SecretProperties(Secret[dict[str, str]]):
-    """Names and values, object store settings for instance, that hide keys and tokens when printed."""
+    """Names and values, such as object store settings, that hide secrets when printed."""
 
     def _display(self) -> str:
         return str(mask_secrets(self.get_secret_value()))
 
 
 def _json_object(value: object) -> object:
-    """Environment variables hold JSON; TOML's unquoted dotted keys arrive as tables inside tables."""
+    """Read JSON of environment variables, and nested tables of TOML's dotted keys."""
     if isinstance(value, Secret):
         return value
     if isinstance(value, str):
@@ -125,7 +125,7 @@ def _known_database(url: DatabaseUrl) -> DatabaseUrl:
 
 
 def _location(value: str) -> str:
-    """Make a folder a `file://` URI; a URI stays as it is, byte for byte, but for a slash at its end.
+    """Make a folder a `file://` URI; a URI stays as it is, without a slash at its end.
 
     To Hadoop readers a bare path would mean the cluster's default file system. The path is not
     percent-encoded: neither Hadoop nor PyIceberg decodes it.
@@ -145,7 +145,7 @@ Locations = Annotated[
 
 
 class Settings(BaseSettings):
-    """Everything that can be configured; building one by hand reads no source, `load_settings` does."""
+    """Everything that can be configured. Only `load_settings` reads the sources."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX,
@@ -414,7 +414,7 @@ def _check_variables(variables: Mapping[str, str], where: str) -> None:
 
 
 def _without_kubernetes_port(found: dict[str, Any]) -> dict[str, Any]:
-    """In a cluster with a service called icetower, every pod is given ICETOWER_PORT=tcp://<address>:<port>."""
+    """Kubernetes sets ICETOWER_PORT=tcp://<address>:<port> if a service is called icetower."""
     if _KUBERNETES_PORT.match(str(found.get("port", ""))):
         return {name: value for name, value in found.items() if name != "port"}
     return found
@@ -426,10 +426,10 @@ def _nearest(name: str, known: list[str]) -> str:
 
 
 def _told(error: ValidationError, sources: Mapping[str, str]) -> str:
-    told = []
+    problems = []
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         name = str(problem["loc"][0]) if problem["loc"] else "settings"
         inner = "".join(f"[{part}]" for part in problem["loc"][1:])
         message = problem["msg"].removeprefix("Value error, ")
-        told.append(f"{name}{inner} ({sources.get(name, 'default')}): {message}")
-    return f"Invalid setting {'; '.join(told)}"
+        problems.append(f"{name}{inner} ({sources.get(name, 'default')}): {message}")
+    return f"Invalid setting {'; '.join(problems)}"

@@ -28,7 +28,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 request_id: ContextVar[str] = ContextVar("icetower_request_id", default="")
 """The id of the request being answered; empty outside of one."""
 
-# Each counter would bring a second series that says when it was made; nobody asks for it.
+# Each counter would bring a second series with its creation time, which has no use here.
 disable_created_metrics()  # type: ignore[no-untyped-call]  # the library leaves it untyped
 
 REQUESTS = Counter("icetower_requests", "Requests answered.", ["method", "route", "status"])
@@ -54,13 +54,13 @@ FILE_DELETIONS = Counter("icetower_file_deletions", "Purges worked off, by how t
 
 FLUSH_AT_BYTES = 64 * 1024
 
-# A number is some forty times cheaper than asking the operating system for chance with every request.
+# A number is some forty times cheaper than a random value for every request.
 _PROCESS = secrets.token_hex(6)
 _numbers = itertools.count(1)
 
 
 class LogLines:
-    """A buffered writer of one JSON object a line; flushed by size, on errors, and by whoever owns the clock."""
+    """A buffered writer of one JSON object a line, flushed by size, on errors and by a timer."""
 
     def __init__(self, stream: BinaryIO | None = None) -> None:
         self._stream = stream
@@ -78,7 +78,7 @@ class LogLines:
                 self._flush_locked()
 
     def flush(self) -> None:
-        """Hand everything written so far to the stream."""
+        """Write all buffered lines to the stream."""
         with self._lock:
             self._flush_locked()
 
@@ -102,7 +102,7 @@ log_lines = LogLines()
 
 
 class JsonLogHandler(logging.Handler):
-    """Writes records of the standard `logging` module as the same JSON lines; `extra={"fields": …}` adds to them."""
+    """Writes records of `logging` as the same JSON lines; `extra={"fields": …}` adds to them."""
 
     def emit(self, record: logging.LogRecord) -> None:
         line: dict[str, object] = {
@@ -141,7 +141,7 @@ def new_request_id() -> str:
 
 
 def render_metrics() -> bytes:
-    """Return all metrics in the Prometheus text format, of every worker when they share a directory."""
+    """Return all metrics in the Prometheus text format, of all workers that share a directory."""
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return generate_latest(REGISTRY)
     registry = CollectorRegistry()

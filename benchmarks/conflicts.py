@@ -15,7 +15,7 @@ from pyiceberg.table import StaticTable, Table
 from pyiceberg.table.update import validate
 
 from app.engine.change.initial import new_table_metadata
-from app.engine.conflicts.detection import find_conflicts
+from app.engine.conflicts.detection import detect_conflicts
 from app.engine.conflicts.operations import Overwrite
 from app.engine.diff.file_diff import file_diff
 from app.engine.expressions.expressions import Operation
@@ -66,7 +66,7 @@ def _conflict_rows(folder: Path) -> list[Row]:
 
         def ask(cache: ManifestCache, operation: Overwrite = operation) -> int:
             source = FileManifestSource(FILES, cache)
-            report = find_conflicts(history.metadata, source, "main", base_id, operation)
+            report = detect_conflicts(history.metadata, source, "main", base_id, operation)
             return len(report.conflicts)
 
         warm_cache = ManifestCache(1 << 30)

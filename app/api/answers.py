@@ -1,4 +1,4 @@
-"""Successful answers, ready to be sent: JSON that is bytes already, nothing, unchanged."""
+"""Successful answers: JSON that is bytes already, empty answers, and 304."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Header = tuple[bytes, bytes]
 
 JSON: Header = (b"content-type", b"application/json")
 NO_CONFIG: Mapping[str, str] = {}
-"""What most tables add to the warehouse's settings."""
+"""Most tables add no settings to those of the warehouse."""
 
 
 class Answer(Response):
-    """A status, headers with their names as they stand, and a body that is bytes already."""
+    """A status, headers with unchanged names, and a body that is bytes already."""
 
     def __init__(self, status: int, headers: list[Header], body: bytes = b"") -> None:
         self.status_code = status
@@ -38,8 +38,13 @@ def json_answer(body: bytes, status: int = 200, *extra_headers: Header) -> Answe
     return Answer(status, [JSON, (b"content-length", b"%d" % len(body)), *extra_headers], body)
 
 
+def text_answer(body: bytes, content_type: bytes) -> Answer:
+    """Answer with a text of another type."""
+    return Answer(200, [(b"content-type", content_type), (b"content-length", b"%d" % len(body))], body)
+
+
 def no_content() -> Answer:
-    """Answer that it is done, or that it is there."""
+    """Answer 204: it is done, or it exists."""
     return Answer(204, [])
 
 

@@ -1,4 +1,4 @@
-"""Who is asking. The front door calls this before any route; without authentication, all callers are the same."""
+"""The caller's name. The front door asks for it before any route."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ ANONYMOUS = "anonymous"
 
 
 def principal_of(_headers: Mapping[bytes, bytes]) -> str:
-    """Return the name under which a caller's changes are recorded and its Idempotency-Keys are kept."""
+    """Return the caller's name, under which changes are recorded and Idempotency-Keys are kept."""
     return ANONYMOUS

@@ -1,4 +1,4 @@
-"""Gzip: whether a client takes it, and bodies packed so that equal bodies give equal bytes."""
+"""Gzip: whether a client accepts it, and the compression of bodies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What routes are given: `Parts`, the same for all requests, and `Visit`, one request as a route sees it."""
+"""What routes are given: `Parts`, shared by all requests, and `Visit`, one request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from fastapi import Depends
 from starlette.requests import Request
 from starlette.types import Scope
 
-from app.api.names_in_paths import identifier_in_path, namespace_in_path, parameters_in_query
+from app.api.names_in_paths import decode_piece, identifier_in_path, namespace_in_path, parameters_in_query
 from app.api.packed_answers import PackedAnswers
 from app.api.scope_keys import HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
 from app.catalog.context.callers import Caller
@@ -40,7 +40,7 @@ class Parts:
 
 
 class Visit:
-    """One request: where it goes, what it brings, who sends it."""
+    """One request: its target, its content and its caller."""
 
     __slots__ = ("_scope", "body", "parts")
 
@@ -50,11 +50,11 @@ class Visit:
         self.parts: Parts = scope["app"].state.parts
 
     def caller(self, claim: IdempotencyClaim | None = None) -> Caller:
-        """Return who asks, and under which Idempotency-Key."""
+        """Return the caller, with the claim of an Idempotency-Key."""
         return Caller(principal=self.principal, request_id=self.request_id, claim=claim)
 
     def catalog_of(self, warehouse: Warehouse, claim: IdempotencyClaim | None = None) -> Catalog:
-        """Return a warehouse as this caller may use it: the only way of routes to the catalog."""
+        """Return a warehouse for this caller: the only way from routes to the catalog."""
         return Catalog(self.parts.server, warehouse, self.caller(claim))
 
     @property
@@ -115,6 +115,10 @@ class Visit:
     def piece(self, name: str) -> str:
         """Return a piece of the path as it was sent, still percent-encoded."""
         return self._path[name]
+
+    def text(self, name: str) -> str:
+        """Return a piece of the path, decoded."""
+        return decode_piece(self._path[name])
 
     def header(self, name: bytes) -> bytes | None:
         """Return a header by its lower-case name."""

@@ -1,4 +1,4 @@
-"""openapi.yaml as the server serves it: found once, parsed when somebody wants it as JSON or as a page."""
+"""openapi.yaml as the server serves it: found once, parsed for JSON or for the page."""
 
 from __future__ import annotations
 
@@ -15,11 +15,7 @@ METHODS = ("get", "head", "post", "put", "patch", "delete")
 
 @cache
 def description_yaml() -> bytes:
-    """Return the description as it was written.
-
-    Raises:
-        FileNotFoundError: this installation lacks it.
-    """
+    """Return the description as it was written."""
     here = Path(__file__).resolve().parent
     # In a wheel it lies beside this module, in a checkout at the top.
     candidates = (here / FILE_NAME, here.parent.parent / FILE_NAME)
@@ -31,7 +27,7 @@ def description_yaml() -> bytes:
 
 @cache
 def description() -> dict[str, Any]:
-    """Return the description as one JSON object; read-only by agreement."""
+    """Return the description as one JSON object, which must not be changed."""
     # The C parser takes a tenth of the time where the library has it.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     parsed: dict[str, Any] = yaml.load(description_yaml(), Loader=loader)  # noqa: S506 - both loaders are safe ones

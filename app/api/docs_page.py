@@ -1,4 +1,4 @@
-"""openapi.yaml as one page to read, which needs no script and nothing from elsewhere."""
+"""openapi.yaml as one page, without scripts and other files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which status and Iceberg error type each error is answered with, and the error body itself."""
+"""The status, the Iceberg error type and the body that each error is answered with."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.InvalidPageToken: (400, "BadRequestException"),
     errors.InvalidFilter: (400, "BadRequestException"),
     errors.InvalidUpdate: (400, "BadRequestException"),
-    # Java shows the message of this type, and of no other 400, as it stands.
+    # Java shows the message of this type, and of no other 400, unchanged.
     errors.InvalidViewVersion: (400, "IllegalArgumentException"),
     errors.InvalidMetadata: (400, "BadRequestException"),
     errors.InvalidLocation: (400, "BadRequestException"),
@@ -39,7 +39,7 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.InvalidRefMove: (400, "ValidationException"),
     errors.PurgeRefused: (400, "BadRequestException"),
     errors.ExpiryRefused: (400, "BadRequestException"),
-    # Not 409, on which clients build the same snapshot again; and of this type Java knows that it may clean up.
+    # Not 409: clients would build the same snapshot again. After this type Java cleans up.
     errors.CommitRefused: (400, "BadRequestException"),
     errors.RequestTooLarge: (413, "RequestTooLargeException"),
     errors.NotAuthenticated: (401, "NotAuthorizedException"),
@@ -79,16 +79,16 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.DatabaseUnavailable: (503, "ServiceUnavailableException"),
     errors.FilesUnavailable: (503, "ServiceUnavailableException"),
     errors.Throttled: (503, "SlowDownException"),
-    # Caught inside the catalog; a leak is a fault of ours.
+    # Caught inside the catalog; outside it, each is an error of the server.
     errors.FileExists: (500, "InternalServerError"),
     errors.IdempotencyKeyTaken: (500, "InternalServerError"),
 }
-"""One row for each error; a class without one is answered like its nearest ancestor that has."""
+"""One row for each error; a class without one is answered like its nearest ancestor."""
 
 RETRY_AFTER_SECONDS = 1
 MAX_MESSAGE_LENGTH = 4_000
 MAX_TEXT_LENGTH = 1_000
-"""Of a text in the machine-readable part; locations and names are shorter."""
+"""The limit for a text in the machine-readable part; locations and names are shorter."""
 
 
 def status_and_type(error: BaseException) -> tuple[int, str]:
@@ -105,29 +105,21 @@ def status_and_type_of(error: type[BaseException]) -> tuple[int, str]:
 
 
 def message_for_client(error: BaseException, request_id: str) -> str:
-    """Return the sentence a client may read; of an unexpected exception only the request id is facts."""
+    """Return the message for the client. For an unexpected exception it has only the request id."""
     if isinstance(error, IcetowerError) and not isinstance(error, FileExists | IdempotencyKeyTaken):
-        # Names come from requests: a lone surrogate in one must not break the answer.
+        # Names come from requests: a lone surrogate in a name must not break the answer.
         text = str(error).encode("utf-8", "replace").decode("utf-8")
         return text if len(text) <= MAX_MESSAGE_LENGTH else text[:MAX_MESSAGE_LENGTH] + "…"
     return f"Internal server error; the server's log says more under request id {request_id}"
 
 
 def is_retry_safe(error: BaseException) -> bool:
-    """Tell whether the same request may be sent again at once: nothing was changed."""
+    """Say whether the same request may be sent again at once: nothing was changed."""
     return isinstance(error, Unavailable)
 
 
 def error_body(status: int, kind: str, message: str, conflict: dict[str, Any] | None = None) -> bytes:
-    """Return the JSON that every Iceberg client expects in an answer that is not a success.
-
-    Args:
-        status: the HTTP status.
-        kind: the Iceberg error type.
-        message: a sentence for people.
-        conflict: what a commit collided with; it stands beside the standard error, where no client looks that does not
-            know of it.
-    """
+    """Return the JSON of an error; `conflict` is our own member beside the standard error."""
     body: dict[str, Any] = {"error": {"message": message, "type": kind, "code": status}}
     if conflict is not None:
         body["conflict"] = conflict
@@ -135,29 +127,21 @@ def error_body(status: int, kind: str, message: str, conflict: dict[str, Any] | 
 
 
 def body_of(error: BaseException, request_id: str, prefix: str | None) -> bytes:
-    """Return the JSON that an exception is answered with.
-
-    Args:
-        error: what was raised.
-        request_id: the id of the request, given where an unexpected failure is not.
-        prefix: the warehouse that the request's path named, if it did.
-    """
+    """Return the JSON that an exception is answered with; `prefix` as for `conflict_of`."""
     status, kind = status_and_type(error)
     return error_body(status, kind, message_for_client(error, request_id), conflict_of(error, prefix))
 
 
 def error_object(error: IcetowerError) -> dict[str, Any]:
-    """Return the standard error object of a refusal that is facts inside an answer."""
+    """Return the standard error object of a refusal that is part of an answer."""
     status, kind = status_and_type(error)
     return {"message": message_for_client(error, ""), "type": kind, "code": status}
 
 
 def conflict_of(error: BaseException, prefix: str | None) -> dict[str, Any] | None:
-    """Return what a program may want to know of a commit's failure; None of any other error.
+    """Return the facts of a failed commit for programs; None for any other error.
 
-    Args:
-        error: what was raised.
-        prefix: the warehouse that the request's path named, if it did.
+    `prefix` is the warehouse that the request's path names, if it does.
     """
     if not isinstance(error, CommitFailed):
         return None
@@ -180,12 +164,12 @@ def conflict_of(error: BaseException, prefix: str | None) -> dict[str, Any] | No
 
 
 def requirement_object(requirement: Change) -> dict[str, Any]:
-    """Return a requirement as it was sent, `null` where it demands that there is nothing."""
+    """Return a requirement as it was sent."""
     return requirement.model_dump(mode="python", by_alias=True)
 
 
 def sendable(value: Any) -> Any:
-    """Return a JSON value whose texts can be sent and are not too long: they come from requests."""
+    """Return a JSON value whose texts, which come from requests, are valid and not too long."""
     match value:
         case str():
             text = value.encode("utf-8", "replace").decode("utf-8")

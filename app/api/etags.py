@@ -10,7 +10,7 @@ _TAG = re.compile(r'(?:W/)?"([^"]*)"|([^\s,"]+)')
 
 
 class ExactCase(bytes):
-    """A header name that is written as it stands.
+    """A header name that keeps its case.
 
     The Java client looks headers up case-sensitively and wants `ETag`; the HTTP server lower-cases every name with
     `lower()`, which would turn the client's caching off without a word.
@@ -25,7 +25,7 @@ ETAG = ExactCase(b"ETag")
 
 @lru_cache(maxsize=16384)
 def etag(location: str, content_digest: bytes) -> bytes:
-    """Return the tag of what a client receives: where the metadata is, and what of it the answer has.
+    """Return the tag of an answer: where the metadata is, and a digest of what is sent.
 
     The location alone would not do: files are edited, restored, and equal in two stores. The tag is weak, as the same
     answer travels plain or compressed.
@@ -35,7 +35,7 @@ def etag(location: str, content_digest: bytes) -> bytes:
 
 
 def is_unchanged(if_none_match: bytes | None, current: bytes) -> bool:
-    """Tell whether a client already has the answer with this tag; tags compare weakly, `*` is any."""
+    """Say whether a client has the answer with this tag; tags compare weakly, `*` is any."""
     if if_none_match is None:
         return False
     if if_none_match == current:

@@ -1,11 +1,11 @@
-"""The one layer around every request: id, path, size limit, timing, log line, counters, gzip, and the last handler."""
+"""The layer around every request: id, path, size limit, timing, log, gzip, last handler."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from time import perf_counter
 
@@ -15,12 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.authentication import principal_of
 from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip, compress
-from app.api.error_responses import (
-    RETRY_AFTER_SECONDS,
-    body_of,
-    is_retry_safe,
-    status_and_type,
-)
+from app.api.error_responses import RETRY_AFTER_SECONDS, body_of, is_retry_safe, status_and_type
 from app.api.names_in_paths import split_prefix
 from app.api.scope_keys import HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
 from app.errors import InvalidRequest, RequestTooLarge
@@ -30,13 +25,13 @@ _SANE_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 _BODILESS = frozenset({"GET", "HEAD", "OPTIONS"})
 _BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
-"""Whoever sends one of these may send a body with any method."""
+"""A request with one of these may have a body, whatever its method."""
 _CLIENT_GONE = 499
 _JSON = (b"content-type", b"application/json")
 
 
 class FrontDoor:
-    """Wraps the application; nothing that a request does gets past it unlogged or unanswered."""
+    """Wraps the application: every request is logged and answered here."""
 
     def __init__(
         self,
@@ -84,9 +79,9 @@ class FrontDoor:
             failure = error
             self._report(error, visit_id)
             if answer.has_started:
-                # Half an answer is out: only breaking the connection tells the client.
+                # Half an answer is out: only a broken connection shows the client that it is not whole.
                 raise
-            await send_error(scope, answer.send, error)
+            await _send_error(scope, answer.send, error)
         finally:
             self._close(scope, answer, perf_counter() - started, failure)
 
@@ -123,7 +118,7 @@ class FrontDoor:
         return counted
 
     def _report(self, error: Exception, visit_id: str) -> None:
-        """Log what stays behind a 5xx; a refusal says everything in its answer."""
+        """Log the cause of a 5xx; a refusal says everything in its answer."""
         status, kind = status_and_type(error)
         if status < 500:
             return
@@ -182,7 +177,7 @@ class FrontDoor:
 
 
 class _Answer:
-    """What goes out for one request: headers completed, the body compressed if it is worth it."""
+    """The answer to one request: adds headers, and compresses a large body."""
 
     __slots__ = ("_accepts_gzip", "_held", "_id", "_send", "has_started", "sent_bytes", "status")
 
@@ -217,13 +212,11 @@ class _Answer:
         await self._send(message)
 
 
-async def send_error(
-    scope: Scope, send: Send, error: Exception, extra_headers: list[tuple[bytes, bytes]] | None = None
-) -> None:
-    """Answer a request with an error in the protocol's shape; a HEAD request gets the status alone."""
+async def _send_error(scope: Scope, send: Send, error: Exception) -> None:
+    """Answer with an error in the protocol's shape; a HEAD request gets the status alone."""
     status, _ = status_and_type(error)
     body = body_of(error, scope[REQUEST_ID], scope.get(PREFIX))
-    headers = [_JSON, *(extra_headers or [])]
+    headers = [_JSON]
     if is_retry_safe(error):
         headers.append((b"retry-after", str(RETRY_AFTER_SECONDS).encode("ascii")))
     if status == 413:
@@ -248,18 +241,14 @@ def _is_compressible(headers: list[tuple[bytes, bytes]]) -> bool:
 
 
 async def _compressed(start: Message, message: Message) -> Message:
-    """Compress a whole body and say so in its start; a body in pieces goes out as it is."""
+    """Compress a whole body and note it in the headers; a body in pieces goes out as it is."""
     if message.get("more_body", False):
         return message
     body: bytes = message["body"]
-    packed = await _off_the_loop(compress, body) if len(body) >= SLOW_GZIP_BYTES else compress(body)
+    packed = await asyncio.to_thread(compress, body) if len(body) >= SLOW_GZIP_BYTES else compress(body)
     headers: list[tuple[bytes, bytes]] = [pair for pair in start["headers"] if pair[0] != b"content-length"]
     headers.append((b"content-encoding", b"gzip"))
     headers.append((b"content-length", str(len(packed)).encode("ascii")))
     headers.append((b"vary", b"accept-encoding"))
     start["headers"] = headers
     return {"type": "http.response.body", "body": packed}
-
-
-async def _off_the_loop(function: Callable[[bytes], bytes], body: bytes) -> bytes:
-    return await asyncio.get_running_loop().run_in_executor(None, function, body)

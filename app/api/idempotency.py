@@ -10,7 +10,7 @@ from hashlib import sha256
 from starlette.responses import Response
 
 from app import telemetry
-from app.api.answers import json_answer
+from app.api.answers import json_answer, no_content
 from app.api.dependencies import Visit
 from app.api.error_responses import body_of, status_and_type
 from app.catalog.context.catalog import Catalog
@@ -21,11 +21,11 @@ from app.errors import IcetowerError, IdempotencyKeyTaken, InvalidRequest, Unava
 log = logging.getLogger(__name__)
 
 REPLAYED = (b"idempotent-replayed", b"true")
-"""Tells whoever debugs a client that an answer is a repetition."""
+"""Marks an answer as a repetition, for those who debug a client."""
 
 _KEY = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")
 _NOT_FINAL = frozenset({401, 403, 408, 413, 419, 429})
-"""Refusals that the same request may overcome when it is sent again."""
+"""Refusals that are not stored: the same request may succeed when it is sent again."""
 
 
 def run_once(
@@ -33,13 +33,13 @@ def run_once(
 ) -> Response:
     """Run a mutation, or answer like the first request under its Idempotency-Key did.
 
-    The mutation's claim is stored in the transaction that makes its change. A refusal that sending again cannot
-    overcome is stored before it is answered.
+    The claim is stored in the transaction that makes the change. A final refusal is stored before it is
+    answered.
 
     Args:
         visit: the request.
-        mutate: does it, on the catalog of the request's warehouse and caller.
-        replay: answers it again from what the success stored.
+        mutate: makes the change in the catalog of the request's warehouse and caller.
+        replay: answers again from what the success stored.
 
     Raises:
         InvalidRequest: the key is not 1 to 255 printable characters.
@@ -66,17 +66,23 @@ def run_once(
             # An equal request was faster, and what it did may be why this one was refused.
             return _winner(visit, claim, replay, taken)
         except IcetowerError as failure:
-            # The refusal stands, remembered or not: nothing was changed.
+            # The request is refused, remembered or not: nothing was changed.
             log.warning("could not remember a refusal under its Idempotency-Key: %s", failure)
         raise
 
 
-def claim_of(visit: Visit) -> IdempotencyClaim | None:
-    """Return the wish to be the only request answered under its key, if it has one.
+def done_once(visit: Visit, mutate: Callable[[Catalog], object]) -> Response:
+    """Run a mutation whose answer is empty; raises like `run_once`."""
 
-    Raises:
-        InvalidRequest: the key is not 1 to 255 printable characters.
-    """
+    def run(catalog: Catalog) -> Response:
+        mutate(catalog)
+        return no_content()
+
+    return run_once(visit, run, lambda _result: no_content())
+
+
+def claim_of(visit: Visit) -> IdempotencyClaim | None:
+    """Return the claim of a request with an Idempotency-Key; raises `InvalidRequest`."""
     header = visit.header(b"idempotency-key")
     if header is None:
         return None
@@ -98,7 +104,7 @@ def claim_of(visit: Visit) -> IdempotencyClaim | None:
 
 
 def _replayed(visit: Visit, claim: IdempotencyClaim, replay: Callable[[str], Response]) -> Response | None:
-    """Return the answer of the request that finished under this key, if one did."""
+    """Return the answer of the request that finished under this key; None if there is none."""
     outcome = find_outcome(visit.parts.server, claim)
     if outcome is None:
         return None
@@ -116,6 +122,6 @@ def _winner(
     """Answer like the equal request that finished while this one ran."""
     answer = _replayed(visit, claim, replay)
     if answer is None:
-        # Its time ran out between the two looks: sent again, this request will be the first.
+        # The key expired between the two lookups: sent again, this request will be the first.
         raise Unavailable("An equal request finished just now; send this one again") from taken
     return answer

@@ -1,19 +1,21 @@
-"""Answers that tables and views have in common: listings and renames."""
+"""Answers that tables and views have in common."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from starlette.responses import Response
 
-from app.api.answers import json_answer, no_content
+from app.api.answers import json_answer
 from app.api.bodies.identifiers import RenameBody, identifiers_json
 from app.api.bodies.json_body import parse_body
 from app.api.dependencies import Visit
-from app.api.idempotency import run_once
-from app.api.paging import page_in_query, page_token
+from app.api.idempotency import done_once, run_once
+from app.api.paging import next_page_token, page_in_query
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import Kind, M
-from app.engine.model.identifiers import LEVEL_SEPARATOR
+from app.catalog.context.kinds import Kind, Loaded, M
+from app.engine.model.identifiers import LEVEL_SEPARATOR, TableIdentifier
 
 
 def names_answer(visit: Visit, kind: Kind[M]) -> Response:
@@ -21,17 +23,27 @@ def names_answer(visit: Visit, kind: Kind[M]) -> Response:
     catalog, namespace = visit.catalog, visit.namespace
     listing = f"{kind}s {catalog.warehouse.id} {LEVEL_SEPARATOR.join(namespace.levels)}"
     found = named.list_names(catalog, kind, namespace, page_in_query(visit.query, listing))
-    token = None if found.next_after is None else page_token(found.next_after, listing)
+    token = next_page_token(found.next_after, listing)
     return json_answer(identifiers_json(namespace, found.items, token))
+
+
+def loaded_once(
+    visit: Visit,
+    kind: Kind[M],
+    identifier: TableIdentifier,
+    mutate: Callable[[Catalog], Loaded[M]],
+    answer: Callable[[Loaded[M]], Response],
+) -> Response:
+    """Run a mutation once, and answer with the table or view as the mutation left it."""
+
+    def replay(location: str) -> Response:
+        return answer(named.load_recorded(visit.catalog, kind, identifier, location))
+
+    return run_once(visit, lambda catalog: answer(mutate(catalog)), replay)
 
 
 def rename_answer(visit: Visit, kind: Kind[M]) -> Response:
     """Give a table or view another name."""
     body = parse_body(RenameBody, visit.body)
     source, destination = body.source.checked(), body.destination.checked()
-
-    def mutate(catalog: Catalog) -> Response:
-        named.rename(catalog, kind, source, destination)
-        return no_content()
-
-    return run_once(visit, mutate, lambda _result: no_content())
+    return done_once(visit, lambda catalog: named.rename(catalog, kind, source, destination))

@@ -1,4 +1,4 @@
-"""Names in paths: the warehouse prefix, namespaces and table names, out of the raw bytes of a URL."""
+"""Names in the raw bytes of a URL: the warehouse prefix, namespaces and tables."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from app.engine.model.identifiers import (
 from app.errors import InvalidName, InvalidRequest
 
 RESOURCES = frozenset({"namespaces", "tables", "views", "transactions"})
-"""First pieces of the paths that take a warehouse prefix."""
+"""First pieces of the paths that may have a warehouse prefix."""
 
 _VERSION = "/v1/"
 _BROKEN_PERCENT = re.compile("%(?![0-9A-Fa-f]{2})")
@@ -40,11 +40,9 @@ def split_prefix(raw_path: bytes) -> tuple[str, str | None]:
     if not path.startswith(_VERSION):
         return path, None
     first, slash, rest = path[len(_VERSION) :].partition("/")
-    if not slash or not first or first in RESERVED_NAMES:
+    if not slash or not first or first in RESERVED_NAMES or rest.partition("/")[0] not in RESOURCES:
         return path, None
-    if rest.partition("/")[0] not in RESOURCES:
-        return path, None
-    return _VERSION + rest, _decode_prefix(first)
+    return _VERSION + rest, check_name(decode_piece(first), "prefix")
 
 
 def encode_prefix(warehouse_name: str) -> str:
@@ -53,11 +51,7 @@ def encode_prefix(warehouse_name: str) -> str:
 
 
 def decode_piece(piece: str) -> str:
-    """Return the text of one percent-encoded path piece; both `+` and `%20` are a space.
-
-    Raises:
-        InvalidRequest: a percent sign without two hexadecimal digits, or bytes that are not UTF-8.
-    """
+    """Return the text of a path piece; both `+` and `%20` are a space. Raises `InvalidRequest`."""
     if "%" not in piece and "+" not in piece:
         return piece
     if _BROKEN_PERCENT.search(piece):
@@ -74,31 +68,20 @@ def decode_piece(piece: str) -> str:
 
 @lru_cache(maxsize=4096)
 def namespace_in_path(piece: str) -> Namespace:
-    """Return the namespace that a path piece names; its levels are separated by 0x1F.
-
-    Raises:
-        InvalidRequest: the piece cannot be decoded.
-        InvalidName: a level cannot be a name.
-    """
+    """Return the namespace of a path piece, levels separated by 0x1F; raises `BadRequest`."""
     return check_namespace(Namespace(tuple(decode_piece(piece).split(LEVEL_SEPARATOR))))
 
 
 @lru_cache(maxsize=16384)
 def identifier_in_path(namespace_piece: str, name_piece: str) -> TableIdentifier:
-    """Return the table or view that two path pieces name.
-
-    Raises:
-        InvalidRequest: a piece cannot be decoded.
-        InvalidName: a name cannot be used.
-    """
+    """Return the table or view that two path pieces name; raises `BadRequest`."""
     return check_identifier(TableIdentifier(namespace_in_path(namespace_piece), decode_piece(name_piece)))
 
 
 def namespaces_in_parent(value: str) -> list[Namespace]:
     """Return what the `parent` of a listing may mean, likeliest first; empty for the top level.
 
-    Some clients encode the levels before they encode the query, so a value that still holds percent signs has a
-    second reading.
+    Some clients encode the levels before they encode the query, so a value with percent signs has a second reading.
 
     Raises:
         InvalidName: a level of the first reading cannot be a name.
@@ -115,21 +98,12 @@ def namespaces_in_parent(value: str) -> list[Namespace]:
 
 
 def warehouse_in_path(piece: str) -> str:
-    """Return the warehouse name that a path piece names.
-
-    Raises:
-        InvalidRequest: the piece cannot be decoded.
-        InvalidName: no warehouse can have this name.
-    """
+    """Return the warehouse name that a path piece names; raises `BadRequest`."""
     return check_name(decode_piece(piece), "warehouse name")
 
 
 def parameters_in_query(query_string: bytes) -> dict[str, str]:
-    """Return the query parameters, the first of each name.
-
-    Raises:
-        InvalidRequest: the query is not percent-encoded UTF-8.
-    """
+    """Return the query parameters, the first of each name; raises `InvalidRequest`."""
     if not query_string:
         return {}
     try:
@@ -140,7 +114,3 @@ def parameters_in_query(query_string: bytes) -> dict[str, str]:
     for name, value in pairs:
         parameters.setdefault(name, value)
     return parameters
-
-
-def _decode_prefix(piece: str) -> str:
-    return check_name(decode_piece(piece), "prefix")

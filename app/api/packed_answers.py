@@ -1,4 +1,4 @@
-"""Load answers in gzip, kept by what they hold, so that a busy table is compressed once."""
+"""Load answers in gzip, kept by ETag, so that a busy table is compressed once."""
 
 from __future__ import annotations
 

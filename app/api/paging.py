@@ -1,4 +1,4 @@
-"""Pages of a listing: what the query asks for, and the token that goes on from there."""
+"""Pages of a listing: the page that a query asks for, and the token of the next one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.errors import InvalidName, InvalidPageToken, InvalidRequest
 
 MAX_PAGE_SIZE = 10_000
 DEFAULT_PAGE_SIZE = 1_000
-"""For a client that can turn pages but leaves their size to the server."""
+"""For a client that reads pages but does not say their size."""
 
 _VERSION = b"\x01"
 _CHECKSUM_BYTES = 4
@@ -22,13 +22,8 @@ _CHECKSUM_BYTES = 4
 def page_in_query(query: Mapping[str, str], listing: str) -> Page:
     """Return the page that a query asks for; a query without paging asks for everything.
 
-    Args:
-        query: the query parameters.
-        listing: names what is listed, so that a token of another listing is refused.
-
-    Raises:
-        InvalidPageToken: the token is not one of this listing's.
-        InvalidRequest: the page size is not a positive number.
+    `listing` names what is listed, so that a token of another listing is refused. Raises `InvalidPageToken` or
+    `InvalidRequest`.
     """
     token = query.get("pageToken")
     size = query.get("pageSize")
@@ -43,6 +38,11 @@ def page_token(after: str, listing: str) -> str:
     name = after.encode()
     packed = _VERSION + _checksum(name, listing) + name
     return base64.urlsafe_b64encode(packed).decode("ascii").rstrip("=")
+
+
+def next_page_token(next_after: str | None, listing: str) -> str | None:
+    """Return the token of the next page; None if there is none."""
+    return None if next_after is None else page_token(next_after, listing)
 
 
 def _page_size(text: str) -> int:
@@ -66,5 +66,5 @@ def _after(token: str, listing: str) -> str:
 
 
 def _checksum(name: bytes, listing: str) -> bytes:
-    # Catches mix-ups, not forgers: a forged token shows nothing that the same caller could not list anyway.
+    # Catches mistakes, not forgers: a forged token shows only what the caller could list anyway.
     return zlib.crc32(name, zlib.crc32(listing.encode())).to_bytes(_CHECKSUM_BYTES, "big")

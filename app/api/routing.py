@@ -1,4 +1,4 @@
-"""Which route serves which path, in the order in which they are tried, and what no route serves."""
+"""The routes, in the order in which they are tried, and the answer where no route matches."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def operations(served: list[BaseRoute]) -> Iterator[tuple[str, str]]:
 
 
 def endpoints(served: list[BaseRoute]) -> tuple[str, ...]:
-    """Return the operations of the protocol that clients are told of."""
+    """Return the operations of the protocol, as clients see them."""
     return tuple(f"{method} {path}" for method, path in operations(served) if path.startswith(_PREFIXED))
 
 
@@ -92,7 +92,7 @@ def route_labels(served: list[BaseRoute]) -> Mapping[object, str]:
 
 
 def described_path(path: str) -> str:
-    """Return a routed path as openapi.yaml has it: with the prefix that the front door takes away."""
+    """Return a routed path as openapi.yaml has it, with the prefix."""
     path = _PARAMETER.sub(lambda match: match[0].replace("_", "-"), path)
     if path.startswith(_V1) and path != _CONFIG:
         return _PREFIXED + path[len(_V1) :]
@@ -100,7 +100,7 @@ def described_path(path: str) -> str:
 
 
 def serve_routes(app: FastAPI, served: list[BaseRoute]) -> None:
-    """Let an application serve these routes and refuse everything else in the protocol's words."""
+    """Let an application serve these routes and refuse all others with the protocol's errors."""
     app.router.redirect_slashes = False
     app.router.routes[:] = served
     app.add_exception_handler(HTTPException, _refuse)
@@ -118,7 +118,7 @@ async def _refuse(request: Request, error: Exception) -> Response:
         response = _refusal(request, refused)
         response.raw_headers.append((b"allow", allowed.encode("ascii")))
         return response
-    # Nothing else refuses a request this way; if something does, the front door says that the server failed.
+    # No other status is expected here; the front door answers it as a failure of the server.
     raise error
 
 

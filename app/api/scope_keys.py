@@ -1,4 +1,4 @@
-"""Keys in an ASGI scope under which the front door leaves what it has found out about a request."""
+"""Keys in an ASGI scope under which the front door leaves facts about a request."""
 
 from __future__ import annotations
 

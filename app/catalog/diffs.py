@@ -1,4 +1,4 @@
-"""What changed between two states of a table: two snapshots, or two versions of its metadata."""
+"""The difference of two states of a table: two snapshots, or two versions of its metadata."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Listing, Page
 from app.catalog.history import numbers_in, snapshot_named
 from app.catalog.manifests.table_manifests import TableManifests
-from app.database.pointers import Pointer
+from app.database.pointers.pointer import Pointer
 from app.engine.diff.file_diff import FileDiff, PartitionChange, PartitionTotals, file_diff
 from app.engine.diff.metadata_diff import MetadataDiff, metadata_diff
 from app.engine.diff.schema_changes import SchemaChange, schema_changes
@@ -44,7 +44,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedFile:
     """A file that was added or removed."""
 
     kind: Literal["added", "removed"]
@@ -58,7 +58,7 @@ class TableDiff:
     before: State
     after: State
     relation: Relation
-    """How the later state's snapshot is related to the earlier one's."""
+    """How the two snapshots are related."""
     common_ancestor: SnapshotId | None
     between: Sequence[SnapshotId]
     """The snapshots that lead from a snapshot to its descendant, oldest first."""
@@ -66,7 +66,7 @@ class TableDiff:
     partitions: Sequence[PartitionChange]
     schema: Sequence[SchemaChange]
     metadata: MetadataDiff | None
-    files: Listing[Change]
+    files: Listing[ChangedFile]
     values: PartitionValues
 
 
@@ -77,7 +77,7 @@ def load_diff(
     after: str | None,
     page: Page,
 ) -> TableDiff:
-    """Return what distinguishes two states of a table.
+    """Return the difference of two states of a table.
 
     A state is a snapshot's id, the name of a branch or tag, `metadata:<number>`, or the location of a metadata
     file that this table has or had. Without `after` it is the table as it is; without `before` it is what came
@@ -132,7 +132,7 @@ def _id_of(state: State) -> SnapshotId | None:
 
 
 def _start_of(page: Page, ends: str) -> int:
-    """Return the place of a page's first file; a branch may have moved since the page before it was read."""
+    """Return the place of a page's first file; refuse it if a branch has moved since."""
     if page.after is None:
         return 0
     start, _, of_ends = page.after.partition(" ")
@@ -141,10 +141,10 @@ def _start_of(page: Page, ends: str) -> int:
     return numbers_in(start, 1)[0]
 
 
-def _page_of(diff: FileDiff, page: Page, start: int, ends: str) -> Listing[Change]:
+def _page_of(diff: FileDiff, page: Page, start: int, ends: str) -> Listing[ChangedFile]:
     changes = [
-        *(Change("added", entry) for entry in diff.added),
-        *(Change("removed", entry) for entry in diff.removed),
+        *(ChangedFile("added", entry) for entry in diff.added),
+        *(ChangedFile("removed", entry) for entry in diff.removed),
     ]
     end = len(changes) if page.limit is None else start + page.limit
     return Listing(changes[start:end], f"{end} {ends}" if end < len(changes) else None)
@@ -180,7 +180,7 @@ def _kinship(metadata: TableMetadata, before: Snapshot | None, after: Snapshot |
 
 
 class _Versions:
-    """The states of one table, by the words that people use for them."""
+    """The states of one table, by the texts that name them."""
 
     def __init__(self, catalog: Catalog, pointer: Pointer, current: TableMetadata) -> None:
         self._catalog = catalog

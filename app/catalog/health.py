@@ -1,4 +1,4 @@
-"""Whether the catalog can do its work: the database, its revision, and the warehouses' files."""
+"""Checks whether the catalog can work: the database and the warehouses' files."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from app.errors import IcetowerError
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that was looked at, and why it is not well (None when it is)."""
+class HealthCheck:
+    """One checked part, and its problem (None if it has none)."""
 
     what: str
     problem: str | None
 
 
-def check_database(server: Server) -> Finding:
+def check_database(server: Server) -> HealthCheck:
     """Ask the database for something."""
     try:
         server.warehouses.list()
     except IcetowerError as error:
-        return Finding("database", str(error))
-    return Finding("database", None)
+        return HealthCheck("database", str(error))
+    return HealthCheck("database", None)
 
 
-def check_warehouse(server: Server, warehouse: Warehouse) -> Finding:
+def check_warehouse(server: Server, warehouse: Warehouse) -> HealthCheck:
     """Write and delete a small file below a warehouse's root."""
     what = f"warehouse {warehouse.name}"
     location = Location(f"{warehouse.root_location}/.icetower-ready-{server.new_uuid()}")
@@ -36,5 +36,5 @@ def check_warehouse(server: Server, warehouse: Warehouse) -> Finding:
         files.write_new(location, b"written to see whether the warehouse is writable\n")
         files.delete(location)
     except IcetowerError as error:
-        return Finding(what, str(error))
-    return Finding(what, None)
+        return HealthCheck(what, str(error))
+    return HealthCheck(what, None)

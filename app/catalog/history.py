@@ -1,4 +1,4 @@
-"""What a table was and is: its snapshots, their files, what was current when, and who moved it."""
+"""The history of a table: its snapshots, their files, and the events of its pointer."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Listing, Page
 from app.catalog.context.rows import PointerEvent
 from app.catalog.manifests.table_manifests import TableManifests
-from app.engine.branches.ref_changes import find_snapshot, snapshot_of
+from app.engine.branches.ref_changes import snapshot_by_id, snapshot_of
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
 from app.engine.model.ancestry import branches_by_snapshot, refs_by_snapshot
 from app.engine.model.document import MAX_LONG
@@ -100,13 +100,13 @@ def snapshot_named(metadata: TableMetadata, wanted: str) -> Snapshot:
     """Return the snapshot of an id or, if no snapshot has it, of a branch or tag of this name.
 
     Raises:
-        NoSuchSnapshot: there is neither.
+        NoSuchSnapshot: the table has neither.
     """
     digits = wanted.removeprefix("-")
     if digits.isascii() and digits.isdigit() and len(digits) <= 19:
         snapshot_id = SnapshotId(int(wanted))
         if snapshot_id in metadata.snapshots_by_id or wanted not in metadata.snapshot_refs:
-            return find_snapshot(metadata, snapshot_id)
+            return snapshot_by_id(metadata, snapshot_id)
     try:
         return snapshot_of(metadata, wanted)
     except NoSuchRef as error:
@@ -132,7 +132,7 @@ def numbers_in(place: str, count: int) -> tuple[int, ...]:
     """Return the numbers that a place in a listing consists of.
 
     Raises:
-        InvalidPageToken: somebody made the place up.
+        InvalidPageToken: this server did not make the place.
     """
     pieces = place.split(" ")
     if len(pieces) != count or not all(_NUMBER.fullmatch(piece) for piece in pieces):
@@ -150,7 +150,7 @@ def list_files(
     page: Page,
     filter_: Expression = ALWAYS_TRUE,
 ) -> FilePage:
-    """Return a page of the live files of a snapshot that may match a filter, in the order of its manifests.
+    """Return a page of a snapshot's live files that may match a filter, in manifest order.
 
     The filter is read with the columns that the snapshot was written with.
 
@@ -160,8 +160,7 @@ def list_files(
         NoSuchTable: no table has this name.
         NoSuchSnapshot: the table does not have it.
         InvalidFilter: the filter does not fit the snapshot's columns.
-        InvalidLocation, CorruptMetadata, FileMissing: a manifest is outside the warehouse, broken or gone.
-        FilesUnavailable: the store does not answer.
+        InvalidLocation, CorruptMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
     """
     catalog.permit("list_files", identifier)
     metadata = catalog.read(TABLES, catalog.load(TABLES, identifier))
@@ -190,7 +189,7 @@ def _places(
 
 
 def load_history(catalog: Catalog, identifier: TableIdentifier, page: Page) -> History:
-    """Return what was current when, and a page of what happened to the table's pointer, newest first.
+    """Return which snapshots were current when, and a page of the pointer's events.
 
     Raises:
         NoSuchTable: no table has this name.
@@ -207,12 +206,12 @@ def load_history(catalog: Catalog, identifier: TableIdentifier, page: Page) -> H
 
 
 def _reigns(metadata: TableMetadata) -> list[Reign]:
-    """Return who was current when, newest first, out of the snapshot log."""
+    """Return which snapshots were current when, newest first, from the snapshot log."""
     found: list[Reign] = []
     until_ms: int | None = None
     is_emptied = metadata.current_snapshot is None
     for entry in reversed(metadata.snapshot_log):
-        # Without main nothing is current, though the log still ends with what was last.
+        # Without main no snapshot is current, though the log still ends with the last one.
         ended_ms = metadata.last_updated_ms if is_emptied and not found else until_ms
         found.append(Reign(entry.snapshot_id, entry.timestamp_ms, ended_ms))
         until_ms = entry.timestamp_ms

@@ -1,4 +1,4 @@
-"""Outcomes under Idempotency-Keys: what the first request under a key was answered."""
+"""Outcomes under Idempotency-Keys: how the first request under a key was answered."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from app.errors import IdempotencyKeyReused
 
 
 def find_outcome(server: Server, claim: IdempotencyClaim) -> RecordedOutcome | None:
-    """Return how the request ended that finished under this key, if one did.
+    """Return the outcome of the request that finished under this key; None if there is none.
 
     Raises:
         IdempotencyKeyReused: the key belongs to another request.
@@ -20,7 +20,7 @@ def find_outcome(server: Server, claim: IdempotencyClaim) -> RecordedOutcome | N
 
 
 def record_refusal(server: Server, claim: IdempotencyClaim, status: int, body: bytes) -> None:
-    """Store a refusal that sending the request again cannot overcome.
+    """Store a refusal that a repeated request would meet again.
 
     Raises:
         IdempotencyKeyTaken: an equal request was answered first.

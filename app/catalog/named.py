@@ -1,4 +1,4 @@
-"""What tables and views have in common: listed, created, dropped, renamed, registered, answered again."""
+"""Use cases that tables and views share: list, create, drop, rename, register, load."""
 
 from __future__ import annotations
 
@@ -14,8 +14,10 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.locations import check_location, default_location
-from app.database.pointer_history import PointerEvent
-from app.database.pointers import NameTaken, Pointer, PointerChanged
+from app.database.pointers.history import PointerEvent
+from app.database.pointers.moves import NameTaken
+from app.database.pointers.pointer import Pointer
+from app.database.pointers.pointers import PointerChanged
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import IcetowerError, PointerMoved
@@ -48,7 +50,7 @@ def check_exists(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -
 
 
 class NewNamed(Intention[M, None]):
-    """What a client wants a new table or view to be."""
+    """A new table or view, as a client describes it."""
 
     location: str | None
     properties: Mapping[str, str]
@@ -94,7 +96,7 @@ def create(catalog: Catalog, new: NewNamed[M]) -> Loaded[M]:
 
 
 def drop(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> None:
-    """Forget a table or view; its files stay, so that it can be registered again.
+    """Remove a table or view; its files stay, so that it can be registered again.
 
     Raises:
         NoSuchTable, NoSuchView: nothing of this kind has this name.
@@ -115,10 +117,10 @@ def drop_as_seen(
     event: str = "dropped",
     deletion: bool = False,
 ) -> tuple[Pointer, T]:
-    """Forget a table or view as `look` has seen it, looking anew each time somebody moves it meanwhile.
+    """Remove a table or view as `look` has seen it; look again if its pointer moves meanwhile.
 
     Args:
-        look: called with the pointer; what it returns is returned, what it raises ends it.
+        look: called with the pointer; its result is returned, its errors are raised.
         event: what pointer history calls it.
         deletion: queue the files for deletion.
 
@@ -151,7 +153,7 @@ def drop_as_seen(
 
 
 def rename(catalog: Catalog, kind: Kind[M], source: TableIdentifier, destination: TableIdentifier) -> None:
-    """Give a table or view another name, also in another namespace; its files stay where they are.
+    """Give a table or view another name, also in another namespace; its files stay.
 
     Raises:
         InvalidName: the new name cannot be used.
@@ -235,7 +237,7 @@ def load(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> Loaded
 
 
 def load_recorded(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, location: str) -> Loaded[M]:
-    """Return the answer to a repeated request: what it was about as it is now, else what the first request made.
+    """Return a table or view for a repeated request: as it is now, else as it was recorded.
 
     Something else may have the name by now: it is the same only if its pointer has been at this location.
 

@@ -16,7 +16,7 @@ LOCATION = "location"
 
 
 def list_namespaces(catalog: Catalog, parent: Namespace | None, page: Page) -> Listing[Namespace]:
-    """Return the direct children of a namespace, or the outermost namespaces, in the order of their names.
+    """Return the direct children of a namespace, or the outermost namespaces, by name.
 
     Raises:
         NoSuchNamespace: the parent is not there.

@@ -1,4 +1,4 @@
-"""Pointers for the busiest routes: questions that arrive together are asked of the database together."""
+"""Pointers for the busiest routes: lookups that arrive together share one statement."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import asyncio
 from concurrent.futures import Executor
 
 from app.catalog.context.catalog import Catalog
-from app.database.pointers import Pointer, Pointers
+from app.database.pointers.pointer import Pointer
+from app.database.pointers.pointers import Pointers
 from app.engine.model.identifiers import TableIdentifier
 from app.errors import NoSuchTable
 
@@ -17,12 +18,12 @@ Key = tuple[int, TableIdentifier]
 class PointerBatches:
     """Finds pointers from coroutines of one event loop.
 
-    Every answer was read after its question was asked, as if each had been asked alone; but while one
-    statement is under way, further questions wait for the next one and share it.
+    Every result is read after its lookup began, as if each ran alone. While one statement runs, further lookups
+    wait for the next one and share it.
     """
 
     def __init__(self, pointers: Pointers, executor: Executor | None) -> None:
-        """Look up through `executor`; without one, on the loop itself, right for a database without a network."""
+        """Look up through `executor`; without one, on the loop, for a database without a network."""
         self._pointers = pointers
         self._executor = executor
         self._waiting: list[tuple[Key, asyncio.Future[Pointer | None]]] = []

@@ -1,4 +1,4 @@
-"""Branches and tags: listed, made, moved and removed; every change is a commit and has a receipt."""
+"""Branches and tags: listed, made, moved and removed. Every change is a commit with a receipt."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.named import event_at
-from app.database.pointer_history import PointerEvent
+from app.database.pointers.history import PointerEvent
 from app.engine.branches.ref_changes import (
     CherryPick,
     PickKind,
@@ -22,9 +22,9 @@ from app.engine.branches.ref_changes import (
     Unchecked,
     check_expected,
     destination,
-    find_ref,
     pick_kind,
     picked_snapshot,
+    ref_by_name,
     ref_type,
     set_ref,
 )
@@ -40,7 +40,7 @@ from app.errors import IcetowerError, InvalidRefMove
 log = logging.getLogger(__name__)
 
 _UNCHANGED = "unchanged "
-"""Stands before the location in what is remembered of a request that had nothing to do."""
+"""Prefix of the recorded location if a request had nothing to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class NamedRef:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a change did: to which ref, from where to where, in which commit, by whom and when.
+    """The receipt of a change: which ref, from where to where, in which commit, by whom.
 
     Snapshots are None where the ref did not exist. `sequence`, `at_ms`, `author` and `request_id` are those of the
     pointer's history; they are None if nothing had to be changed.
@@ -104,7 +104,7 @@ class _ChangeRef(_RefIntention):
     change: RefChange
 
     def require(self, base: Base[TableMetadata]) -> bool:
-        """Check that the ref is where it is expected to be, and can be what is wanted."""
+        """Check that the ref is where it is expected to be, and that the change is possible."""
         check_expected(base.present(), self.name, self.change.expected)
         ref_type(base.present(), self.change)
         return True
@@ -128,7 +128,7 @@ class _RemoveRef(_RefIntention):
 
     def require(self, base: Base[TableMetadata]) -> bool:
         """Check that the ref is there, and where it is expected to be."""
-        find_ref(base.present(), self.name)
+        ref_by_name(base.present(), self.name)
         check_expected(base.present(), self.name, self.expected)
         return True
 
@@ -158,7 +158,7 @@ def load_ref(catalog: Catalog, identifier: TableIdentifier, name: str) -> NamedR
     """
     catalog.permit("load_ref", identifier)
     metadata = catalog.read(TABLES, catalog.load(TABLES, identifier))
-    find_ref(metadata, name)
+    ref_by_name(metadata, name)
     return _named(metadata, name)
 
 
@@ -175,8 +175,8 @@ def change_ref(catalog: Catalog, identifier: TableIdentifier, change: RefChange)
         NoSuchTable: no table has this name.
         NoSuchRef: a branch or tag that is to be moved, or moved to, does not exist.
         NoSuchSnapshot: a snapshot that is to be moved to does not exist.
-        InvalidRefMove: the snapshots do not stand to each other as the move needs.
-        InvalidUpdate: the retention is none, or main would become a tag.
+        InvalidRefMove: the snapshots are not related as the move needs.
+        InvalidUpdate: the retention is invalid, or main would become a tag.
         RequirementFailed: the ref is not where it is expected to be.
         PointerMoved: other commits won every attempt.
         CommitStateUnknown: the database did not answer.
@@ -207,7 +207,7 @@ def remove_ref(
 
 
 def _commit(catalog: Catalog, intention: _RefIntention) -> Receipt:
-    """Commit a change, and return what came of it."""
+    """Commit a change, and return its receipt."""
     landed = land_one(catalog, intention)
     identifier, name = intention.identifier, intention.name
     before, after = landed.base, landed.loaded
@@ -218,7 +218,7 @@ def _commit(catalog: Catalog, intention: _RefIntention) -> Receipt:
     try:
         event = event_at(catalog, before.seen.id, after.location)
     except IcetowerError as error:
-        # It has landed: a history that cannot be read now must not make it a failure.
+        # The commit has landed: an unreadable history must not make it a failure.
         log.warning("could not read the history of %s: %s", identifier, error)
         event = None
     previous = before.seen.metadata_location

@@ -1,4 +1,4 @@
-"""Tables: their JSON, and how they are staged, purged and given away. What views do too is in `app.catalog.named`."""
+"""Tables: JSON, staged creates, purges, unregistering; the rest is in `app.catalog.named`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, Loaded, LoadedTable
 from app.catalog.context.locations import check_locations
 from app.catalog.named import NewNamed, drop_as_seen
-from app.database.pointer_lookups import Pointer
+from app.database.pointers.pointer import Pointer
 from app.engine.change.initial import new_table_metadata
 from app.engine.model.identifiers import TableIdentifier, check_identifier
 from app.engine.model.ids import Location, TableUuid
@@ -29,7 +29,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class NewTable(NewNamed[TableMetadata]):
-    """What a client wants a new table to be."""
+    """A new table, as a client describes it."""
 
     identifier: TableIdentifier
     schema: Schema
@@ -53,7 +53,7 @@ class NewTable(NewNamed[TableMetadata]):
 
 
 def find_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> MetadataJson | None:
-    """Return the JSON of the metadata a pointer names if it is kept, without waiting for a network."""
+    """Return a table's JSON if it is in the cache, without waiting for a network."""
     files, location = catalog.files, pointer.metadata_location
     return catalog.server.metadata_files.find_json(files, location, pointer.uuid, refs_only=refs_only)
 
@@ -62,9 +62,7 @@ def table_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> Metada
     """Return the metadata a pointer names as compact JSON.
 
     Raises:
-        MetadataFileMissing: the file is gone.
-        CorruptMetadata: the file is not table metadata.
-        FilesUnavailable: the store does not answer.
+        MetadataFileMissing, CorruptMetadata, FilesUnavailable: the file cannot be read.
     """
     location = pointer.metadata_location
     try:
@@ -76,7 +74,7 @@ def table_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> Metada
 
 
 def stage_table(catalog: Catalog, new: NewTable) -> LoadedTable:
-    """Return what a new table would be, without creating it; a later commit with `assert-create` does.
+    """Return a new table without creating it; a later commit with `assert-create` does.
 
     Raises:
         InvalidName: the name cannot be used.
@@ -96,7 +94,7 @@ def stage_table(catalog: Catalog, new: NewTable) -> LoadedTable:
 
 
 def purge_table(catalog: Catalog, identifier: TableIdentifier) -> None:
-    """Forget a table and queue its files for deletion; the queue survives restarts.
+    """Remove a table and queue its files for deletion; the queue survives restarts.
 
     Raises:
         NoSuchTable: no table has this name.
@@ -120,7 +118,7 @@ def purge_table(catalog: Catalog, identifier: TableIdentifier) -> None:
 
 
 def unregister_table(catalog: Catalog, identifier: TableIdentifier) -> LoadedTable:
-    """Forget a table and return what it was, so that another catalog can take it over.
+    """Remove a table and return it, so that another catalog can take it over.
 
     Raises:
         NoSuchTable: no table has this name.

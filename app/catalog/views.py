@@ -1,4 +1,4 @@
-"""Views: new ones, and commits to them. What tables do too is in `app.catalog.named`."""
+"""Views: new ones, and commits to them; the rest is in `app.catalog.named`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from app.engine.model.view_metadata import ViewMetadata, ViewVersion
 
 @dataclass(frozen=True)
 class NewView(NewNamed[ViewMetadata]):
-    """What a client wants a new view to be."""
+    """A new view, as a client describes it."""
 
     identifier: TableIdentifier
     schema: Schema
@@ -45,7 +45,7 @@ class NewView(NewNamed[ViewMetadata]):
 
 @dataclass(frozen=True)
 class ViewCommit(Intention[ViewMetadata, None]):
-    """What one client wants of one view."""
+    """A commit to one view."""
 
     identifier: TableIdentifier
     requirements: Sequence[Requirement]

@@ -1,4 +1,4 @@
-"""Warehouses: where tables are, and the settings that clients are given."""
+"""Warehouses: where tables are stored, and the settings that clients receive."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from app.fileio.schemes import KNOWN_SCHEMES, files_for
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
 RESERVED_NAMES = frozenset({"config", "oauth", "namespaces", "tables", "views", "transactions"})
-"""Words that stand where a warehouse's prefix would stand in a path."""
+"""Words that a path has in the place of a warehouse's prefix."""
 
 
 def check_warehouse_name(name: str) -> None:
-    """Check that a name can stand in a path as one piece.
+    """Check that a name can be one piece of a path.
 
     Raises:
-        InvalidName: it cannot.
+        InvalidName: it cannot be one.
     """
     if not _NAME.fullmatch(name) or name.lower() in RESERVED_NAMES:
         raise InvalidName(
@@ -47,7 +47,7 @@ def create_warehouse(
     """Create a warehouse.
 
     Raises:
-        InvalidName: the name cannot stand in a path.
+        InvalidName: the name cannot be a piece of a path.
         InvalidLocation: the root is not a location that files can be written to.
         InvalidSetting: a storage setting, or one of the guard or of scan planning, makes no sense.
         WarehouseExists: the name is taken.
@@ -134,7 +134,7 @@ def load_warehouse(server: Server, caller: Caller, name: str) -> Warehouse:
     """Return the warehouse of this name, with its storage settings.
 
     Raises:
-        NoSuchWarehouse: there is none.
+        NoSuchWarehouse: no warehouse has this name.
     """
     server.permit(caller, "load_warehouse")
     found = server.warehouses.find(name)
@@ -147,7 +147,7 @@ def drop_warehouse(server: Server, caller: Caller, name: str) -> None:
     """Drop an empty warehouse.
 
     Raises:
-        NoSuchWarehouse: there is none.
+        NoSuchWarehouse: no warehouse has this name.
         WarehouseNotEmpty: it has namespaces, or files that are still to be deleted.
     """
     server.permit(caller, "drop_warehouse")
@@ -155,13 +155,13 @@ def drop_warehouse(server: Server, caller: Caller, name: str) -> None:
 
 
 def load_configuration(catalog: Catalog) -> Warehouse:
-    """Return the warehouse, for what clients are given of it: defaults and overrides."""
+    """Return the warehouse with the defaults and overrides that clients receive."""
     catalog.permit("load_configuration")
     return catalog.warehouse
 
 
 class WarehouseMemo:
-    """Warehouses by name, asked for again after a second: they hardly change, and every request needs one.
+    """Warehouses by name, read again after a second: every request needs one.
 
     A stale entry cannot harm: rows are found by the warehouse's id, which is never used again.
     """
@@ -173,22 +173,22 @@ class WarehouseMemo:
         self._lock = threading.Lock()
 
     def find_kept(self, name: str) -> Warehouse | None:
-        """Return the warehouse if it was asked for within the last second; touches no database."""
+        """Return the warehouse if it was read within the last second; touches no database."""
         kept = self._found.get(name)
         if kept is not None and time.monotonic() - kept[0] < self._max_age_s:
             return kept[1]
         return None
 
     def load(self, name: str) -> Warehouse:
-        """Return the warehouse of this name; a root location, as clients of other catalogs give it, works too.
+        """Return the warehouse of this name, or with this root location.
 
         Raises:
-            NoSuchWarehouse: there is none.
+            NoSuchWarehouse: no warehouse has this name.
         """
         kept = self.find_kept(name)
         if kept is not None:
             return kept
-        # Text that no warehouse can be called, such as one with NUL, cannot be looked up in every database.
+        # Not every database can look up text that no warehouse name has, such as NUL.
         found = self._server.warehouses.find(name) if _NAME.fullmatch(name) else None
         if found is None:
             wanted = name.rstrip("/")
@@ -196,13 +196,13 @@ class WarehouseMemo:
             found = next(at_root, None)
             if found is None:
                 raise NoSuchWarehouse(name)
-            # Other spellings have no end, and a memory of them would have none either.
+            # Only names are kept: the number of other spellings has no limit.
             return found
         with self._lock:
             self._found[name] = (time.monotonic(), found)
         return found
 
     def forget(self) -> None:
-        """Ask again for every warehouse: one was changed by this process."""
+        """Read every warehouse again: this process has changed one."""
         with self._lock:
             self._found.clear()

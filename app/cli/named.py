@@ -18,7 +18,7 @@ from app.client.views import ViewCalls
 
 
 @dataclass(frozen=True)
-class Kind:
+class NamedKind:
     """Tables or views, as far as they differ here."""
 
     noun: str
@@ -29,7 +29,7 @@ class Kind:
     facts: Callable[[str, str | None, Mapping[str, Any]], list[tuple[str, object]]]
 
 
-def named_group(kind: Kind, help_text: str) -> typer.Typer:
+def named_group(kind: NamedKind, help_text: str) -> typer.Typer:
     """Return the group of commands about tables or views, with those that both have."""
     commands = group(help_text)
     _add_list(commands, kind)
@@ -38,11 +38,11 @@ def named_group(kind: Kind, help_text: str) -> typer.Typer:
     return commands
 
 
-def _name_of(kind: Kind) -> Any:
+def _name_of(kind: NamedKind) -> Any:
     return typer.Argument(..., metavar=kind.noun.upper(), help=NAME_HELP)
 
 
-def _add_list(commands: typer.Typer, kind: Kind) -> None:
+def _add_list(commands: typer.Typer, kind: NamedKind) -> None:
     noun = kind.noun
 
     @commands.command(
@@ -73,7 +73,7 @@ def _add_list(commands: typer.Typer, kind: Kind) -> None:
             remark(f"No {noun}s in namespace {namespace}.")
 
 
-def _add_show(commands: typer.Typer, kind: Kind) -> None:
+def _add_show(commands: typer.Typer, kind: NamedKind) -> None:
     noun, example = kind.noun, kind.example
 
     @commands.command(
@@ -102,7 +102,7 @@ def _add_show(commands: typer.Typer, kind: Kind) -> None:
             print_facts(kind.facts(name, loaded.metadata_location, loaded.metadata))
 
 
-def _add_rename(commands: typer.Typer, kind: Kind) -> None:
+def _add_rename(commands: typer.Typer, kind: NamedKind) -> None:
     noun, example = kind.noun, kind.example
 
     @commands.command(

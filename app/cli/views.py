@@ -7,14 +7,14 @@ from typing import Annotated
 import typer
 
 from app.cli.metadata_facts import view_facts
-from app.cli.named import Kind, named_group
+from app.cli.named import NamedKind, named_group
 from app.cli.terminal.arguments import identifier_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import NAME_HELP, Separator, Uri, Warehouse
 from app.cli.terminal.output import print_line
 
 commands = named_group(
-    Kind(
+    NamedKind(
         noun="view",
         example="eu.sales.big_orders",
         shown="its SQL, columns and properties",

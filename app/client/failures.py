@@ -1,4 +1,4 @@
-"""What can go wrong with a call: refused, not understood, not reachable, or the answer lost.
+"""What can go wrong with a call: refused, not understood, not reachable, or answer lost.
 
 CallFailed
 ├── CatalogRefused          the server answered, with an error

@@ -20,7 +20,7 @@ class RefCalls(CatalogCalls):
         return self._calls.read(RefAnswer, "GET", self._below_table(identifier, "refs", name))
 
     def change(self, identifier: TableIdentifier, name: str, body: JsonObject) -> RefReceipt:
-        """Make or move a branch or tag, or change its retention: `{"rollback-to": 5}`, for instance."""
+        """Make or move a branch or tag, or change its retention, as `{"rollback-to": 5}`."""
         return self._calls.read(RefReceipt, "PUT", self._below_table(identifier, "refs", name), body=body)
 
     def remove(self, identifier: TableIdentifier, name: str, *, expected: int | None = None) -> RefReceipt:

@@ -1,14 +1,13 @@
-"""The queue of files to be deleted, of dropped tables and of expired snapshots; each entry has one worker at a time."""
+"""The queue of files to delete: of dropped tables and of expired snapshots."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
-from sqlalchemy import Connection, exists, func, insert, select, update
+from sqlalchemy import exists, func, select, update
 
-from app.database.connection import Database
-from app.database.pointer_lookups import Pointer
+from app.database.connections.database import Database
 from app.database.rows import file_deletions as rows
 from app.engine.model.ids import Location, TableUuid
 
@@ -18,49 +17,28 @@ Kind = Literal["purge", "expire"]
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """One table, dropped with purge, or one expiry of snapshots, whose files are still there."""
+    """One entry: a table dropped with purge, or an expiry of snapshots; its files still exist."""
 
     id: int
     kind: Kind
     warehouse_id: int
     uuid: TableUuid
     metadata_location: Location
-    """Of a purged table the last file, of an expiry the one that it wrote."""
+    """The last file of a purged table, or the file that an expiry wrote."""
     identifier: str
     attempts: int
     created_ms: int
     pointer_id: int | None
-    """Of an expiry: whose table."""
+    """The table of an expiry."""
     expired: str | None
-    """Of an expiry: what it took out, as JSON."""
+    """What an expiry took out, as JSON."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueuedExpiry:
-    """Files that a commit puts out of reach, to be queued by the transaction that moves the pointer."""
-
-    expired: str
-    """What the commit takes out of the table, as JSON."""
-    not_before_ms: int | None
-    """When deletion may begin; None when there is nothing to delete, and only what was done is to be remembered."""
-
-
-_COLUMNS = (
-    rows.c.id,
-    rows.c.kind,
-    rows.c.warehouse_id,
-    rows.c.uuid,
-    rows.c.metadata_location,
-    rows.c.identifier,
-    rows.c.attempts,
-    rows.c.created_ms,
-    rows.c.pointer_id,
-    rows.c.expired,
-)
+_COLUMNS = [rows.c[field.name] for field in fields(Deletion)]
 
 
 class FileDeletions:
-    """The queue, filled by `Pointers.drop` and `Pointers.check_and_put`."""
+    """The queue that `Pointers` fills; each entry has one worker at a time."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -86,41 +64,26 @@ class FileDeletions:
         return None if row is None else Deletion(*row)
 
     def finish(self, deletion_id: int, state: FinalState, now_ms: int) -> None:
-        """Take an entry out of the queue: its files are gone, are kept on purpose, or cannot be deleted."""
-        statement = (
-            update(rows)
-            .where(rows.c.id == deletion_id, rows.c.state == "queued")
-            .values(state=state, finished_ms=now_ms, leased_until_ms=0)
-        )
-        self._database.write(lambda connection: connection.execute(statement))
+        """Take an entry out of the queue: its files are deleted, kept, or cannot be deleted."""
+        self._update(deletion_id, state=state, finished_ms=now_ms, leased_until_ms=0)
 
     def postpone(self, deletion_id: int, error: str, not_before_ms: int) -> None:
-        """Give an entry back to the queue, to be tried again later."""
-        statement = (
-            update(rows)
-            .where(rows.c.id == deletion_id, rows.c.state == "queued")
-            .values(not_before_ms=not_before_ms, leased_until_ms=0, last_error=error)
-        )
-        self._database.write(lambda connection: connection.execute(statement))
+        """Put an entry back into the queue, to be tried again later."""
+        self._update(deletion_id, not_before_ms=not_before_ms, leased_until_ms=0, last_error=error)
 
     def renew(self, deletion_id: int, leased_until_ms: int) -> None:
-        """Hold a leased entry for longer: there is more to delete than a lease lasts."""
-        statement = (
-            update(rows)
-            .where(rows.c.id == deletion_id, rows.c.state == "queued")
-            .values(leased_until_ms=leased_until_ms)
-        )
-        self._database.write(lambda connection: connection.execute(statement))
+        """Hold a leased entry for longer: the deletion takes longer than a lease."""
+        self._update(deletion_id, leased_until_ms=leased_until_ms)
 
     def find_expired(self, uuid: TableUuid, metadata_location: Location) -> str | None:
-        """Return what the expiry that wrote this metadata file took out of its table, if one wrote it."""
+        """Return what the expiry that wrote this file took out; None if no expiry wrote it."""
         query = select(rows.c.expired).where(
             rows.c.uuid == uuid, rows.c.kind == "expire", rows.c.metadata_location == metadata_location
         )
         return self._database.read(lambda connection: connection.scalars(query).first())
 
     def is_purged(self, uuid: TableUuid) -> bool:
-        """Say whether the table was dropped with purge: what it reached is deleted, or about to be."""
+        """Say whether the table was dropped with purge: its files are deleted, or will be."""
         query = select(
             exists().where(rows.c.uuid == uuid, rows.c.kind == "purge", rows.c.state.in_(("queued", "done")))
         )
@@ -132,44 +95,7 @@ class FileDeletions:
         found = self._database.read(lambda connection: connection.execute(query).all())
         return {row.state: row.number for row in found}
 
-
-def insert_deletion(connection: Connection, dropped: Pointer, now_ms: int) -> None:
-    """Queue a dropped table's files for deletion, in the transaction that drops it."""
-    connection.execute(
-        insert(rows).values(
-            warehouse_id=dropped.warehouse_id,
-            kind="purge",
-            uuid=dropped.uuid,
-            metadata_location=dropped.metadata_location,
-            identifier=str(dropped.identifier),
-            state="queued",
-            attempts=0,
-            not_before_ms=now_ms,
-            leased_until_ms=0,
-            created_ms=now_ms,
-        )
-    )
-
-
-def insert_expiry(
-    connection: Connection, expiry: QueuedExpiry, seen: Pointer, location: Location, now_ms: int
-) -> None:
-    """Queue files that went out of reach for deletion, in the transaction that moves the pointer to a location."""
-    has_work = expiry.not_before_ms is not None
-    connection.execute(
-        insert(rows).values(
-            warehouse_id=seen.warehouse_id,
-            kind="expire",
-            uuid=seen.uuid,
-            metadata_location=location,
-            identifier=str(seen.identifier),
-            state="queued" if has_work else "done",
-            attempts=0,
-            not_before_ms=expiry.not_before_ms if has_work else now_ms,
-            leased_until_ms=0,
-            created_ms=now_ms,
-            finished_ms=None if has_work else now_ms,
-            pointer_id=seen.id,
-            expired=expiry.expired,
-        )
-    )
+    def _update(self, deletion_id: int, **values: Any) -> None:
+        is_queued = rows.c.id == deletion_id, rows.c.state == "queued"
+        statement = update(rows).where(*is_queued).values(values)
+        self._database.write(lambda connection: connection.execute(statement))

@@ -1,4 +1,4 @@
-"""Idempotency keys: which requests have been answered, and how, so that a repeated one changes nothing."""
+"""Idempotency keys: which requests were answered, and how."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import BigInteger, Connection, bindparam, delete, select, update
 
-from app.database.connection import Database
+from app.database.connections.database import Database
 from app.database.inserts import on_each_database
 from app.database.rows import idempotency_keys as rows
 from app.errors import IdempotencyKeyTaken
@@ -14,7 +14,7 @@ from app.errors import IdempotencyKeyTaken
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyClaim:
-    """One request's wish to be the only one answered under its key."""
+    """A request's claim to its key: no other request is answered under it."""
 
     principal: str
     key: str
@@ -22,7 +22,7 @@ class IdempotencyClaim:
     now_ms: int
     expires_ms: int
     result: str = ""
-    """What a success leaves for a repeated request."""
+    """What a success stores for a repeated request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ _FIND = select(rows.c.request_hash, rows.c.status, rows.c.result).where(
     *_IS_KEY, rows.c.expires_ms > bindparam("now_ms", type_=BigInteger)
 )
 _CHANGED = (rows.c.request_hash, rows.c.status, rows.c.result, rows.c.created_ms, rows.c.expires_ms)
-# A row whose time is over gives way; no row comes back if the one that is there does not.
+# An expired row is replaced; no row comes back if a row that is still valid is there.
 _INSERT = on_each_database(
     rows,
     lambda insert: insert.on_conflict_do_update(
@@ -80,9 +80,9 @@ class IdempotencyKeys:
 def insert_claim(
     connection: Connection, claim: IdempotencyClaim | None, status: int = 200, result: str | None = None
 ) -> None:
-    """Store a request's answer in the transaction that makes its change; no claim, nothing to do.
+    """Store a request's answer in the transaction of its change; without a claim, do nothing.
 
-    It comes first in every transaction: the second of two equal requests waits here for the first to end.
+    This comes first in every transaction: the second of two equal requests waits here until the first has ended.
 
     Raises:
         IdempotencyKeyTaken: another request under this key was answered first.

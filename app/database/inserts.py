@@ -1,4 +1,4 @@
-"""INSERT statements that say what happens when the row is already there: each database has its own kind."""
+"""INSERT statements with a rule for a row that exists already, in each database's form."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ AnyInsert = postgresql.Insert | sqlite.Insert
 
 
 def on_each_database(table: Table, build: Callable[[AnyInsert], Executable]) -> Mapping[str, Executable]:
-    """Return the statement for each dialect's name, built once: building costs more than running."""
+    """Return the statement for each dialect. It is built once: building costs more than running."""
     return {"postgresql": build(postgresql.insert(table)), "sqlite": build(sqlite.insert(table))}

@@ -1,4 +1,4 @@
-"""How a namespace's levels stand in a row, and the conditions that find the row."""
+"""How a namespace's levels are stored in a row, and the conditions that find the row."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ IS_NAMESPACE: tuple[ColumnElement[bool], ...] = (
 )
 """The conditions that only one namespace's row meets."""
 
-# Under an alias, for the subquery of a statement that itself speaks of namespaces.
+# Under an alias, for subqueries in statements about namespaces.
 _found = namespaces.alias("found")
 
 NAMESPACE_ID: ScalarSelect[int] = (

@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass
 
 from sqlalchemy import Connection, bindparam, delete, exists, select, update
 
-from app.database.connection import Database
-from app.database.driver_errors import ConstraintBroken
+from app.database.connections.database import Database
+from app.database.connections.driver_errors import ConstraintBroken
 from app.database.idempotency_keys import IdempotencyClaim, complete_claim, insert_claim
 from app.database.inserts import on_each_database
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, parameters_of
 from app.database.pages import page_of, page_parameters
-from app.database.pointer_kinds import PointerKind
+from app.database.pointers.pointer import PointerKind
 from app.database.rows import namespaces as rows
 from app.database.rows import pointers
 from app.engine.model.identifiers import Namespace
@@ -23,7 +23,7 @@ from app.errors import NamespaceExists, NamespaceNotEmpty, NoSuchNamespace
 
 @dataclass(frozen=True, slots=True)
 class PropertyChanges:
-    """What changing a namespace's properties came to, by property name."""
+    """The result of changing a namespace's properties, by property name."""
 
     updated: list[str]
     removed: list[str]
@@ -64,7 +64,7 @@ _CONTENTS = select(
 
 
 class Namespaces:
-    """The namespaces of every warehouse."""
+    """The namespaces of every warehouse. A change of unknown outcome raises `CommitStateUnknown`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -80,9 +80,8 @@ class Namespaces:
         """Add a namespace, and those of its ancestors that are missing, without properties.
 
         Raises:
-            NamespaceExists: it is there already; nothing was changed.
-            IdempotencyKeyTaken: the claim's request was answered before; nothing was changed.
-            CommitStateUnknown: the reply to COMMIT was lost.
+            NamespaceExists: it is there already.
+            IdempotencyKeyTaken: the claim's request was answered before.
         """
 
         def create(connection: Connection) -> None:
@@ -97,7 +96,7 @@ class Namespaces:
         self._database.write(create)
 
     def find(self, warehouse_id: int, namespace: Namespace) -> dict[str, str] | None:
-        """Return the namespace's properties, or nothing if it does not exist."""
+        """Return the namespace's properties; None if it does not exist."""
         parameters = parameters_of(warehouse_id, namespace)
         text = self._database.read(
             lambda connection: connection.execute(_PROPERTIES, parameters).scalar_one_or_none()
@@ -107,12 +106,9 @@ class Namespaces:
     def list_children(
         self, warehouse_id: int, parent: Namespace | None, after: str | None = None, limit: int | None = None
     ) -> list[str]:
-        """Return the last levels of the namespaces directly below `parent`, in order.
+        """Return the last levels of up to `limit` namespaces directly below `parent`, in order.
 
-        Args:
-            parent: nothing for the namespaces of one level.
-            after: only names greater than this one.
-            limit: at most so many.
+        Without `parent`, the namespaces of one level; with `after`, those with a greater name.
 
         Raises:
             NoSuchNamespace: the parent does not exist.
@@ -136,9 +132,8 @@ class Namespaces:
 
         Raises:
             NoSuchNamespace: it does not exist.
-            NamespaceNotEmpty: it holds tables, views or namespaces; nothing was changed.
-            IdempotencyKeyTaken: the claim's request was answered before; nothing was changed.
-            CommitStateUnknown: the reply to COMMIT was lost.
+            NamespaceNotEmpty: it holds tables, views or namespaces.
+            IdempotencyKeyTaken: the claim's request was answered before.
         """
         parameters = parameters_of(warehouse_id, namespace)
 
@@ -165,8 +160,7 @@ class Namespaces:
 
         Raises:
             NoSuchNamespace: it does not exist.
-            IdempotencyKeyTaken: the claim's request was answered before; nothing was changed.
-            CommitStateUnknown: the reply to COMMIT was lost.
+            IdempotencyKeyTaken: the claim's request was answered before.
         """
         unwanted = list(dict.fromkeys(removals))
         parameters = parameters_of(warehouse_id, namespace)
@@ -200,7 +194,7 @@ def _insert(
     properties: Mapping[str, str],
     now_ms: int,
 ) -> int | None:
-    """Insert one namespace and return its id, or nothing if its name is taken."""
+    """Insert one namespace and return its id; None if its name is taken."""
     values = {
         "warehouse_id": warehouse_id,
         "parent_id": parent_id,
@@ -229,5 +223,5 @@ def _find_or_insert(
 
 def _in_words(contents: Mapping[str, bool]) -> str:
     found = [kind for kind, is_there in contents.items() if is_there]
-    # What refused the drop may be gone by now.
+    # What prevented the drop may be gone by now.
     return " and ".join(found) or "what was dropped only just now"

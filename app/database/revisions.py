@@ -1,4 +1,4 @@
-"""The database's revision: what it is, what this build needs, and the migrations between the two."""
+"""The database's revision, the one this build needs, and the migrations between them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from alembic.util import CommandError
 from sqlalchemy import Connection
 
 import app
-from app.database.connection import Database
+from app.database.connections.database import Database
 from app.errors import DatabaseBehind
 
 # Alembic hands its context to `env.py` in a global variable.
@@ -32,7 +32,7 @@ def known_revision() -> str:
 
 
 def found_revision(database: Database) -> str | None:
-    """Return the revision of the database, or nothing if it has none."""
+    """Return the revision of the database; None if it has none."""
     heads = database.read(lambda connection: MigrationContext.configure(connection).get_current_heads())
     return ", ".join(heads) or None
 
@@ -69,13 +69,7 @@ def migrate(database: Database, revision: str = "head") -> None:
 
 
 def downgrade(database: Database, revision: str) -> None:
-    """Bring the database back to an older revision, or to "base", which has no tables at all.
-
-    Raises:
-        DatabaseBehind: this build does not know the revision, or the one that the database is at.
-        DatabaseUnavailable: nothing was changed.
-        CommitStateUnknown: the reply to COMMIT was lost; running it again is safe.
-    """
+    """Bring the database back to an older revision, or to "base"; raises like `migrate`."""
     _run(database, command.downgrade, revision)
 
 

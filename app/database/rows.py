@@ -87,7 +87,7 @@ pointers = Table(
     sqlite_autoincrement=True,
 )
 
-# No foreign keys: history outlives what it tells of.
+# No foreign keys: history stays when its pointer is gone.
 pointer_history = Table(
     "pointer_history",
     metadata,
@@ -139,7 +139,7 @@ file_deletions = Table(
     Column("last_error", Text, nullable=True),
     Column("created_ms", BigInteger, nullable=False),
     Column("finished_ms", BigInteger, nullable=True),
-    # What only an expiry has: whose table, what went out of it, what it asked for.
+    # Only for an expiry: its table, and what it took out.
     Column("pointer_id", _Id, nullable=True),
     Column("expired", Text, nullable=True),
     CheckConstraint("kind IN ('purge', 'expire')", name="ck_file_deletions_kind"),
@@ -166,7 +166,7 @@ scan_plans = Table(
     Index(None, "expires_ms"),
 )
 
-# Made by whichever server needs one first; all servers on one database sign with it.
+# The first server that needs a key makes it; all servers on one database sign with it.
 signing_keys = Table(
     "signing_keys",
     metadata,

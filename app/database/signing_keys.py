@@ -1,10 +1,10 @@
-"""Keys that all servers on one database sign with: each is made once, by whoever needs it first."""
+"""Keys that all servers on one database sign with. The first server that needs one makes it."""
 
 from __future__ import annotations
 
 from sqlalchemy import select
 
-from app.database.connection import Database
+from app.database.connections.database import Database
 from app.database.inserts import on_each_database
 from app.database.rows import signing_keys as rows
 
@@ -12,16 +12,16 @@ _INSERT = on_each_database(rows, lambda insert: insert.on_conflict_do_nothing())
 
 
 class SigningKeys:
-    """Secrets by name, kept once they were read: they never change."""
+    """Secrets by name; they never change, so each is read once."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
         self._kept: dict[str, bytes] = {}
 
     def find_or_create(self, name: str, new_secret: bytes, now_ms: int) -> bytes:
-        """Return the secret of this name; if there is none yet, it becomes the one that is offered.
+        """Return the secret of this name; if there is none yet, store and return the new one.
 
-        Of servers that do this at the same time one wins, and all return its secret.
+        If several servers do this at the same time, one wins and all return its secret.
         """
         kept = self._kept.get(name)
         if kept is not None:

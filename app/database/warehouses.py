@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
 
-from app.database.connection import Database
-from app.database.driver_errors import ConstraintBroken
+from app.database.connections.database import Database
+from app.database.connections.driver_errors import ConstraintBroken
 from app.database.rows import file_deletions
 from app.database.rows import warehouses as rows
 from app.errors import NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
@@ -18,7 +18,7 @@ from app.errors import NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """One warehouse; the mappings are read-only by agreement."""
+    """One warehouse; the mappings must not be changed."""
 
     id: int
     name: str
@@ -28,14 +28,7 @@ class Warehouse:
     storage: Mapping[str, str]
 
 
-_SELECT = select(
-    rows.c.id,
-    rows.c.name,
-    rows.c.root_location,
-    rows.c.default_properties,
-    rows.c.override_properties,
-    rows.c.storage,
-)
+_COLUMNS = [rows.c[field.name] for field in fields(Warehouse)]
 
 
 class Warehouses:
@@ -59,28 +52,24 @@ class Warehouses:
         Raises:
             WarehouseExists: the name is taken.
         """
-        mappings = [dict(mapping or {}) for mapping in (default_properties, override_properties, storage)]
+        values = _as_text(
+            default_properties=default_properties or {},
+            override_properties=override_properties or {},
+            storage=storage or {},
+        )
         statement = (
             insert(rows)
-            .values(
-                name=name,
-                root_location=root_location,
-                default_properties=json.dumps(mappings[0]),
-                override_properties=json.dumps(mappings[1]),
-                storage=json.dumps(mappings[2]),
-                created_ms=created_ms,
-            )
-            .returning(rows.c.id)
+            .values(name=name, root_location=root_location, created_ms=created_ms, **values)
+            .returning(*_COLUMNS)
         )
         try:
-            warehouse_id = self._database.write(lambda connection: connection.execute(statement).scalar_one())
+            return _warehouse(self._database.write(lambda connection: connection.execute(statement).one()))
         except ConstraintBroken as error:
             raise WarehouseExists(name) from error
-        return Warehouse(warehouse_id, name, root_location, *mappings)
 
     def find(self, name: str) -> Warehouse | None:
         """Return the warehouse of this name, if there is one."""
-        query = _SELECT.where(rows.c.name == name)
+        query = select(*_COLUMNS).where(rows.c.name == name)
         row = self._database.read(lambda connection: connection.execute(query).one_or_none())
         return None if row is None else _warehouse(row)
 
@@ -97,19 +86,11 @@ class Warehouses:
         Raises:
             NoSuchWarehouse: no warehouse has this name.
         """
-        given = {
-            "default_properties": default_properties,
-            "override_properties": override_properties,
-            "storage": storage,
-        }
-        values = {column: json.dumps(dict(value)) for column, value in given.items() if value is not None}
-        # With nothing to replace, the name replaces itself, to see whether there is such a row.
-        statement = (
-            update(rows)
-            .where(rows.c.name == name)
-            .values(name=name, **values)
-            .returning(*_SELECT.selected_columns)
+        values = _as_text(
+            default_properties=default_properties, override_properties=override_properties, storage=storage
         )
+        # The name replaces itself, so that the statement finds the row even with nothing else to replace.
+        statement = update(rows).where(rows.c.name == name).values(name=name, **values).returning(*_COLUMNS)
         row = self._database.write(lambda connection: connection.execute(statement).one_or_none())
         if row is None:
             raise NoSuchWarehouse(name)
@@ -141,17 +122,16 @@ class Warehouses:
 
     def list(self) -> Sequence[Warehouse]:
         """Return all warehouses, by name."""
-        query = _SELECT.order_by(rows.c.name)
+        query = select(*_COLUMNS).order_by(rows.c.name)
         found = self._database.read(lambda connection: connection.execute(query).all())
         return [_warehouse(row) for row in found]
 
 
 def _warehouse(row: Row[*tuple[Any, ...]]) -> Warehouse:
-    return Warehouse(
-        row.id,
-        row.name,
-        row.root_location,
-        json.loads(row.default_properties),
-        json.loads(row.override_properties),
-        json.loads(row.storage),
-    )
+    warehouse_id, name, root_location, *mappings = row
+    return Warehouse(warehouse_id, name, root_location, *map(json.loads, mappings))
+
+
+def _as_text(**mappings: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the given mappings as they are stored."""
+    return {column: json.dumps(dict(value)) for column, value in mappings.items() if value is not None}

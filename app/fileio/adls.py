@@ -37,11 +37,7 @@ _MOST_ACCOUNTS = 32
 
 
 def open_adls(storage: Mapping[str, str]) -> ObjectStore:
-    """Return the store that `adls.` settings name; without keys, Azure's default credentials are used.
-
-    Raises:
-        InvalidSetting: the account key is not Base64.
-    """
+    """Return the store of `adls.` settings; without keys, with Azure's default credentials."""
     settings = StorageSettings(storage)
     key = settings.find("adls.account-key", "adls.auth.shared-key.account.key")
     _check_key(key)
@@ -67,7 +63,7 @@ def open_adls(storage: Mapping[str, str]) -> ObjectStore:
 
 
 def _check_key(key: str | None) -> None:
-    """Refuse what is not Base64: Azure's library would end the whole process over it."""
+    """Refuse what is not Base64: Azure's library would end the whole process."""
     try:
         base64.b64decode(key or "", validate=True)
     except ValueError as error:

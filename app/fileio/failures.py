@@ -1,4 +1,4 @@
-"""What the operating system and pyarrow report, as errors of ours."""
+"""Errors of the operating system and pyarrow, as errors of ours."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from app.errors import (
 _NOT_A_LOCATION = frozenset({errno.ENAMETOOLONG, errno.EINVAL, errno.ELOOP})
 _NO_FILE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR})
 
-# pyarrow has one exception for most of what a store answers, so its text must tell. 503 is S3's "slow down".
+# pyarrow has one exception for most answers of a store, so its text decides. 503 is S3's "slow down".
 _SLOW_DOWN = re.compile(
     r"slow_?down|throttl|too_?many_?requests|(?:request|rate)_?limit|server_?busy|service_?unavailable"
     r"|HTTP status (?:429|503)|\b(?:429|503) ",
@@ -40,7 +40,7 @@ _SHORTEST_SECRET = 6  # a shorter one would make holes in words
 
 
 def local_failure(verb: str, location: str, error: OSError | ValueError) -> IcetowerError:
-    """Return the error to raise when the operating system refused to read, write, delete or list."""
+    """Return the error to raise when the operating system refuses an action."""
     if isinstance(error, ValueError):  # a NUL, or a surrogate that is no byte: no path at all
         return InvalidLocation(f"Not a local file: {location!r}: {error}")
     if error.errno in _NO_FILE and verb == "read":
@@ -54,7 +54,7 @@ def local_failure(verb: str, location: str, error: OSError | ValueError) -> Icet
 def object_store_failure(
     verb: str, location: str, error: Exception, secrets: Iterable[str] = ()
 ) -> IcetowerError:
-    """Return the error to raise when pyarrow failed to read, write, delete or list."""
+    """Return the error to raise when pyarrow fails."""
     reason = _reason(error, secrets)
     # What pyarrow says of a path before it asks the store; a UnicodeError is half of a surrogate pair.
     if isinstance(error, pa.ArrowInvalid | UnicodeError):
@@ -79,10 +79,10 @@ def opening_failure(scheme: str, storage: Mapping[str, str], error: Exception) -
 
 
 def _reason(error: Exception, secrets: Iterable[str]) -> str:
-    """Return what the library says, without the path (the error names the location), secrets and noise."""
+    """Return what the library says, without path, secrets and noise."""
     text = " ".join(str(error).split())
-    _, aws, told = text.partition("AWS Error ")
-    text = told if aws else text
+    _, aws, after = text.partition("AWS Error ")
+    text = after if aws else text
     text = text.partition(" error_info=")[0]  # the machine-readable half of what Google's client says
     text = re.sub(r"curlCode: \d+, .*Details: ", "", text)
     text = text.removesuffix(": No response body.")

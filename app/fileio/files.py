@@ -19,7 +19,13 @@ class ListedFile:
 
 
 class FileIO(Protocol):
-    """Whole files, written once and never changed; safe to use from many threads."""
+    """Whole files, written once and never changed; safe to use from many threads.
+
+    Raises, from every method:
+        InvalidLocation: this store cannot have such a location.
+        FilesUnavailable: the store does not answer, refuses, or is full; a file to delete may or may not be there.
+        Throttled: the store asks to slow down.
+    """
 
     def read(self, location: Location) -> bytes:
         """Return the whole content of a file.
@@ -28,29 +34,22 @@ class FileIO(Protocol):
 
         Raises:
             FileMissing: no file is there (a directory is no file).
-            InvalidLocation: this store cannot have such a location.
-            FilesUnavailable: the store does not answer, or refuses.
-            Throttled: the store asks to slow down.
         """
         ...
 
     def write_new(self, location: Location, content: bytes) -> None:
-        """Write a file that is not there yet, with the directories it needs, so that it outlives a crash.
+        """Write a new file durably, with the directories it needs.
 
-        When this returns, the content is durable and visible to all. When it raises, nothing of this call is
-        meant to be used: no file, or (after a crash of the process, or when the store stops answering
-        half-way) perhaps a partial one, which is why a location must not be told to anyone before this
-        returns. Of several writers of one location at most one succeeds on local disk and in memory. Object
-        stores give no such promise: there a name must be unique by itself, that is, carry a fresh UUID.
+        When this returns, the content is durable and visible to all. When it raises, there is no file to use: after a
+        crash, or if the store stops answering half-way, there may be a partial one. So use a location only after this
+        has returned. Of several writers of one location at most one succeeds on local disk and in memory. Object
+        stores do not promise this: there a name must be unique by itself, with a fresh UUID.
 
         Not safe to retry with the same location: after an error the first call may have left the file, and
         the retry would see `FileExists`. Retry under a new name.
 
         Raises:
             FileExists: something is already there; it was left as it was.
-            InvalidLocation: this store cannot have such a location.
-            FilesUnavailable: the store does not answer, refuses, or is full.
-            Throttled: the store asks to slow down.
         """
         ...
 
@@ -59,23 +58,13 @@ class FileIO(Protocol):
 
         Never deletes a directory, nor what is in it. Not promised to be durable: after a power failure a
         deleted file may be back. Safe to retry.
-
-        Raises:
-            InvalidLocation: this store cannot have such a location.
-            FilesUnavailable: the store does not answer, or refuses; the file may or may not be there.
-            Throttled: the store asks to slow down.
         """
         ...
 
     def exists(self, location: Location) -> bool:
-        """Tell whether a file is there (a directory is no file).
+        """Say whether a file is there (a directory is no file).
 
         Never answers "no" because the store could not be asked. Safe to retry.
-
-        Raises:
-            InvalidLocation: this store cannot have such a location.
-            FilesUnavailable: the store does not answer, or refuses.
-            Throttled: the store asks to slow down.
         """
         ...
 
@@ -86,10 +75,5 @@ class FileIO(Protocol):
         itself. A listed location is the prefix as it was given, a slash, and the rest. Nothing there means
         nothing is yielded. A file that comes or goes meanwhile may or may not be seen. Safe to retry from the
         start.
-
-        Raises:
-            InvalidLocation: this store cannot have such a location.
-            FilesUnavailable: the store does not answer, or refuses.
-            Throttled: the store asks to slow down.
         """
         ...

@@ -27,16 +27,12 @@ SETTINGS = frozenset(
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
-# How long transient failures are retried. What a silent server costs (two minutes) pyarrow does not let us choose.
+# How long transient failures are retried. The two minutes for a silent server are fixed in pyarrow.
 _RETRY_TIME = timedelta(seconds=5)
 
 
 def open_gcs(storage: Mapping[str, str]) -> ObjectStore:
-    """Return the store that `gcs.` settings name; without a token, Google's default credentials are used.
-
-    Raises:
-        InvalidSetting: the settings contradict themselves.
-    """
+    """Return the store of `gcs.` settings; without a token, with Google's default credentials."""
     settings = StorageSettings(storage)
     filesystem = fs.GcsFileSystem(**_arguments(settings))
 
@@ -56,7 +52,7 @@ def _arguments(settings: StorageSettings) -> dict[str, Any]:
     if settings.find_flag("gcs.no-auth"):
         arguments["anonymous"] = True
     elif token is not None:
-        expires_ms = settings.find_number("gcs.oauth2.token-expires-at", -1)  # epoch milliseconds
+        expires_ms = settings.read_number("gcs.oauth2.token-expires-at", -1)  # epoch milliseconds
         if expires_ms < 0:
             raise InvalidSetting("Storage setting gcs.oauth2.token needs gcs.oauth2.token-expires-at")
         arguments["access_token"] = token

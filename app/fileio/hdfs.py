@@ -20,7 +20,7 @@ _MOST_CLUSTERS = 8
 
 
 def open_hdfs(storage: Mapping[str, str]) -> ObjectStore:
-    """Return the store that `hdfs.` settings name; a host in the location comes before the setting."""
+    """Return the store of `hdfs.` settings; a host in the location overrides the setting."""
     settings = StorageSettings(storage)
 
     @functools.lru_cache(maxsize=_MOST_CLUSTERS)

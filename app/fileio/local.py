@@ -9,6 +9,7 @@ import contextlib
 import errno
 import os
 import stat
+import sys
 from collections.abc import Iterator
 
 from app.engine.model.ids import Location
@@ -30,21 +31,18 @@ class LocalFiles:
         self._anchored: dict[str, tuple[int, int]] = {}
 
     def read(self, location: Location) -> bytes:
-        content = self._read(location, None)
+        content = self.read_at_most(location, sys.maxsize)
         assert content is not None
         return content
 
     def read_at_most(self, location: Location, max_bytes: int) -> bytes | None:
-        return self._read(location, max_bytes)
-
-    def _read(self, location: Location, max_bytes: int | None) -> bytes | None:
         try:
             descriptor = os.open(local_path(location), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             try:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):  # a directory, or a device without an end
                     raise FileMissing(location)
-                if max_bytes is not None and status.st_size > max_bytes:
+                if status.st_size > max_bytes:
                     return None
                 content = os.read(descriptor, status.st_size + 1)
                 return content if len(content) == status.st_size else content + _read_rest(descriptor)
@@ -122,13 +120,13 @@ class LocalFiles:
             return os.open(path, flags, 0o666)
 
     def _forget(self, directory: str) -> None:
-        """Forget the directories on a path that are gone: what is made in their place may get their inodes."""
+        """Forget the directories on a path that are gone: new ones may get their inodes."""
         while not os.path.exists(directory):
             self._anchored.pop(directory, None)
             directory = os.path.dirname(directory)
 
     def _anchor(self, directory: str) -> None:
-        """Make the names in a directory durable, and the names of directories above it that may be new.
+        """Make the names in a directory durable, and those of its parents that may be new.
 
         Another thread or process may have made a parent and not have synced it yet. So the first write to a
         directory syncs the whole way up to a directory known to be durable; later ones sync one directory.

@@ -1,4 +1,4 @@
-"""What a location says: its scheme, and what it lies inside. Pure; touches no file."""
+"""The parts of a location: its scheme, and what it lies inside. Pure; touches no file."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def scheme_of(location: str) -> str:
 
 
 def flaw_of(location: str) -> str | None:
-    """Return why a location must not be given to clients, or None when all of them take it for one place.
+    """Return why a location must not be given to clients; None if all read it as one place.
 
     Clients differ: some decode percent signs, some fold `..` or `//`, some cut at `?`. A location that only some
     of them take for a place inside a warehouse is not inside it.
@@ -70,7 +70,7 @@ def flaw_of(location: str) -> str | None:
 
 
 def is_inside(location: str, root: str) -> bool:
-    """Tell whether a location is the root or lies below it, whichever client reads it.
+    """Say whether a location is the root or lies below it, for every client.
 
     Compares whole segments. `s3`, `s3a` and `s3n` are one scheme; `file:/x`, `file:///x` and `/x` are one place.
     What has a flaw (see `flaw_of`) is inside nothing. Symbolic links are not followed: nothing here touches a file.
@@ -86,7 +86,7 @@ def is_inside(location: str, root: str) -> bool:
 
 
 def place_of(location: str) -> Hashable:
-    """Return what all spellings of one place have in common: `file:/x`, `file:///x` and `/x` give the same."""
+    """Return one value for all spellings of a place, such as `file:/x`, `file:///x` and `/x`."""
     try:
         return _place_of(location)
     except InvalidLocation:
@@ -94,7 +94,7 @@ def place_of(location: str) -> Hashable:
 
 
 def local_path(location: str) -> str:
-    """Return the path of a local file: `/x`, `file:/x` and `file:///x` are `/x`, and `%` means itself.
+    """Return the path of a local file: `/x` for `/x`, `file:/x` and `file:///x`. `%` means itself.
 
     Raises:
         InvalidLocation: another scheme, a relative path, or a host.
@@ -107,14 +107,14 @@ def local_path(location: str) -> str:
         raise InvalidLocation(f"Not a local file: {location!r}; expected an absolute path: file:/x")
     if not path.startswith("//"):
         return path
-    # Hadoop takes what follows two slashes for a host, and refuses any: `file://tmp/x` and `//tmp/x` are not /tmp/x.
+    # Hadoop reads a host after two slashes and refuses it: `file://tmp/x` and `//tmp/x` are not /tmp/x.
     if not path.startswith("///"):
         raise InvalidLocation(f"Not a local file: {location!r}; expected no host: file:/x or file:///x")
     return path[2:]
 
 
 def bucket_and_key(location: str) -> tuple[str, str]:
-    """Return bucket (container, host) and key of a location like `s3://bucket/key`; the key is literal.
+    """Return bucket (container, host) and key of `s3://bucket/key`; the key is literal.
 
     Raises:
         InvalidLocation: no `://`, no bucket, or a password in the bucket's place.
@@ -130,7 +130,7 @@ def bucket_and_key(location: str) -> tuple[str, str]:
 
 
 def is_key(path: str) -> bool:
-    """Tell whether an object can have this name: no segment is `.` or `..`, no character is a control character."""
+    """Say whether an object can have this name: without `.`, `..` and control characters."""
     return not any(part in {".", ".."} for part in path.split("/")) and _CONTROL.search(path) is None
 
 
@@ -150,5 +150,5 @@ def _place_of(location: str) -> _Place:
 
 
 def _climbs(segment: str) -> bool:
-    """Tell whether any client could take this segment for `.` or `..`: decoded, or split at a backslash."""
+    """Say whether a client could read this segment as `.` or `..`."""
     return any(piece in {".", ".."} for piece in re.split(r"[/\\]", unquote(segment)))

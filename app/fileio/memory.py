@@ -11,14 +11,10 @@ from app.errors import FileExists, FileMissing
 from app.fileio.files import ListedFile
 
 
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
-
-
 class MemoryFiles:
-    """A FileIO that forgets everything with the process; any scheme will do, compared byte by byte."""
+    """A FileIO in memory; any scheme will do, and locations compare byte by byte."""
 
-    def __init__(self, now_ms: Callable[[], int] = _now_ms) -> None:
+    def __init__(self, now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000) -> None:
         self._now_ms = now_ms
         self._files: dict[Location, tuple[bytes, int]] = {}
         self._lock = threading.Lock()

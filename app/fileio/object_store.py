@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -34,7 +35,7 @@ class ObjectStore:
     New files need names that are unique by themselves: pyarrow cannot ask a store to write only if nothing is there
     (no `If-None-Match` for S3, no generation match for GCS; apache/arrow#44281), and a look before the write leaves
     a gap. So a look can only catch mistakes, and costs one more round trip on the way of every commit. A name that
-    carries a UUID is written without one: nobody else has it. Any other name is looked up first.
+    carries a UUID is unique and written without a look. Any other name is looked up first.
 
     Args:
         locate: finds the place of a location; raises InvalidLocation, InvalidSetting or what pyarrow raises.
@@ -54,20 +55,17 @@ class ObjectStore:
         self._leaves_partial_files = leaves_partial_files
 
     def read(self, location: Location) -> bytes:
-        content = self._read(location, None)
+        content = self.read_at_most(location, sys.maxsize)
         assert content is not None
         return content
 
     def read_at_most(self, location: Location, max_bytes: int) -> bytes | None:
-        return self._read(location, max_bytes)
-
-    def _read(self, location: Location, max_bytes: int | None) -> bytes | None:
         with self._translated("read", location):
             place = self._file_at(location)
             try:
                 # Not `open_input_stream`: only a file that knows its size is read in one request.
                 with place.filesystem.open_input_file(place.path) as stream:
-                    if max_bytes is not None and stream.size() > max_bytes:
+                    if stream.size() > max_bytes:
                         return None
                     return bytes(stream.read())
             except FileNotFoundError as error:

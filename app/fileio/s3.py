@@ -1,4 +1,4 @@
-"""S3 and what speaks its protocol: storage settings in, an ObjectStore out."""
+"""S3 and stores with its protocol: storage settings in, an ObjectStore out."""
 
 from __future__ import annotations
 
@@ -44,11 +44,7 @@ _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+")
 
 
 def open_s3(storage: Mapping[str, str]) -> ObjectStore:
-    """Return the store that `s3.` settings name; without keys, the usual AWS places are searched for them.
-
-    Raises:
-        InvalidSetting: the settings contradict themselves.
-    """
+    """Return the store of `s3.` settings; without keys, with the usual AWS credentials."""
     settings = StorageSettings(storage)
     filesystem = fs.S3FileSystem(**_arguments(settings))
 
@@ -65,15 +61,15 @@ def open_s3(storage: Mapping[str, str]) -> ObjectStore:
 
 
 def _arguments(settings: StorageSettings) -> dict[str, Any]:
-    tries = 1 + min(round(settings.find_number("s3.retry.num-retries", _RETRIES)), _MOST_RETRIES)
+    tries = 1 + min(round(settings.read_number("s3.retry.num-retries", _RETRIES)), _MOST_RETRIES)
     return {
         **_endpoint(settings),
         **_credentials(settings),
-        "connect_timeout": settings.find_number("s3.connect-timeout", _CONNECT_SECONDS),
-        "request_timeout": settings.find_number("s3.request-timeout", _REQUEST_SECONDS),
+        "connect_timeout": settings.read_number("s3.connect-timeout", _CONNECT_SECONDS),
+        "request_timeout": settings.read_number("s3.request-timeout", _REQUEST_SECONDS),
         "retry_strategy": fs.AwsStandardS3RetryStrategy(max_attempts=tries),
         "allow_delayed_open": True,  # a small file is one request instead of the three of a multipart upload
-        # Not for speed: without it, pyarrow (26) ends a multipart upload of which a part failed by publishing the rest.
+        # Not for speed: without it, pyarrow (26) publishes the rest of an upload of which a part failed.
         "background_writes": True,
     }
 

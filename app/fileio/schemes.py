@@ -50,7 +50,7 @@ _SETTINGS = s3.SETTINGS | gcs.SETTINGS | adls.SETTINGS | hdfs.SETTINGS
 
 
 class SchemedFiles:
-    """A FileIO that hands each location to the store its scheme names, opened when first needed."""
+    """A FileIO that gives each location to the store of its scheme, opened at first use."""
 
     def __init__(self, storage: Mapping[str, str]) -> None:
         self._storage = storage
@@ -95,7 +95,7 @@ class SchemedFiles:
 
 
 def files_for(storage: Mapping[str, str]) -> FileIO:
-    """Return the files that storage settings give access to: the same object for the same settings.
+    """Return the files of these storage settings: the same object for the same settings.
 
     A store is opened when its first location is used; until then only the names of its settings are checked.
 

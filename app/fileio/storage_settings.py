@@ -1,4 +1,4 @@
-"""Storage settings of a warehouse: looked up, typed, and read from the environment where they say `env:NAME`."""
+"""Storage settings of a warehouse: looked up, typed, and read from the environment."""
 
 from __future__ import annotations
 
@@ -30,11 +30,7 @@ def read_environment(storage: Mapping[str, str]) -> dict[str, str]:
 
 
 def check_names(storage: Mapping[str, str], known: frozenset[str]) -> None:
-    """Refuse a setting of a store that the store does not have: a misspelt name would silently do nothing.
-
-    Raises:
-        InvalidSetting: a name has the prefix of a known one (`s3.`), and is not known.
-    """
+    """Raise `InvalidSetting` for an unknown setting of a store: it would silently do nothing."""
     prefixes = {name.partition(".")[0] for name in known}
     for name in storage:
         prefix = name.partition(".")[0]
@@ -53,11 +49,7 @@ class StorageSettings:
         return next((self.values[name] for name in names if self.values.get(name)), None)
 
     def find_flag(self, name: str) -> bool | None:
-        """Return a setting that is `true` or `false`.
-
-        Raises:
-            InvalidSetting: it is something else.
-        """
+        """Return a setting that is `true` or `false`; raises `InvalidSetting` for other texts."""
         value = self.find(name)
         if value is None:
             return None
@@ -65,12 +57,8 @@ class StorageSettings:
             raise InvalidSetting(f"Storage setting {name} must be true or false, not {value!r}")
         return value.lower() == "true"
 
-    def find_number(self, name: str, default: float) -> float:
-        """Return a setting that is a number of at least 0.
-
-        Raises:
-            InvalidSetting: it is something else.
-        """
+    def read_number(self, name: str, default: float) -> float:
+        """Return a setting that is a number of at least 0; raises `InvalidSetting`."""
         value = self.find(name)
         if value is None:
             return default

@@ -31,7 +31,7 @@ class BoundedCache(Generic[Value]):
             return found[0]
 
     def put(self, key: Hashable, value: Value, size_bytes: int) -> None:
-        """Keep a value, unless it takes over a quarter of the budget; forget those used longest ago."""
+        """Keep a value, unless it is over a quarter of the budget; forget those used longest ago."""
         if size_bytes > self._max_bytes // 4:
             return
         with self._lock:

@@ -1,4 +1,4 @@
-"""A whole catalog server inside this process, on a free port, with everything it writes in a temporary folder."""
+"""A whole catalog server inside this process, on a free port and in a temporary folder."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _serving(settings: Settings) -> Iterator[str]:
 
 
 class _AnnouncingServer(uvicorn.Server):
-    """A server that says when it is up."""
+    """A server with an event for its start."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from app.database.connection import Database
+from app.database.connections.database import Database
 from app.database.revisions import migrate
 from app.settings import DatabaseUrl
 from tests.bad_input.victim import MAX_BODY_BYTES, Victim

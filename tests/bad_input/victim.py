@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from app.database.connection import Database
+from app.database.connections.database import Database
 from tests.bad_input.commit_bodies import table_with_history
 from tests.builders.http_catalog import make_namespace, make_table, make_view
 

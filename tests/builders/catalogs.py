@@ -11,11 +11,11 @@ from typing import Any
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.server import Rules, Server
-from app.database.connection import Database
+from app.database.connections.database import Database
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
 from app.database.namespaces import Namespaces
-from app.database.pointers import Pointers
+from app.database.pointers.pointers import Pointers
 from app.database.revisions import migrate
 from app.database.scan_plans import ScanPlans
 from app.database.signing_keys import SigningKeys

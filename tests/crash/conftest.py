@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.database.connection import Database
+from app.database.connections.database import Database
 from app.database.revisions import migrate
 from tests.crash.crashes import CrashingServer
 

@@ -16,7 +16,7 @@ from typing import Any, Self
 import httpx
 from sqlalchemy import text
 
-from app.database.connection import Database
+from app.database.connections.database import Database
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = {

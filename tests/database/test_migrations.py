@@ -14,7 +14,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
 
-from app.database.connection import Database
+from app.database.connections.database import Database
 from app.database.revisions import (
     MIGRATIONS,
     check_revision,

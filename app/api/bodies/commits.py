@@ -29,7 +29,7 @@ class CommitTransactionBody(Body):
     table_changes: Annotated[tuple[TableChangeBody, ...], Field(min_length=1)]
 
     def commits(self) -> list[TableCommit]:
-        """Return what is wanted of each table; raises `InvalidName`."""
+        """Return the commit to each table; raises `InvalidName`."""
         return [
             TableCommit(change.identifier.checked(), change.requirements, change.updates)
             for change in self.table_changes

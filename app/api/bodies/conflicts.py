@@ -7,10 +7,11 @@ from typing import Annotated, Any, Generic, Literal, Self, TypeVar, assert_never
 
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 
+from app.api.bodies.json_answer import present
 from app.api.bodies.json_body import Body
 from app.engine.conflicts.operations import (
     Append,
-    CherryPick,
+    CherryPickOperation,
     Delete,
     Isolation,
     Operation,
@@ -48,7 +49,7 @@ Item = TypeVar("Item")
 
 
 class StrictBody(Body):
-    """A part of the request; a misspelled member would be a check that is not made, so none is passed over."""
+    """A part of the request. Unknown members are refused: a misspelled one would skip a check."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -58,11 +59,7 @@ class PartitionBody(StrictBody):
     partition: Tuple | None = None
 
     def key(self, metadata: TableMetadata) -> tuple[SpecId, Partition]:
-        """Return the partition.
-
-        Raises:
-            InvalidRequest: it does not fit the table.
-        """
+        """Return the partition; raises `InvalidRequest` if it does not fit the table."""
         return partition_tuple(metadata, self.spec_id, self.partition)
 
 
@@ -109,11 +106,7 @@ class FileBody(StrictBody):
     upper_bounds: Bounds = None
 
     def file(self, metadata: TableMetadata) -> DataFile:
-        """Return the file.
-
-        Raises:
-            InvalidRequest: its partition does not fit the table.
-        """
+        """Return the file; raises `InvalidRequest` if its partition does not fit the table."""
         spec_id, partition = partition_tuple(metadata, self.spec_id, self.partition)
         return DataFile(
             content=FileContent.DATA,
@@ -245,12 +238,7 @@ class CheckConflictsBody(StrictBody):
     operation: OperationBody
 
     def describe(self, metadata: TableMetadata) -> Operation:
-        """Return the operation.
-
-        Raises:
-            InvalidRequest: it does not fit the table, or lacks what it is about.
-            InvalidFilter: a filter is none.
-        """
+        """Return the operation; raises `BadRequest` if it does not fit the table."""
         body = self.operation
         match body:
             case AppendBody():
@@ -282,7 +270,7 @@ class CheckConflictsBody(StrictBody):
             case RewriteManifestsBody():
                 return RewriteManifests(tuple(map(Location, body.removed_manifests)))
             case CherryPickBody():
-                return CherryPick(body.snapshot_id)
+                return CherryPickOperation(body.snapshot_id)
             case SchemaBody():
                 return SchemaChange(body.schema_id, body.last_column_id)
             case PartitionSpecBody():
@@ -340,7 +328,7 @@ def _row_delta(body: RowDeltaBody, metadata: TableMetadata) -> Operation:
 
 
 def _need_one(body: StrictBody, *names: str) -> None:
-    """Refuse a description without what it is about: it would be found to conflict with nothing."""
+    """Refuse an empty description: it would conflict with nothing."""
     for name in names:
         if getattr(body, name.replace("-", "_")) not in (None, ()):
             return
@@ -365,26 +353,27 @@ def _removed(bodies: tuple[str | FileBody, ...], metadata: TableMetadata) -> tup
 def conflict_report_json(report: ConflictReport) -> dict[str, Any]:
     """Return a report as a JSON value; of very many conflicts only the first."""
     shown = report.conflicts[:MAX_CONFLICTS]
-    answer: dict[str, Any] = {
-        "ref": report.ref,
-        "base-snapshot-id": report.base_snapshot_id,
-        "head-snapshot-id": report.head_snapshot_id,
-        "would-conflict": report.would_conflict,
-        "safe-to-reapply": report.safe_to_reapply,
-        "reason": report.reason,
-        "snapshots-since": [
-            {
-                "snapshot-id": snapshot.snapshot_id,
-                "timestamp-ms": snapshot.timestamp_ms,
-                "operation": snapshot.operation or "unknown",
-            }
-            for snapshot in report.since[-MAX_SNAPSHOTS:]
-        ],
-        "snapshots-since-count": len(report.since),
-        "conflicts": [_conflict(conflict, report.partitions) for conflict in shown],
-        "is-complete": report.is_complete and len(shown) == len(report.conflicts),
-    }
-    return {key: value for key, value in answer.items() if value is not None}
+    return present(
+        {
+            "ref": report.ref,
+            "base-snapshot-id": report.base_snapshot_id,
+            "head-snapshot-id": report.head_snapshot_id,
+            "would-conflict": report.would_conflict,
+            "safe-to-reapply": report.safe_to_reapply,
+            "reason": report.reason,
+            "snapshots-since": [
+                {
+                    "snapshot-id": snapshot.snapshot_id,
+                    "timestamp-ms": snapshot.timestamp_ms,
+                    "operation": snapshot.operation or "unknown",
+                }
+                for snapshot in report.since[-MAX_SNAPSHOTS:]
+            ],
+            "snapshots-since-count": len(report.since),
+            "conflicts": [_conflict(conflict, report.partitions) for conflict in shown],
+            "is-complete": report.is_complete and len(shown) == len(report.conflicts),
+        }
+    )
 
 
 def _conflict(conflict: Conflict, values: PartitionValues) -> dict[str, Any]:
@@ -397,4 +386,4 @@ def _conflict(conflict: Conflict, values: PartitionValues) -> dict[str, Any]:
     }
     if conflict.spec_id is not None and conflict.partition is not None:
         facts["partition"] = values.shown(conflict.spec_id, conflict.partition)
-    return {key: value for key, value in facts.items() if value is not None}
+    return present(facts)

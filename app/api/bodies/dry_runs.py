@@ -1,4 +1,4 @@
-"""JSON of dry runs: how each requirement and update of a commit fares, and what it would come to."""
+"""JSON of dry runs: the result of each requirement and update, and of the whole commit."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import orjson
 
 from app.api.bodies.conflicts import conflict_report_json
 from app.api.bodies.history import metadata_diff_object
+from app.api.bodies.json_answer import present
 from app.api.error_responses import conflict_of, error_object, requirement_object, sendable
 from app.catalog.commits.dry_runs import CheckedRequirement, CheckedSnapshot, DryRun, TableDryRun, TriedUpdate
 from app.engine.guard.findings import Finding
@@ -16,53 +17,48 @@ from app.errors import IcetowerError
 
 
 def table_dry_run_json(found: TableDryRun, prefix: str | None) -> bytes:
-    """Return what a commit to one table would do.
-
-    Args:
-        found: what would come of it.
-        prefix: the warehouse that the request's path named, if it did.
-    """
-    return orjson.dumps(_table(found, prefix, is_one_of_many=False))
+    """Return what a commit to one table would do; `prefix` is the warehouse in the path."""
+    return orjson.dumps(_table(found, prefix))
 
 
 def dry_run_json(found: DryRun, prefix: str | None) -> bytes:
     """Return what a commit to several tables would do; `prefix` as for one."""
-    tables = [_table(table, prefix, is_one_of_many=True) for table in found.tables]
+    tables = [_table(table, prefix) for table in found.tables]
+    for answer, table in zip(tables, found.tables, strict=True):
+        _number(answer["requirements"], table.requirements)
+        _number(answer["updates"], table.updates)
     return orjson.dumps({**_outcome(found.error, prefix), "tables": tables})
-
-
-def _outcome(error: IcetowerError | None, prefix: str | None) -> dict[str, Any]:
-    answer: dict[str, Any] = {"would-commit": error is None}
-    if error is not None:
-        answer["error"] = error_object(error)
-        conflict = conflict_of(error, prefix)
-        if conflict is not None:
-            answer["conflict"] = conflict
-    return answer
-
-
-def _table(found: TableDryRun, prefix: str | None, *, is_one_of_many: bool) -> dict[str, Any]:
-    identifier = {"namespace": found.identifier.namespace.levels, "name": found.identifier.name}
-    answer = {"identifier": identifier, **_outcome(found.error, prefix)}
-    if found.location is not None:
-        answer["metadata-location"] = found.location
-    answer["already-committed"] = found.has_landed_already
-    answer["changes-table"] = found.changes_table
-    answer["requirements"] = [_requirement(item) for item in found.requirements]
-    answer["updates"] = [_update(item) for item in found.updates]
-    if is_one_of_many:
-        _number(answer["requirements"], found.requirements)
-        _number(answer["updates"], found.updates)
-    if found.difference is not None:
-        answer["difference"] = metadata_diff_object(found.difference)
-    answer["snapshots"] = [_snapshot(item) for item in found.snapshots]
-    answer["guard"] = [_finding(item) for item in found.findings]
-    return answer
 
 
 def _number(answers: list[dict[str, Any]], items: Sequence[CheckedRequirement | TriedUpdate]) -> None:
     for answer, item in zip(answers, items, strict=True):
         answer["table-change"] = item.change
+
+
+def _outcome(error: IcetowerError | None, prefix: str | None) -> dict[str, Any]:
+    conflict = None if error is None else conflict_of(error, prefix)
+    return present({"would-commit": error is None, "error": _error(error), "conflict": conflict})
+
+
+def _error(error: IcetowerError | None) -> dict[str, Any] | None:
+    return None if error is None else error_object(error)
+
+
+def _table(found: TableDryRun, prefix: str | None) -> dict[str, Any]:
+    difference = found.difference
+    facts = {
+        "identifier": {"namespace": found.identifier.namespace.levels, "name": found.identifier.name},
+        **_outcome(found.error, prefix),
+        "metadata-location": found.location,
+        "already-committed": found.has_landed_already,
+        "changes-table": found.changes_table,
+        "requirements": [_requirement(item) for item in found.requirements],
+        "updates": [_update(item) for item in found.updates],
+        "difference": None if difference is None else metadata_diff_object(difference),
+        "snapshots": [_snapshot(item) for item in found.snapshots],
+        "guard": [_finding(item) for item in found.findings],
+    }
+    return present(facts)
 
 
 def _requirement(item: CheckedRequirement) -> dict[str, Any]:
@@ -78,10 +74,7 @@ def _requirement(item: CheckedRequirement) -> dict[str, Any]:
 
 
 def _update(item: TriedUpdate) -> dict[str, Any]:
-    answer: dict[str, Any] = {"action": item.update.action, "result": item.result}
-    if item.error is not None:
-        answer["error"] = error_object(item.error)
-    return answer
+    return present({"action": item.update.action, "result": item.result, "error": _error(item.error)})
 
 
 def _finding(item: Finding) -> dict[str, Any]:
@@ -93,11 +86,11 @@ def _finding(item: Finding) -> dict[str, Any]:
 
 
 def _snapshot(item: CheckedSnapshot) -> dict[str, Any]:
-    answer: dict[str, Any] = {"snapshot-id": item.snapshot_id}
-    if item.ref is not None:
-        answer["ref"] = sendable(item.ref)
-    if item.report is not None:
-        answer["conflicts"] = conflict_report_json(item.report)
-    if item.error is not None:
-        answer["error"] = error_object(item.error)
-    return answer
+    conflicts = None if item.report is None else conflict_report_json(item.report)
+    facts = {
+        "snapshot-id": item.snapshot_id,
+        "ref": sendable(item.ref),
+        "conflicts": conflicts,
+        "error": _error(item.error),
+    }
+    return present(facts)

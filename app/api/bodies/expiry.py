@@ -1,4 +1,4 @@
-"""JSON of expiring snapshots: what is asked for, what went or would go."""
+"""JSON of expiring snapshots: the request, and what was removed or would be."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import orjson
 from pydantic import Field
 
+from app.api.bodies.json_answer import present
 from app.api.bodies.json_body import Body
 from app.catalog.deletions.expiry import ExpiryOutcome, ExpiryRequest
 from app.engine.model.document import LONG, Bool, Int, Long
@@ -27,7 +28,7 @@ class ExpireSnapshotsBody(Body):
     grace_period_ms: Annotated[Long, Field(ge=0, le=MAX_GRACE_MS)] | None = None
 
     def request(self) -> ExpiryRequest:
-        """Return what the use case is asked."""
+        """Return the request for the use case."""
         wish = ExpiryWish(
             self.older_than_ms, self.retain_last, frozenset(self.snapshot_ids), self.clean_expired_metadata
         )
@@ -35,40 +36,34 @@ class ExpireSnapshotsBody(Body):
 
 
 def expiry_json(outcome: ExpiryOutcome, *, dry_run: bool) -> bytes:
-    """Return what went, or would go; the files only of a dry run, which is the one that looks for them."""
+    """Return what was removed, or would be; only a dry run lists the files."""
+    expiry, files = outcome.expiry, outcome.unreachable
     answer: dict[str, Any] = {
         "dry-run": dry_run,
         "metadata-location": outcome.metadata_location,
         "snapshots": [
             {"snapshot-id": snapshot.snapshot_id, "timestamp-ms": snapshot.timestamp_ms}
-            for snapshot in outcome.expiry.snapshots
+            for snapshot in expiry.snapshots
         ],
-        "refs": list(outcome.expiry.ref_names),
-        "partition-spec-ids": list(outcome.expiry.spec_ids),
-        "schema-ids": list(outcome.expiry.schema_ids),
+        "refs": list(expiry.ref_names),
+        "partition-spec-ids": list(expiry.spec_ids),
+        "schema-ids": list(expiry.schema_ids),
     }
     if outcome.deleted_after_ms is not None:
         answer["files-deleted-after-ms"] = outcome.deleted_after_ms
-    if outcome.unreachable is not None:
-        answer["files"] = _files(outcome.unreachable)
-        if outcome.unreachable.unreadable:
-            answer["unreadable"] = list(outcome.unreachable.unreadable)
-        if outcome.unreachable.obstacle is not None:
-            answer["obstacle"] = outcome.unreachable.obstacle
+    if files is not None:
+        answer["files"] = _totals(files)
+        answer |= present({"unreadable": list(files.unreadable) or None, "obstacle": files.obstacle})
     return orjson.dumps(answer)
 
 
-def _files(found: Unreachable) -> dict[str, dict[str, int]]:
-    counts = dict.fromkeys(FileKind, 0)
-    sizes = dict.fromkeys(FileKind, 0)
-    unknown: set[FileKind] = set()
-    for item in found:
-        counts[item.kind] += 1
-        if item.size_bytes is None:
-            unknown.add(item.kind)
-        else:
-            sizes[item.kind] += item.size_bytes
-    return {
-        kind.value: {"count": counts[kind]} | ({} if kind in unknown else {"size-bytes": sizes[kind]})
-        for kind in FileKind
-    }
+def _totals(files: Unreachable) -> dict[str, dict[str, int]]:
+    sizes: dict[FileKind, list[int | None]] = {kind: [] for kind in FileKind}
+    for item in files:
+        sizes[item.kind].append(item.size_bytes)
+    return {kind.value: {"count": len(found), **_size(found)} for kind, found in sizes.items()}
+
+
+def _size(sizes: list[int | None]) -> dict[str, int]:
+    known = [size for size in sizes if size is not None]
+    return {"size-bytes": sum(known)} if len(known) == len(sizes) else {}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import orjson
-
+from app.api.bodies.json_answer import page_json
 from app.api.bodies.json_body import Body
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
 from app.errors import InvalidRequest
@@ -28,18 +27,12 @@ class RenameBody(Body):
 def identifiers_json(namespace: Namespace, names: Sequence[str], next_page_token: str | None) -> bytes:
     """Return the identifiers of tables or views of one namespace."""
     levels = namespace.levels
-    answer: dict[str, object] = {"identifiers": [{"namespace": levels, "name": name} for name in names]}
-    if next_page_token is not None:
-        answer["next-page-token"] = next_page_token
-    return orjson.dumps(answer)
+    found = [{"namespace": levels, "name": name} for name in names]
+    return page_json({"identifiers": found}, next_page_token)
 
 
 def check_same(in_body: IdentifierBody | None, in_path: TableIdentifier) -> None:
-    """Refuse a body that names another table or view than its path.
-
-    Raises:
-        InvalidRequest: the two differ.
-    """
+    """Raise `InvalidRequest` if a body names another table or view than its path."""
     if in_body is None:
         return
     if (in_body.namespace, in_body.name) != (in_path.namespace.levels, in_path.name):

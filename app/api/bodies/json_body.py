@@ -1,4 +1,4 @@
-"""A request body out of raw bytes: strict JSON, checked against a model, refused with words a person can follow."""
+"""Request bodies: strict JSON, checked against a model."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ MAX_REASON_LENGTH = 900
 _MAX_LONG_DIGITS = 19
 _MIN_LONG, _MAX_LONG = -(2**63), 2**63 - 1
 _SUSPECT = re.compile(rb"[0-9]{19,}|[eE]\+?[0-9]{3,}|NaN|Infinity")
-"""Text that may be a number outside 64 bits, or one that JSON does not have; it may also stand inside a string."""
+"""Text that may be a number outside 64 bits, or one that JSON does not have; it may be part of a string."""
 
 
 class Body(BaseModel):
-    """The JSON object of a request; fields that are not known are passed over."""
+    """The JSON object of a request; unknown fields are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=kebab, protected_namespaces=())
 
@@ -29,11 +29,7 @@ BodyT = TypeVar("BodyT", bound=Body)
 
 
 def parse_body(model: type[BodyT], raw: bytes) -> BodyT:
-    """Return the body that the bytes hold.
-
-    Raises:
-        InvalidRequest: the bytes are not JSON, or not what the model says; the message names the first offending part.
-    """
+    """Return the body that the bytes hold; raises `InvalidRequest` with the first wrong part."""
     if not raw.strip():
         raise InvalidRequest("Invalid body: it is empty, a JSON object is expected")
     try:
@@ -46,7 +42,7 @@ def parse_body(model: type[BodyT], raw: bytes) -> BodyT:
 
 
 def describe(error: ValidationError, raw: bytes) -> str:
-    """Return the first offending part as words of a JSON path, and what is wrong with it."""
+    """Return the path of the first wrong part, and what is wrong with it."""
     try:
         value: object = orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -58,7 +54,7 @@ def describe(error: ValidationError, raw: bytes) -> str:
         cause = first.get("ctx", {}).get("error")
         if not isinstance(cause, ValidationError):
             break
-        # A type inside a type is parsed by a function of its own, which brings its own error.
+        # A type inside a type is parsed by its own function, which raises its own error.
         error = cause
     reason = first["msg"].removeprefix("Value error, ")
     if first["type"].startswith("unknown_") and isinstance(value, dict):
@@ -70,7 +66,7 @@ def describe(error: ValidationError, raw: bytes) -> str:
 
 
 def _follow(path: str, value: object, pieces: tuple[int | str, ...], kind: str) -> tuple[str, object]:
-    """Walk a location into the JSON; the labels that unions put into locations are no part of it."""
+    """Follow a location into the JSON; labels that unions add to it are skipped."""
     for position, piece in enumerate(pieces):
         if isinstance(piece, int):
             if isinstance(value, list) and 0 <= piece < len(value):
@@ -88,7 +84,7 @@ def _joined(path: str, piece: str) -> str:
 
 
 def _check_numbers(raw: bytes) -> None:
-    """Refuse numbers that a 64-bit reader could not take; such text is rare, so the slow reading is too."""
+    """Refuse numbers outside 64 bits; only suspicious text is read a second time, slowly."""
     for match in _SUSPECT.finditer(raw):
         text = match[0]
         if text[:1].isdigit() and len(text) == _MAX_LONG_DIGITS and int(text) <= _MAX_LONG:

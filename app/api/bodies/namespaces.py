@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
+from app.api.bodies.json_answer import page_json
 from app.api.bodies.json_body import Body
 from app.engine.model.identifiers import Namespace
 
@@ -27,10 +28,7 @@ def namespace_json(namespace: Namespace, properties: Mapping[str, str]) -> bytes
 
 def namespaces_json(namespaces: Sequence[Namespace], next_page_token: str | None) -> bytes:
     """Return a page of full namespace names."""
-    answer: dict[str, object] = {"namespaces": [namespace.levels for namespace in namespaces]}
-    if next_page_token is not None:
-        answer["next-page-token"] = next_page_token
-    return orjson.dumps(answer)
+    return page_json({"namespaces": [namespace.levels for namespace in namespaces]}, next_page_token)
 
 
 def property_changes_json(updated: Sequence[str], removed: Sequence[str], missing: Sequence[str]) -> bytes:

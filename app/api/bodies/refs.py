@@ -1,4 +1,4 @@
-"""JSON of branches and tags: what is wanted of one, what they are, and receipts of changes."""
+"""JSON of branches and tags: changes, refs, and receipts of changes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import orjson
 from pydantic import Field
 
+from app.api.bodies.json_answer import present
 from app.api.bodies.json_body import Body
 from app.catalog.refs import NamedRef, Receipt
 from app.engine.branches.ref_changes import (
@@ -32,7 +33,7 @@ RETENTION = ("min-snapshots-to-keep", "max-snapshot-age-ms", "max-ref-age-ms")
 
 
 class ChangeRefBody(Body):
-    """At most one of the seven ways to say where to; what is left out stays as it is."""
+    """A change of a ref, with at most one of the seven targets; what is left out stays."""
 
     type: Literal["branch", "tag"] | None = None
     snapshot_id: Annotated[SnapshotId, LONG] | None = None
@@ -48,11 +49,7 @@ class ChangeRefBody(Body):
     expected_snapshot_id: Annotated[SnapshotId, LONG] | None = None
 
     def change_of(self, name: str) -> RefChange:
-        """Return what is wanted of a branch or tag.
-
-        Raises:
-            InvalidRequest: it is to go to two places at once.
-        """
+        """Return the change of a branch or tag; raises `InvalidRequest` if it has two targets."""
         given = {_kebab(key) for key in self.model_fields_set}
         retention = {key: getattr(self, key.replace("-", "_")) for key in RETENTION if key in given}
         return RefChange(
@@ -85,7 +82,7 @@ def _kebab(name: str) -> str:
 
 
 def refs_json(refs: Sequence[NamedRef]) -> bytes:
-    """Return branches and tags with what their snapshots are."""
+    """Return branches and tags with facts of their snapshots."""
     return orjson.dumps({"refs": [ref_object(ref) for ref in refs]})
 
 
@@ -105,7 +102,7 @@ def ref_object(named: NamedRef) -> dict[str, Any]:
 
 
 def receipt_json(receipt: Receipt) -> bytes:
-    """Return what a change did; what there was not, before or after, is left out."""
+    """Return the receipt of a change, without members that have no value."""
     facts: dict[str, Any] = {
         "namespace": receipt.identifier.namespace.levels,
         "table": receipt.identifier.name,
@@ -121,4 +118,4 @@ def receipt_json(receipt: Receipt) -> bytes:
         "author": receipt.author,
         "request-id": receipt.request_id,
     }
-    return orjson.dumps({key: value for key, value in facts.items() if value is not None})
+    return orjson.dumps(present(facts))

@@ -1,4 +1,4 @@
-"""JSON of scan planning: what is to be read, and the files that have it."""
+"""JSON of scan planning: the scan, and the files to read."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import orjson
 from pydantic import Field
 
 from app import errors
+from app.api.bodies.history import CONTENTS
 from app.api.bodies.json_body import Body
 from app.api.error_responses import status_and_type_of
 from app.catalog.scans.planning import Cancelled, Completed, Failed, ScanPage, Submitted
@@ -16,16 +17,11 @@ from app.engine.expressions.expression_json import parse_expression, to_json
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
 from app.engine.model.document import LONG, Bool, Long
 from app.engine.model.ids import FieldId, SnapshotId, SpecId
-from app.engine.model.manifests import DataFile, FileContent, FileKey
+from app.engine.model.manifests import DataFile, FileKey
 from app.engine.model.partition_values import PartitionValues
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.scan.scan_scope import ScanRequest
 
-_CONTENTS = {
-    FileContent.DATA: "data",
-    FileContent.POSITION_DELETES: "position-deletes",
-    FileContent.EQUALITY_DELETES: "equality-deletes",
-}
 _TRUE = orjson.Fragment(b"true")
 
 
@@ -41,11 +37,7 @@ class PlanTableScanBody(Body):
     min_rows_requested: Annotated[Long, Field(ge=0)] | None = None
 
     def request(self) -> ScanRequest:
-        """Return what the use case is asked.
-
-        Raises:
-            InvalidFilter: the filter is none.
-        """
+        """Return the request for the use case; raises `InvalidFilter`."""
         return ScanRequest(
             snapshot_id=self.snapshot_id,
             start_snapshot_id=self.start_snapshot_id,
@@ -67,15 +59,15 @@ def planned_json(outcome: Completed | Submitted) -> bytes:
     """Return the answer to a scan that is to be planned."""
     if isinstance(outcome, Submitted):
         return orjson.dumps({"status": "submitted", "plan-id": outcome.plan_id})
-    # The page was written before, perhaps for somebody else: an object with two fields more.
+    # The page is from a cache: an object, to which two fields are added.
     return b'{"status":"completed","plan-id":' + orjson.dumps(outcome.plan_id) + b"," + outcome.content[1:]
 
 
 def plan_json(outcome: ScanPage | Submitted | Cancelled | Failed) -> bytes:
-    """Return what became of a plan."""
+    """Return the state of a plan, or its result."""
     match outcome:
         case Submitted():
-            return orjson.dumps({"status": "submitted", "plan-id": outcome.plan_id})
+            return planned_json(outcome)
         case Cancelled():
             return orjson.dumps({"status": "cancelled"})
         case Failed():
@@ -159,7 +151,7 @@ class _FilesJson:
         found = {
             "spec-id": file.spec_id,
             "partition": self._partition(file),
-            "content": _CONTENTS[file.content],
+            "content": CONTENTS[file.content],
             "file-path": file.file_path,
             "file-format": file.file_format,
             "file-size-in-bytes": file.file_size_in_bytes,
@@ -178,7 +170,7 @@ class _FilesJson:
         kept = self._partitions.get(key)
         if kept is None:
             kept = orjson.Fragment(orjson.dumps(self._values.listed(file.spec_id, file.partition)))
-            # To a dictionary 0.0 and -0.0 are one key.
+            # In a dictionary 0.0 and -0.0 are one key.
             if not any(isinstance(value, float) for value in file.partition):
                 self._partitions[key] = kept
         return kept

@@ -46,12 +46,12 @@ def table_config(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def may_have_config(metadata: bytes) -> bool:
-    """Tell whether a table's metadata may say something to clients: a look at the bytes, which are not parsed."""
+    """Say whether a table's metadata may hold settings for clients, without parsing it."""
     return _MODE_KEY in metadata
 
 
 def loaded_json(location: str | None, metadata: bytes, config: Mapping[str, str]) -> bytes:
-    """Return a table or view around its metadata, which is JSON already and is not parsed again."""
+    """Return a table or view around its metadata, which is JSON already."""
     parts = (
         [b'{"metadata-location":', orjson.dumps(location), b',"metadata":'] if location else [b'{"metadata":']
     )

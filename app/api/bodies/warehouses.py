@@ -41,7 +41,7 @@ def warehouse_object(warehouse: Warehouse) -> dict[str, object]:
 
 
 def unmasked(given: Mapping[str, str] | None, present: Mapping[str, str]) -> dict[str, str] | None:
-    """Return what is to replace `present`; a mask that comes back stands for the secret it hid."""
+    """Return what is to replace `present`; a mask that comes back means the secret that it hid."""
     if given is None:
         return None
     return {key: present.get(key, value) if value == MASK else value for key, value in given.items()}

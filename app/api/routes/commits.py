@@ -7,16 +7,16 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.answers import loaded_table_answer, no_content
+from app.api.answers import loaded_table_answer
 from app.api.bodies.commits import CommitTableBody, CommitTransactionBody
 from app.api.bodies.identifiers import check_same
 from app.api.bodies.json_body import parse_body
 from app.api.dependencies import Visit, Visited, open_visit
-from app.api.idempotency import run_once
-from app.catalog import named
+from app.api.idempotency import done_once
+from app.api.named_answers import loaded_once
 from app.catalog.commits import table_commits
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import TABLES
+from app.catalog.context.kinds import TABLES, LoadedTable
 
 router = APIRouter()
 
@@ -32,24 +32,14 @@ def _commit_table(visit: Visit) -> Response:
     body = parse_body(CommitTableBody, visit.body)
     check_same(body.identifier, identifier)
 
-    def mutate(catalog: Catalog) -> Response:
-        return loaded_table_answer(
-            table_commits.commit_table(catalog, identifier, body.requirements, body.updates)
-        )
+    def mutate(catalog: Catalog) -> LoadedTable:
+        return table_commits.commit_table(catalog, identifier, body.requirements, body.updates)
 
-    def replay(location: str) -> Response:
-        return loaded_table_answer(named.load_recorded(visit.catalog, TABLES, identifier, location))
-
-    return run_once(visit, mutate, replay)
+    return loaded_once(visit, TABLES, identifier, mutate, loaded_table_answer)
 
 
 @router.post("/v1/transactions/commit")
 def commit_transaction(visit: Visited) -> Response:
     """Commit changes to several tables, all or none."""
     commits = parse_body(CommitTransactionBody, visit.body).commits()
-
-    def mutate(catalog: Catalog) -> Response:
-        table_commits.commit_transaction(catalog, commits)
-        return no_content()
-
-    return run_once(visit, mutate, lambda _result: no_content())
+    return done_once(visit, lambda catalog: table_commits.commit_transaction(catalog, commits))

@@ -1,4 +1,4 @@
-"""What a client has to know first."""
+"""The settings that a client reads first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ router = APIRouter()
 
 @router.get("/v1/config")
 def get_config(visit: Visited) -> Response:
-    """Tell the settings of a warehouse."""
+    """Return the settings of a warehouse."""
     parts = visit.parts
     named = parts.warehouses.load(visit.query.get("warehouse") or parts.default_warehouse)
     warehouse = load_configuration(visit.catalog_of(named))

@@ -1,4 +1,4 @@
-"""Conflict checks: would an operation collide with what has happened since it was begun. An extension."""
+"""Conflict checks of operations: an extension, which writes nothing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ router = APIRouter()
 
 @router.post("/v1/namespaces/{namespace}/tables/{table}/conflicts")
 def check_conflicts(visit: Visited) -> Response:
-    """Tell what a described operation would collide with; nothing is changed."""
+    """Return what a described operation would conflict with; nothing is changed."""
     body = parse_body(CheckConflictsBody, visit.body)
     report = conflict_checks.check_conflicts(
         visit.catalog, visit.table, body.ref, body.base_snapshot_id, body.describe

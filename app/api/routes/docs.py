@@ -5,7 +5,7 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.answers import Answer, json_answer
+from app.api.answers import json_answer, text_answer
 from app.api.description import description_json, description_yaml
 from app.api.docs_page import docs_page
 
@@ -21,15 +21,10 @@ def openapi_json() -> Response:
 @router.get("/openapi.yaml")
 def openapi_yaml() -> Response:
     """Return the description as it was written."""
-    return _file(b"application/yaml", description_yaml())
+    return text_answer(description_yaml(), b"application/yaml")
 
 
 @router.get("/docs")
 def docs() -> Response:
     """Return the description as a page."""
-    return _file(b"text/html; charset=utf-8", docs_page())
-
-
-def _file(content_type: bytes, body: bytes) -> Response:
-    headers = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
-    return Answer(200, headers, body)
+    return text_answer(docs_page(), b"text/html; charset=utf-8")

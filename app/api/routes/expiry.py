@@ -18,7 +18,7 @@ router = APIRouter()
 
 @router.post("/v1/namespaces/{namespace}/tables/{table}/expire")
 def expire_snapshots(visit: Visited) -> Response:
-    """Let snapshots go, or tell what would go."""
+    """Expire snapshots, or say which would go."""
     body = parse_body(ExpireSnapshotsBody, visit.body)
     identifier, request = visit.table, body.request()
     if body.dry_run:

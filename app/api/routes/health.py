@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.answers import Answer, json_answer
+from app.api.answers import json_answer, text_answer
 from app.api.dependencies import Visit, Visited
 from app.catalog.health import check_database, check_warehouse
 from app.errors import IcetowerError
@@ -17,13 +17,13 @@ router = APIRouter()
 
 
 async def health(_request: Request) -> Response:
-    """Tell that the process is alive; on the event loop, so that it also tells that the loop turns."""
+    """Say that the process is alive; on the event loop, so that a blocked loop shows as well."""
     return json_answer(b'{"status":"ok"}')
 
 
 @router.get("/ready")
 def ready(visit: Visited) -> Response:
-    """Tell whether everything that requests need is there."""
+    """Say whether everything that requests need works."""
     problems = {
         "database": check_database(visit.parts.server).problem,
         "migrations": _migrations_problem(visit),
@@ -41,10 +41,7 @@ def ready(visit: Visited) -> Response:
 @router.get("/metrics")
 def metrics(_visit: Visited) -> Response:
     """Return counters and timings for Prometheus."""
-    body = render_metrics()
-    content_type = b"text/plain; version=0.0.4; charset=utf-8"
-    headers = [(b"content-type", content_type), (b"content-length", b"%d" % len(body))]
-    return Answer(200, headers, body)
+    return text_answer(render_metrics(), b"text/plain; version=0.0.4; charset=utf-8")
 
 
 def _migrations_problem(visit: Visit) -> str | None:

@@ -1,4 +1,4 @@
-"""What a table was and what changed: an extension, for curl and people."""
+"""The history of a table: an extension, for curl and people."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from app.api.bodies.history import (
     snapshots_json,
 )
 from app.api.dependencies import Visit, Visited
-from app.api.names_in_paths import decode_piece
-from app.api.paging import DEFAULT_PAGE_SIZE, page_in_query, page_token
+from app.api.paging import DEFAULT_PAGE_SIZE, next_page_token, page_in_query
 from app.catalog import diffs, history
 from app.catalog.context.listings import Page
 from app.engine.expressions.expressions import ALWAYS_TRUE
@@ -32,46 +31,48 @@ def list_snapshots(visit: Visited) -> Response:
     """List the snapshots of a table, newest first."""
     listing = _listing(visit, "snapshots")
     found = history.list_snapshots(visit.catalog, visit.table, _page(visit, listing))
-    return json_answer(snapshots_json(found.items, _token(found.next_after, listing)))
+    return json_answer(snapshots_json(found.items, next_page_token(found.next_after, listing)))
 
 
 @router.get(_TABLE + "/snapshots/{snapshot}")
 def load_snapshot(visit: Visited) -> Response:
     """Return one snapshot."""
-    return json_answer(snapshot_json(history.load_snapshot(visit.catalog, visit.table, _snapshot(visit))))
+    return json_answer(
+        snapshot_json(history.load_snapshot(visit.catalog, visit.table, visit.text("snapshot")))
+    )
 
 
 @router.get(_TABLE + "/snapshots/{snapshot}/files")
 def list_files(visit: Visited) -> Response:
-    """List the files that live in a snapshot."""
+    """List the live files of a snapshot."""
     filter_text = visit.query.get("filter", "")
     filter_ = filter_in_query(filter_text) if filter_text else ALWAYS_TRUE
-    facts = history.load_snapshot(visit.catalog, visit.table, _snapshot(visit))
-    # A branch moves on between two pages: a token is good for the snapshot that it was given for.
+    facts = history.load_snapshot(visit.catalog, visit.table, visit.text("snapshot"))
+    # A branch may move between two pages: a token is valid for one snapshot.
     snapshot_id = str(facts.snapshot.snapshot_id)
     listing = _listing(visit, f"files {snapshot_id} {filter_text}")
     page = _page(visit, listing)
     found = history.list_files(visit.catalog, visit.table, snapshot_id, page, filter_)
-    return json_answer(files_json(found, _token(found.entries.next_after, listing)))
+    return json_answer(files_json(found, next_page_token(found.entries.next_after, listing)))
 
 
 @router.get(_TABLE + "/history")
 def load_history(visit: Visited) -> Response:
-    """Return what was current when, and who moved the table."""
+    """Return which snapshots were current when, and the events of the pointer."""
     listing = _listing(visit, "history")
     page = _page(visit, listing)
     found = history.load_history(visit.catalog, visit.table, page)
-    return json_answer(history_json(found, _token(found.events.next_after, listing)))
+    return json_answer(history_json(found, next_page_token(found.events.next_after, listing)))
 
 
 @router.get(_TABLE + "/diff")
 def load_diff(visit: Visited) -> Response:
-    """Return what distinguishes two states of a table."""
+    """Return the difference of two states of a table."""
     before, after = visit.query.get("from"), visit.query.get("to")
     listing = _listing(visit, f"diff {before or ''} {after or ''}")
     page = _page(visit, listing)
     found = diffs.load_diff(visit.catalog, visit.table, before or None, after or None, page)
-    token = _token(found.files.next_after, listing)
+    token = next_page_token(found.files.next_after, listing)
     return json_answer(diff_json(found, token, is_first=page.after is None))
 
 
@@ -82,14 +83,6 @@ def _listing(visit: Visit, what: str) -> str:
 
 
 def _page(visit: Visit, listing: str) -> Page:
-    """Return the page that is asked for: never everything, which may be a million files."""
+    """Return the page that is asked for; always limited, because there may be a million files."""
     page = page_in_query(visit.query, listing)
     return Page(page.after, DEFAULT_PAGE_SIZE if page.limit is None else page.limit)
-
-
-def _token(next_after: str | None, listing: str) -> str | None:
-    return None if next_after is None else page_token(next_after, listing)
-
-
-def _snapshot(visit: Visit) -> str:
-    return decode_piece(visit.piece("snapshot"))

@@ -1,4 +1,4 @@
-"""Loading a table and asking whether it exists: the busiest routes, on the event loop as far as nothing has to wait."""
+"""Loading a table and asking whether it exists: the busiest routes, mostly on the loop."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _KNOWN = frozenset({"scan-report", "commit-report"})
 
 @router.post("/v1/namespaces/{namespace}/tables/{table}/metrics")
 def report_metrics(visit: Visited) -> Response:
-    """Count a report. Clients send them in the background; nothing about the table is looked up for one."""
+    """Count a report, without a look at its table."""
     kind = parse_body(MetricsBody, visit.body).report_type
     telemetry.CLIENT_REPORTS.labels(type=kind if kind in _KNOWN else "other").inc()
     return no_content()

@@ -18,9 +18,9 @@ from app.api.bodies.namespaces import (
     property_changes_json,
 )
 from app.api.dependencies import Visit, Visited
-from app.api.idempotency import run_once
+from app.api.idempotency import done_once, run_once
 from app.api.names_in_paths import namespaces_in_parent
-from app.api.paging import page_in_query, page_token
+from app.api.paging import next_page_token, page_in_query
 from app.catalog import namespaces
 from app.catalog.context.catalog import Catalog
 from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace
@@ -50,8 +50,7 @@ def _children(visit: Visit, parent: Namespace | None) -> Response:
     above = LEVEL_SEPARATOR.join(parent.levels) if parent else ""
     listing = f"namespaces {catalog.warehouse.id} {above}"
     found = namespaces.list_namespaces(catalog, parent, page_in_query(visit.query, listing))
-    token = None if found.next_after is None else page_token(found.next_after, listing)
-    return json_answer(namespaces_json(found.items, token))
+    return json_answer(namespaces_json(found.items, next_page_token(found.next_after, listing)))
 
 
 @router.post("/v1/namespaces")
@@ -81,7 +80,7 @@ def load_namespace(visit: Visited) -> Response:
 
 @router.head("/v1/namespaces/{namespace}")
 def namespace_exists(visit: Visited) -> Response:
-    """Tell whether a namespace exists."""
+    """Answer whether a namespace exists."""
     namespaces.load_namespace(visit.catalog, visit.namespace)
     return no_content()
 
@@ -89,12 +88,7 @@ def namespace_exists(visit: Visited) -> Response:
 @router.delete("/v1/namespaces/{namespace}")
 def drop_namespace(visit: Visited) -> Response:
     """Drop an empty namespace."""
-
-    def mutate(catalog: Catalog) -> Response:
-        namespaces.drop_namespace(catalog, visit.namespace)
-        return no_content()
-
-    return run_once(visit, mutate, lambda _result: no_content())
+    return done_once(visit, lambda catalog: namespaces.drop_namespace(catalog, visit.namespace))
 
 
 @router.post("/v1/namespaces/{namespace}/properties")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from fastapi import APIRouter
 from starlette.responses import Response
 
@@ -10,9 +12,9 @@ from app.api.bodies.json_body import parse_body
 from app.api.bodies.refs import ChangeRefBody, receipt_json, ref_json, refs_json
 from app.api.dependencies import Visit, Visited
 from app.api.idempotency import run_once
-from app.api.names_in_paths import decode_piece
 from app.catalog import refs
 from app.catalog.context.catalog import Catalog
+from app.catalog.refs import Receipt
 from app.engine.branches.ref_changes import Unchecked
 from app.engine.model.document import MAX_LONG
 from app.engine.model.ids import SnapshotId
@@ -32,42 +34,30 @@ def list_refs(visit: Visited) -> Response:
 @router.get(_REFS + "/{ref}")
 def load_ref(visit: Visited) -> Response:
     """Return one branch or tag."""
-    return json_answer(ref_json(refs.load_ref(visit.catalog, visit.table, _name(visit))))
+    return json_answer(ref_json(refs.load_ref(visit.catalog, visit.table, visit.text("ref"))))
 
 
 @router.put(_REFS + "/{ref}")
 def change_ref(visit: Visited) -> Response:
     """Make or move a branch or tag, or change its retention."""
-    identifier, name = visit.table, _name(visit)
+    identifier, name = visit.table, visit.text("ref")
     change = parse_body(ChangeRefBody, visit.body).change_of(name)
-
-    def mutate(catalog: Catalog) -> Response:
-        receipt = refs.change_ref(catalog, identifier, change)
-        return json_answer(receipt_json(receipt))
-
-    return run_once(visit, mutate, lambda result: _receipt_again(visit, name, result))
+    return _receipt_once(visit, name, lambda catalog: refs.change_ref(catalog, identifier, change))
 
 
 @router.delete(_REFS + "/{ref}")
 def remove_ref(visit: Visited) -> Response:
     """Remove a branch or tag."""
-    identifier, name = visit.table, _name(visit)
+    identifier, name = visit.table, visit.text("ref")
     expected = _expected(visit)
-
-    def mutate(catalog: Catalog) -> Response:
-        receipt = refs.remove_ref(catalog, identifier, name, expected)
-        return json_answer(receipt_json(receipt))
-
-    return run_once(visit, mutate, lambda result: _receipt_again(visit, name, result))
+    return _receipt_once(visit, name, lambda catalog: refs.remove_ref(catalog, identifier, name, expected))
 
 
-def _receipt_again(visit: Visit, name: str, recorded: str) -> Response:
-    receipt = refs.load_receipt(visit.catalog, visit.table, name, recorded)
-    return json_answer(receipt_json(receipt))
+def _receipt_once(visit: Visit, name: str, mutate: Callable[[Catalog], Receipt]) -> Response:
+    def replay(recorded: str) -> Response:
+        return json_answer(receipt_json(refs.load_receipt(visit.catalog, visit.table, name, recorded)))
 
-
-def _name(visit: Visit) -> str:
-    return decode_piece(visit.piece("ref"))
+    return run_once(visit, lambda catalog: json_answer(receipt_json(mutate(catalog))), replay)
 
 
 def _expected(visit: Visit) -> SnapshotId | Unchecked:

@@ -18,7 +18,6 @@ from app.api.bodies.scans import (
 )
 from app.api.dependencies import Visit, Visited
 from app.api.idempotency import run_once
-from app.api.names_in_paths import decode_piece
 from app.catalog.context.catalog import Catalog
 from app.catalog.scans import planning
 from app.catalog.scans.planning import Submitted
@@ -30,7 +29,7 @@ _TABLE = "/v1/namespaces/{namespace}/tables/{table}"
 
 @router.post(_TABLE + "/plan")
 def plan_table_scan(visit: Visited) -> Response:
-    """Plan a scan, or begin to."""
+    """Plan a scan, at once or in the background."""
     request = parse_body(PlanTableScanBody, visit.body).request()
 
     def plan() -> tuple[Response, str]:
@@ -46,16 +45,16 @@ def plan_table_scan(visit: Visited) -> Response:
 
 @router.get(_TABLE + "/plan/{plan_id}")
 def fetch_planning_result(visit: Visited) -> Response:
-    """Tell what became of a scan that is planned in the background."""
-    return json_answer(plan_json(planning.fetch_plan(visit.catalog, visit.table, _plan_id(visit))))
+    """Return the state or the result of a scan that is planned in the background."""
+    return json_answer(plan_json(planning.fetch_plan(visit.catalog, visit.table, visit.text("plan_id"))))
 
 
 @router.delete(_TABLE + "/plan/{plan_id}")
 def cancel_planning(visit: Visited) -> Response:
-    """Give a plan up."""
+    """Cancel a plan."""
 
     def cancel() -> tuple[Response, str]:
-        planning.cancel_plan(visit.catalog, visit.table, _plan_id(visit))
+        planning.cancel_plan(visit.catalog, visit.table, visit.text("plan_id"))
         return no_content(), ""
 
     return _once(visit, cancel, lambda _: no_content())
@@ -73,14 +72,10 @@ def fetch_scan_tasks(visit: Visited) -> Response:
     return _once(visit, expand, lambda _: expand()[0])
 
 
-def _plan_id(visit: Visit) -> str:
-    return decode_piece(visit.piece("plan_id"))
-
-
 def _once(
     visit: Visit, answer: Callable[[], tuple[Response, str]], replay: Callable[[str], Response]
 ) -> Response:
-    """Answer, and remember under an Idempotency-Key what an equal request is answered with.
+    """Answer, and store under an Idempotency-Key how an equal request is answered.
 
     Nothing is changed that could be changed twice: what is remembered is which plan was begun.
     """

@@ -1,16 +1,16 @@
-"""Tables: all but loading, probing and committing, which have a quicker road of their own."""
+"""Tables, except loads and commits, which are in `loads` and `commits`."""
 
 from __future__ import annotations
 
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.answers import json_answer, loaded_table_answer, no_content
+from app.api.answers import json_answer, loaded_table_answer
 from app.api.bodies.json_body import parse_body
 from app.api.bodies.tables import CreateTableBody, RegisterTableBody, loaded_json, table_config
 from app.api.dependencies import Visit, Visited
-from app.api.idempotency import run_once
-from app.api.named_answers import names_answer, rename_answer
+from app.api.idempotency import done_once, run_once
+from app.api.named_answers import loaded_once, names_answer, rename_answer
 from app.catalog import named, tables
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
@@ -28,7 +28,7 @@ def list_tables(visit: Visited) -> Response:
 
 @router.post("/v1/namespaces/{namespace}/tables")
 def create_table(visit: Visited) -> Response:
-    """Create a table, or tell what it would be."""
+    """Create a table, or return what it would be."""
     body = parse_body(CreateTableBody, visit.body)
     identifier = check_identifier(TableIdentifier(visit.namespace, body.name))
     new = tables.NewTable(
@@ -37,40 +37,35 @@ def create_table(visit: Visited) -> Response:
     if body.stage_create:
         # Nothing is stored, so there is nothing to remember under an Idempotency-Key.
         return _loaded(tables.stage_table(visit.catalog, new))
-
-    def mutate(catalog: Catalog) -> Response:
-        return _loaded(named.create(catalog, new))
-
-    return run_once(visit, mutate, lambda result: _loaded(_recorded(visit, identifier, result)))
+    return loaded_once(visit, TABLES, identifier, lambda catalog: named.create(catalog, new), _loaded)
 
 
 @router.post("/v1/namespaces/{namespace}/register")
 def register_table(visit: Visited) -> Response:
-    """Take a metadata file into the catalog."""
+    """Register a metadata file as a table."""
     body = parse_body(RegisterTableBody, visit.body)
     identifier = check_identifier(TableIdentifier(visit.namespace, body.name))
 
-    def mutate(catalog: Catalog) -> Response:
-        return _loaded(
-            named.register(
-                catalog, TABLES, identifier, body.metadata_location, overwrite=bool(body.overwrite)
-            )
-        )
+    def mutate(catalog: Catalog) -> LoadedTable:
+        overwrite = bool(body.overwrite)
+        return named.register(catalog, TABLES, identifier, body.metadata_location, overwrite=overwrite)
 
-    return run_once(visit, mutate, lambda result: _loaded(_recorded(visit, identifier, result)))
+    return loaded_once(visit, TABLES, identifier, mutate, _loaded)
 
 
 @router.post("/v1/namespaces/{namespace}/tables/{table}/unregister")
 def unregister_table(visit: Visited) -> Response:
-    """Let a table go."""
+    """Unregister a table."""
+    identifier = visit.table
 
     def mutate(catalog: Catalog) -> Response:
-        return _unregistered(tables.unregister_table(catalog, visit.table))
+        return _unregistered(tables.unregister_table(catalog, identifier))
 
+    # Whatever has the name by now, what was let go is what the first request was about.
     return run_once(
         visit,
         mutate,
-        lambda result: _unregistered(named.load_as_recorded(visit.catalog, TABLES, visit.table, result)),
+        lambda location: _unregistered(named.load_as_recorded(visit.catalog, TABLES, identifier, location)),
     )
 
 
@@ -78,15 +73,9 @@ def unregister_table(visit: Visited) -> Response:
 def drop_table(visit: Visited) -> Response:
     """Drop a table, with its files if that is asked for."""
     purge = _is_true(visit, "purgeRequested")
-
-    def mutate(catalog: Catalog) -> Response:
-        if purge:
-            tables.purge_table(catalog, visit.table)
-        else:
-            named.drop(catalog, TABLES, visit.table)
-        return no_content()
-
-    return run_once(visit, mutate, lambda _result: no_content())
+    if purge:
+        return done_once(visit, lambda catalog: tables.purge_table(catalog, visit.table))
+    return done_once(visit, lambda catalog: named.drop(catalog, TABLES, visit.table))
 
 
 @router.post("/v1/tables/rename")
@@ -97,10 +86,6 @@ def rename_table(visit: Visited) -> Response:
 
 def _loaded(loaded: LoadedTable) -> Response:
     return loaded_table_answer(loaded, table_config(loaded.metadata.properties))
-
-
-def _recorded(visit: Visit, identifier: TableIdentifier, location: str) -> LoadedTable:
-    return named.load_recorded(visit.catalog, TABLES, identifier, location)
 
 
 def _unregistered(loaded: LoadedTable) -> Response:

@@ -10,12 +10,12 @@ from app.api.bodies.commits import CommitViewBody
 from app.api.bodies.identifiers import check_same
 from app.api.bodies.json_body import parse_body
 from app.api.bodies.views import CreateViewBody, RegisterViewBody
-from app.api.dependencies import Visit, Visited
-from app.api.idempotency import run_once
-from app.api.named_answers import names_answer, rename_answer
+from app.api.dependencies import Visited
+from app.api.idempotency import done_once
+from app.api.named_answers import loaded_once, names_answer, rename_answer
 from app.catalog import named, views
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import VIEWS
+from app.catalog.context.kinds import VIEWS, LoadedView
 from app.engine.model.identifiers import TableIdentifier, check_identifier
 
 router = APIRouter()
@@ -33,23 +33,21 @@ def create_view(visit: Visited) -> Response:
     body = parse_body(CreateViewBody, visit.body)
     identifier = check_identifier(TableIdentifier(visit.namespace, body.name))
     new = views.NewView(identifier, body.schema_, body.view_version, body.location, body.properties or {})
-
-    def mutate(catalog: Catalog) -> Response:
-        return loaded_view_answer(named.create(catalog, new))
-
-    return run_once(visit, mutate, lambda result: _recorded(visit, identifier, result))
+    return loaded_once(
+        visit, VIEWS, identifier, lambda catalog: named.create(catalog, new), loaded_view_answer
+    )
 
 
 @router.post("/v1/namespaces/{namespace}/register-view")
 def register_view(visit: Visited) -> Response:
-    """Take a view metadata file into the catalog."""
+    """Register a metadata file as a view."""
     body = parse_body(RegisterViewBody, visit.body)
     identifier = check_identifier(TableIdentifier(visit.namespace, body.name))
 
-    def mutate(catalog: Catalog) -> Response:
-        return loaded_view_answer(named.register(catalog, VIEWS, identifier, body.metadata_location))
+    def mutate(catalog: Catalog) -> LoadedView:
+        return named.register(catalog, VIEWS, identifier, body.metadata_location)
 
-    return run_once(visit, mutate, lambda result: _recorded(visit, identifier, result))
+    return loaded_once(visit, VIEWS, identifier, mutate, loaded_view_answer)
 
 
 @router.get("/v1/namespaces/{namespace}/views/{view}")
@@ -60,7 +58,7 @@ def load_view(visit: Visited) -> Response:
 
 @router.head("/v1/namespaces/{namespace}/views/{view}")
 def view_exists(visit: Visited) -> Response:
-    """Tell whether a view exists."""
+    """Answer whether a view exists."""
     named.check_exists(visit.catalog, VIEWS, visit.view)
     return no_content()
 
@@ -72,30 +70,19 @@ def replace_view(visit: Visited) -> Response:
     body = parse_body(CommitViewBody, visit.body)
     check_same(body.identifier, identifier)
 
-    def mutate(catalog: Catalog) -> Response:
-        return loaded_view_answer(
-            views.replace_view(catalog, identifier, body.requirements or (), body.updates)
-        )
+    def mutate(catalog: Catalog) -> LoadedView:
+        return views.replace_view(catalog, identifier, body.requirements or (), body.updates)
 
-    return run_once(visit, mutate, lambda result: _recorded(visit, identifier, result))
+    return loaded_once(visit, VIEWS, identifier, mutate, loaded_view_answer)
 
 
 @router.delete("/v1/namespaces/{namespace}/views/{view}")
 def drop_view(visit: Visited) -> Response:
     """Drop a view."""
-
-    def mutate(catalog: Catalog) -> Response:
-        named.drop(catalog, VIEWS, visit.view)
-        return no_content()
-
-    return run_once(visit, mutate, lambda _result: no_content())
+    return done_once(visit, lambda catalog: named.drop(catalog, VIEWS, visit.view))
 
 
 @router.post("/v1/views/rename")
 def rename_view(visit: Visited) -> Response:
     """Give a view another name."""
     return rename_answer(visit, VIEWS)
-
-
-def _recorded(visit: Visit, identifier: TableIdentifier, location: str) -> Response:
-    return loaded_view_answer(named.load_recorded(visit.catalog, VIEWS, identifier, location))

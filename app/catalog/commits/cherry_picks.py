@@ -36,7 +36,7 @@ class CherryPicks:
         self._source = TableManifests(catalog)
 
     def reapply(self, base: TableMetadata, branch: str, picked: Snapshot, kind: PickKind) -> Snapshot:
-        """Write a snapshot that does to a branch what another one did elsewhere; nothing names it yet.
+        """Write a snapshot that repeats on a branch what another one did elsewhere.
 
         Raises:
             InvalidRefMove: the partitions it replaces have changed, or a file it removes is not there.

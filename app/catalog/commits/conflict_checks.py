@@ -1,4 +1,4 @@
-"""Conflict checks: would an operation conflict with what has happened to a branch since it was begun."""
+"""Conflict checks: does an operation conflict with what happened since it began."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.manifests.table_manifests import TableManifests
-from app.engine.branches.ref_changes import find_ref, find_snapshot
-from app.engine.conflicts.detection import find_conflicts
+from app.engine.branches.ref_changes import ref_by_name, snapshot_by_id
+from app.engine.conflicts.detection import detect_conflicts
 from app.engine.conflicts.operations import Operation
 from app.engine.conflicts.report import ConflictReport
 from app.engine.conflicts.snapshot_operations import operation_of
@@ -30,7 +30,7 @@ def check_conflicts(
     base_snapshot_id: SnapshotId | None,
     describe: Describe,
 ) -> ConflictReport:
-    """Return what a described operation conflicts with on a branch as it is now; nothing is changed.
+    """Return the conflicts of a described operation with a branch; nothing is changed.
 
     Args:
         base_snapshot_id: what the operation has read; None if the branch had no snapshot then.
@@ -47,18 +47,18 @@ def check_conflicts(
     catalog.permit("check_conflicts", identifier)
     metadata = catalog.read(TABLES, catalog.load(TABLES, identifier))
     # A table without snapshots has no main yet, and may be written to all the same.
-    if (ref != MAIN_BRANCH or ref in metadata.snapshot_refs) and not find_ref(metadata, ref).is_branch:
+    if (ref != MAIN_BRANCH or ref in metadata.snapshot_refs) and not ref_by_name(metadata, ref).is_branch:
         raise InvalidRequest(
             f"Cannot check for conflicts on {ref}: it is a tag, and nothing is committed to tags"
         )
     if base_snapshot_id is not None and not _is_parent(metadata, base_snapshot_id):
-        find_snapshot(metadata, base_snapshot_id)
+        snapshot_by_id(metadata, base_snapshot_id)
     operation = describe(metadata)
-    return find_conflicts(metadata, TableManifests(catalog), ref, base_snapshot_id, operation)
+    return detect_conflicts(metadata, TableManifests(catalog), ref, base_snapshot_id, operation)
 
 
 def _is_parent(metadata: TableMetadata, snapshot_id: SnapshotId) -> bool:
-    """Tell whether a snapshot has a child: it may have expired, and still it is known what came after it."""
+    """Return whether a snapshot has a child, so that what came after it is known."""
     return any(snapshot.parent_snapshot_id == snapshot_id for snapshot in metadata.snapshots)
 
 
@@ -79,4 +79,4 @@ def conflicts_of_snapshot(
     """
     source = TableManifests(catalog)
     operation = operation_of(base, source, snapshot)
-    return find_conflicts(base, source, ref, snapshot.parent_snapshot_id, operation)
+    return detect_conflicts(base, source, ref, snapshot.parent_snapshot_id, operation)

@@ -15,8 +15,9 @@ from app.catalog.commits.races import outrun
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
-from app.database.pointer_history import Author
-from app.database.pointers import NameTaken, PutOutcome, Unmoved
+from app.database.pointers.history import Author
+from app.database.pointers.moves import NameTaken, Unmoved
+from app.database.pointers.pointers import PutOutcome
 from app.errors import CommitFailed, CommitStateUnknown, IcetowerError
 
 log = logging.getLogger(__name__)
@@ -30,7 +31,7 @@ def land_one(catalog: Catalog, intention: Intention[M, D]) -> Landed[M, D]:
 
 
 def land(catalog: Catalog, intentions: Sequence[Intention[M, D]]) -> list[Landed[M, D]]:
-    """Carry out intentions in one transaction, all or none; return each one's result, name by name.
+    """Carry out intentions in one transaction, and return each one's result, name by name.
 
     Intentions of one name are applied in order and written as one metadata file. All are planned anew each time
     another commit wins. No database connection is held while files are read or written.

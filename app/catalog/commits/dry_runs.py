@@ -1,4 +1,4 @@
-"""Dry runs of commits: what each requirement and update comes to, and what the commit would be answered with."""
+"""Dry runs of commits: how each requirement and update fares, and the answer."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def dry_run_transaction(catalog: Catalog, commits: Sequence[TableCommit]) -> Dry
 
 
 class _TableDryRun:
-    """One table's part of a dry run: notes every refusal, and goes on as far as that makes sense."""
+    """One table's part of a dry run, which notes every refusal and goes on."""
 
     def __init__(
         self, catalog: Catalog, identifier: TableIdentifier, commits: Sequence[tuple[int, TableCommit]]

@@ -1,4 +1,4 @@
-"""The guard against lost updates, as the catalog applies it: whether it looks, and what comes of what it finds."""
+"""The guard against lost updates: when it looks at a commit, and what its findings cause."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 class CommitGuard:
-    """Looks at what one commit brings; one for all its tables and attempts, which share one budget.
+    """Looks at what one commit brings; its tables and attempts share one budget.
 
     No database connection is held meanwhile. In a dry run nothing is logged or counted: nothing is committed.
 
@@ -56,7 +56,7 @@ class CommitGuard:
             self._check(plan.base.identifier, base, updates, after, settings)
 
     def _settings(self, metadata: TableMetadata) -> GuardSettings:
-        """Return what holds for a table, as it was before the commit: no commit switches off its own guard.
+        """Return the settings of a table before the commit: no commit turns off its own guard.
 
         The warehouse's override is the strongest, as overrides are for clients: writers of a table may set its
         properties, but not those of the warehouse.

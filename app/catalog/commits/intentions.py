@@ -1,4 +1,4 @@
-"""Intentions: what a caller wants of a table or view, as values that can be queued, ordered and landed together."""
+"""Intentions: what callers want of tables and views, as values."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Generic, TypeVar
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import Kind, Loaded, M
-from app.database.file_deletions import QueuedExpiry
-from app.database.pointer_lookups import Pointer
+from app.database.pointers.left_files import QueuedExpiry
+from app.database.pointers.pointer import Pointer
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
@@ -102,7 +102,7 @@ class Intention(ABC, Generic[M, D]):
 
     @abstractmethod
     def apply(self, catalog: Catalog, base: Base[M], files: StagedFiles) -> Planned[M, D]:
-        """Return what becomes of the base; new manifests are written to `files`, nothing else is changed.
+        """Return what becomes of the base. New manifests are written to `files`; nothing else is changed.
 
         Raises:
             CommitFailed, BadRequest: it cannot be done to this base.

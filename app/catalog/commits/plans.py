@@ -12,7 +12,7 @@ from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import Kind, Loaded, M
 from app.catalog.context.locations import check_locations
-from app.database.pointers import Advance, Creation
+from app.database.pointers.moves import Advance, Creation
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid

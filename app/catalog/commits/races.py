@@ -1,4 +1,4 @@
-"""Why a commit failed, in words and values: how the table was, and which snapshots came first."""
+"""Why a commit failed: how the table was, and which snapshots came first."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from app.catalog.commits.intentions import Base
 from app.catalog.context.kinds import M
-from app.database.pointer_kinds import PointerKind
-from app.database.pointer_lookups import Pointer
+from app.database.pointers.pointer import Pointer, PointerKind
 from app.engine.change.landed_since import LandedSince, landed_between, landed_since
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
@@ -17,7 +16,7 @@ from app.errors import CommitFailed, LandedSnapshot, PointerMoved, Standing
 
 
 def explain(error: CommitFailed, base: Base[M], updates: Sequence[Update]) -> None:
-    """Add to an error how the table was and who came first, unless it says so already; views have no snapshots.
+    """Add to an error how the table was and who came first. Views have no snapshots.
 
     Args:
         error: why the commit failed.

@@ -12,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 class StagedFiles:
-    """The files of one attempt: discarded after a lost race or a refusal, kept after an unknown outcome."""
+    """The files of one attempt: discarded if it was refused or lost, kept if that is not known."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog

@@ -86,7 +86,7 @@ def _is_repeated(current: TableMetadata, updates: Sequence[Update]) -> bool:
 
 
 def _has_reached(current: TableMetadata, name: str, snapshot_id: SnapshotId) -> bool:
-    """Return whether a ref is at a snapshot or past it, or main once was: it may have been moved back since."""
+    """Return whether a ref is at a snapshot or past it, or main once was."""
     if name == MAIN_BRANCH and any(entry.snapshot_id == snapshot_id for entry in current.snapshot_log):
         return True
     ref = current.snapshot_refs.get(name)

@@ -1,1 +1,1 @@
-"""What every use case is given: the server, one warehouse for one caller, tables and views as kinds, and places."""
+"""What every use case is given: the server, and one warehouse for one caller."""

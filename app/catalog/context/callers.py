@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from app.database.idempotency_keys import IdempotencyClaim
-from app.database.pointer_history import Author
+from app.database.pointers.history import Author
 from app.engine.model.identifiers import Namespace, TableIdentifier
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from app.catalog.context.callers import Caller, Question
 from app.catalog.context.kinds import Kind, M
 from app.catalog.context.server import Rules, Server
-from app.database.pointer_history import Author
-from app.database.pointer_lookups import Pointer
+from app.database.pointers.history import Author
+from app.database.pointers.pointer import Pointer
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from app.database.pointer_kinds import PointerKind
+from app.database.pointers.pointer import PointerKind
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata

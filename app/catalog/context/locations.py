@@ -79,7 +79,7 @@ def check_locations(
 def default_location(
     catalog: Catalog, identifier: TableIdentifier, namespace_properties: Mapping[str, str], uuid: str
 ) -> Location:
-    """Return where a new table goes: below its namespace's `location`, else below the warehouse.
+    """Return where a new table goes: below its namespace's `location`, or the warehouse.
 
     The name is made safe for every file system and carries a piece of the table's uuid, so that a table never
     shares its folder with an earlier or a renamed one: cleaning up one must not touch the other's files.

@@ -1,4 +1,4 @@
-"""Threads that plan scans in the background: few at work, more waiting, and none that cannot be stopped."""
+"""Threads that plan scans in the background: few work at once, and all can be stopped."""
 
 from __future__ import annotations
 

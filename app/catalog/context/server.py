@@ -10,7 +10,7 @@ from app.catalog.context.scan_workers import ScanWorkers
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
 from app.database.namespaces import Namespaces
-from app.database.pointers import Pointers
+from app.database.pointers.pointers import Pointers
 from app.database.scan_plans import ScanPlans
 from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses

@@ -41,7 +41,7 @@ def places_of(catalog: Catalog, base: TableMetadata | None, after: TableMetadata
 
 
 def _spellings(place: str) -> list[str]:
-    """Return how clients spell one place: Spark writes `file:/x` of what PyIceberg calls `file:///x`."""
+    """Return the spellings of one place: Spark writes `file:/x`, PyIceberg `file:///x`."""
     scheme, colon, rest = place.partition(":")
     for family in (("s3", "s3a", "s3n"), ("abfs", "abfss"), ("wasb", "wasbs")):
         if colon and scheme in family:

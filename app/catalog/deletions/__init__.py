@@ -1,1 +1,1 @@
-"""What deletes files: expiry, purge, and the queue that both work through."""
+"""Deleting files: expiry, purge, and their queue."""

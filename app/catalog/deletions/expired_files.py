@@ -20,20 +20,19 @@ log = logging.getLogger(__name__)
 
 
 def delete_expired_files(catalog: Catalog, deletion: Deletion, lease_ms: int) -> FinalState:
-    """Delete what only the snapshots of one expiry reached; return whether it is done or the files are kept.
+    """Delete the files that only expired snapshots reached; return `done` or `kept`.
 
-    Each run asks the table as it is now what it reaches. Nothing is deleted while another table has the same
-    uuid, when the table has left the catalog, or when a remaining file that matters cannot be read. What one
-    attempt could not delete is left for the next one.
+    Each run asks the current table what is reachable. Nothing is deleted while another table has the same uuid, if the
+    table has left the catalog, or if a remaining file that matters cannot be read. The next attempt deletes what this
+    one could not.
 
     Args:
-        lease_ms: for how long the entry in the queue is held anew, again and again.
+        lease_ms: how long the entry in the queue is held with each renewal.
 
     Raises:
         FilesUnavailable: a file could not be read or deleted; safe to try again.
-        CorruptMetadata: the table's metadata cannot be read; nothing was deleted.
-        MetadataFileMissing: the table's metadata is gone; nothing was deleted.
-        InvalidMetadata: what the queue kept cannot be read; nothing was deleted.
+        CorruptMetadata, MetadataFileMissing: the table's metadata cannot be read; nothing was deleted.
+        InvalidMetadata: the record in the queue cannot be read; nothing was deleted.
     """
     assert deletion.pointer_id is not None
     assert deletion.expired is not None
@@ -46,7 +45,7 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion, lease_ms: int) ->
         if not bool_property(current.properties, GC_ENABLED, default=True):
             return "kept"
     elif not catalog.server.file_deletions.is_purged(deletion.uuid):
-        # Whoever has the table now may know of more than the catalog does.
+        # The new owner of the table may know of files that the catalog does not know.
         return "kept"
     record = ExpiryRecord.from_json(deletion.expired)
     doomed = unreachable_files(
@@ -67,7 +66,7 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion, lease_ms: int) ->
 
 
 def _landed(catalog: Catalog, deletion: Deletion) -> TableMetadata | None:
-    """Return the table as the expiry left it, if that file is still there."""
+    """Return the table as the expiry left it; None if that file is gone."""
     try:
         return catalog.read_file(TABLES, deletion.metadata_location, deletion.uuid)
     except Unavailable:

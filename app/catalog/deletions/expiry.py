@@ -1,4 +1,4 @@
-"""Expiring snapshots: what would go, letting it go by a commit, and remembering what went."""
+"""Expiring snapshots: the preview, the commit, and the record of what was removed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry_records import ExpiryRecord
 from app.catalog.manifests.table_manifests import TableManifests
-from app.database.file_deletions import QueuedExpiry
+from app.database.pointers.left_files import QueuedExpiry
 from app.engine.change.apply import apply_updates
 from app.engine.change.updates import (
     RemovePartitionSpecs,
@@ -38,35 +38,35 @@ from app.fileio.locations import place_of
 
 @dataclass(frozen=True, slots=True)
 class ExpiryRequest:
-    """What a client asks for."""
+    """An expiry, as a client asks for it."""
 
     wish: ExpiryWish = field(default_factory=ExpiryWish)
     cleanup: CleanupLevel = CleanupLevel.ALL
     grace_ms: int | None = None
-    """How long the files stay after the commit; None for what the server is set to."""
+    """How long the files stay after the commit; None for the server's setting."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpiryOutcome:
-    """What went, or would go."""
+    """What was removed, or would be."""
 
     metadata_location: Location
     """Where the table is now."""
     expiry: Expiry
     deleted_after_ms: int | None = None
-    """When deletion may begin; None if nothing is to be deleted, and of a preview."""
+    """When deletion may begin; None if nothing is to be deleted, and in a preview."""
     unreachable: Unreachable | None = None
-    """The files that would be deleted; only of a preview."""
+    """The files that would be deleted; only in a preview."""
 
 
 @dataclass(frozen=True)
 class ExpireSnapshots(Intention[TableMetadata, ExpiryRecord]):
-    """An expiry; what goes is decided anew for each base, for a ref made meanwhile keeps its snapshots."""
+    """An expiry, planned again for each base: a ref made meanwhile keeps its snapshots."""
 
     identifier: TableIdentifier
     request: ExpiryRequest
     now_ms: int
-    """Epoch milliseconds; ages are measured from it, in every attempt alike."""
+    """Epoch milliseconds; every attempt measures ages from it."""
     kind = TABLES
 
     def require(self, base: Base[TableMetadata]) -> bool:
@@ -95,15 +95,13 @@ class ExpireSnapshots(Intention[TableMetadata, ExpiryRecord]):
 
 
 def preview_expiry(catalog: Catalog, identifier: TableIdentifier, request: ExpiryRequest) -> ExpiryOutcome:
-    """Return what would go now, with every file that would be deleted, and change nothing.
+    """Return what would be removed now, with every file, and change nothing.
 
     Raises:
         NoSuchTable: no table has this name.
-        ExpiryRefused: garbage collection is off, or a ref names a snapshot that was to go.
+        ExpiryRefused: garbage collection is off, or a ref names a snapshot that was to be removed.
         InvalidUpdate: a retention setting of the table is not a number.
-        MetadataFileMissing: the table's metadata file is gone.
-        CorruptMetadata: the table's metadata, or a manifest list that is needed, cannot be read.
-        FilesUnavailable: the store does not answer.
+        MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata or a manifest list cannot be read.
     """
     catalog.permit("expire_snapshots", identifier)
     base = load_base(catalog, TABLES, identifier)
@@ -129,17 +127,15 @@ def preview_expiry(catalog: Catalog, identifier: TableIdentifier, request: Expir
 
 
 def expire_snapshots(catalog: Catalog, identifier: TableIdentifier, request: ExpiryRequest) -> ExpiryOutcome:
-    """Remove snapshots, and refs that are too old, by one commit; queue what only they reached for deletion.
+    """Remove snapshots and old refs in one commit, and queue their files for deletion.
 
     Raises:
         NoSuchTable: no table has this name.
-        ExpiryRefused: garbage collection is off, or a ref names a snapshot that was to go.
+        ExpiryRefused: garbage collection is off, or a ref names a snapshot that was to be removed.
         InvalidUpdate: a retention setting of the table is not a number.
         PointerMoved: other commits won every attempt.
         CommitStateUnknown: the database did not answer; nothing was deleted.
-        MetadataFileMissing: the table's metadata file is gone.
-        CorruptMetadata: the table's metadata, or a manifest list that is needed, cannot be read.
-        FilesUnavailable: the store does not answer.
+        MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata or a manifest list cannot be read.
     """
     catalog.permit("expire_snapshots", identifier)
     landed = land_one(catalog, ExpireSnapshots(identifier, request, catalog.now_ms()))
@@ -151,7 +147,7 @@ def expire_snapshots(catalog: Catalog, identifier: TableIdentifier, request: Exp
 def recorded_expiry(
     catalog: Catalog, identifier: TableIdentifier, location: str, key: str | None
 ) -> ExpiryOutcome:
-    """Return what an expiry did that is asked for again under its Idempotency-Key.
+    """Return the outcome of an expiry that is sent again under its Idempotency-Key.
 
     Args:
         location: the metadata location that was recorded with the key.
@@ -170,7 +166,7 @@ def recorded_expiry(
 
 
 def updates_of(expiry: Expiry) -> Sequence[Update]:
-    """Return the updates that carry an expiry out: refs first, so that none is ever left without its snapshot."""
+    """Return the updates of an expiry: refs first, so that no ref is left without its snapshot."""
     updates: list[Update] = [RemoveSnapshotRef(ref_name=name) for name in expiry.ref_names]
     if expiry.snapshots:
         ids = tuple(snapshot.snapshot_id for snapshot in expiry.snapshots)
@@ -186,5 +182,5 @@ def _plan(catalog: Catalog, base: TableMetadata, wish: ExpiryWish, now_ms: int) 
     try:
         return plan_expiry(base, wish, now_ms, TableManifests(catalog))
     except FileMissing as error:
-        # The table is there; a file of it is not, and that is no mistake in the request.
+        # The table exists but a file of it does not, which is no mistake in the request.
         raise CorruptMetadata(error.location, "it is gone") from error

@@ -1,4 +1,4 @@
-"""What the queue remembers of an expiry: all that deletion needs, also when older metadata files are gone."""
+"""Records of expiries in the queue: all that deletion needs, without older metadata files."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Stored(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ExpiryRecord:
-    """What one expiry took out of a table, and how it was asked to clean up."""
+    """What one expiry took out of a table, and its cleanup level."""
 
     key: str | None
     """The Idempotency-Key of the request, if it had one."""
@@ -47,7 +47,7 @@ class ExpiryRecord:
     expiry: Expiry
 
     def to_json(self) -> str:
-        """Return the text that the queue keeps; of each snapshot only where its files are named."""
+        """Return the text for the queue; of each snapshot only its manifest lists."""
         stored = _Stored.model_construct(
             key=self.key,
             cleanup=self.cleanup,

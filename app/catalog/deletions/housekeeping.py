@@ -1,4 +1,4 @@
-"""Housekeeping: the thread that works off file deletions and forgets what is over."""
+"""Housekeeping: the thread that deletes files, and keys and plans that have expired."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CLEANING_SECONDS = 60.0
 
 
 def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None:
-    """Delete files of purged tables and expired snapshots, and keys and plans that are over, until stopped."""
+    """Delete files of purges and expiries, and expired keys and plans, until stopped."""
     clean_at = 0.0
     while not stop.wait(interval_s):
         try:
@@ -29,5 +29,5 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
         except IcetowerError as error:
             log.warning("housekeeping has to wait: %s", error)
         except Exception:
-            # The thread must outlive a mistake of ours, or purges would stop until the next start.
+            # The thread must survive an error of ours, or purges would stop until the next start.
             log.exception("housekeeping met something unexpected")

@@ -1,4 +1,4 @@
-"""Purging: deleting what only a dropped table reached, its metadata last."""
+"""Purging: deleting the files of a dropped table, its metadata last."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from app.fileio.locations import place_of
 
 
 def purge_files(catalog: Catalog, deletion: Deletion, lease_ms: int) -> FinalState:
-    """Delete what a dropped table reached; return whether it is done or the files are kept.
+    """Delete the files of a dropped table; return `done` or `kept`.
 
-    What cannot be read is found before anything is deleted. The current metadata file goes last, so that a purge
-    that was interrupted starts again from it.
+    Unreadable files are found before anything is deleted. The current metadata file is deleted last, so that an
+    interrupted purge starts again from it.
 
     Raises:
         FilesUnavailable: a file could not be read or deleted; safe to try again.

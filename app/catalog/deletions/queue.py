@@ -1,4 +1,4 @@
-"""Working off the queue of file deletions: one entry at a time, tried again when a store does not answer."""
+"""Working off the queue of file deletions: one entry at a time, with retries."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ MAX_ATTEMPTS = 50
 
 
 def work_off_one(server: Server) -> bool:
-    """Delete the files of one purged table, or of one expiry; return whether there was one to do.
+    """Delete the files of one entry of the queue; return whether there was one.
 
-    What was deleted before a crash is simply absent the next time. Files outside the warehouse, and files
-    that a table registered under a second name may still need, are never touched.
+    Files deleted before a crash are absent the next time. Files outside the warehouse, and files that a table
+    registered under a second name may need, are never touched.
 
     Raises:
         DatabaseUnavailable: the queue cannot be read.

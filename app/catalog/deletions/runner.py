@@ -1,4 +1,4 @@
-"""Deleting groups of files, one group after the other, while the entry in the queue is held."""
+"""Deleting groups of files, one after the other, while the entry in the queue is held."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from app.errors import FilesUnavailable, IcetowerError, Unavailable
 log = logging.getLogger(__name__)
 
 BATCH = 256
-"""How many files are deleted between two looks at the lease."""
+"""How many files are deleted between two checks of the lease."""
 WORKERS = 8
 RENEWAL_SECONDS = 60.0
 _STEPS = {"expire": "expired", "purge": "purged"}
 
 
 def groups_of(doomed: Unreachable) -> dict[str, list[Location]]:
-    """Return the files that may be deleted in groups, in the order in which they may go."""
+    """Return the files that may be deleted, in groups, in the order of deletion."""
     names = ("content", "manifests", "lists", "statistics")
     return {name: [item.location for item in group] for name, group in zip(names, doomed.groups, strict=True)}
 
@@ -34,13 +34,13 @@ def groups_of(doomed: Unreachable) -> dict[str, list[Location]]:
 def delete_groups(
     catalog: Catalog, deletion: Deletion, groups: Mapping[str, Sequence[Location]], lease_ms: int
 ) -> None:
-    """Delete group after group: a group is left behind only when all of it is gone.
+    """Delete group after group: the next group begins when all of the one before is deleted.
 
     Files outside the warehouse are left alone.
 
     Args:
-        groups: by name, in the order in which they go: what names a file outlives it.
-        lease_ms: for how long the entry in the queue is held anew, again and again.
+        groups: by name, in the order of deletion: a file is deleted before the file that names it.
+        lease_ms: how long the entry in the queue is held with each renewal.
 
     Raises:
         FilesUnavailable: a file could not be deleted; safe to try again.

@@ -1,4 +1,4 @@
-"""A table's manifests as far as a commit's reading budget reaches, out of the shared cache where it has them."""
+"""A table's manifests within a commit's reading budget, from the shared cache if possible."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from app.fileio.bounded_reads import read_at_most
 from app.formats.manifests.source import FileManifestSource
 
 MOST_LOOKS = 20
-"""How often one commit may ask a store whether a file is there: each is a request, though of no bytes."""
+"""How often one commit may ask a store whether a file exists: each time is a request."""
 
 
 class BudgetedTableManifests:
-    """`BudgetedManifests` of one warehouse's tables; one for each commit, however many tables and attempts it has.
+    """`BudgetedManifests` for one commit, with all its tables and attempts.
 
     With the server's own keys nothing is read that the warehouse may not use. What is read stays in the cache: the
     next commit compares with this list, and the next query plans with these manifests.
@@ -32,13 +32,11 @@ class BudgetedTableManifests:
         self._fetched: dict[Location, bytes] = {}
 
     def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile] | None:
-        """Return a snapshot's manifests, or None when the budget does not reach that far.
+        """Return a snapshot's manifests, or None when the budget is used up.
 
         Raises:
             InvalidMetadata: the manifest list is not one.
-            InvalidLocation: the manifest list is outside the warehouse.
-            FileMissing: the manifest list is gone.
-            FilesUnavailable: the store does not answer.
+            InvalidLocation, FileMissing, FilesUnavailable: the manifest list cannot be read.
         """
         for location in self._source.unread_lists(snapshot):
             check_location(self._catalog, location, "manifest list")
@@ -47,22 +45,21 @@ class BudgetedTableManifests:
         return self._source.manifests(snapshot)
 
     def entries(self, manifest: ManifestFile) -> Sequence[ManifestEntry] | None:
-        """Return a manifest's entries, or None when the budget does not reach that far.
+        """Return a manifest's entries, or None when the budget is used up.
 
         Raises:
             InvalidMetadata: the manifest is not one, or contradicts the list.
-            InvalidLocation, FileMissing: the manifest is outside the warehouse, or gone.
-            FilesUnavailable: the store does not answer.
+            InvalidLocation, FileMissing, FilesUnavailable: the manifest cannot be read.
         """
         if not self._source.is_at_hand(manifest):
             check_location(self._catalog, manifest.manifest_path, "manifest")
-            # The list says the size, so most files that do not fit are not opened; if it is wrong, the store says so.
+            # The list has the size, so most that do not fit are not read; if the size is wrong, the store has it.
             if manifest.manifest_length > self._left_bytes or not self._fetch(manifest.manifest_path):
                 return None
         return self._source.entries(manifest)
 
     def exists(self, location: Location) -> bool | None:
-        """Tell whether a file is there; None when enough has been asked.
+        """Say whether a file exists; None when the number of requests is used up.
 
         Raises:
             InvalidLocation: it is outside the warehouse.
@@ -75,7 +72,7 @@ class BudgetedTableManifests:
         return self._files.exists(location)
 
     def _fetch(self, location: Location) -> bool:
-        """Read a file if it fits into what is left. Not inside the cache, whose other readers have no budget."""
+        """Read a file if it fits into the budget. Not inside the cache: its other readers have no budget."""
         content = read_at_most(self._files, location, self._left_bytes)
         if content is None:
             return False

@@ -1,4 +1,4 @@
-"""The manifests of a warehouse's tables, from the shared cache; unreadable ones raise `CorruptMetadata`."""
+"""The manifests of a warehouse's tables, from the shared cache."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from app.formats.manifests.source import FileManifestSource, ManifestCache
 
 
 class TableManifests:
-    """A `ManifestSource` for use cases: a file that cannot be read is our trouble, not a mistake in the request.
+    """A `ManifestSource` for use cases: an unreadable file raises `CorruptMetadata`.
 
     Writers say where manifests are. With the server's own keys nothing is read that the warehouse may not use, and
     nothing that the cache knows from another one.
@@ -35,9 +35,7 @@ class TableManifests:
 
         Raises:
             CorruptMetadata: the manifest list is not one.
-            InvalidLocation: the manifest list is outside the warehouse.
-            FileMissing: the manifest list is gone.
-            FilesUnavailable: the store does not answer.
+            InvalidLocation, FileMissing, FilesUnavailable: the manifest list cannot be read.
         """
         for location in (snapshot.manifest_list, *(snapshot.manifests or ())):
             if location is not None:
@@ -48,12 +46,11 @@ class TableManifests:
             raise CorruptMetadata(snapshot.manifest_list or "", str(error)) from error
 
     def entries(self, manifest: ManifestFile) -> Iterable[ManifestEntry]:
-        """Return a manifest's entries of every status, with inherited values filled in; they can filter themselves.
+        """Return a manifest's entries of every status, with inherited values filled in.
 
         Raises:
             CorruptMetadata: the manifest is not one, or contradicts the list.
-            InvalidLocation, FileMissing: the manifest is outside the warehouse, or gone.
-            FilesUnavailable: the store does not answer.
+            InvalidLocation, FileMissing, FilesUnavailable: the manifest cannot be read.
         """
         check_location(self._catalog, manifest.manifest_path, "manifest")
         with _corrupt_if_invalid(manifest.manifest_path):
@@ -61,7 +58,7 @@ class TableManifests:
 
 
 class _TableEntries:
-    """The entries of one manifest; one that makes no sense raises `CorruptMetadata`."""
+    """The entries of one manifest; an unreadable one raises `CorruptMetadata`."""
 
     def __init__(self, entries: Iterable[ManifestEntry], location: Location) -> None:
         self._entries = entries
@@ -86,16 +83,14 @@ def _corrupt_if_invalid(location: Location) -> Iterator[None]:
 
 
 class CheckedManifests(TableManifests):
-    """Manifests for those who delete: what our decoder says must be what another one says, or nothing is yielded."""
+    """Manifests for deletions: yields nothing unless two decoders agree."""
 
     def entries(self, manifest: ManifestFile) -> Iterator[ManifestEntry]:
         """Yield a manifest's entries once both decoders agree on which files they name, and how.
 
         Raises:
             CorruptMetadata: the manifest is not one, contradicts the list, or the decoders disagree.
-            InvalidLocation: the manifest is outside the warehouse.
-            FileMissing: the manifest is gone.
-            FilesUnavailable: the store does not answer.
+            InvalidLocation, FileMissing, FilesUnavailable: the manifest cannot be read.
         """
         location = manifest.manifest_path
         check_location(self._catalog, location, "manifest")

@@ -1,4 +1,4 @@
-"""Plan tasks as tokens: what is left of a scan, written down and signed, so that any server can go on with it."""
+"""Plan tasks as signed tokens: any server can go on with the rest of a scan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hashlib import sha256
 from typing import Any, Final
 
 from app.catalog.context.catalog import Catalog
-from app.database.pointers import Pointer
+from app.database.pointers.pointer import Pointer
 from app.engine.expressions.expression_json import parse_expression, to_json
 from app.engine.model.ids import FieldId, SnapshotId
 from app.engine.model.table_metadata import TableMetadata
@@ -29,7 +29,7 @@ _SIGNATURE_BYTES: Final = 16
 
 @dataclass(frozen=True, slots=True)
 class PlanTask:
-    """A piece of a scan: some data manifests by their places, less the first files of the first one."""
+    """A piece of a scan: data manifests by their places, without the first files of the first."""
 
     scope: ScanScope
     places: Sequence[int]
@@ -50,10 +50,10 @@ class PlanTokens:
         return [self._signed(task) for task in tasks]
 
     def read(self, token: str, metadata: TableMetadata) -> PlanTask:
-        """Return the task that a token names.
+        """Return the task of a token.
 
         Raises:
-            NoSuchPlanTask: we did not write it, not for this table, or what it is about has gone.
+            NoSuchPlanTask: the token is not of this table, or its snapshot is gone.
         """
         claims = self._claims(token)
         snapshot = metadata.snapshots_by_id.get(SnapshotId(claims["snapshot"]))
@@ -64,7 +64,7 @@ class PlanTokens:
             filter_ = parse_expression(claims["filter"])
             rows = RowFilter.of(filter_, schema, case_sensitive=claims["case"])
         except InvalidFilter as error:
-            # Another version of ours wrote it, and understood what this one does not.
+            # Another version of Icetower wrote it, and understood what this one does not.
             raise NoSuchPlanTask from error
         scope = ScanScope(
             snapshot=snapshot,
@@ -100,7 +100,7 @@ class PlanTokens:
         except (binascii.Error, UnicodeError) as error:
             raise NoSuchPlanTask from error
         signature, packed = content[:_SIGNATURE_BYTES], content[_SIGNATURE_BYTES:]
-        # Only what we have signed is looked at any further.
+        # Only signed tokens are read.
         if not hmac.compare_digest(signature, self._signature(packed)) or packed[:1] != _VERSION:
             raise NoSuchPlanTask
         claims: dict[str, Any] = json.loads(zlib.decompress(packed[1:]))

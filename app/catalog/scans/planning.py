@@ -1,4 +1,4 @@
-"""Planning scans: which files a query has to read, answered at once, in pieces, or in the background."""
+"""Planning scans: the files a query has to read, at once, in pieces, or in the background."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.scans.plan_tokens import PlanTask, PlanTokens
-from app.database.pointers import Pointer
+from app.database.pointers.pointer import Pointer
 from app.database.scan_plans import ScanPlan
 from app.engine.expressions.expression_json import to_json
 from app.engine.model.identifiers import TableIdentifier
@@ -30,7 +30,7 @@ from app.errors import IcetowerError, NoSuchPlan, NoSuchPlanTask
 log = logging.getLogger(__name__)
 
 LEASE_MS: Final = 60_000
-"""How long a plan is believed to be in the making without a word from the server that makes it."""
+"""How long a plan counts as being made without a sign from the server that makes it."""
 _PLAN_ID: Final = re.compile(r"[0-9a-f-]{36}")
 _TASK_BYTES: Final = 32 << 20
 _MOST_PAGE_BYTES: Final = 32 << 20
@@ -58,7 +58,7 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
-    """A plan that was given up."""
+    """A plan that was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Completed:
 
     plan_id: str
     content: bytes
-    """The page, written."""
+    """The page as JSON."""
 
 
 Write = Callable[[ScanPage], bytes]
@@ -85,22 +85,21 @@ Write = Callable[[ScanPage], bytes]
 def plan_scan(
     catalog: Catalog, identifier: TableIdentifier, request: ScanRequest, write: Write
 ) -> Completed | Submitted:
-    """Plan a scan, or begin to.
+    """Plan a scan, at once or in the background.
 
-    A metadata file never changes, nor does what a request finds in it: what was written once is kept for a while.
+    A metadata file never changes, so the same request has the same answer, which is kept for a while.
 
     Raises:
         NoSuchTable: no table has this name.
         InvalidRequest: a snapshot or column does not exist.
         InvalidFilter: the filter does not fit the columns.
-        InvalidLocation, CorruptMetadata, FileMissing: a manifest is outside the warehouse, broken or gone.
-        FilesUnavailable: the store does not answer.
+        InvalidLocation, CorruptMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
         Unavailable: too many scans are being planned.
     """
     catalog.permit("plan_scan", identifier)
     pointer = catalog.load(TABLES, identifier)
     metadata = catalog.read(TABLES, pointer)
-    # By its text: to Python 1, 1.0 and true are one, and so are 0.0 and -0.0.
+    # By its text: in Python 1, 1.0 and true are equal, and so are 0.0 and -0.0.
     key = _key(catalog, pointer, repr(request))
     kept = catalog.server.scan_answers.find(key)
     if kept is not None:
@@ -114,13 +113,12 @@ def plan_scan(
 
 
 def expand_task(catalog: Catalog, identifier: TableIdentifier, token: str, write: Write) -> bytes:
-    """Return the files of a plan task, written; as often as somebody asks, and on any server.
+    """Return the files of a plan task as JSON; it may be asked for many times, on any server.
 
     Raises:
         NoSuchTable: no table has this name.
-        NoSuchPlanTask: the token is not of this table, or its snapshot has gone.
-        InvalidLocation, CorruptMetadata, FileMissing: a manifest is outside the warehouse, broken or gone.
-        FilesUnavailable: the store does not answer.
+        NoSuchPlanTask: the token is not of this table, or its snapshot is gone.
+        InvalidLocation, CorruptMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
     """
     catalog.permit("expand_task", identifier)
     pointer = catalog.load(TABLES, identifier)
@@ -144,11 +142,11 @@ def _key(catalog: Catalog, pointer: Pointer, asked: str) -> Hashable:
 def fetch_plan(
     catalog: Catalog, identifier: TableIdentifier, plan_id: str
 ) -> ScanPage | Submitted | Cancelled | Failed:
-    """Return what became of a scan that is planned in the background.
+    """Return the state or the result of a scan that is planned in the background.
 
     Raises:
         NoSuchTable: no table has this name.
-        NoSuchPlan: the table has no such plan, or none any more.
+        NoSuchPlan: the table has no such plan, or it has expired.
     """
     catalog.permit("fetch_plan", identifier)
     pointer = catalog.load(TABLES, identifier)
@@ -178,7 +176,7 @@ def fetch_plan(
 
 
 def cancel_plan(catalog: Catalog, identifier: TableIdentifier, plan_id: str) -> None:
-    """Give a plan up; one that is made, unknown or given up already is left as it is.
+    """Cancel a plan; a plan that is finished or unknown stays as it is.
 
     Raises:
         NoSuchTable: no table has this name.
@@ -204,7 +202,7 @@ class _Scan:
         self.scope = scope
         self._metadata = metadata
         self._filter_bytes = len(json.dumps(to_json(scope.rows.filter)))
-        # A filter may list a hundred thousand values, and is repeated beside each file that needs it as a residual.
+        # A filter may list a hundred thousand values, and is repeated with each file that has rows to filter.
         most = max(1, _MOST_PAGE_BYTES // self._filter_bytes)
         self._page_files = min(catalog.rules.scan_page_files, most)
         source = TableManifests(catalog)
@@ -266,7 +264,7 @@ class _Scan:
         return self._page(files, [])
 
     def matching(self) -> Iterator[tuple[Candidate, int, int]]:
-        """Yield the manifests that have files of the scan: how many, and how many rows they surely have."""
+        """Yield the manifests with files of the scan, the number of files, and their sure rows."""
         for candidate in self.planner.candidates:
             count = rows = 0
             for planned in self.planner.files(candidate.manifest):
@@ -278,7 +276,7 @@ class _Scan:
         return PlanTokens(self.catalog, self.pointer).write(tasks) if tasks else []
 
     def grouped(self, counted: Sequence[tuple[Candidate, float]]) -> list[PlanTask]:
-        """Return tasks of about a page of files each, that do not make a server read too much either."""
+        """Return tasks of about a page of files each, which are not too large to read."""
         # The filter is in every token too.
         most = max(1, _MOST_TOKEN_BYTES // self._filter_bytes)
         at_least = -(-len(counted) // most)
@@ -301,7 +299,7 @@ class _Scan:
 
     @property
     def _is_left_to_tasks(self) -> bool:
-        """Whether the answer is known to be too long without reading: nothing is filtered, and there are many."""
+        """Whether the answer is surely too long: many files, and no filter."""
         live = sum(_live_files(candidate.manifest) for candidate in self.planner.candidates)
         return self.planner.is_everything and live > self._page_files
 
@@ -328,7 +326,7 @@ class _Scan:
 
 
 def _live_files(manifest: ManifestFile) -> int:
-    """Return how many live files a manifest names; an estimate where an early writer did not count them."""
+    """Return how many live files a manifest names, estimated if the writer did not count them."""
     count = manifest.live_files
     return max(1, manifest.manifest_length // 200) if count is None else count
 
@@ -358,7 +356,7 @@ def _submit(scan: _Scan, min_rows: int | None) -> Submitted:
 
 
 def _plan(scan: _Scan, plan_id: str, min_rows: int | None) -> None:
-    """Find out which manifests have files of a scan, and remember tasks for them."""
+    """Find the manifests with files of a scan, and store tasks for them."""
     catalog = scan.catalog
     plans = catalog.server.scan_plans
     try:
@@ -386,5 +384,5 @@ def _fail(catalog: Catalog, plan_id: str, error: str, message: str) -> None:
     try:
         catalog.server.scan_plans.finish(plan_id, "failed", json.dumps({"error": error, "message": message}))
     except IcetowerError as failure:
-        # Its lease runs out, which says the same a little later.
+        # Its lease runs out, which has the same effect a little later.
         log.warning("could not say that plan %s failed (%s): %s", plan_id, message, failure)

@@ -1,4 +1,4 @@
-"""Uvicorn's HTTP protocol with a limit on the head, and refusals in the catalog's own words."""
+"""Uvicorn's HTTP protocol with a limit on the head, and with the catalog's own errors."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from app.cli.server.database_folder import make_database_folder
 from app.cli.terminal.output import print_json, print_line
-from app.database.connection import Database
+from app.database.connections.database import Database
 from app.database.revisions import downgrade, found_revision, migrate
 from app.settings import load_settings, mask_url_password
 

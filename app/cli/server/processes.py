@@ -149,7 +149,7 @@ def _introduce(settings: Settings, port: int) -> None:
 
 @contextmanager
 def _metrics_folder() -> Iterator[None]:
-    """Give the processes a folder in which they add up their metrics, unless the user chose one."""
+    """Give the processes a folder for shared metrics, unless the user chose one."""
     if METRICS_FOLDER_VARIABLE in os.environ:
         yield
         return

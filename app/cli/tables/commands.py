@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from app.cli.metadata_facts import table_facts
-from app.cli.named import Kind, named_group
+from app.cli.named import NamedKind, named_group
 from app.cli.tables import conflicts, expiry, history, refs, scans, validation
 from app.cli.terminal.arguments import identifier_from
 from app.cli.terminal.connection import connected
@@ -15,7 +15,7 @@ from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehous
 from app.cli.terminal.output import confirm_or_stop, print_json, print_line
 
 commands = named_group(
-    Kind(
+    NamedKind(
         noun="table",
         example="eu.sales.orders",
         shown="where it is, columns, partitioning, current snapshot, branches, properties",

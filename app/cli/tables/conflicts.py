@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.terminal.arguments import find_json, find_object, identifier_from
+from app.cli.terminal.arguments import find_object, identifier_from, json_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.exit_statuses import WOULD_FAIL
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
@@ -80,11 +80,11 @@ def check_conflicts(  # noqa: PLR0917 - a command has as many arguments as it ha
     operation: dict[str, Any] = {
         "kind": kind,
         "isolation": isolation,
-        "filter": find_json(filter_json, "--filter"),
-        "row-filter": find_json(row_filter, "--row-filter"),
+        "filter": json_from(filter_json, "--filter"),
+        "row-filter": json_from(row_filter, "--row-filter"),
         "removed-data-files": removes,
         "referenced-data-files": refers_to,
-        "partitions": [{"partition": find_json(text, "--partition")} for text in partition or ()],
+        "partitions": [{"partition": json_from(text, "--partition")} for text in partition or ()],
         "snapshot-id": snapshot,
     }
     operation = {key: value for key, value in operation.items() if value not in (None, [])}
@@ -101,7 +101,9 @@ def check_conflicts(  # noqa: PLR0917 - a command has as many arguments as it ha
 
 def _print_report(report: ConflictAnswer) -> None:
     if not report.would_conflict:
-        safe = "It can be committed" if report.safe_to_reapply else "Nobody knows whether it can be committed"
+        safe = (
+            "It can be committed" if report.safe_to_reapply else "It is not known whether it can be committed"
+        )
         print_line(f"No conflict. {safe} on top of {report.ref}.")
         print_line(report.reason)
         return

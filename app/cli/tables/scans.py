@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.terminal.arguments import find_json, identifier_from
+from app.cli.terminal.arguments import identifier_from, json_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
 from app.cli.terminal.output import counted, print_facts, print_json
@@ -44,7 +44,7 @@ def plan_scan(
     - `icetower table plan eu.sales.orders --snapshot end-of-year --select id,amount --json`
     """
     identifier = identifier_from(name, separator)
-    request = given({"filter": find_json(filter_json, "the filter")})
+    request = given({"filter": json_from(filter_json, "the filter")})
     if select is not None:
         request["select"] = [column.strip() for column in select.split(",") if column.strip()]
     with connected(uri, warehouse) as catalog:

@@ -21,7 +21,7 @@ class GraphLine:
 
 
 def graph_lines(snapshots: Sequence[Json]) -> list[GraphLine]:
-    """Return the picture of snapshots that come children before parents; `main` has the first lane."""
+    """Return the picture of snapshots, children before parents; `main` has the first lane."""
     known = {snapshot["snapshot-id"] for snapshot in snapshots}
     lanes: list[int | None] = []
     lines: list[GraphLine] = []

@@ -10,7 +10,7 @@ import typer
 
 from app.cli.tables.conflict_lines import conflict_lines, requirement_text, value_text
 from app.cli.tables.history import difference_lines
-from app.cli.terminal.arguments import find_json, identifier_from
+from app.cli.terminal.arguments import identifier_from, json_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.exit_statuses import WOULD_FAIL
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group
@@ -91,7 +91,7 @@ def _object_in(file: str) -> dict[str, Any]:
         content = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
     except OSError as error:
         raise typer.BadParameter(f"cannot read {where}: {error.strerror or error}") from error
-    value = find_json(content, where)
+    value = json_from(content, where)
     if not isinstance(value, dict):
         raise typer.BadParameter(f"{where} does not hold a JSON object")
     return value

@@ -48,7 +48,7 @@ def properties_from(texts: list[str] | None) -> dict[str, str]:
     return found
 
 
-def find_json(text: str | bytes | None, source: str) -> Any:
+def json_from(text: str | bytes | None, source: str) -> Any:
     """Read JSON if there is a text; `source` names it in an error."""
     try:
         return None if text is None else json.loads(text)
@@ -58,7 +58,7 @@ def find_json(text: str | bytes | None, source: str) -> Any:
 
 def find_object(text: str | bytes | None, source: str) -> dict[str, Any] | None:
     """Read a JSON object if there is a text; `source` names it in an error."""
-    value = find_json(text, source)
+    value = json_from(text, source)
     if text is not None and not isinstance(value, dict):
         raise typer.BadParameter(f"{source} is not a JSON object")
     found: dict[str, Any] | None = value

@@ -1,4 +1,4 @@
-"""What another branch repeats of a snapshot: its files, the entries of new manifests, the summary."""
+"""What a cherry-pick repeats of a snapshot: files, entries of new manifests, summary."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def written_since(
     picked: Snapshot,
     changes: FileChanges,
 ) -> Iterator[tuple[Snapshot, DataFile]]:
-    """Yield files that were added to the partitions that a picked overwrite replaces, newest first.
+    """Yield files added to the partitions that a picked overwrite replaces, newest first.
 
     It looks at the snapshots after the parent of the picked one.
     """
@@ -91,7 +91,7 @@ def check_replaced_partitions(
     picked: Snapshot,
     changes: FileChanges,
 ) -> None:
-    """Check that nothing was written since into the partitions that a picked overwrite replaces.
+    """Check that the partitions that a picked overwrite replaces were not written since.
 
     Raises:
         InvalidRefMove: something was.
@@ -102,7 +102,7 @@ def check_replaced_partitions(
 
 
 def added_again(file: DataFile) -> ManifestEntry:
-    """Return the entry of a file that a new snapshot adds; it inherits that snapshot's numbers and row ids."""
+    """Return the entry of an added file; it inherits the snapshot's numbers and row ids."""
     return ManifestEntry(EntryStatus.ADDED, None, None, None, replace(file, first_row_id=None))
 
 
@@ -152,7 +152,7 @@ def _counts(files_key: str, records_key: str, size_key: str, files: Sequence[Dat
 
 
 def _totals(head: Snapshot | None, changes: FileChanges) -> dict[str, str]:
-    """Return the head's totals, changed by what the pick adds and removes; what the head lacks is left out."""
+    """Return the head's totals, changed by what the pick adds and removes."""
     moves = {
         "total-records": sum(file.record_count for file in changes.added)
         - sum(file.record_count for file in changes.removed),

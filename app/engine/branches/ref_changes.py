@@ -58,14 +58,14 @@ class RollBack:
 
 @dataclass(frozen=True, slots=True)
 class CherryPick:
-    """Ahead, by what another snapshot changed."""
+    """Forward, by the changes of another snapshot."""
 
     snapshot_id: SnapshotId
 
 
 @dataclass(frozen=True, slots=True)
 class Publish:
-    """Ahead, by what the snapshot changed that was staged under this id (write, audit, publish)."""
+    """Forward, by the changes of the snapshot staged under this id (write, audit, publish)."""
 
     wap_id: str
 
@@ -150,21 +150,21 @@ def destination(metadata: TableMetadata, name: str, move: Move | None) -> Snapsh
     present = metadata.snapshot_refs.get(name)
     match move:
         case None:
-            return present.snapshot_id if present else find_ref(metadata, MAIN_BRANCH).snapshot_id
+            return present.snapshot_id if present else ref_by_name(metadata, MAIN_BRANCH).snapshot_id
         case ToSnapshot(snapshot_id):
-            return find_snapshot(metadata, snapshot_id).snapshot_id
+            return snapshot_by_id(metadata, snapshot_id).snapshot_id
         case ToRef(other):
-            return find_ref(metadata, other).snapshot_id
+            return ref_by_name(metadata, other).snapshot_id
         case ToTime(timestamp_ms):
             return _as_of(metadata, name, present, timestamp_ms)
         case FastForward(other):
-            target = find_ref(metadata, other).snapshot_id
+            target = ref_by_name(metadata, other).snapshot_id
             if present is not None and not is_ancestor(metadata, present.snapshot_id, target):
                 raise InvalidRefMove(f"Cannot fast-forward: {name} is not an ancestor of {other}")
             return target
         case RollBack(wanted):
             target = snapshot_of(metadata, wanted).snapshot_id
-            if not is_ancestor(metadata, target, find_ref(metadata, name).snapshot_id):
+            if not is_ancestor(metadata, target, ref_by_name(metadata, name).snapshot_id):
                 raise InvalidRefMove(
                     f"Cannot roll back to snapshot, not an ancestor of the current state of {name}: {target}"
                 )
@@ -173,7 +173,7 @@ def destination(metadata: TableMetadata, name: str, move: Move | None) -> Snapsh
             assert_never(never)
 
 
-def find_snapshot(metadata: TableMetadata, snapshot_id: SnapshotId) -> Snapshot:
+def snapshot_by_id(metadata: TableMetadata, snapshot_id: SnapshotId) -> Snapshot:
     """Return a snapshot of a table.
 
     Raises:
@@ -185,7 +185,7 @@ def find_snapshot(metadata: TableMetadata, snapshot_id: SnapshotId) -> Snapshot:
     return found
 
 
-def find_ref(metadata: TableMetadata, name: str) -> SnapshotRef:
+def ref_by_name(metadata: TableMetadata, name: str) -> SnapshotRef:
     """Return a branch or tag of a table.
 
     Raises:
@@ -205,8 +205,8 @@ def snapshot_of(metadata: TableMetadata, wanted: SnapshotId | str) -> Snapshot:
         NoSuchRef: the table has no such branch or tag.
     """
     if isinstance(wanted, str):
-        return find_snapshot(metadata, find_ref(metadata, wanted).snapshot_id)
-    return find_snapshot(metadata, wanted)
+        return snapshot_by_id(metadata, ref_by_name(metadata, wanted).snapshot_id)
+    return snapshot_by_id(metadata, wanted)
 
 
 def _as_of(metadata: TableMetadata, name: str, present: SnapshotRef | None, timestamp_ms: int) -> SnapshotId:
@@ -218,7 +218,7 @@ def _as_of(metadata: TableMetadata, name: str, present: SnapshotRef | None, time
     else:
         for entry in reversed(metadata.snapshot_log):
             if entry.timestamp_ms <= timestamp_ms:
-                return find_snapshot(metadata, entry.snapshot_id).snapshot_id
+                return snapshot_by_id(metadata, entry.snapshot_id).snapshot_id
     raise NoSuchSnapshot(f"none is known to have been current at {timestamp_ms}")
 
 
@@ -251,7 +251,7 @@ def picked_snapshot(metadata: TableMetadata, pick: Pick) -> Snapshot:
     """
     match pick:
         case CherryPick(snapshot_id):
-            return find_snapshot(metadata, snapshot_id)
+            return snapshot_by_id(metadata, snapshot_id)
         case Publish(wap_id):
             staged = [item for item in metadata.snapshots if (item.summary or {}).get(WAP_ID) == wap_id]
             if not staged:
@@ -262,7 +262,7 @@ def picked_snapshot(metadata: TableMetadata, pick: Pick) -> Snapshot:
 
 
 def pick_kind(metadata: TableMetadata, branch: str, picked: Snapshot) -> PickKind:
-    """Tell how a snapshot is put onto a branch.
+    """Return how a snapshot is put onto a branch.
 
     Raises:
         InvalidRefMove: the branch has it already, itself, as a copy or by its WAP id; or it changed the

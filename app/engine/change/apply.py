@@ -42,7 +42,7 @@ def apply_to_new(updates: Sequence[u.Update], now_ms: int, report: Report = rais
 def find_offending_update(
     current: TableMetadata | None, updates: Sequence[u.Update], now_ms: int, error: IcetowerError
 ) -> int | None:
-    """Return the position of the update that makes finishing fail with this error; None if unknown."""
+    """Return the position of the update that causes an error at the end; None if unknown."""
     for position in range(len(updates)):
         begun = updates[: position + 1]
         try:

@@ -72,7 +72,7 @@ class MetadataDraft:
         """The schema that is current at this point of the updates.
 
         Raises:
-            InvalidUpdate: there is none yet.
+            InvalidUpdate: the draft has none yet.
         """
         for schema in self.schemas:
             if schema.schema_id == self.current_schema_id:

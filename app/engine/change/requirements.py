@@ -144,7 +144,7 @@ def check_requirements(
 
 
 def expected_and_found(base: TableMetadata | None, requirement: Requirement) -> tuple[Value, Value]:
-    """Return the value that a requirement expects, and the table's own; None if there is none."""
+    """Return the value that a requirement expects, and the table's own; None if it has none."""
     match requirement:
         case AssertCreate():
             return None, base.uuid if base else None

@@ -219,7 +219,7 @@ def names_in(union: Any, field: str) -> frozenset[str]:
 
 
 def known_names(field: str, names: frozenset[str], what: str) -> BeforeValidator:
-    """Return a validator that makes names lower case, as the reference does, and knows them all."""
+    """Return a validator that makes names lower case, as the reference does, and checks them."""
     message = f"unknown or missing {field}; known are: {', '.join(sorted(names))}"
 
     def with_known_name(value: Any) -> Any:

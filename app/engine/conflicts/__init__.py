@@ -1,1 +1,1 @@
-"""Conflicts: what happened to a branch since an operation began, and what keeps the operation from being committed."""
+"""Conflicts: what happened on a branch that keeps an operation from being committed."""

@@ -1,4 +1,4 @@
-"""The single checks: each yields the conflicts of one kind with what concurrent snapshots did."""
+"""The single checks: each yields one kind of conflict with concurrent snapshots."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def conflict_of(kind: ConflictKind, message: str, entry: ManifestEntry) -> Confl
 
 
 def unknown_history(concurrent: Concurrent) -> Iterator[Conflict]:
-    """Yield a conflict if the base is not an ancestor, so that it is unknown what happened since."""
+    """Yield a conflict if the base is not an ancestor: what happened since is unknown."""
     if not concurrent.is_known:
         message = (
             f"Cannot determine history between starting snapshot {concurrent.base_id} "
@@ -87,7 +87,7 @@ def removed_data_files(concurrent: Concurrent, scope: Scope) -> Iterator[Conflic
 def gone_data_files(
     concurrent: Concurrent, wanted: frozenset[Location], scope: Scope | None, *, is_after_deletes: bool
 ) -> Iterator[Conflict]:
-    """Yield wanted files that were removed; `delete` snapshots count only with `is_after_deletes`."""
+    """Yield wanted files that were removed; by `delete` snapshots only if `is_after_deletes`."""
     for entry in _removed(concurrent, scope, REMOVING_DATA if is_after_deletes else REWRITING_DATA):
         file = entry.file
         if file.file_path in wanted and (scope is None or scope.files.may_match(file)):
@@ -135,7 +135,7 @@ def new_deletes_for_files(
     *,
     with_equality: bool = True,
 ) -> Iterator[Conflict]:
-    """Yield delete files newer than the base that may apply to files that the operation removes.
+    """Yield newer delete files that may apply to files that the operation removes.
 
     Equality deletes only count `with_equality`: rewritten files may keep an age at which they still apply.
     """
@@ -211,7 +211,7 @@ def missing_files(
 
 
 def _last_changes(concurrent: Concurrent, content: ManifestContent) -> Iterable[ManifestEntry]:
-    """Return what last happened to each file; a snapshot first removes files, and then adds some."""
+    """Return what last happened to each file; a snapshot removes files before it adds some."""
     by_snapshot: dict[SnapshotId, list[ManifestEntry]] = {}
     for snapshot, manifest in concurrent.manifests(content):
         if manifest.deleted_files_count != 0 or manifest.added_files_count != 0:
@@ -226,7 +226,7 @@ def _last_changes(concurrent: Concurrent, content: ManifestContent) -> Iterable[
 
 
 def came_in(concurrent: Concurrent, content: ManifestContent) -> Iterator[ManifestEntry]:
-    """Yield files that were added and are still there; without a history, all files that are there."""
+    """Yield added files that still exist; without a history, all files that exist."""
     if not concurrent.is_known:
         return concurrent.live_entries_at(concurrent.head_id, content)
     return (entry for entry in _last_changes(concurrent, content) if entry.status is EntryStatus.ADDED)
@@ -235,7 +235,7 @@ def came_in(concurrent: Concurrent, content: ManifestContent) -> Iterator[Manife
 def partially_matching_files(
     concurrent: Concurrent, matching: FileSelection, removed: Sequence[RemovedFile], words: str
 ) -> Iterator[Conflict]:
-    """Yield data files that were added and of which a filter may match some rows and not others."""
+    """Yield added data files of which a filter may match some rows and not others."""
     named = {item.path for item in removed}
     for entry in came_in(concurrent, ManifestContent.DATA):
         file = entry.file
@@ -260,7 +260,7 @@ def occupied_partitions(concurrent: Concurrent, scope: Scope) -> Iterator[Confli
 def added_vectors(
     concurrent: Concurrent, targets: frozenset[Location], scope: Scope | None
 ) -> Iterator[Conflict]:
-    """Yield deletion vectors that were added for data files for which the operation adds some, too."""
+    """Yield added deletion vectors of data files that the operation adds vectors for, too."""
     if not targets:
         return
     ids = concurrent.ids(ADDING_VECTORS)

@@ -1,4 +1,4 @@
-"""Concurrent snapshots: what happened to a branch between the base of an operation and the head."""
+"""Concurrent snapshots: those between the base of an operation and the branch's head."""
 
 from __future__ import annotations
 

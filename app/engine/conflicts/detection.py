@@ -1,4 +1,4 @@
-"""Detection: the conflicts of an operation, by the checks that its kind makes, in their order."""
+"""Detection: the conflicts of an operation, by the checks of its kind, in their order."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import islice
 from typing import assert_never
 
 from app.engine.branches.picked_changes import changed_partition, file_changes, written_since
-from app.engine.branches.ref_changes import PickKind, find_snapshot, pick_kind
+from app.engine.branches.ref_changes import PickKind, pick_kind, snapshot_by_id
 from app.engine.conflicts import checks
 from app.engine.conflicts import operations as ops
 from app.engine.conflicts.concurrent import Concurrent
@@ -23,10 +23,10 @@ from app.engine.selection.files import FileSelection, RowFilter
 from app.errors import InvalidRefMove
 
 MAX_CONFLICTS = 1000
-"""Listing more helps nobody."""
+"""A longer list would not help."""
 
 
-def find_conflicts(
+def detect_conflicts(
     metadata: TableMetadata,
     source: ManifestSource,
     ref: str,
@@ -96,7 +96,7 @@ def _conflicts(
             yield from _of_rewrite_files(concurrent, operation)
         case ops.RewriteManifests():
             yield from checks.missing_manifests(concurrent, operation.removed_manifests)
-        case ops.CherryPick():
+        case ops.CherryPickOperation():
             yield from _of_cherry_pick(concurrent, source, ref, operation)
         case ops.SchemaChange():
             yield from _of_schema_change(concurrent, operation)
@@ -222,10 +222,10 @@ def _of_rewrite_files(concurrent: Concurrent, operation: ops.RewriteFiles) -> It
 
 
 def _of_cherry_pick(
-    concurrent: Concurrent, source: ManifestSource, ref: str, operation: ops.CherryPick
+    concurrent: Concurrent, source: ManifestSource, ref: str, operation: ops.CherryPickOperation
 ) -> Iterator[Conflict]:
     metadata = concurrent.metadata
-    picked = find_snapshot(metadata, operation.snapshot_id)
+    picked = snapshot_by_id(metadata, operation.snapshot_id)
     try:
         kind = pick_kind(metadata, ref, picked)
     except InvalidRefMove as error:

@@ -1,4 +1,4 @@
-"""Operations, as far as conflicts depend on them: what they read, remove, replace and refer to."""
+"""Operations as conflicts see them: what they read, remove, replace and refer to."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class RewriteManifests:
 
 
 @dataclass(frozen=True, slots=True)
-class CherryPick:
+class CherryPickOperation:
     """Repeats on a branch what another snapshot changed elsewhere."""
 
     snapshot_id: SnapshotId
@@ -149,7 +149,7 @@ Operation: TypeAlias = (
     | RowDelta
     | RewriteFiles
     | RewriteManifests
-    | CherryPick
+    | CherryPickOperation
     | SchemaChange
     | SpecChange
     | PropertyChange

@@ -1,4 +1,4 @@
-"""Conflicts as values: what conflicts with which snapshot, file and partition, and what follows from it."""
+"""Conflicts as values: with which snapshot, file and partition, and the verdict."""
 
 from __future__ import annotations
 

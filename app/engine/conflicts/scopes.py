@@ -41,7 +41,7 @@ def scope_of_rows(metadata: TableMetadata, filter_: Expression, *, case_sensitiv
 
 
 def scope_of_partitions(metadata: TableMetadata, partitions: Iterable[tuple[SpecId, Partition]]) -> Scope:
-    """Return the files of some partitions; of an unpartitioned spec that is every file of the table."""
+    """Return the files of some partitions; an unpartitioned spec has every file of the table."""
     distinct = {partition_key(*partition): partition for partition in partitions}
     unpartitioned = {spec.spec_id for spec in metadata.partition_specs if spec.is_unpartitioned}
     if any(spec_id in unpartitioned for spec_id, _ in distinct):

@@ -1,4 +1,4 @@
-"""Verdicts: whether an operation can be committed on top of what happened, and why, in words for people."""
+"""Verdicts: whether an operation can still be committed, and why, for people."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _without_conflicts(operation: ops.Operation) -> tuple[bool, str]:
             return True, "Properties conflict with nothing: the last value wins."
         case ops.SchemaChange() | ops.SpecChange():
             return True, "None of them changed what it builds on."
-        case ops.CherryPick():
+        case ops.CherryPickOperation():
             return True, "None of them stands in the way of the pick."
         case ops.RewriteFiles() | ops.RewriteManifests():
             return True, "None of them touched what it replaces."

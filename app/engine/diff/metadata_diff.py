@@ -1,4 +1,4 @@
-"""The difference of two versions of a table's metadata: columns, partitioning, order, properties, refs, snapshots."""
+"""The difference of two versions of a table's metadata."""
 
 from __future__ import annotations
 

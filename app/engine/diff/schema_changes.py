@@ -140,7 +140,7 @@ def _dropped(old: Schema, new: Schema) -> Iterator[SchemaChange]:
 
 
 def _still_holds(schema: Schema, parent: Column) -> bool:
-    """Tell whether the other schema has a parent of the same kind, so that children are compared one by one."""
+    """Return whether the other schema has a parent of the same kind to compare children with."""
     other = schema.columns.get(parent.field.id)
     return other is not None and is_same_shape(parent.field.type, other.field.type)
 
@@ -197,7 +197,7 @@ def _identifier_changes(old: Schema, new: Schema) -> Iterator[SchemaChange]:
 
 
 def is_same_shape(one: Type, other: Type) -> bool:
-    """Tell whether two types are equal, or both structs, both lists or both maps, whatever is inside."""
+    """Return whether two types are equal, or both structs, both lists or both maps."""
     match one, other:
         case (PrimitiveType(), PrimitiveType()):
             return one == other

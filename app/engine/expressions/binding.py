@@ -126,14 +126,14 @@ def bind_term(term: e.Term, schema: Schema, *, case_sensitive: bool = True) -> e
         InvalidFilter: the column is missing or inside a list or map, or the transform does not apply to it.
     """
     if not isinstance(term, e.TransformTerm):
-        return bind_reference(_find(term, schema, case_sensitive=case_sensitive), schema)
-    reference = bind_reference(_find(term.reference, schema, case_sensitive=case_sensitive), schema)
+        return bind_reference(_column_of(term, schema, case_sensitive=case_sensitive), schema)
+    reference = bind_reference(_column_of(term.reference, schema, case_sensitive=case_sensitive), schema)
     if not term.transform.applies_to(reference.type):
         raise InvalidFilter(f"Invalid filter: {term.transform} does not apply to {_shown(reference)}")
     return reference if term.transform.name == "identity" else e.BoundTransform(term.transform, reference)
 
 
-def _find(reference: e.Reference, schema: Schema, *, case_sensitive: bool) -> Column:
+def _column_of(reference: e.Reference, schema: Schema, *, case_sensitive: bool) -> Column:
     if isinstance(reference, e.IdReference):
         column = schema.columns.get(reference.field_id)
         if column is None:

@@ -33,7 +33,7 @@ _ORDERED: Final = frozenset({"truncate", "year", "month", "day", "hour"})
 
 @dataclass(frozen=True, slots=True)
 class _Order:
-    """A way to compare: functions that make a bound (None if unreadable) and a value comparable."""
+    """A way to compare: functions that make a bound (None if unreadable) or value comparable."""
 
     of_bound: Callable[[bytes], Any]
     of_value: Callable[[Any], Any]

@@ -57,7 +57,7 @@ def inclusively_projected(
 def strictly_projected(
     predicate: e.BoundPredicate, sources: tuple[PartitionSource, ...]
 ) -> e.BoundExpression:
-    """Return what only holds for partitions in which all rows match: no row may match the opposite."""
+    """Return what is true only for partitions in which no row may match the opposite."""
     return e.rewrite_not(e.negation(inclusively_projected(predicate.negated, sources)))
 
 

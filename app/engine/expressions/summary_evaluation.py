@@ -76,7 +76,7 @@ def _only_nan(summary: PartitionSummary) -> bool:
 
 
 def _may_hold_nan(summary: PartitionSummary) -> bool:
-    """Return whether a partition may be NaN; if that is unknown, bounds are taken to exclude it."""
+    """Return whether a partition may be NaN; if unknown, bounds are taken to exclude it."""
     return summary.contains_nan is True or (summary.contains_nan is None and not _has_bounds(summary))
 
 

@@ -122,7 +122,7 @@ def _project_prefix(
 
 
 def _neighbours(source: Type) -> tuple[Function, Function]:
-    """Return functions to the next lower and higher value, or to the same one if there is none."""
+    """Return functions to the next lower and higher value, or to the same one at the end."""
     if not isinstance(source, PrimitiveType) or source.kind in ("string", "binary"):
         return unchanged, unchanged
     if source.kind == "decimal":

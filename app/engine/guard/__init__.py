@@ -1,1 +1,1 @@
-"""The guard against lost updates: it compares what new snapshots say of themselves with their manifests."""
+"""The guard against lost updates: compares new snapshots' claims with their manifests."""

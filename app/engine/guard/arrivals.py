@@ -32,7 +32,7 @@ def arrivals(base: TableMetadata | None, updates: Iterable[Update], after: Table
     """Return the snapshots that updates add to a table and leave in it, in their order.
 
     Branches are followed update by update: one that is taken away and set anew has no history then, which is how a
-    table is replaced, and a rollback may stand before the append that is built on it.
+    table is replaced, and a rollback may come before the append that is built on it.
     """
     # The snapshots of the table, which are not copied, and those that the commit adds.
     known = ChainMap({}, base.snapshots_by_id if base is not None else {})

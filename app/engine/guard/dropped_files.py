@@ -1,4 +1,4 @@
-"""Which files an append lost: by the counts in the lists or, if these leave doubt, by the entries."""
+"""Which files an append lost: by the counts in the lists or, in doubt, by the entries."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def may_have_dropped(snapshot_id: SnapshotId, lists: Lists) -> list[ManifestCont
 
 
 def surely_dropped(snapshot_id: SnapshotId, lists: Lists) -> tuple[int, Location] | None:
-    """Return how many data files are surely lost, and a manifest that had some, by the lists alone.
+    """Return how many data files are surely lost, and a manifest of theirs, by the lists.
 
     Nothing is sure if any file was carried over, or if a list lacks counts.
     """
@@ -55,7 +55,7 @@ def _sum(counts: Iterable[int | None]) -> int | None:
 
 
 def dropped_files(source: BudgetedManifests, lists: Lists, content: ManifestContent) -> list[Location] | None:
-    """Return the files of one content that only the parent has; None if the budget is too small.
+    """Return files of one content that only the parent has; None if the budget is too small.
 
     Any commit may leave out delete files that are older than every data file: they apply to nothing.
 

@@ -14,7 +14,7 @@ from app.engine.model.snapshot import Snapshot
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A fault of a new snapshot that no correct writer causes; `message` is a sentence without a full stop."""
+    """A fault of a new snapshot that no correct writer causes; `message` has no full stop."""
 
     kind: FindingKind
     message: str
@@ -23,7 +23,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Unchecked:
+class SkippedCheck:
     """Something that the guard could not check, and why. It need not be wrong."""
 
     snapshot_id: SnapshotId
@@ -35,7 +35,7 @@ class Report:
     """The findings in one snapshot, and what could not be checked."""
 
     findings: tuple[Finding, ...] = ()
-    unchecked: tuple[Unchecked, ...] = ()
+    unchecked: tuple[SkippedCheck, ...] = ()
 
 
 class BudgetedManifests(Protocol):
@@ -64,7 +64,7 @@ class BudgetedManifests(Protocol):
         ...
 
     def exists(self, location: Location) -> bool | None:
-        """Tell whether a file exists, without reading it; None if too many were asked for already.
+        """Return whether a file exists, without reading it; None if too many were asked for.
 
         Raises:
             InvalidLocation: it is where it may not be looked for.

@@ -33,7 +33,7 @@ class Lists:
 def compare_lists(
     snapshot_id: SnapshotId, listed: Sequence[ManifestFile], before: Sequence[ManifestFile] | None
 ) -> Lists:
-    """Compare a snapshot's manifests with those of its parent; `before` is None if they are unknown."""
+    """Compare a snapshot's manifests with its parent's; `before` is None if unknown."""
     if before is None:
         new = tuple(item for item in listed if item.added_snapshot_id == snapshot_id)
         others = tuple((None, item) for item in listed if item.added_snapshot_id != snapshot_id)
@@ -123,7 +123,7 @@ class Claim:
 
 
 def claims(snapshot: Snapshot, parent: Snapshot | None) -> list[Claim]:
-    """Return the changes of totals that a summary claims: older mistakes in totals are not its own.
+    """Return the changes of totals that a summary claims, without older mistakes in totals.
 
     Skips totals that the parent does not report, and snapshots that removed duplicates.
     """

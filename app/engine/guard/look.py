@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from app.engine.guard.arrivals import Arrival
 from app.engine.guard.dropped_files import dropped_files, may_have_dropped, surely_dropped
-from app.engine.guard.findings import BudgetedManifests, Finding, Report, Unchecked
+from app.engine.guard.findings import BudgetedManifests, Finding, Report, SkippedCheck
 from app.engine.guard.lists import (
     Claim,
     Lists,
@@ -56,7 +56,7 @@ class _Opened:
 class _Look:
     def __init__(self, arrival: Arrival, source: BudgetedManifests, is_inside: IsInside) -> None:
         self.findings: list[Finding] = list(arrival.findings)
-        self.unchecked: list[Unchecked] = []
+        self.unchecked: list[SkippedCheck] = []
         self._snapshot, self._parent, self._is_root = arrival.snapshot, arrival.parent, arrival.is_root
         self._source, self._is_inside = source, is_inside
 
@@ -231,7 +231,7 @@ class _Look:
         self.findings.append(Finding(kind, f"snapshot {snapshot_id} {what}", snapshot_id, file))
 
     def _not_checked(self, reason: str) -> None:
-        self.unchecked.append(Unchecked(self._snapshot.snapshot_id, reason))
+        self.unchecked.append(SkippedCheck(self._snapshot.snapshot_id, reason))
 
 
 def _entry_problem(manifest: ManifestFile, entry: ManifestEntry) -> str | None:

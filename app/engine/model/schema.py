@@ -31,7 +31,7 @@ MAX_TYPE_LEVELS = 40
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A field and its place: its dotted name, the short name for queries, and its parent column."""
+    """A field and its place: its dotted name, short name for queries, and parent column."""
 
     field: NestedField
     name: str

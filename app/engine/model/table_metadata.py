@@ -105,7 +105,7 @@ class TableMetadata(Document):
         return next((spec for spec in self.partition_specs if spec.spec_id == spec_id), None)
 
     def schema_of(self, snapshot: Snapshot) -> Schema:
-        """Return the schema that a snapshot was written with; the current one if the snapshot names none."""
+        """Return the schema that a snapshot names, else the current one."""
         named = (schema for schema in self.schemas if schema.schema_id == snapshot.schema_id)
         return next(named, self.current_schema)
 

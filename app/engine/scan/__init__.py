@@ -1,1 +1,1 @@
-"""Scans: which files a query has to read, with which deletes, and how they are cut into pieces of work."""
+"""Scans: which files a query has to read, with which deletes, in which pieces of work."""

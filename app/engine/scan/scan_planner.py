@@ -1,4 +1,4 @@
-"""Planning a scan: from a snapshot's manifests to the files to read, each with its deletes and residual."""
+"""Planning a scan: from manifests to the files to read, with deletes and residuals."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KeepIndex = Callable[[MakeIndex], DeleteIndex]
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """A data file to read, its deletes, and the part of the filter that its rows must still pass."""
+    """A data file to read, its deletes, and the residual filter for its rows."""
 
     file: DataFile
     deletes: Sequence[DataFile]
@@ -60,7 +60,7 @@ class ScanPlanner:
         source: ManifestSource,
         keep: KeepIndex | None = None,
     ) -> None:
-        """Begin a scan; `keep` may return the deletes that it has kept from another scan of the same scope."""
+        """Begin a scan; `keep` may return the deletes of another scan of the same scope."""
         self._metadata = metadata
         self._scope = scope
         self._source = source

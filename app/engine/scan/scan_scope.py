@@ -40,7 +40,7 @@ class ScanRequest:
 
 @dataclass(frozen=True, slots=True)
 class ScanScope:
-    """Everything that decides which files a scan reads: the same scope always has the same files."""
+    """Everything that decides which files a scan reads: equal scopes have equal files."""
 
     snapshot: Snapshot | None
     """None for a table without data."""

@@ -52,7 +52,7 @@ class Split:
 
 
 def splits_of(planned: PlannedFile, target_size: int) -> Iterator[Split]:
-    """Yield the parts that a file can be read in: its row groups, if the file names their offsets."""
+    """Yield the parts of a file: its row groups, if the file names their offsets."""
     file = planned.file
     size = file.file_size_in_bytes
     if file.file_format not in SPLITTABLE or size <= 0:
@@ -73,7 +73,7 @@ def _row_groups(file: DataFile) -> list[int]:
 
 
 def combined(files: Iterable[PlannedFile], settings: SplitSettings) -> list[list[Split]]:
-    """Return pieces of work: splits that are read together, neighbours of one file as one split."""
+    """Return pieces of work: splits read together, neighbours of one file as one split."""
     splits = (split for planned in files for split in splits_of(planned, settings.target_size))
     return [_merged(group) for group in _packed(splits, settings)]
 
@@ -92,7 +92,7 @@ def _delete_bytes(file: DataFile) -> int:
 
 
 def _packed(splits: Iterable[Split], settings: SplitSettings) -> Iterator[list[Split]]:
-    """Put each split into the first open group with room; close the fullest if too many are open."""
+    """Put each split into the first open group with room; close the fullest of too many."""
     groups: list[list[Split]] = []
     weights: list[int] = []
     for split in splits:

@@ -1,4 +1,4 @@
-"""Which deletes apply to a data file: by sequence number and partition, by path, by the values deleted."""
+"""Which deletes apply to a data file: by sequence number, partition, path and values."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DeleteIndex:
     def __init__(
         self, entries: Iterable[ManifestEntry], specs: Iterable[PartitionSpec], schemas: Iterable[Schema]
     ) -> None:
-        """Sort delete files by what they are about; the schemas are all those of the table, the newest last."""
+        """Sort delete files by what they are about. The schemas are the table's, the newest last."""
         unpartitioned = {spec.spec_id for spec in specs if spec.is_unpartitioned}
         everywhere: list[ManifestEntry] = []
         equality: dict[PartitionKey, list[ManifestEntry]] = defaultdict(list)
@@ -57,7 +57,7 @@ class DeleteIndex:
         self._vectors = {path: _ByAge(found, _always) for path, found in vectors.items()}
 
     def deletes_of(self, file: DataFile, data_sequence_number: int) -> Sequence[ManifestEntry]:
-        """Return the deletes that apply to a data file of an age, in an order that is always the same."""
+        """Return the deletes that apply to a data file of an age, always in the same order."""
         if not self.count:
             return ()
         path, place, age = file.file_path, file.partition_key, data_sequence_number
@@ -80,13 +80,13 @@ class DeleteIndex:
         return bool(self._everywhere.entries or self._equality or self._positions)
 
     def deletes_of_path(self, path: Location) -> Iterator[ManifestEntry]:
-        """Yield the position deletes and deletion vectors that are about this data file only, of all ages."""
+        """Yield the position deletes and vectors of this data file only, of all ages."""
         for by_path in (self._of_path, self._vectors):
             if path in by_path:
                 yield from by_path[path].entries
 
     def surplus_vectors(self) -> Iterator[ManifestEntry]:
-        """Yield the deletion vectors of data files that have more than one, except the first of each."""
+        """Yield surplus deletion vectors: all but the first of each data file."""
         for vectors in self._vectors.values():
             yield from vectors.entries[1:]
 
@@ -120,7 +120,7 @@ def _always(_delete: DataFile, _file: DataFile) -> bool:
 
 
 def _may_name(delete: DataFile, file: DataFile) -> bool:
-    """Tell whether position deletes may be about a data file, by the bounds of their paths."""
+    """Return whether position deletes may be about a data file, by the bounds of their paths."""
     path = file.file_path.encode()
     lower = (delete.lower_bounds or {}).get(DELETE_FILE_PATH_ID)
     upper = (delete.upper_bounds or {}).get(DELETE_FILE_PATH_ID)
@@ -137,7 +137,7 @@ class _EqualityColumn:
 
 
 class _RowOverlap:
-    """Whether equality deletes may delete a row of a data file, by the counts and bounds of their columns."""
+    """Whether equality deletes may delete a row of a data file, by counts and bounds."""
 
     def __init__(self, schemas: Iterable[Schema]) -> None:
         self._schemas = tuple(schemas)

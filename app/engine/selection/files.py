@@ -1,4 +1,4 @@
-"""Which files of a table may match: by a filter on rows, or because they are in certain partitions.
+"""Which files of a table may match: by a filter on rows, or by their partitions.
 
 Manifests are asked by their summaries, then files by their partition, then by their metrics.
 """
@@ -43,7 +43,7 @@ _MOST_RESIDUALS = 100_000
 
 @dataclass(frozen=True, slots=True)
 class RowFilter:
-    """A filter on rows: in the words of whoever asks, and bound to the columns that it is about."""
+    """A filter on rows: as it was given, and bound to its columns."""
 
     filter: Expression
     bound: BoundExpression
@@ -61,7 +61,7 @@ class RowFilter:
 
 
 class FileSelection:
-    """The files that may match a filter; the files of each partition spec are asked with its own projection.
+    """The files that may match a filter, by the projection for each partition spec.
 
     A file is only left out if its partition or its metrics prove that none of its rows matches. A delete file is
     asked by its partition: its metrics are about the deletes in it, and one delete too many does a reader no harm.
@@ -86,15 +86,15 @@ class FileSelection:
         self.is_everything = isinstance(rows.bound, AlwaysTrue)
 
     def may_hold(self, manifest: ManifestFile) -> bool:
-        """Tell whether a manifest may name a file of the selection, live or not."""
+        """Return whether a manifest may name a file of the selection, live or not."""
         return self._of(manifest.partition_spec_id).may_match_summaries(manifest)
 
     def may_hold_live(self, manifest: ManifestFile) -> bool:
-        """Tell whether a manifest may name a live file of the selection."""
+        """Return whether a manifest may name a live file of the selection."""
         return manifest.may_have_live_files and self.may_hold(manifest)
 
     def may_match(self, file: DataFile) -> bool:
-        """Tell whether a file is one of the selection."""
+        """Return whether a file is one of the selection."""
         if not self._of(file.spec_id).is_wanted(file.partition):
             return False
         return not self._asks_metrics(is_data=file.content is FileContent.DATA) or self._may_match_metrics(
@@ -116,7 +116,7 @@ class FileSelection:
     def data_files(
         self, manifest: ManifestFile, entries: Iterable[ManifestEntry]
     ) -> Iterator[tuple[ManifestEntry, Expression]]:
-        """Yield the entries of live data files of the selection, each with what its rows must still be asked."""
+        """Yield the entries of live data files of the selection, each with its residual filter."""
         of_spec = self._of(manifest.partition_spec_id)
         if self.is_everything:
             for entry in live_entries(entries, _any_partition):
@@ -137,7 +137,7 @@ class FileSelection:
         return self._of(spec_id).residual(partition)
 
     def all_match(self, file: DataFile) -> bool:
-        """Tell whether every row of a data file certainly matches, by its partition or by its metrics."""
+        """Return whether every row of a data file surely matches, by partition or metrics."""
         of_spec = self._of(file.spec_id)
         return of_spec.is_wanted(file.partition) and (
             of_spec.is_all_wanted(file.partition) or self._all_match_metrics(file)
@@ -148,7 +148,7 @@ class FileSelection:
         return strict_metrics_test(self._rows.bound)
 
     def matches_in_part(self, file: DataFile) -> bool:
-        """Tell whether some rows of a data file may match and others may not."""
+        """Return whether some rows of a data file may match and others may not."""
         residual = self.residual(file.spec_id, file.partition)
         tests = self._by_residual.get(residual)
         if tests is None:
@@ -165,7 +165,7 @@ class FileSelection:
 
 
 class _SpecSelection:
-    """The filter on the files of one spec; a spec that the table does not know rules nothing out."""
+    """The filter on the files of one spec; an unknown spec excludes no file."""
 
     def __init__(self, rows: RowFilter, spec: PartitionSpec | None) -> None:
         self._rows = rows
@@ -188,11 +188,11 @@ class _SpecSelection:
         return lambda partition: len(partition) != width or test(partition)
 
     def is_all_wanted(self, partition: Partition) -> bool:
-        """Tell whether every row of a partition matches."""
+        """Return whether every row of a partition matches."""
         return self.is_wanted(partition) and self.residual(partition) == ALWAYS_TRUE
 
     def is_partly_wanted(self, partition: Partition) -> bool:
-        """Tell whether a row of a partition may match, but not every one does."""
+        """Return whether some rows of a partition may match and others not."""
         return self.is_wanted(partition) and self.residual(partition) not in (ALWAYS_TRUE, ALWAYS_FALSE)
 
     def residual(self, partition: Partition) -> Expression:
@@ -224,11 +224,11 @@ class PartitionSelection:
         self._spec_ids = {spec_id for spec_id, _ in self._partitions}
 
     def may_hold(self, manifest: ManifestFile) -> bool:
-        """Tell whether a manifest may name a file of the selection, live or not."""
+        """Return whether a manifest may name a file of the selection, live or not."""
         return manifest.partition_spec_id in self._spec_ids
 
     def may_match(self, file: DataFile) -> bool:
-        """Tell whether a file is one of the selection."""
+        """Return whether a file is one of the selection."""
         return file.partition_key in self._partitions
 
     def live(self, manifest: ManifestFile, entries: Iterable[ManifestEntry]) -> Iterator[ManifestEntry]:

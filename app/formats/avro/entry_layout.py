@@ -79,7 +79,7 @@ class EntryLayout:
         return self._walk(content, pos)[0] if match is None else match.groups()
 
     def pick(self, content: bytes, pos: int, groups: Sequence[int]) -> tuple[Sequence[bytes], int]:
-        """Return the bytes of some fields, two at least, and where the record ends; raises like `split`."""
+        """Return the bytes of two or more fields, and the record's end; raises like `split`."""
         match = self._shapes.match(content, pos)
         if match is not None:
             return match.group(*groups), match.end()

@@ -47,7 +47,7 @@ def record_type(schema_text: str, ids_by_name: tuple[tuple[str, int], ...]) -> t
 
 
 def has_plain_fixed(schema: Any) -> bool:
-    """Return whether a schema has a type `fixed` without a logical type such as decimal or uuid."""
+    """Return whether a schema has a `fixed` without a logical type such as decimal or uuid."""
     match schema:
         case {"type": "fixed"}:
             return "logicalType" not in schema

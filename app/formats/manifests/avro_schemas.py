@@ -44,7 +44,7 @@ SUMMARY_SCHEMA = {
 
 
 def ids_of_fields(schema: dict[str, Any], kind: type[Any]) -> dict[str, int]:
-    """Return the ids of the fields of a dataclass, in their order, from the schema of its records."""
+    """Return the ids of a dataclass's fields, in their order, from the schema of its records."""
     ids = {field["name"]: field["field-id"] for field in schema["fields"]}
     return {field.name: ids[field.name] for field in fields(kind) if field.name in ids}
 

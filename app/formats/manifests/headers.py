@@ -1,4 +1,4 @@
-"""Headers of manifests: their content and partition spec, as their file's metadata has them."""
+"""Headers of manifests: content and partition spec, from the metadata of their file."""
 
 from __future__ import annotations
 

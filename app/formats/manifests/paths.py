@@ -73,7 +73,7 @@ def _records(file: AvroFile, schema: Any) -> Iterator[Any]:
 
 @lru_cache(maxsize=128)
 def _fastavro_schemas(schema_text: str) -> tuple[Any, ...]:
-    """Return the schemas that may fit a file with this one, likeliest first; see `CountedFixed`."""
+    """Return the schemas that may fit a file with this one, best first; see `CountedFixed`."""
     try:
         schema = json.loads(schema_text)
         plain = fastavro.parse_schema(_without_meanings(schema, None))
@@ -87,7 +87,7 @@ def _fastavro_schemas(schema_text: str) -> tuple[Any, ...]:
 
 
 def _without_meanings(schema: Any, counted: set[str] | None) -> Any:
-    """Return a schema without logical types: fastavro's dates, for example, end at the year 9999.
+    """Return a schema without logical types: fastavro's dates, for example, end in 9999.
 
     With a set of names, plain `fixed` types are read as bytes with a length, and their names are added to the set.
     """

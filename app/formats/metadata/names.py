@@ -36,6 +36,6 @@ def next_metadata_location(
 
 
 def is_gzipped(location: str) -> bool:
-    """Tell by its name whether a metadata file is compressed; both known spellings count."""
+    """Return whether a metadata file is compressed, by its name; both known spellings count."""
     name = location.rsplit("/", 1)[-1]
     return name.endswith((".gz.metadata.json", ".metadata.json.gz"))

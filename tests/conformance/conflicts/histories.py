@@ -10,7 +10,7 @@ from typing import Any
 
 from app.engine.conflicts.operations import (
     Append,
-    CherryPick,
+    CherryPickOperation,
     Delete,
     Operation,
     Overwrite,
@@ -449,7 +449,9 @@ class World:
             return None
         (new,) = {snapshot.snapshot_id for snapshot in self.table.metadata().snapshots} - known
         pick = self.java.manageSnapshots().cherrypick
-        return Change(f"cherry-pick of {made.name}", _Late(lambda: pick(new)), CherryPick(SnapshotId(new)))
+        return Change(
+            f"cherry-pick of {made.name}", _Late(lambda: pick(new)), CherryPickOperation(SnapshotId(new))
+        )
 
     def concurrently(self) -> str:
         """Commit a random change, or roll back; return what it was."""

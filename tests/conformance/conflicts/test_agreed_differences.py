@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from app.engine.conflicts.detection import find_conflicts
+from app.engine.conflicts.detection import detect_conflicts
 from app.engine.conflicts.operations import Operation, Overwrite, RemovedFile, RewriteFiles
 from app.engine.expressions.expression_json import parse_expression
 from app.engine.model.delete_files import DELETE_FILE_PATH_ID
@@ -133,7 +133,7 @@ def table(reference: Reference) -> ReferenceTable:
 
 
 def check(table: ReferenceTable, base: int, pending: Any, operation: Operation, *, ours: bool) -> None:
-    report = find_conflicts(table.metadata(), table.source, "main", SnapshotId(base), operation)
+    report = detect_conflicts(table.metadata(), table.source, "main", SnapshotId(base), operation)
 
     is_refused = False
     try:

@@ -8,7 +8,7 @@ from collections import Counter
 
 import pytest
 
-from app.engine.conflicts.detection import find_conflicts
+from app.engine.conflicts.detection import detect_conflicts
 from app.engine.model.ids import SnapshotId
 from tests.conformance.conflicts.histories import SCHEMA, SPECS, World
 from tests.conformance.conflicts.reference import Reference, Refused, commit
@@ -47,7 +47,7 @@ def test_random_histories(reference: Reference, format_version: int, spec: int) 
         happened = [world.concurrently() for _ in range(rng.randint(1, 4))]
         metadata = table.metadata()
 
-        report = find_conflicts(
+        report = detect_conflicts(
             metadata, table.source, "main", None if base_id is None else SnapshotId(base_id), change.operation
         )
 

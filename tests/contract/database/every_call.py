@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from app.database.pointers import Advance, Pointer, PointerKind
+from app.database.pointers.moves import Advance
+from app.database.pointers.pointer import Pointer, PointerKind
 from app.engine.model.ids import Location, TableUuid
 from app.errors import IcetowerError
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, claim, levels, name

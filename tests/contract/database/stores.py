@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from app.database.connection import Database
-from app.database.file_deletions import FileDeletions, QueuedExpiry
+from app.database.connections.database import Database
+from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyClaim, IdempotencyKeys
 from app.database.namespaces import Namespaces
-from app.database.pointers import Advance, Author, Creation, Pointer, PointerKind, Pointers, PutOutcome
+from app.database.pointers.history import Author
+from app.database.pointers.left_files import QueuedExpiry
+from app.database.pointers.moves import Advance, Creation
+from app.database.pointers.pointer import Pointer, PointerKind
+from app.database.pointers.pointers import Pointers, PutOutcome
 from app.database.scan_plans import ScanPlan, ScanPlans
 from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, text
 
-from app.database.connection import Database
+from app.database.connections.database import Database
 from app.database.warehouses import Warehouse
 from app.errors import DatabaseBehind, DatabaseUnavailable
 from tests.contract.database.every_call import EVERY_CALL, LOCKED_READS, READS, WRITES, error_of, fill

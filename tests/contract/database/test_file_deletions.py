@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from app.database.file_deletions import Deletion, FinalState, QueuedExpiry
-from app.database.pointers import Advance, PointerKind, PutOutcome
+from app.database.file_deletions import Deletion, FinalState
+from app.database.pointers.left_files import QueuedExpiry
+from app.database.pointers.moves import Advance
+from app.database.pointers.pointer import PointerKind
+from app.database.pointers.pointers import PutOutcome
 from app.engine.model.ids import Location, TableUuid
 from tests.contract.database.races import run_together
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, name

@@ -11,8 +11,10 @@ from typing import Any
 import psycopg
 import pytest
 
-from app.database.connection import Database
-from app.database.pointers import Advance, Creation, PointerKind, PutOutcome
+from app.database.connections.database import Database
+from app.database.pointers.moves import Advance, Creation
+from app.database.pointers.pointer import PointerKind
+from app.database.pointers.pointers import PutOutcome
 from app.database.revisions import check_revision, migrate
 from app.engine.model.ids import Location
 from app.errors import CommitStateUnknown, DatabaseUnavailable

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from app.database.namespaces import PropertyChanges
-from app.database.pointers import PointerKind
+from app.database.pointers.pointer import PointerKind
 from app.engine.model.identifiers import Namespace
 from app.errors import IdempotencyKeyTaken, NamespaceExists, NamespaceNotEmpty, NoSuchNamespace
 from tests.contract.database.stores import NOW_MS, Stores, claim, levels

@@ -11,8 +11,9 @@ from sqlalchemy import Connection, Dialect, Select, text
 from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 
-from app.database import idempotency_keys, namespaces, pointer_history, pointers
-from app.database.pointer_lookups import PointerLookups
+from app.database import idempotency_keys, namespaces
+from app.database.pointers import history, pointers
+from app.database.pointers.lookups import PointerLookups
 from tests.contract.database.stores import Stores
 
 ROWS = 2000
@@ -38,7 +39,7 @@ STATEMENTS: dict[str, Select[Any]] = {
     "children": namespaces._CHILDREN,
     "outermost": namespaces._OUTERMOST,
     "properties": namespaces._PROPERTIES,
-    "history": pointer_history._SELECT,
+    "history": history._SELECT,
     "idempotency key": idempotency_keys._FIND,
     "others with uuid": pointers._OTHERS_WITH_UUID,
 }

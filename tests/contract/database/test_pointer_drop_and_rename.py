@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from app.database.pointers import NameTaken, PointerChanged, PointerKind
+from app.database.pointers.moves import NameTaken
+from app.database.pointers.pointer import PointerKind
+from app.database.pointers.pointers import PointerChanged
 from app.errors import IdempotencyKeyTaken, NoSuchNamespace
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, claim, levels, name
 

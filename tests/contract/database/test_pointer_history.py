@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from app.database.pointers import Advance, Author, PointerKind
+from app.database.pointers.history import Author
+from app.database.pointers.moves import Advance
+from app.database.pointers.pointer import PointerKind
 from app.engine.model.ids import Location
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, name
 

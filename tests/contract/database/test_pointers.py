@@ -8,8 +8,10 @@ from dataclasses import replace
 import pytest
 
 from app.database.idempotency_keys import RecordedOutcome
-from app.database.pointer_lookups import MAX_KEYS
-from app.database.pointers import Advance, Creation, NameTaken, PointerKind, PutOutcome, Unmoved
+from app.database.pointers.lookups import MAX_KEYS
+from app.database.pointers.moves import Advance, Creation, NameTaken, Unmoved
+from app.database.pointers.pointer import PointerKind
+from app.database.pointers.pointers import PutOutcome
 from app.engine.model.ids import Location, TableUuid
 from app.errors import IdempotencyKeyTaken, NoSuchNamespace
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, claim, levels, name

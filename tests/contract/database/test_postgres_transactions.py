@@ -11,8 +11,8 @@ import pytest
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import DBAPIError
 
-from app.database.connection import Database
-from app.database.driver_errors import ConstraintBroken
+from app.database.connections.database import Database
+from app.database.connections.driver_errors import ConstraintBroken
 from app.errors import DatabaseUnavailable
 from tests.contract.database.every_call import fill
 from tests.contract.database.stores import Stores

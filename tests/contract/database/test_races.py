@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-from app.database.connection import Database
-from app.database.pointers import Advance, Pointer, PointerKind, PutOutcome, Unmoved
+from app.database.connections.database import Database
+from app.database.pointers.moves import Advance, Unmoved
+from app.database.pointers.pointer import Pointer, PointerKind
+from app.database.pointers.pointers import PutOutcome
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.errors import IcetowerError, IdempotencyKeyTaken

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from app.database.connection import Database
+from app.database.connections.database import Database
 from app.database.scan_plans import ScanPlan, ScanPlans
 from app.database.signing_keys import SigningKeys
 from tests.contract.database.races import run_together

@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, text
 
-from app.database.connection import Database
-from app.database.driver_errors import ConstraintBroken
-from app.database.pointers import Advance, PutOutcome
+from app.database.connections.database import Database
+from app.database.connections.driver_errors import ConstraintBroken
+from app.database.pointers.moves import Advance
+from app.database.pointers.pointers import PutOutcome
 from app.engine.model.ids import Location
 from app.errors import DatabaseUnavailable
 from tests.contract.database.every_call import EVERY_CALL, LOCKED_READS, READS, WRITES, error_of, fill
@@ -162,7 +163,7 @@ def test_connections_for_writes_are_durable_and_check_foreign_keys(stores: Store
 def test_processes_that_open_a_new_file_together_all_get_it(tmp_path: Path) -> None:
     """The switch to a write-ahead log wants the file for itself, for a moment."""
     script = (
-        "import sys; from app.database.connection import Database; sys.stdin.read();"
+        "import sys; from app.database.connections.database import Database; sys.stdin.read();"
         "Database.open(sys.argv[1]).write(lambda c: c.exec_driver_sql('CREATE TABLE IF NOT EXISTS t (x)'))"
     )
     starting = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.database.pointers import PointerKind
+from app.database.pointers.pointer import PointerKind
 from app.database.warehouses import Warehouse
 from app.errors import NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, levels, name

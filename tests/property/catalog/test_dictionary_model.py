@@ -13,7 +13,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from app.database.connection import Database
+from app.database.connections.database import Database
 from app.database.revisions import migrate
 from app.testing import icetower_catalog
 

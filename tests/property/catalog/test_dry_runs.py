@@ -15,7 +15,9 @@ from app.api.error_responses import message_for_client, status_and_type
 from app.catalog.commits.dry_runs import dry_run_commit, dry_run_transaction
 from app.catalog.commits.table_commits import TableCommit, commit_table, commit_transaction
 from app.catalog.context.catalog import Catalog
-from app.database.pointers import Author, Creation, PointerKind
+from app.database.pointers.history import Author
+from app.database.pointers.moves import Creation
+from app.database.pointers.pointer import PointerKind
 from app.engine.change.requirements import (
     AssertCreate,
     AssertCurrentSchemaId,

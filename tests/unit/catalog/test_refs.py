@@ -13,7 +13,9 @@ from app.catalog.context.kinds import LoadedTable
 from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.refs import change_ref, list_refs, load_receipt, load_ref, remove_ref
 from app.database.idempotency_keys import IdempotencyClaim
-from app.database.pointers import Advance, Author, Creation, Pointers, PutOutcome, Unmoved
+from app.database.pointers.history import Author
+from app.database.pointers.moves import Advance, Creation, Unmoved
+from app.database.pointers.pointers import Pointers, PutOutcome
 from app.engine.branches.ref_changes import (
     CherryPick,
     PickKind,

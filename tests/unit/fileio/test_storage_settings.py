@@ -57,10 +57,10 @@ def test_a_flag_that_is_neither_is_refused() -> None:
 
 @pytest.mark.parametrize(("value", "number"), [("2", 2), ("0.5", 0.5), ("0", 0), ("", 7)])
 def test_numbers(value: str, number: float) -> None:
-    assert StorageSettings({"n": value}).find_number("n", 7) == number
+    assert StorageSettings({"n": value}).read_number("n", 7) == number
 
 
 @pytest.mark.parametrize("value", ["-1", "nan", "inf", "soon"])
 def test_what_is_no_number_is_refused(value: str) -> None:
     with pytest.raises(InvalidSetting, match="n must be a number"):
-        StorageSettings({"n": value}).find_number("n", 7)
+        StorageSettings({"n": value}).read_number("n", 7)

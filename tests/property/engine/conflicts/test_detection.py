@@ -7,7 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.conflicts.detection import find_conflicts
+from app.engine.conflicts.detection import detect_conflicts
 from app.engine.conflicts.operations import (
     Delete,
     Operation,
@@ -118,7 +118,7 @@ def bases(branch: Branch) -> st.SearchStrategy[SnapshotId | None]:
 def test_conflicts_are_with_what_came_after_the_base(data: st.DataObject) -> None:
     branch = data.draw(branches())
     base = data.draw(bases(branch))
-    report = find_conflicts(branch.metadata, branch, "main", base, data.draw(operations(branch)))
+    report = detect_conflicts(branch.metadata, branch, "main", base, data.draw(operations(branch)))
 
     since = {snapshot.snapshot_id for snapshot in report.since}
     assert {item.snapshot_id for item in report.conflicts} <= since
@@ -134,8 +134,8 @@ def test_an_earlier_base_never_has_fewer_conflicts_with_the_same_files(data: st.
     early = data.draw(st.integers(0, late))
     operation = data.draw(operations(branch))
 
-    after_early = find_conflicts(branch.metadata, branch, "main", ids[early], operation)
-    after_late = find_conflicts(branch.metadata, branch, "main", ids[late], operation)
+    after_early = detect_conflicts(branch.metadata, branch, "main", ids[early], operation)
+    after_late = detect_conflicts(branch.metadata, branch, "main", ids[late], operation)
 
     assert {item.message for item in after_late.conflicts} <= {item.message for item in after_early.conflicts}
 
@@ -149,7 +149,7 @@ def test_what_conflicts_in_part_conflicts_as_a_whole(data: st.DataObject) -> Non
     weak = RowDelta(read, checks_new_deletes=True)
 
     def messages(operation: RowDelta) -> set[tuple[SnapshotId | None, str | None]]:
-        report = find_conflicts(branch.metadata, branch, "main", base, operation)
+        report = detect_conflicts(branch.metadata, branch, "main", base, operation)
         return {(item.snapshot_id, item.file_path) for item in report.conflicts}
 
     strong = replace(weak, checks_new_data=True)
@@ -164,7 +164,7 @@ def test_only_manifests_of_concurrent_snapshots_are_opened(data: st.DataObject) 
     operation = data.draw(operations(branch))
     branch.opened.clear()
 
-    report = find_conflicts(branch.metadata, branch, "main", base, operation)
+    report = detect_conflicts(branch.metadata, branch, "main", base, operation)
 
     own = {
         manifest.manifest_path

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from app.database.connection import Database
+from app.database.connections.database import Database
 from tests.bad_input.commit_bodies import FIRST, SECOND, act, table_with_history
 from tests.builders.http_catalog import (
     error_of,

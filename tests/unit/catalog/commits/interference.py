@@ -6,7 +6,9 @@ from collections.abc import Sequence
 
 from app.catalog.context.catalog import Catalog
 from app.database.idempotency_keys import IdempotencyClaim
-from app.database.pointers import Advance, Author, Creation, Pointers, PutOutcome, Unmoved
+from app.database.pointers.history import Author
+from app.database.pointers.moves import Advance, Creation, Unmoved
+from app.database.pointers.pointers import Pointers, PutOutcome
 from app.engine.change.updates import (
     AddSchema,
     AddSortOrder,

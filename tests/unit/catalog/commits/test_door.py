@@ -13,7 +13,7 @@ from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry import ExpireSnapshots, ExpiryRequest
-from app.database.pointers import Advance
+from app.database.pointers.moves import Advance
 from app.engine.change.requirements import AssertRefSnapshotId
 from app.engine.change.updates import SetProperties
 from app.engine.model.ids import Location

@@ -12,7 +12,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import LoadedTable
 from app.catalog.refs import change_ref
 from app.catalog.warehouses import create_warehouse, update_warehouse
-from app.database.pointers import Advance
+from app.database.pointers.moves import Advance
 from app.database.warehouses import Warehouse
 from app.engine.branches.ref_changes import RefChange, RollBack
 from app.engine.change.requirements import AssertCreate

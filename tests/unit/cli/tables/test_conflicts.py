@@ -82,7 +82,7 @@ def test_blind_overwrite_is_no_promise(icetower: Icetower, append: Append, name:
     )  # fmt: skip
 
     assert told.status == 0
-    assert told.out.startswith("No conflict. Nobody knows whether it can be committed on top of main.\n")
+    assert told.out.startswith("No conflict. It is not known whether it can be committed on top of main.\n")
 
 
 def test_conflict_has_a_status_of_its_own_and_names_the_snapshot_and_the_file(

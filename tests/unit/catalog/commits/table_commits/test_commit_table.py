@@ -10,7 +10,8 @@ from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.database.idempotency_keys import IdempotencyClaim
-from app.database.pointers import Advance, PutOutcome
+from app.database.pointers.moves import Advance
+from app.database.pointers.pointers import PutOutcome
 from app.engine.change.requirements import (
     AssertCreate,
     AssertRefSnapshotId,

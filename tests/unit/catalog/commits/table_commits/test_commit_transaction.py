@@ -4,7 +4,7 @@ import pytest
 
 from app.catalog.commits.table_commits import TableCommit, commit_transaction
 from app.catalog.context.catalog import Catalog
-from app.database.pointers import Advance
+from app.database.pointers.moves import Advance
 from app.engine.change.requirements import (
     AssertCreate,
     AssertRefSnapshotId,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.engine.conflicts.detection import find_conflicts
+from app.engine.conflicts.detection import detect_conflicts
 from app.engine.conflicts.operations import (
     Operation,
     Overwrite,
@@ -27,7 +27,7 @@ A = (SpecId(0), ("a",))
 
 
 def ask(branch: Branch, base: SnapshotId | None, operation: Operation) -> ConflictReport:
-    return find_conflicts(branch.metadata, branch, "main", base, operation)
+    return detect_conflicts(branch.metadata, branch, "main", base, operation)
 
 
 def kinds(report: ConflictReport) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.engine.conflicts.detection import find_conflicts
+from app.engine.conflicts.detection import detect_conflicts
 from app.engine.conflicts.operations import RemovedFile, RewriteFiles
 from app.engine.model.ids import Location
 from tests.builders.branches import Branch, data_file, equality_deletes, position_deletes, vector
@@ -18,12 +18,12 @@ def test_files_of_which_only_the_path_is_told_are_looked_up_where_that_matters()
     branch.commit("overwrite", [position_deletes("p", "b", of="old")])
     branch.opened.clear()
 
-    by_path = find_conflicts(branch.metadata, branch, "main", base, named)
+    by_path = detect_conflicts(branch.metadata, branch, "main", base, named)
     opened_for_path = list(branch.opened)
     branch.commit("overwrite", [equality_deletes("e", "b"), position_deletes("q", "b")])
-    elsewhere = find_conflicts(branch.metadata, branch, "main", base, named)
+    elsewhere = detect_conflicts(branch.metadata, branch, "main", base, named)
     branch.commit("overwrite", [equality_deletes("f", "a", (5, 5))])
-    here = find_conflicts(branch.metadata, branch, "main", base, RewriteFiles(named.removed_files[:1]))
+    here = detect_conflicts(branch.metadata, branch, "main", base, RewriteFiles(named.removed_files[:1]))
 
     first_manifest = branch._lists[base][-1].manifest_path
     assert [item.file_path for item in by_path.conflicts] == ["p"]
@@ -40,6 +40,6 @@ def test_vectors_that_the_reference_cannot_index() -> None:
     branch.commit("delete", [first])
     branch.commit("delete", [vector("v2.puffin", "other", "b")], [first])
 
-    report = find_conflicts(branch.metadata, branch, "main", base, RewriteFiles((RemovedFile.of(OLD),)))
+    report = detect_conflicts(branch.metadata, branch, "main", base, RewriteFiles((RemovedFile.of(OLD),)))
 
     assert [item.message for item in report.conflicts] == ["Cannot index multiple deletion vectors for other"]

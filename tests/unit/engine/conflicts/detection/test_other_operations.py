@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from app.engine.branches.picked_changes import check_replaced_partitions, file_changes
-from app.engine.conflicts.detection import find_conflicts
+from app.engine.conflicts.detection import detect_conflicts
 from app.engine.conflicts.operations import (
     Append,
-    CherryPick,
+    CherryPickOperation,
     Delete,
     Operation,
     PropertyChange,
@@ -94,7 +94,7 @@ def test_pick_of_an_append(branch: Branch) -> None:
     staged = branch.commit("append", [data_file("staged", "a")], is_staged=True)
     branch.commit("append", [data_file("new", "a")])
 
-    report = ask(branch, base, CherryPick(staged))
+    report = ask(branch, base, CherryPickOperation(staged))
 
     assert (kinds(report), report.safe_to_reapply) == ([], True)
 
@@ -102,9 +102,9 @@ def test_pick_of_an_append(branch: Branch) -> None:
 def test_pick_of_an_overwrite(branch: Branch) -> None:
     staged = branch.commit("overwrite", [data_file("staged", "a")], [OLD], is_staged=True)
 
-    assert kinds(ask(branch, branch.head, CherryPick(staged))) == []
+    assert kinds(ask(branch, branch.head, CherryPickOperation(staged))) == []
     branch.commit("append", [data_file("new", "b")])
-    report = ask(branch, branch.head, CherryPick(staged))
+    report = ask(branch, branch.head, CherryPickOperation(staged))
 
     assert kinds(report) == ["cherry-pick"]
     assert "not append, dynamic overwrite, or fast-forward" in report.conflicts[0].message
@@ -115,10 +115,10 @@ def test_pick_of_replaced_partitions(branch: Branch) -> None:
     staged = branch.commit("overwrite", [data_file("staged", "a")], [OLD], summary=summary, is_staged=True)
     branch.commit("append", [data_file("elsewhere", "b")])
 
-    assert kinds(ask(branch, branch.head, CherryPick(staged))) == []
+    assert kinds(ask(branch, branch.head, CherryPickOperation(staged))) == []
     # Compaction, too, changes a partition.
     branch.commit("replace", [data_file("compacted", "a")], [OLD])
-    found = ask(branch, branch.head, CherryPick(staged)).conflicts
+    found = ask(branch, branch.head, CherryPickOperation(staged)).conflicts
 
     assert [(item.kind.value, item.file_path) for item in found] == [
         ("cherry-pick", "compacted"),
@@ -129,7 +129,7 @@ def test_pick_of_replaced_partitions(branch: Branch) -> None:
 
 def test_pick_of_what_is_not_there(branch: Branch) -> None:
     with pytest.raises(NoSuchSnapshot):
-        ask(branch, branch.head, CherryPick(SnapshotId(5)))
+        ask(branch, branch.head, CherryPickOperation(SnapshotId(5)))
 
 
 def test_columns_have_changed(branch: Branch) -> None:
@@ -166,7 +166,7 @@ def test_enough_conflicts_are_enough(branch: Branch) -> None:
     base = branch.head
     branch.commit("append", [data_file(f"new-{number}", "a") for number in range(10)])
 
-    report = find_conflicts(branch.metadata, branch, "main", base, overwrite(), limit=3)
+    report = detect_conflicts(branch.metadata, branch, "main", base, overwrite(), limit=3)
 
     assert len(report.conflicts) == 3
     assert not report.is_complete
@@ -180,7 +180,7 @@ def test_another_branch_than_main(branch: Branch) -> None:
     branch.metadata = branch.metadata.replace(refs={**branch.metadata.snapshot_refs, **audit})
     branch.commit("append", [data_file("new", "a")])
 
-    assert not find_conflicts(branch.metadata, branch, "audit", base, overwrite()).would_conflict
+    assert not detect_conflicts(branch.metadata, branch, "audit", base, overwrite()).would_conflict
     assert ask(branch, base, overwrite()).would_conflict
 
 
@@ -197,7 +197,9 @@ def test_nan_is_one_partition(branch: Branch) -> None:
     picked = branch.metadata.snapshots_by_id[staged]
     replaced = ReplacePartitions(((SpecId(0), (math.nan,)),), checks_new_data=True)
 
-    assert [item.file_path for item in ask(branch, branch.head, CherryPick(staged)).conflicts] == ["new"]
+    assert [item.file_path for item in ask(branch, branch.head, CherryPickOperation(staged)).conflicts] == [
+        "new"
+    ]
     assert [item.file_path for item in ask(branch, base, replaced).conflicts] == ["new"]
     with pytest.raises(InvalidRefMove, match="changed partition"):
         check_replaced_partitions(branch, branch.metadata, branch.head, picked, file_changes(branch, picked))

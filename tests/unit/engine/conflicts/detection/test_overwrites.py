@@ -3,7 +3,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from app.engine.conflicts.detection import find_conflicts
+from app.engine.conflicts.detection import detect_conflicts
 from app.engine.conflicts.operations import (
     Delete,
     Overwrite,
@@ -164,7 +164,7 @@ def test_source_whose_entries_can_be_gone_through_once(branch: Branch) -> None:
     base = branch.head
     branch.commit("overwrite", [data_file("new", "a")], [OLD])
 
-    report = find_conflicts(branch.metadata, Streamed(), "main", base, overwrite())
+    report = detect_conflicts(branch.metadata, Streamed(), "main", base, overwrite())
 
     assert kinds(report) == ["added-data-files", "missing-data-file"]
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from app.database.driver_errors import LIBRARY_ERRORS, our_error
+from app.database.connections.driver_errors import LIBRARY_ERRORS, our_error
 from app.errors import DatabaseUnavailable
 
 _Result = TypeVar("_Result")
@@ -31,13 +31,13 @@ class _Reader:
         return bool(getattr(self.driver_connection, "closed", False))
 
     def discard(self) -> None:
-        """Close the connection without a last word to a server that may be gone."""
+        """Close the connection without a message to a server that may be gone."""
         self.connection.invalidate()
         self.connection.close()
 
 
 class Readers:
-    """A pool of its own, because SQLAlchemy's costs more per read than the read itself costs on SQLite."""
+    """A pool of our own: SQLAlchemy's pool costs more than the read itself does on SQLite."""
 
     def __init__(self, engine: Engine, size: int, timeout_s: float) -> None:
         self._engine = engine

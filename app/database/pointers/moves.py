@@ -1,7 +1,7 @@
-"""What moves a pointer inside an open transaction: advance, create, drop, rename.
+"""The steps that move a pointer inside an open transaction: advance, create, drop, rename.
 
-All of them lock in one order, so that no two transactions wait for each other: the Idempotency-Key, namespaces by id,
-pointers by id, then new names as they sort.
+All lock in one order, so that no two transactions wait for each other: the Idempotency-Key, namespaces by id,
+pointers by id, then new names in sorted order.
 """
 
 from __future__ import annotations
@@ -12,13 +12,12 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, Row, bindparam, delete, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
-from app.database.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
-from app.database.file_deletions import QueuedExpiry, insert_expiry
+from app.database.connections.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
 from app.database.inserts import on_each_database
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, parameters_of
-from app.database.pointer_history import Author, insert_event, insert_last_event
-from app.database.pointer_kinds import PointerKind
-from app.database.pointer_lookups import Pointer
+from app.database.pointers.history import Author, insert_event, insert_last_event
+from app.database.pointers.left_files import QueuedExpiry, insert_expiry
+from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.rows import namespaces
 from app.database.rows import pointers as rows
 from app.engine.model.identifiers import Namespace, TableIdentifier
@@ -28,7 +27,7 @@ from app.errors import IcetowerError, NoSuchNamespace
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """A pointer's move from where it was seen; its name, by then, may be another."""
+    """A pointer's move from where it was seen; the pointer may have been renamed since."""
 
     seen: Pointer
     location: Location
@@ -41,7 +40,7 @@ class Advance:
 
 @dataclass(frozen=True, slots=True)
 class Unmoved:
-    """A pointer that must be where it was seen, though it is not to move: what was checked there must still hold."""
+    """A pointer that must not have moved: what was checked there must still be true."""
 
     seen: Pointer
 
@@ -85,7 +84,7 @@ _ADVANCE = (
         updated_ms=bindparam("at_ms", type_=BigInteger),
     )
 )
-# Whether the name is taken is asked first only to be spared a wait for whoever is moving its owner.
+# Reads first whether the name is taken: this saves waiting for a transaction that moves its owner.
 _NAMESPACE_KEPT = (
     select(
         namespaces.c.id,
@@ -192,7 +191,7 @@ def create(connection: Connection, creation: Creation, author: Author) -> None:
         if pointer_id is not None:
             insert_event(connection, pointer_id, creation.event, author, None)
             return
-        # Between the two statements somebody else took the name, and perhaps let it go again.
+        # Between the two statements another transaction took the name, and perhaps released it again.
 
 
 def lock_to_drop(
@@ -262,7 +261,7 @@ def rename(
 
 
 def _keep_namespaces(connection: Connection, warehouse_id: int, wanted: set[Namespace]) -> dict[str, int]:
-    """Return the ids of those namespaces that exist, kept from being dropped until the transaction ends."""
+    """Return the ids of the namespaces that exist, locked against drops."""
     keys = sorted(key_of(namespace) for namespace in wanted)
     found = connection.execute(_NAMESPACES_KEPT, {"in_warehouse": warehouse_id, "of_keys": keys})
     return {row.key: row.id for row in found}

@@ -1,4 +1,4 @@
-"""The connection to SQLite or Postgres: opened once, with one way to read and one way to write."""
+"""A database, SQLite or Postgres: opened once, with one way to read and one way to write."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from app.database.dialects import engine_for_reads, engine_for_writes
-from app.database.driver_errors import (
+from app.database.connections.dialects import engine_for_reads, engine_for_writes
+from app.database.connections.driver_errors import (
     LIBRARY_ERRORS,
     MAX_ATTEMPTS_AFTER_COLLISION,
     MAX_ATTEMPTS_AFTER_LOST_CONNECTION,
@@ -22,7 +22,7 @@ from app.database.driver_errors import (
     reason,
     undid_transaction,
 )
-from app.database.readers import Readers
+from app.database.connections.readers import Readers
 from app.errors import CommitStateUnknown, DatabaseUnavailable
 
 _Result = TypeVar("_Result")
@@ -38,7 +38,7 @@ class Database:
         self._write_engine = writes
         self._pool_size = pool_size
         self._is_sqlite = self.dialect_name == "sqlite"
-        # SQLite has one writer at a time and lets the others poll; threads of this process queue here instead.
+        # SQLite has one writer at a time and the others poll; threads of this process wait here instead.
         self._sqlite_turn = Lock()
         self._turn_timeout_s = pool_timeout_s
         self._begin = "BEGIN IMMEDIATE" if self._is_sqlite else "BEGIN ISOLATION LEVEL READ COMMITTED"
@@ -65,25 +65,17 @@ class Database:
         self._write_engine.dispose()
 
     def ping(self) -> None:
-        """Ask the database for nothing, to see that it answers.
-
-        Raises:
-            DatabaseUnavailable: it does not.
-        """
+        """Check that the database answers, else raise `DatabaseUnavailable`."""
         self.fetch("SELECT 1", ())
 
     def fetch(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Run one prepared statement and return all its rows, as cheaply as the driver can.
-
-        Raises:
-            DatabaseUnavailable: the database does not answer.
-        """
+        """Run one prepared statement on the driver and return its rows; raises like `read`."""
         return self._readers.fetch(sql, parameters)
 
     def read(self, work: Callable[[Connection], _Result]) -> _Result:
-        """Return what `work` reads; each statement stands alone, and no transaction stays open.
+        """Return what `work` reads; each statement is a transaction of its own.
 
-        `work` runs again, on a new connection, if its connection turns out to be dead.
+        If the connection is dead, `work` runs again on a new one.
 
         Raises:
             DatabaseUnavailable: the database does not answer.
@@ -93,8 +85,8 @@ class Database:
     def write(self, work: Callable[[Connection], _Result]) -> _Result:
         """Run `work` in one transaction, commit it, and return its result.
 
-        Whatever `work` raises undoes the transaction. `work` runs again if the database undid the transaction,
-        or if the connection was lost before COMMIT was sent: it must change nothing but rows.
+        If `work` raises, the transaction is undone. `work` runs again if the database undid the transaction, or if
+        the connection was lost before COMMIT was sent: it must change nothing but rows.
 
         Raises:
             DatabaseUnavailable: nothing was changed.
@@ -103,9 +95,9 @@ class Database:
         return self._attempt(work, self._commit)
 
     def read_locked(self, work: Callable[[Connection], _Result]) -> _Result:
-        """Return what `work` reads in a transaction that may wait for locks; it must not change anything.
+        """Return what `work` reads in a transaction that may wait for locks and changes nothing.
 
-        What it reads has ended: no transaction whose outcome was unknown can change it afterwards.
+        No earlier transaction whose outcome was unknown can change afterwards what was read.
 
         Raises:
             DatabaseUnavailable: the database does not answer, or a lock stays taken.
@@ -165,19 +157,19 @@ class Database:
                 connection.close()
 
     def _consequence(self, error: Exception, connection: Connection) -> Exception:
-        """Return what to raise for an error that undid the transaction before it was committed."""
+        """Return the error to raise when a transaction was undone before its commit."""
         if undid_transaction(error):
             return Undone(error, MAX_ATTEMPTS_AFTER_COLLISION)
         if lost_connection(error):
             return Undone(error, MAX_ATTEMPTS_AFTER_LOST_CONNECTION)
         if only_reads(error):
-            # The former primary, or a standby: it answers, so that the pool does not know how useless it is.
+            # A former primary, or a standby: it answers, so the pool takes it for a good connection.
             connection.invalidate(error)
             return Undone(error, self._pool_size + 1)
         return our_error(error)
 
     def _commit(self, connection: Connection) -> None:
-        """Commit, and know afterwards which of three things happened."""
+        """Commit, and raise what says how it ended: undone, refused, or unknown."""
         dbapi_connection = connection.connection.dbapi_connection
         assert dbapi_connection is not None
         try:
@@ -199,16 +191,16 @@ class Database:
             raise DatabaseUnavailable("The database undid the transaction; nothing was changed")
 
     def _settle(self, connection: Connection) -> None:
-        """Overwrite, in SQLite's log, a transaction whose COMMIT met a disk error.
+        """Overwrite a transaction in SQLite's log whose COMMIT met a disk error.
 
-        It is invisible, but a crash before the next write to the same place could bring it back.
+        It is invisible now, but after a crash before the next write it could come back.
         """
         version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
         connection.exec_driver_sql(f"PRAGMA user_version = {version}")
         self._commit(connection)
 
     def _roll_back(self, connection: Connection) -> None:
-        """End the transaction, or else the connection: it must not go back to the pool with one open."""
+        """End the transaction; if that fails, make the pool drop the connection."""
         if connection.invalidated:
             return
         dbapi_connection = connection.connection.dbapi_connection

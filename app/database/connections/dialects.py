@@ -1,4 +1,4 @@
-"""How connections to SQLite and Postgres are made: durable, with time limits, without hidden transactions."""
+"""How connections to SQLite and Postgres are made: durable and with time limits."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _SERVER_SETTINGS = (
     "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s"
     " -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=4"
 )
-"""What the URL's own `options` says comes later, and wins."""
+"""The URL's own `options` come later, so they override these."""
 
 
 def engine_for_writes(url: str, pool_size: int, pool_timeout_s: float) -> Engine:
-    """Return an engine whose connections begin and end transactions only when told to."""
+    """Return an engine whose connections begin and end transactions only on request."""
     parsed = _parse(url)
     return _engine(
         parsed,
@@ -46,7 +46,7 @@ def engine_for_writes(url: str, pool_size: int, pool_timeout_s: float) -> Engine
 
 
 def engine_for_reads(url: str) -> Engine:
-    """Return an engine whose connections cannot write; whoever asks for one keeps it."""
+    """Return an engine whose connections cannot write; it keeps no pool of them."""
     return _engine(_parse(url), read_only=True, poolclass=NullPool)
 
 
@@ -58,8 +58,8 @@ def _parse(text: str) -> URL:
     if url.drivername in ("postgres", "postgresql", "postgresql+psycopg"):
         return url.set(drivername="postgresql+psycopg")
     if url.drivername in ("sqlite", "sqlite+pysqlite"):
-        is_forgetful = ":memory:" in (url.database or ":memory:") or url.query.get("mode") == "memory"
-        if is_forgetful:
+        is_in_memory = ":memory:" in (url.database or ":memory:") or url.query.get("mode") == "memory"
+        if is_in_memory:
             raise InvalidSetting("An in-memory SQLite database would lose every table: name a file")
         return url.set(drivername="sqlite+pysqlite")
     raise InvalidSetting(

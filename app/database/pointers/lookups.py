@@ -3,32 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from app.database.connection import Database
-from app.database.pointer_kinds import PointerKind
+from app.database.connections.database import Database
+from app.database.pointers.pointer import Pointer, PointerKey, PointerKind
 from app.engine.model.identifiers import LEVEL_SEPARATOR, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
-
-PointerKey = tuple[int, TableIdentifier]
-"""A warehouse's id, and a name in it."""
 
 MAX_KEYS = 64
 # Few statements, because each connection prepares each of them.
 _LENGTHS = (1, 2, 4, 8, 16, 32, 64)
 _NOTHING = (0, "", "")
-
-
-@dataclass(frozen=True, slots=True)
-class Pointer:
-    """The row that names a table's or view's current metadata file."""
-
-    id: int
-    warehouse_id: int
-    kind: PointerKind
-    identifier: TableIdentifier
-    uuid: TableUuid
-    metadata_location: Location
 
 
 # Written out, because SQLAlchemy takes several times as long for a statement as the database does.
@@ -58,7 +42,7 @@ class PointerLookups:
         self._fetch = database.fetch
         is_postgres = database.dialect_name == "postgresql"
         self._find_one = _FIND.format(position="", mark="%s" if is_postgres else "?")
-        many = _find_many_on_postgres if is_postgres else _find_many_on_sqlite
+        many = _lookups_on_postgres if is_postgres else _lookups_on_sqlite
         self._find_many = {length: many(length) for length in _LENGTHS}
         # For each number of names, the shortest statement that has room for them.
         self._rooms = [min(length for length in _LENGTHS if length >= n) for n in range(MAX_KEYS + 1)]
@@ -93,11 +77,11 @@ class PointerLookups:
         return self._fetch(self._find_many[room], parameters)
 
 
-def _find_many_on_postgres(length: int) -> str:
+def _lookups_on_postgres(length: int) -> str:
     values = [f"({position}, %s::bigint, %s::text, %s::text)" for position in range(length)]
     return _FIND_MANY_POSTGRES.format(values=", ".join(values))
 
 
-def _find_many_on_sqlite(length: int) -> str:
+def _lookups_on_sqlite(length: int) -> str:
     # A join with a list of values is SQLite's to plan; of this there is one plan only.
     return " UNION ALL ".join(_FIND.format(position=f"{position},", mark="?") for position in range(length))

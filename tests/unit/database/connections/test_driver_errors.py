@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy.exc import DBAPIError, OperationalError, StatementError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.database.driver_errors import (
+from app.database.connections.driver_errors import (
     ConstraintBroken,
     commit_was_refused,
     lost_connection,

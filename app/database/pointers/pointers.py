@@ -1,4 +1,4 @@
-"""Pointers: which metadata file each table and view is at, and the check-and-put that moves them."""
+"""The store of pointers, and the check-and-put that moves them."""
 
 from __future__ import annotations
 
@@ -7,18 +7,16 @@ from enum import Enum
 
 from sqlalchemy import BigInteger, Connection, bindparam, exists, select
 
-from app.database.connection import Database
-from app.database.file_deletions import insert_deletion
+from app.database.connections.database import Database
 from app.database.idempotency_keys import IdempotencyClaim, insert_claim
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, namespace_of, parameters_of
 from app.database.pages import page_of, page_parameters
-from app.database.pointer_history import Author, PointerEvent, select_events
-from app.database.pointer_kinds import PointerKind
-from app.database.pointer_lookups import Pointer, PointerKey, PointerLookups
-from app.database.pointer_moves import (
+from app.database.pointers.history import Author, PointerEvent, select_events
+from app.database.pointers.left_files import insert_deletion
+from app.database.pointers.lookups import PointerLookups
+from app.database.pointers.moves import (
     Advance,
     Creation,
-    NameTaken,
     PointerAbsent,
     PointerMovedOn,
     Unmoved,
@@ -29,30 +27,16 @@ from app.database.pointer_moves import (
     lock_to_drop,
     rename,
 )
+from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.rows import namespaces, pointer_history
 from app.database.rows import pointers as rows
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import TableUuid
 from app.errors import CommitStateUnknown, IcetowerError, NoSuchNamespace
 
-__all__ = [
-    "Advance",
-    "Author",
-    "Creation",
-    "NameTaken",
-    "Pointer",
-    "PointerChanged",
-    "PointerEvent",
-    "PointerKey",
-    "PointerKind",
-    "Pointers",
-    "PutOutcome",
-    "Unmoved",
-]
-
 
 class PutOutcome(Enum):
-    """What came of a check-and-put."""
+    """The outcome of a check-and-put."""
 
     ADVANCED = "advanced"
     MOVED = "moved"
@@ -103,7 +87,11 @@ NO_ID = 0
 
 
 class Pointers:
-    """The pointers of every warehouse; the only place where they move."""
+    """The pointers of every warehouse; the only place where they move.
+
+    Every method that changes something raises `DatabaseUnavailable` if nothing was changed, and all but
+    `check_and_put` raise `CommitStateUnknown` if the reply to COMMIT was lost.
+    """
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -112,15 +100,11 @@ class Pointers:
         self.find_many = lookups.find_many
 
     def find_locked(self, pointer_id: int) -> Pointer | None:
-        """Return the pointer as it is once no transaction that touched it is open any more.
-
-        Raises:
-            DatabaseUnavailable: the database does not answer, or the row stays locked; nothing is known.
-        """
+        """Return the pointer once no open transaction touches it; raises if the row stays locked."""
         parameters = {"of_id": pointer_id}
 
         def find_locked(connection: Connection) -> Pointer | None:
-            # Two statements: one that waits for a lock sees all other rows as they were before it waited.
+            # Two statements: the one that waits for a lock sees all other rows as they were before.
             if connection.execute(_LOCKED_BY_ID, parameters).one_or_none() is None:
                 return None
             row = connection.execute(_BY_ID, parameters).one()
@@ -132,14 +116,13 @@ class Pointers:
         return self._database.read_locked(find_locked)
 
     def has_landed(self, change: Advance | Creation, author: Author) -> bool:
-        """Say whether a check-and-put of unknown outcome has happened, whatever has happened since.
+        """Say whether a check-and-put of unknown outcome has happened, whatever happened since.
 
-        The author, with the request and the time, tells it from an earlier one of the same file under the same name.
-        It waits for the lost transaction to end, which on Postgres may still be running, and then reads the history.
-        Of a check-and-put of many changes, any one speaks for all.
+        Waits for the lost transaction to end (on Postgres it may still run), then reads the history. The author, with
+        request and time, distinguishes it from an earlier one of the same file. One change of many is enough to ask.
 
         Raises:
-            DatabaseUnavailable: the database does not answer, or the row stays locked; nothing is known.
+            DatabaseUnavailable: the database does not answer, or the row stays locked.
         """
         event = {
             "of_uuid": change.uuid,
@@ -153,7 +136,7 @@ class Pointers:
             if isinstance(change, Advance):
                 connection.execute(_LOCKED_BY_ID, {"of_id": change.seen.id}).all()
             else:
-                # A row still to be seen cannot be waited for; but its insertion keeps its namespace until it ends.
+                # A row that is not visible yet cannot be locked, but its insertion locks its namespace until it ends.
                 in_namespace = parameters_of(change.warehouse_id, change.identifier.namespace)
                 connection.execute(_NAMESPACE_LOCKED, in_namespace).all()
             landed = connection.scalars(_EVENT_OF, event).all()
@@ -167,13 +150,12 @@ class Pointers:
         author: Author,
         claim: IdempotencyClaim | None = None,
     ) -> PutOutcome:
-        """Move each pointer that is where it was seen, and create the new ones: all of it or nothing.
+        """Move each pointer from where it was seen, and create the new ones: all or nothing.
 
         Raises:
-            NoSuchNamespace: a new pointer's namespace does not exist; nothing was changed.
-            NameTaken: a new pointer's name is taken; nothing was changed.
-            IdempotencyKeyTaken: the claim's request was answered before; nothing was changed.
-            DatabaseUnavailable: nothing was changed.
+            NoSuchNamespace: a new pointer's namespace does not exist.
+            NameTaken: a new pointer's name is taken.
+            IdempotencyKeyTaken: the claim's request was answered before.
         """
         creations = sorted(
             (change for change in changes if isinstance(change, Creation)),
@@ -214,17 +196,16 @@ class Pointers:
         expected: Pointer | None = None,
         deletion: bool = False,
     ) -> Pointer | None:
-        """Remove a pointer and return it as it was, or nothing if there is none.
+        """Remove a pointer and return it as it was; None if there is none.
 
         Args:
-            event: how the history calls it; "unregistered" for one.
+            event: how the history calls it, such as "unregistered".
             expected: remove the pointer only if it is still this one, at this location.
             deletion: queue its files for deletion as well.
 
         Raises:
-            PointerChanged: it is not the expected one; nothing was changed.
-            IdempotencyKeyTaken: the claim's request was answered before; nothing was changed.
-            CommitStateUnknown: the reply to COMMIT was lost.
+            PointerChanged: it is not the expected one.
+            IdempotencyKeyTaken: the claim's request was answered before.
         """
 
         def drop_in_transaction(connection: Connection) -> Pointer:
@@ -251,13 +232,12 @@ class Pointers:
         author: Author,
         claim: IdempotencyClaim | None = None,
     ) -> Pointer | None:
-        """Give a pointer another name and return it, or nothing if there is none of the first name.
+        """Give a pointer another name and return it; None if no pointer has the old name.
 
         Raises:
-            NoSuchNamespace: the destination's namespace does not exist; nothing was changed.
-            NameTaken: the destination's name is taken; nothing was changed.
-            IdempotencyKeyTaken: the claim's request was answered before; nothing was changed.
-            CommitStateUnknown: the reply to COMMIT was lost.
+            NoSuchNamespace: the destination's namespace does not exist.
+            NameTaken: the destination's name is taken.
+            IdempotencyKeyTaken: the claim's request was answered before.
         """
 
         def rename_in_transaction(connection: Connection) -> Pointer:
@@ -277,11 +257,7 @@ class Pointers:
         after: str | None = None,
         limit: int | None = None,
     ) -> list[str]:
-        """Return the names of a namespace's tables or views, in order.
-
-        Args:
-            after: only names greater than this one.
-            limit: at most so many.
+        """Return up to `limit` names of tables or views that follow the name `after`, in order.
 
         Raises:
             NoSuchNamespace: the namespace does not exist.
@@ -307,12 +283,7 @@ class Pointers:
     def history(
         self, pointer_id: int, before: int | None = None, limit: int | None = None
     ) -> list[PointerEvent]:
-        """Return what happened to a pointer, newest first; it may have been dropped since.
-
-        Args:
-            before: only events whose sequence is less than this.
-            limit: at most so many.
-        """
+        """Return up to `limit` events with a sequence below `before`, newest first."""
         return self._database.read(lambda connection: select_events(connection, pointer_id, before, limit))
 
 

@@ -1,4 +1,4 @@
-"""What an exception of SQLAlchemy, sqlite3 or psycopg means, and which of our errors it becomes."""
+"""What errors of SQLAlchemy, sqlite3 and psycopg mean, and which of our errors they become."""
 
 from __future__ import annotations
 
@@ -41,20 +41,20 @@ _SQLITE_REASONS = {
 
 
 class ConstraintBroken(DatabaseUnavailable):
-    """A constraint refused a row, and nothing was changed; the store that sent the row knows what it means.
+    """A constraint refused a row, and nothing was changed.
 
-    Where no store expects it, it reaches the caller as what it then is: a refusal that changed nothing.
+    The store that sent the row turns it into an error with a meaning, if it expects it.
     """
 
 
 MAX_ATTEMPTS_AFTER_COLLISION = 8
-"""Of a transaction that lost a deadlock or a race: each time, another one has won."""
+"""For a transaction that lost a deadlock or a race: each time, another one won."""
 MAX_ATTEMPTS_AFTER_LOST_CONNECTION = 2
-"""The first of them also tells the pool that its older connections are lost."""
+"""After the first one, the pool also closes its older connections."""
 
 
 class Undone(Exception):
-    """A transaction was undone for a reason that a second attempt may not meet."""
+    """A transaction was undone, but a second attempt may succeed."""
 
     def __init__(self, error: Exception, max_attempts: int) -> None:
         self.error = error
@@ -76,7 +76,7 @@ def our_error(error: Exception) -> DatabaseUnavailable | DatabaseBehind:
 
 
 def reason(error: Exception) -> str:
-    """Return why, in words without SQL, values or host names: the chained exception has those."""
+    """Return the reason without SQL, values and host names: the chained exception has those."""
     origin = origin_of(error)
     if isinstance(origin, psycopg.Error):
         if origin.sqlstate is None:
@@ -104,13 +104,13 @@ def origin_of(error: Exception) -> BaseException:
 
 
 def undid_transaction(error: Exception) -> bool:
-    """Say whether a deadlock or a serialization failure undid the transaction: trying again is right."""
+    """Say whether a deadlock or a serialization failure undid the transaction."""
     origin = origin_of(error)
     return isinstance(origin, psycopg.Error) and origin.sqlstate in (_DEADLOCK, _SERIALIZATION_FAILURE)
 
 
 def lost_connection(error: Exception) -> bool:
-    """Say whether the connection is gone, so that another one may fare better."""
+    """Say whether the connection is gone, so that another one may work."""
     return isinstance(error, DBAPIError) and error.connection_invalidated
 
 
@@ -123,10 +123,10 @@ def only_reads(error: Exception) -> bool:
 def commit_was_refused(error: Exception, connection: object) -> bool:
     """Say whether a failed COMMIT certainly changed nothing.
 
-    Postgres: it answered with an ERROR and the session goes on; a FATAL answer, or none, or one from a proxy that
-    lost the server, proves nothing.
+    Postgres: it answered with an ERROR and the session goes on. A FATAL answer, no answer, or an answer from a proxy
+    that lost the server proves nothing.
     SQLite: the transaction is still open, or a lock, a full disk or a constraint stopped it. An error of the disk
-    itself proves nothing: after a crash, the log may turn out to hold the whole transaction.
+    itself proves nothing: after a crash, the log may contain the whole transaction.
     """
     if isinstance(connection, psycopg.Connection):
         return (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.database.connection import Database
+from app.database.connections.database import Database
 from app.errors import InvalidSetting
 
 

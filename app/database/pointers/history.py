@@ -1,4 +1,4 @@
-"""The history of pointers: one row for each event, written in the transaction of the event."""
+"""The history of pointers: one row per event, written in the transaction of the event."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, Row, Text, bindparam, insert, null, select
 
 from app.database.namespace_keys import namespace_of
-from app.database.pointer_kinds import PointerKind
+from app.database.pages import ALL_ROWS
+from app.database.pointers.pointer import PointerKind
 from app.database.rows import namespaces, pointers
 from app.database.rows import pointer_history as rows
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid
-
-AFTER_ALL = ALL_ROWS = 2**62
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Author:
 
 @dataclass(frozen=True, slots=True)
 class PointerEvent:
-    """One thing that happened to a pointer; sequences of one pointer rise in the order of its events."""
+    """One event of a pointer; sequences of one pointer rise in the order of its events."""
 
     sequence: int
     pointer_id: int
@@ -88,7 +87,7 @@ def insert_event(
 def insert_last_event(
     connection: Connection, pointer_id: int, event: str, author: Author, previous_location: str
 ) -> None:
-    """Record that this transaction is about to delete a pointer, which it has locked."""
+    """Record that this transaction will delete a pointer, which it has locked."""
     connection.execute(_INSERT_LAST, _values(pointer_id, event, author, previous_location))
 
 
@@ -98,7 +97,7 @@ def select_events(
     """Return a pointer's events, newest first, whose sequence is less than `before`."""
     parameters = {
         "of_pointer": pointer_id,
-        "before": AFTER_ALL if before is None else before,
+        "before": ALL_ROWS if before is None else before,
         "at_most": ALL_ROWS if limit is None else limit,
     }
     return [_event(row) for row in connection.execute(_SELECT, parameters)]

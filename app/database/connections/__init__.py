@@ -1,0 +1,1 @@
+"""Connections to SQLite and Postgres: how they are made, and what their errors mean."""

@@ -1,0 +1,1 @@
+"""Pointers: the current metadata file of each table and view, found, moved and recorded."""

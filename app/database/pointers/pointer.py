@@ -1,0 +1,31 @@
+"""A pointer: the row that names the metadata file of one table or view."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import Location, TableUuid
+
+PointerKey = tuple[int, TableIdentifier]
+"""A warehouse's id, and a name in it."""
+
+
+class PointerKind(StrEnum):
+    """The kind is part of the row, and not of its name: a table and a view cannot share one."""
+
+    TABLE = "table"
+    VIEW = "view"
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The row that names a table's or view's current metadata file."""
+
+    id: int
+    warehouse_id: int
+    kind: PointerKind
+    identifier: TableIdentifier
+    uuid: TableUuid
+    metadata_location: Location
