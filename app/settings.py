@@ -231,7 +231,7 @@ class Settings(BaseSettings):
         20,
         ge=1,
         le=1000,
-        description="How often a commit that loses races is applied before the client is told.",
+        description="How often a commit that loses races is applied before it is refused.",
     )
     guard_read_bytes: int = Field(
         4 * 1024 * 1024,
@@ -270,7 +270,7 @@ class Settings(BaseSettings):
         60, ge=1, le=7 * 24 * 60, description="How long a scan planned in the background can be asked for."
     )
     shutdown_grace_seconds: int = Field(
-        30, ge=0, description="How long running requests may take to finish when the server is told to stop."
+        30, ge=0, description="How long running requests may take to finish when the server is asked to stop."
     )
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="Least severe log lines that are written."
@@ -334,7 +334,7 @@ def load_settings(
     try:
         return LoadedSettings(Settings(**values), sources)
     except ValidationError as error:
-        raise InvalidSetting(_told(error, sources)) from error
+        raise InvalidSetting(_explained(error, sources)) from error
 
 
 def effective_settings(loaded: LoadedSettings) -> list[EffectiveSetting]:
@@ -425,7 +425,7 @@ def _nearest(name: str, known: list[str]) -> str:
     return f": did you mean {close[0]}?" if close else "; `icetower config show` lists all there are"
 
 
-def _told(error: ValidationError, sources: Mapping[str, str]) -> str:
+def _explained(error: ValidationError, sources: Mapping[str, str]) -> str:
     problems = []
     for problem in error.errors(include_url=False, include_context=False, include_input=False):
         name = str(problem["loc"][0]) if problem["loc"] else "settings"

@@ -84,6 +84,8 @@ class FrontDoor:
             await _send_error(scope, answer.send, error)
         finally:
             self._close(scope, answer, perf_counter() - started, failure)
+            if failure is not None:
+                _let_go_of_frames(failure)
 
     def _limited(self, headers: Mapping[bytes, bytes], receive: Receive) -> Receive:
         """Return `receive`, or one that counts if the body's length was not announced.
@@ -228,6 +230,22 @@ async def _send_error(scope: Scope, send: Send, error: Exception) -> None:
         headers.append((b"content-length", str(len(body)).encode("ascii")))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
+
+
+def _let_go_of_frames(error: BaseException) -> None:
+    """Drop the tracebacks of an error and of those behind it.
+
+    Their frames hold the request's body, in cycles with the error that only a garbage collection would find: refused
+    requests would pile up in memory until then.
+    """
+    behind: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while behind:
+        found = behind.pop()
+        if found is not None and id(found) not in seen:
+            seen.add(id(found))
+            found.__traceback__ = None
+            behind += (found.__cause__, found.__context__)
 
 
 def _is_compressible(headers: list[tuple[bytes, bytes]]) -> bool:

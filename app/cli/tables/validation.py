@@ -171,13 +171,13 @@ def _snapshot_facts(item: NewSnapshotAnswer) -> list[tuple[str, object]]:
         return [(what, f"conflicts are not known: {item.error.message}")]
     report = item.conflicts
     if report is None:
-        return [(what, "nothing to collide with")] if item.ref is None else []
+        return [(what, "nothing to conflict with")] if item.ref is None else []
     conflicts = report.get("conflicts", [])
     if not conflicts:
-        lines = ["collides with nothing"]
+        lines = ["conflicts with nothing"]
     else:
         lines = shortened(
-            [f"collides: {conflict.get('message', '')}" for conflict in conflicts], _SHOWN_CONFLICTS
+            [f"conflicts: {conflict.get('message', '')}" for conflict in conflicts], _SHOWN_CONFLICTS
         )
     safe = "safe to re-apply" if report.get("safe-to-reapply") else "not safe to re-apply"
     lines.append(f"{safe}: {report.get('reason', '')}")

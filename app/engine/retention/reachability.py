@@ -155,8 +155,8 @@ def unreachable_files(
     statistics = {place_of(item.location): item for item in expired.statistics}
     try:
         remaining = search.remaining(current, later, manifests, reads_all=bool(statistics))
-        content = search.content_of(manifests) if level is CleanupLevel.ALL else {}
-        doomed = {**content, **statistics}
+        content = search.content_of(manifests) if statistics or level is CleanupLevel.ALL else {}
+        doomed = {**statistics, **content}
         for places in (remaining.places, remaining.manifests, remaining.later, manifests, lists):
             for place in places:
                 doomed.pop(place, None)
@@ -164,23 +164,20 @@ def unreachable_files(
     except _Obstacle as obstacle:
         return Unreachable(unreadable=tuple(search.unreadable), obstacle=str(obstacle))
     kept = remaining.places | {place_of(location) for location in search.unreadable}
+    named = kept | content.keys()
     return Unreachable(
-        content=tuple(item for place, item in content.items() if place in doomed),
+        content=tuple(doomed[place] for place in content if place in doomed)
+        if level is CleanupLevel.ALL
+        else (),
         manifests=tuple(
-            FoundFile(manifest.manifest_path, FileKind.MANIFEST, manifest.manifest_length or None)
-            for place, manifest in manifests.items()
+            FoundFile(item.manifest_path, FileKind.MANIFEST, item.manifest_length or None)
+            for place, item in manifests.items()
             if place not in kept
         ),
         manifest_lists=tuple(
-            FoundFile(location, FileKind.MANIFEST_LIST)
-            for place, location in lists.items()
-            if place not in kept
+            FoundFile(item, FileKind.MANIFEST_LIST) for place, item in lists.items() if place not in kept
         ),
-        statistics=tuple(
-            item
-            for place, item in statistics.items()
-            if place in doomed and place not in kept | content.keys()
-        ),
+        statistics=tuple(doomed[place] for place in statistics if place in doomed and place not in named),
         unreadable=tuple(search.unreadable),
     )
 

@@ -91,7 +91,7 @@ def test_new_snapshots_are_told_with_what_they_collide_with(
     assert "would change: snapshots + 78 + 79" in spaced(told.out)
     assert "snapshot 78 on main" in told.out
     assert "safe to re-apply: " in told.out
-    assert "nothing to collide with" in told.out
+    assert "nothing to conflict with" in told.out
     assert "the guard says" in told.out
 
 
