@@ -24,13 +24,13 @@ ETAG = ExactCase(b"ETag")
 
 
 @lru_cache(maxsize=16384)
-def etag(location: str, content_digest: bytes) -> bytes:
-    """Return the tag of an answer: where the metadata is, and a digest of what is sent.
+def etag(location: str, version: str) -> bytes:
+    """Return the tag of an answer: where the metadata is, and which content.
 
     The location alone would not do: files are edited, restored, and equal in two stores. The tag is weak, as the same
     answer travels plain or compressed.
     """
-    digest = blake2b(location.encode("utf-8", "surrogatepass") + b"\0" + content_digest, digest_size=12)
+    digest = blake2b(f"{location}\0{version}".encode("utf-8", "surrogatepass"), digest_size=12)
     return f'W/"{digest.hexdigest()}"'.encode("ascii")
 
 

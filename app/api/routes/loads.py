@@ -35,7 +35,7 @@ async def load_table(request: Request) -> Response:
     metadata = tables.find_json(catalog, pointer, refs_only=refs_only)
     if metadata is None:
         metadata = await run_in_threadpool(tables.table_json, catalog, pointer, refs_only=refs_only)
-    tag = etag(pointer.metadata_location, metadata.digest)
+    tag = etag(pointer.metadata_location, metadata.version)
     if is_unchanged(visit.header(b"if-none-match"), tag):
         return not_modified(tag)
     config = NO_CONFIG

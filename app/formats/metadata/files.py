@@ -7,7 +7,6 @@ import time
 import zlib
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from hashlib import blake2b
 from typing import TypeVar
 
 from app import telemetry
@@ -36,15 +35,15 @@ Metadata = TableMetadata | ViewMetadata
 
 @dataclass(frozen=True, slots=True)
 class MetadataJson:
-    """A table's metadata as compact JSON, and a digest of it."""
+    """A table's metadata as compact JSON, and what tells it from other contents of the same file."""
 
     content: bytes
-    digest: bytes
+    version: str
 
     @staticmethod
-    def of(content: bytes) -> MetadataJson:
-        """Return the JSON with its digest."""
-        return MetadataJson(content, blake2b(content, digest_size=12).digest())
+    def of(metadata: TableMetadata, content: bytes) -> MetadataJson:
+        """Return the JSON with its version: a digest of megabytes would cost more than all else."""
+        return MetadataJson(content, f"{metadata.uuid} {metadata.last_updated_ms} {len(content)}")
 
 
 M = TypeVar("M", TableMetadata, ViewMetadata)
@@ -96,7 +95,7 @@ class MetadataFiles:
         def make() -> tuple[MetadataJson, int]:
             metadata = self.read_table(files, location, uuid)
             made = (metadata.with_referenced_snapshots_only() if refs_only else metadata).to_json()
-            return MetadataJson.of(made), len(made)
+            return MetadataJson.of(metadata, made), len(made)
 
         key = (files, location, uuid, refs_only)
         kept = self._find(self._json, key, files, location)
@@ -141,7 +140,9 @@ class MetadataFiles:
             (files, type(metadata), location, metadata.uuid), metadata, len(content) * PARSED_WEIGHT
         )
         if isinstance(metadata, TableMetadata):
-            self._json.put((files, location, metadata.uuid, False), MetadataJson.of(content), len(content))
+            self._json.put(
+                (files, location, metadata.uuid, False), MetadataJson.of(metadata, content), len(content)
+            )
         self._mark_seen(files, location)
 
     def _read_parsed(
