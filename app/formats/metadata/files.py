@@ -35,7 +35,7 @@ Metadata = TableMetadata | ViewMetadata
 
 @dataclass(frozen=True, slots=True)
 class MetadataJson:
-    """A table's metadata as compact JSON, and what tells it from other contents of the same file."""
+    """A table's metadata as compact JSON, with a version of its content."""
 
     content: bytes
     version: str
