@@ -73,7 +73,7 @@ class Planned(Generic[M, D]):
     stored_at: Location | None = None
     """Where the new metadata is stored already, if it is: a registered file."""
     expiry: QueuedExpiry | None = None
-    """Files that go out of reach, to be queued for deletion in the same transaction."""
+    """Files that go out of reach, to be queued for deletion in the same transaction: of one intention at most."""
 
 
 class Intention(ABC, Generic[M, D]):

@@ -67,8 +67,9 @@ class Plan(Generic[M, D]):
     def _move_to(self, catalog: Catalog, location: Location, uuid: TableUuid) -> Advance | Creation:
         base, intention = self.base, self.intentions[-1]
         if base.seen is not None:
-            expiry = next((item.expiry for item in self._changes if item.expiry is not None), None)
-            return Advance(base.seen, location, uuid, intention.advanced_as, expiry)
+            expiries = [item.expiry for item in self._changes if item.expiry is not None]
+            assert len(expiries) <= 1, "a move of a pointer queues one expiry"
+            return Advance(base.seen, location, uuid, intention.advanced_as, next(iter(expiries), None))
         kind = base.kind.of_pointer
         return Creation(catalog.warehouse.id, kind, base.identifier, uuid, location, intention.created_as)
 
