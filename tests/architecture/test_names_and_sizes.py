@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from tests.architecture.source_files import PYTHON_FOLDERS, functions, parsed, python_files, shown
+from tests.architecture.source_files import PYTHON_FOLDERS, ROOT, functions, parsed, python_files, shown
 
 LONGEST_MODULE_LINES = 500
 BANNED_NAMES = frozenset(
@@ -82,3 +82,11 @@ def test_imports_stand_at_the_top() -> None:
     ]
 
     assert hidden == []
+
+
+def test_the_way_of_a_commit_is_one_short_file() -> None:
+    door = ROOT / "app" / "catalog" / "commits" / "door.py"
+
+    assert len(door.read_text(encoding="utf-8").splitlines()) <= 120, (
+        "find, read, require, apply, guard, stage, put"
+    )

@@ -43,8 +43,7 @@ def land(catalog: Catalog, intentions: Sequence[Intention[M, D]]) -> list[Landed
         Unavailable: the database or the store does not answer; nothing was changed.
     """
     kind, guard, groups = str(intentions[0].kind), CommitGuard(catalog), by_name(intentions)
-    first: list[Plan[M, D]] = []
-    plans: list[Plan[M, D]] = []
+    first, plans = list[Plan[M, D]](), list[Plan[M, D]]()
     attempts = max(1, catalog.rules.commit_attempts)
     for attempt in range(attempts):
         if attempt:
