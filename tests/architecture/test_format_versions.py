@@ -1,4 +1,4 @@
-"""Only one table knows what the format versions differ in: nobody compares a version with a number."""
+"""Only one table knows what the format versions differ in: no other code compares a version with a number."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def test_puffin_file_stays_while_one_of_its_vectors_is_live() -> None:
 
 
 def test_statistics_that_name_a_live_file_do_not_take_it_away() -> None:
-    """Writers say where statistics are, and nobody else looks."""
+    """Writers say where statistics are, and the server has no other source."""
     manifests = source(["m"], ["m"])
     manifests.contents = {"m": [entry("live")]}
     kinds = ("live", "m", str(AFTER.snapshots[0].manifest_list), "alone")
