@@ -43,7 +43,8 @@ IcetowerError
 └── Unavailable                nothing was changed; try again
     ├── DatabaseUnavailable
     ├── FilesUnavailable
-    └── Throttled
+    ├── Throttled
+    └── ClockBehind
 
 FileExists and IdempotencyKeyTaken never reach a caller of the catalog.
 """
@@ -406,6 +407,16 @@ class FilesUnavailable(Unavailable):
 
 class Throttled(Unavailable):
     """The file store asks to slow down."""
+
+
+class ClockBehind(Unavailable):
+    """This server's clock is behind, so that it cannot judge the times in a request."""
+
+    def __init__(self, now_ms: int, changed_ms: int) -> None:
+        super().__init__(
+            f"The clock of this server is behind: it says {now_ms}, but the table was last changed at {changed_ms} "
+            "(milliseconds since 1970). Nothing was changed"
+        )
 
 
 class FileExists(IcetowerError):

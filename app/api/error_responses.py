@@ -79,6 +79,7 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.DatabaseUnavailable: (503, "ServiceUnavailableException"),
     errors.FilesUnavailable: (503, "ServiceUnavailableException"),
     errors.Throttled: (503, "SlowDownException"),
+    errors.ClockBehind: (503, "ServiceUnavailableException"),
     # Caught inside the catalog; outside it, each is an error of the server.
     errors.FileExists: (500, "InternalServerError"),
     errors.IdempotencyKeyTaken: (500, "InternalServerError"),

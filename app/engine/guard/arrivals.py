@@ -24,6 +24,8 @@ class Arrival:
     snapshot: Snapshot
     parent: Snapshot | None
     is_root: bool
+    begins_branch: bool = False
+    """Whether the commit makes a branch that was not there and ends at this snapshot."""
     findings: list[Finding] = field(default_factory=list)
     """What is wrong with its place among the other snapshots."""
 
@@ -56,7 +58,9 @@ def arrivals(base: TableMetadata | None, updates: Iterable[Update], after: Table
             if update.type == "branch":
                 heads[update.ref_name] = update.snapshot_id
                 arrival = arrived.get(update.snapshot_id)
-                if arrival is not None and head is not None:
+                if arrival is not None and head is None:
+                    arrival.begins_branch = True
+                elif arrival is not None and head is not None:
                     arrival.findings += _moved(arrival, update.ref_name, head, known)
     return list(arrived.values())
 

@@ -110,10 +110,12 @@ class Claim:
     key: str
     before: int
     after: int
+    may_start_at_zero: bool = False
 
     def holds(self, come: Tally, gone: Tally) -> bool:
         """Return whether the manifests that came and went account for the change."""
-        return self.after - self.before == self.change(come, gone)
+        change = self.change(come, gone)
+        return self.after - self.before == change or (self.may_start_at_zero and self.after == change)
 
     def change(self, come: Tally, gone: Tally) -> int:
         """Return by how much the manifests change this total."""
@@ -122,10 +124,11 @@ class Claim:
         return found
 
 
-def claims(snapshot: Snapshot, parent: Snapshot | None) -> list[Claim]:
+def claims(snapshot: Snapshot, parent: Snapshot | None, *, begins_branch: bool = False) -> list[Claim]:
     """Return the changes of totals that a summary claims, without older mistakes in totals.
 
-    Skips totals that the parent does not report, and snapshots that removed duplicates.
+    Java takes the earlier totals from the branch. The first commit to a new branch so starts at zero, although its
+    parent is the head of another one: both ways to count are sound. Skips totals that the parent does not report, and snapshots that removed duplicates.
     """
     after = snapshot.summary or {}
     if after.get(_DUPLICATES, "0") != "0":
@@ -135,7 +138,7 @@ def claims(snapshot: Snapshot, parent: Snapshot | None) -> list[Claim]:
     for key in _TOTALS:
         claimed, was = _number(after.get(key)), _number(before.get(key))
         if claimed is not None and was is not None:
-            found.append(Claim(key, was, claimed))
+            found.append(Claim(key, was, claimed, may_start_at_zero=begins_branch))
     return found
 
 

@@ -58,6 +58,7 @@ class _Look:
         self.findings: list[Finding] = list(arrival.findings)
         self.unchecked: list[SkippedCheck] = []
         self._snapshot, self._parent, self._is_root = arrival.snapshot, arrival.parent, arrival.is_root
+        self._begins_branch = arrival.begins_branch
         self._source, self._is_inside = source, is_inside
 
     def all(self) -> None:
@@ -171,7 +172,7 @@ class _Look:
         opened.tally += tally_of_entries(kept)
 
     def _check_totals(self, lists: Lists, opened: _Opened) -> None:
-        doubtful = claims(self._snapshot, self._parent)
+        doubtful = claims(self._snapshot, self._parent, begins_branch=self._begins_branch)
         come, gone = tally_of_lists(lists.new), tally_of_lists(lists.gone)
         if come is not None and gone is not None:
             doubtful = [claim for claim in doubtful if not claim.holds(come, gone)]

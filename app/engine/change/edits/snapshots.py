@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from app.engine.change.draft import MetadataDraft
 from app.engine.change.updates import AddSnapshot, RemoveSnapshots
-from app.engine.model.document import MAX_LONG
 from app.engine.model.ids import NO_SNAPSHOT
 from app.engine.model.snapshot import Snapshot
-from app.errors import InvalidUpdate, StaleUpdate
+from app.errors import ClockBehind, InvalidUpdate, StaleUpdate
 
 OPERATIONS = frozenset({"append", "replace", "overwrite", "delete"})
 CLOCK_LEAD_MS = 86_400_000
 """How far a writer's clock may be ahead of ours."""
+MOST_COUNTED = 2**62
+"""Sequence numbers and row ids end here: what is left is more than a table will ever count."""
 
 
 def add_snapshot(draft: MetadataDraft, update: AddSnapshot) -> None:
@@ -20,6 +21,7 @@ def add_snapshot(draft: MetadataDraft, update: AddSnapshot) -> None:
     Raises:
         InvalidUpdate: the snapshot can never be added to this table.
         StaleUpdate: another commit came first; with a fresh base the writer can try again.
+        ClockBehind: the snapshot's time makes no sense here, but neither does the table's.
 
     Spec: #sequence-numbers, #row-lineage
     """
@@ -62,6 +64,8 @@ def _check_readable(draft: MetadataDraft, snapshot: Snapshot) -> None:
             f"{', '.join(sorted(OPERATIONS))}"
         )
     if snapshot.timestamp_ms > draft.now_ms + CLOCK_LEAD_MS:
+        if draft.base is not None and draft.base.last_updated_ms > draft.now_ms:
+            raise ClockBehind(draft.now_ms, draft.base.last_updated_ms)
         # Time in a table's log never runs backwards, so all other writers would fail until then.
         raise InvalidUpdate(
             f"Cannot add snapshot {snapshot.snapshot_id}: timestamp-ms {snapshot.timestamp_ms} is more than a day "
@@ -79,6 +83,11 @@ def _advance_sequence(draft: MetadataDraft, snapshot: Snapshot) -> None:
             draft.last_sequence,
             snapshot,
         )
+    if snapshot.sequence > MOST_COUNTED:
+        raise InvalidUpdate(
+            f"Cannot add snapshot {snapshot.snapshot_id}: after sequence number {snapshot.sequence} the table could "
+            f"soon take no further commit; the highest allowed is {MOST_COUNTED}"
+        )
     # A snapshot without parent replaces the table and may have an old number; the table's number never falls.
     draft.last_sequence = max(draft.last_sequence, snapshot.sequence)
 
@@ -95,7 +104,7 @@ def _advance_row_id(draft: MetadataDraft, snapshot: Snapshot) -> None:
             draft.next_row_id,
             snapshot,
         )
-    if draft.next_row_id + snapshot.added_rows > MAX_LONG:
+    if draft.next_row_id + snapshot.added_rows > MOST_COUNTED:
         raise InvalidUpdate(
             f"Cannot add a snapshot: {snapshot.added_rows} added rows exceed what row ids can number"
         )

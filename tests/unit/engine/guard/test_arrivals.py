@@ -171,3 +171,11 @@ def test_repeated_change_brings_nothing_new() -> None:
 
     assert [item.snapshot.snapshot_id for item in found] == [4]
     assert kinds(found) == []
+
+
+def test_branches_that_the_commit_makes() -> None:
+    begun = [item.begins_branch for item in arrived(BASE, add(snapshot(4, 3)), point(4, "audit"))]
+    moved = [item.begins_branch for item in arrived(BASE, add(snapshot(4, 3)), point(4, "side"))]
+    staged = [item.begins_branch for item in arrived(BASE, add(snapshot(4, 3)))]
+
+    assert (begun, moved, staged) == ([True], [False], [False])

@@ -7,7 +7,7 @@ import pytest
 from app.engine.change.apply import apply_to_new, apply_update
 from app.engine.change.draft import draft_of
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CommitFailed, InvalidUpdate, StaleUpdate
+from app.errors import ClockBehind, CommitFailed, InvalidUpdate, StaleUpdate, Unavailable
 from tests.unit.engine.documents import (
     NOW_MS,
     Json,
@@ -210,7 +210,32 @@ def test_more_rows_than_there_are_numbers_are_refused() -> None:
     assert refusal(base, rows(10, 2**63 - 10)) == (
         "Cannot add a snapshot: 9223372036854775798 added rows exceed what row ids can number"
     )
-    assert committed(base, rows(10, 2**63 - 11)).next_row_id == 2**63 - 1
+    assert "rows exceed what row ids can number" in refusal(base, rows(10, 2**62))
+    assert committed(base, rows(10, 2**62 - 10)).next_row_id == 2**62
+
+
+@pytest.mark.parametrize("parent", [None, 3])
+def test_sequence_numbers_that_leave_no_room_for_others_are_refused(parent: int | None) -> None:
+    highest = 2**62
+
+    def numbered(number: int) -> Json:
+        return add_snapshot(snapshot_json(4, 4, parent) | {"sequence-number": number})
+
+    assert refusal(BASE, numbered(highest + 1)) == (
+        f"Cannot add snapshot 4: after sequence number {highest + 1} the table could soon take no further commit; "
+        f"the highest allowed is {highest}"
+    )
+    assert committed(BASE, numbered(highest)).last_sequence == highest
+
+
+def test_server_whose_clock_is_behind_blames_no_writer() -> None:
+    two_days = 2 * 86_400_000
+    late = BASE.replace(last_updated_ms=NOW_MS + two_days)
+    snapshot = snapshot_json(4, 4, 3) | {"timestamp-ms": NOW_MS + two_days}
+
+    with pytest.raises(ClockBehind, match="The clock of this server is behind") as caught:
+        applied(late, add_snapshot(snapshot))
+    assert isinstance(caught.value, Unavailable)
 
 
 def test_rows_of_v2_have_no_numbers() -> None:
