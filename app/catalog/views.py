@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.catalog.commits.door import land_one
 from app.catalog.commits.intentions import Base, Intention, Planned
+from app.catalog.commits.landing import land_one
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import VIEWS, LoadedView
@@ -51,6 +51,10 @@ class ViewCommit(Intention[ViewMetadata, None]):
     requirements: Sequence[Requirement]
     updates: Sequence[Update]
     kind = VIEWS
+
+    def lands_with_others(self) -> bool:
+        """Say yes: its answer is the view."""
+        return True
 
     def require(self, base: Base[ViewMetadata]) -> bool:
         """Check every requirement."""

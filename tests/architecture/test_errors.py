@@ -25,6 +25,8 @@ CATCHING_EVERYTHING = {
     "app/catalog/deletions/housekeeping.py": "the outermost handler of the housekeeping thread",
     "app/api/front_door.py": "the outermost handler, which answers every failure",
     "app/catalog/commits/guard.py": "a mistake in the guard must not fail the commits it watches",
+    "app/catalog/commits/wishes.py": "a mistake in one request must not fail those that land with it",
+    "app/lines.py": "hands a failure to every thread that waits for it",
     "app/catalog/pointer_batches.py": "hands a failed look-up to every request that waits for it",
 }
 

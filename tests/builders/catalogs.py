@@ -24,6 +24,7 @@ from app.fileio.files import FileIO
 from app.fileio.memory import MemoryFiles
 from app.formats.manifests.source import ManifestCache
 from app.formats.metadata.files import MetadataFiles
+from app.lines import Lines
 
 START_MS = 1_700_000_000_000
 CALLER = Caller(principal="tester", request_id="test")
@@ -98,8 +99,9 @@ def new_warehouse(server: Server, name: str = "wh", root: str = "memory://wh", *
 
 
 def with_server(catalog: Catalog, **parts: Any) -> Catalog:
-    """Return the same catalog on a server of which some parts are others."""
-    return replace(catalog, server=replace(catalog.server, **parts))
+    """Return the same catalog on another server, of which some parts are others: commits do not wait for each other."""
+    lines: Lines[Any] = Lines(64, 30.0)
+    return replace(catalog, server=replace(catalog.server, **({"commit_lines": lines} | parts)))
 
 
 def with_warehouse(catalog: Catalog, **settings: Any) -> Catalog:

@@ -5,116 +5,116 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 
 from app import telemetry
-from app.catalog.commits.guard import CommitGuard
-from app.catalog.commits.intentions import D, Intention, Landed
+from app.catalog.commits.intentions import D
 from app.catalog.commits.old_metadata import forget_old_metadata
-from app.catalog.commits.plans import Plan, Staged, by_name, plan_group
-from app.catalog.commits.races import outrun
+from app.catalog.commits.plans import Names, Staged
 from app.catalog.commits.staged_files import StagedFiles
+from app.catalog.commits.wishes import Wish
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
-from app.database.pointers.history import Author
-from app.database.pointers.moves import NameTaken, Unmoved
+from app.database.pointers.moves import Advance, NameTaken, Unmoved
 from app.database.pointers.pointers import PutOutcome
-from app.errors import CommitFailed, CommitStateUnknown, IcetowerError
+from app.errors import IcetowerError, IdempotencyKeyTaken
 
 log = logging.getLogger(__name__)
 
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.5
 
 
-def land_one(catalog: Catalog, intention: Intention[M, D]) -> Landed[M, D]:
-    """Carry out one intention; see `land`."""
-    return land(catalog, [intention])[0]
+def land_all(wishes: Sequence[Wish[M, D]]) -> None:
+    """Carry out what several requests want of one name, or one request of several names.
 
-
-def land(catalog: Catalog, intentions: Sequence[Intention[M, D]]) -> list[Landed[M, D]]:
-    """Carry out intentions in one transaction, and return each one's result, name by name.
-
-    Intentions of one name are applied in order and written as one metadata file. All are planned anew each time
-    another commit wins. No database connection is held while files are read or written.
-
-    Raises:
-        NotFound, AlreadyExists, CommitFailed, BadRequest: an intention is refused, or the guard rejects it.
-        PointerMoved: other commits won every attempt.
-        CommitStateUnknown: the database did not answer; the new files stay.
-        Unavailable: the database or the store does not answer; nothing was changed.
+    All of it lands in one transaction. Intentions of one name are applied in order and written as one metadata file.
+    All are planned anew each time another commit wins. A wish that is refused fails alone: every wish gets its
+    results, or its error. No database connection is held while files are read or written.
     """
-    kind, guard, groups = str(intentions[0].kind), CommitGuard(catalog), by_name(intentions)
-    first, plans = list[Plan[M, D]](), list[Plan[M, D]]()
+    catalog = wishes[0].catalog
     attempts = max(1, catalog.rules.commit_attempts)
     for attempt in range(attempts):
         if attempt:
             telemetry.COMMIT_RETRIES.inc()
             longest_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**attempt)
             catalog.server.pause(random.uniform(0.2, 1.0) * longest_s)  # noqa: S311 - back-off, not a secret
-        files, author = StagedFiles(catalog), catalog.author()
+        names, files = Names[M, D](), StagedFiles(catalog)
+        standing = [
+            wish for wish in wishes if wish.plan(names)
+        ]  # find, read, require, apply, look with the guard
+        if not standing:
+            return
         try:
-            plans = [plan_group(catalog, group, files) for group in groups]  # find, read, require, apply
-            for each in plans:
-                guard.check(each)
-            staged = [each.stage(catalog, files) for each in plans]
-            outcome = _put(catalog, staged, author)
+            staged = [plan.stage(catalog, files) for plan in names.plans]
+            outcome = _put(catalog, standing, staged)
         except IcetowerError as error:
             # Raised only when the transaction certainly did not happen.
-            files.discard()
-            if isinstance(error, CommitFailed):
-                telemetry.COMMITS.labels(kind=kind, outcome="conflict").inc()
-            raise
-        if outcome is PutOutcome.UNKNOWN:
-            _confirm(catalog, staged, author)
+            _discard(files, standing)
+            for wish in standing:
+                wish.fail(error)
+            if isinstance(error, IdempotencyKeyTaken) and len(wishes) > 1:
+                for wish in wishes:
+                    land_all([wish])
+            return
+        if outcome is PutOutcome.UNKNOWN and not _has_landed(catalog, standing, staged):
+            for wish in standing:
+                wish.leave_unknown()
+            return
         if outcome is not PutOutcome.MOVED:
-            return [result for each in staged for result in _landed(catalog, each)]
-        files.discard()
-        first = first or plans
-    telemetry.COMMITS.labels(kind=kind, outcome="conflict").inc()
-    raise outrun([each.base for each in first], [each.base for each in plans], attempts)
+            _answer(catalog, standing, staged)
+            return
+        _discard(files, standing)
+    for wish in wishes:
+        wish.give_up(attempts)
 
 
-def _put(catalog: Catalog, staged: Sequence[Staged[M, D]], author: Author) -> PutOutcome:
+def _put(catalog: Catalog, wishes: Sequence[Wish[M, D]], staged: Sequence[Staged[M, D]]) -> PutOutcome:
     moves = [each.move for each in staged if each.move is not None]
-    remembered = staged[0].remembered(changed=bool(moves))
-    if not moves:
-        catalog.remember(200, remembered)
-        return PutOutcome.ADVANCED
     unmoved = [Unmoved(each.plan.base.seen) for each in staged if each.move is None and each.plan.base.seen]
+    if not moves:
+        for wish in wishes:
+            wish.catalog.remember(200, wish.remembered(staged[0]))
+        return PutOutcome.ADVANCED
+    first, *others = [wish for wish in wishes if wish.changes]
+    if isinstance(moves[0], Advance):
+        moves[0] = replace(moves[0], others=tuple(wish.event for wish in others))
     catalog.server.step("before_put")
     try:
-        claim = catalog.caller.claim_of(remembered)
-        outcome = catalog.server.pointers.check_and_put([*moves, *unmoved], author, claim)
+        claims = [wish.claim(staged[0]) for wish in wishes]
+        outcome = catalog.server.pointers.check_and_put([*moves, *unmoved], first.author, *claims)
     except NameTaken:
         return PutOutcome.MOVED
     catalog.server.step("after_put")
     return outcome
 
 
-def _confirm(catalog: Catalog, staged: Sequence[Staged[M, D]], author: Author) -> None:
-    """Find out whether a transaction landed whose reply was lost; return if it did.
-
-    Raises:
-        CommitStateUnknown: it did not, or that cannot be found out; nothing is deleted.
-    """
+def _has_landed(catalog: Catalog, wishes: Sequence[Wish[M, D]], staged: Sequence[Staged[M, D]]) -> bool:
+    """Say whether a transaction surely landed whose reply was lost."""
     # All pointers moved in one transaction, so the first one speaks for all.
     move, base = next((each.move, each.plan.base) for each in staged if each.move is not None)
+    author = next(wish.author for wish in wishes if wish.changes)
     try:
-        if catalog.server.pointers.has_landed(move, author):
-            return
+        return catalog.server.pointers.has_landed(move, author)
     except IcetowerError as error:
         log.warning("could not confirm a commit of %s: %s", base.identifier, error)
-    telemetry.COMMITS.labels(kind=str(base.kind), outcome="unknown").inc()
-    raise CommitStateUnknown(
-        f"Cannot tell whether the commit to {base.identifier} landed: the database did not answer. "
-        "Nothing was deleted; reload it and see"
-    )
+        return False
 
 
-def _landed(catalog: Catalog, staged: Staged[M, D]) -> list[Landed[M, D]]:
-    """Answer for a pointer that has moved: from here on nothing may fail the request."""
-    loaded, base = staged.loaded, staged.plan.base
-    if staged.move is not None:
-        catalog.server.metadata_files.keep(catalog.files, staged.move.location, loaded.metadata, loaded.json)
-        telemetry.COMMITS.labels(kind=str(base.kind), outcome="landed").inc()
-        forget_old_metadata(catalog, base, loaded.metadata)
-    return staged.results()
+def _answer(catalog: Catalog, wishes: Sequence[Wish[M, D]], staged: Sequence[Staged[M, D]]) -> None:
+    """Answer for pointers that have moved: from here on nothing may fail the requests."""
+    for each in staged:
+        if each.move is not None:
+            loaded = each.loaded
+            catalog.server.metadata_files.keep(
+                catalog.files, each.move.location, loaded.metadata, loaded.json
+            )
+            forget_old_metadata(catalog, each.plan.base, loaded.metadata)
+    results = {each.plan.base.identifier: iter(each.results()) for each in staged}
+    for wish in wishes:
+        wish.land(results)
+
+
+def _discard(files: StagedFiles, wishes: Sequence[Wish[M, D]]) -> None:
+    files.discard()
+    for wish in wishes:
+        wish.discard()

@@ -92,6 +92,13 @@ class Intention(ABC, Generic[M, D]):
     created_as, advanced_as = "created", "committed"
     """What pointer history calls it."""
 
+    def lands_with_others(self) -> bool:
+        """Say whether it may land in one file with what others want of this name.
+
+        It may if its answer is the table or view as it is then, and not what it did itself.
+        """
+        return False
+
     @abstractmethod
     def require(self, base: Base[M]) -> bool:
         """Check that this may be done to the base; return False if it has been done already.

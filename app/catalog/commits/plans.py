@@ -35,6 +35,17 @@ class Plan(Generic[M, D]):
         return next((item.metadata for item in reversed(self._changes)), None)
 
     @property
+    def now(self) -> Base[M]:
+        """What the next plan for this name builds on."""
+        last = next(reversed(self._changes), None)
+        return after(self.base, last)
+
+    @property
+    def changes(self) -> bool:
+        """Whether anything changes."""
+        return bool(self._changes)
+
+    @property
     def updates(self) -> list[Update]:
         """The updates of all intentions, for the guard."""
         return [update for intention in self.intentions for update in intention.updates]
@@ -64,12 +75,17 @@ class Plan(Generic[M, D]):
         move = self._move_to(catalog, location, metadata.uuid)
         return Staged(self, Loaded(base.identifier, location, metadata, content), move)
 
+    @property
+    def event(self) -> str:
+        """What pointer history calls it where the pointer advances."""
+        return self.intentions[-1].advanced_as
+
     def _move_to(self, catalog: Catalog, location: Location, uuid: TableUuid) -> Advance | Creation:
         base, intention = self.base, self.intentions[-1]
         if base.seen is not None:
             expiries = [item.expiry for item in self._changes if item.expiry is not None]
             assert len(expiries) <= 1, "a move of a pointer queues one expiry"
-            return Advance(base.seen, location, uuid, intention.advanced_as, next(iter(expiries), None))
+            return Advance(base.seen, location, uuid, self.event, next(iter(expiries), None))
         kind = base.kind.of_pointer
         return Creation(catalog.warehouse.id, kind, base.identifier, uuid, location, intention.created_as)
 
@@ -98,38 +114,59 @@ class Staged(Generic[M, D]):
             for item in self.plan.planned
         ]
 
-    def remembered(self, *, changed: bool) -> str:
-        """Return what is left for a repeated request under an Idempotency-Key."""
-        assert self.loaded.location is not None
-        return self.plan.intentions[0].remembered_as(self.loaded.location, changed=changed)
 
+class Names(Generic[M, D]):
+    """The names that one attempt is about, and what is planned for each so far."""
 
-def by_name(intentions: Sequence[Intention[M, D]]) -> list[list[Intention[M, D]]]:
-    """Return intentions grouped by the name that they are about, each group in their order."""
-    groups: dict[TableIdentifier, list[Intention[M, D]]] = {}
-    for intention in intentions:
-        groups.setdefault(intention.identifier, []).append(intention)
-    return list(groups.values())
+    def __init__(self) -> None:
+        self._plans: dict[TableIdentifier, Plan[M, D]] = {}
 
+    @property
+    def plans(self) -> list[Plan[M, D]]:
+        """One plan for each name."""
+        return list(self._plans.values())
 
-def plan_group(catalog: Catalog, intentions: Sequence[Intention[M, D]], files: StagedFiles) -> Plan[M, D]:
-    """Find and read one name, and apply intentions to it one after the other.
+    def plan(
+        self, catalog: Catalog, intentions: Sequence[Intention[M, D]], files: StagedFiles
+    ) -> list[Plan[M, D]]:
+        """Apply intentions to what is planned so far, and return one plan for each of their names.
 
-    Raises:
-        NotFound, AlreadyExists, CommitFailed, BadRequest: one of them is refused.
-        CorruptMetadata: the current metadata file cannot be read.
-        Unavailable: the database or the store does not answer.
-    """
-    first = intentions[0]
-    base = load_base(catalog, first.kind, first.identifier, reads=first.reads_base)
-    planned: list[Planned[M, D] | None] = []
-    now = base
-    for intention in intentions:
-        planned.append(apply(catalog, intention, now, files))
-        now = after(now, planned[-1])
-    if now.metadata is not None and now is not base:
-        check_locations(catalog, now.metadata, base.metadata)
-    return Plan(base, intentions, planned)
+        Raises:
+            NotFound, AlreadyExists, CommitFailed, BadRequest: one of them is refused.
+            CorruptMetadata: a current metadata file cannot be read.
+            Unavailable: the database or the store does not answer.
+        """
+        groups: dict[TableIdentifier, list[Intention[M, D]]] = {}
+        for intention in intentions:
+            groups.setdefault(intention.identifier, []).append(intention)
+        return [self._plan_one(catalog, group, files) for group in groups.values()]
+
+    def _plan_one(
+        self, catalog: Catalog, intentions: Sequence[Intention[M, D]], files: StagedFiles
+    ) -> Plan[M, D]:
+        first = intentions[0]
+        earlier = self._plans.get(first.identifier)
+        if earlier is None:
+            base = load_base(catalog, first.kind, first.identifier, reads=first.reads_base)
+        else:
+            base = earlier.now
+        planned: list[Planned[M, D] | None] = []
+        now = base
+        for intention in intentions:
+            planned.append(apply(catalog, intention, now, files))
+            now = after(now, planned[-1])
+        if now.metadata is not None and now is not base:
+            check_locations(catalog, now.metadata, base.metadata)
+        return Plan(base, intentions, planned)
+
+    def keep(self, plan: Plan[M, D]) -> None:
+        """Keep a plan: the next ones for its name build on it."""
+        earlier = self._plans.get(plan.base.identifier)
+        if earlier is not None:
+            plan = Plan(
+                earlier.base, [*earlier.intentions, *plan.intentions], [*earlier.planned, *plan.planned]
+            )
+        self._plans[plan.base.identifier] = plan
 
 
 def load_base(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, *, reads: bool = True) -> Base[M]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.catalog.commits.door import land, land_one
 from app.catalog.commits.intentions import Base, Intention, Planned
+from app.catalog.commits.landing import land, land_one
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
@@ -31,6 +31,10 @@ class TableCommit(Intention[TableMetadata, None]):
     report_requirement: Report = raise_refusal
     report_update: Report = raise_refusal
     kind = TABLES
+
+    def lands_with_others(self) -> bool:
+        """Say whether it commits to a table that is there."""
+        return not is_create(self.requirements)
 
     def require(self, base: Base[TableMetadata]) -> bool:
         """Check every requirement; False if this very commit has landed already."""

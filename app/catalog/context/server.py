@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from app.catalog.context.callers import SERVER_ITSELF, Caller, Permit, Question, everyone_may
 from app.catalog.context.scan_workers import ScanWorkers
@@ -20,9 +21,12 @@ from app.formats.caches import BoundedCache, ReadThroughCache
 from app.formats.manifests.folder import ManifestFolder
 from app.formats.manifests.source import ManifestCache
 from app.formats.metadata.files import MetadataFiles
+from app.lines import Lines
 
 DELETE_INDEX_BYTES = 64 << 20
 SCAN_ANSWER_BYTES = 32 << 20
+COMMITS_TOGETHER = 64
+COMMIT_WAIT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +86,8 @@ class Server:
     """The answers to the scans planned last: dashboards ask the same again and again."""
     scan_workers: ScanWorkers = field(default_factory=ScanWorkers)
     """Where scans are planned in the background."""
+    commit_lines: Lines[Any] = field(default_factory=lambda: Lines(COMMITS_TOGETHER, COMMIT_WAIT_S))
+    """Commits to one table wait for each other here."""
     step: Callable[[str], None] = _ignore
     """Called with the name of each step of a commit as it is reached; crash tests stop the process there."""
 

@@ -36,6 +36,8 @@ class Advance:
     """Or "replaced", if another table's metadata takes the place of this one's."""
     expiry: QueuedExpiry | None = None
     """Files that go out of reach by this move, to be deleted later."""
+    others: tuple[tuple[str, Author], ...] = ()
+    """Events, with their authors, of further requests that land by this same move."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,9 @@ def advance(connection: Connection, move: Advance, author: Author) -> None:
     if moved.rowcount != 1:
         raise PointerMovedOn
     insert_event(connection, move.seen.id, move.event, author, move.seen.metadata_location)
+    for event, other in move.others:
+        # Each finds the pointer where the one before it left it: at the file that has the changes of all.
+        insert_event(connection, move.seen.id, event, other, move.location)
     if move.expiry is not None:
         insert_expiry(connection, move.expiry, move.seen, move.location, author.at_ms)
 

@@ -148,14 +148,19 @@ class Pointers:
         self,
         changes: Sequence[Advance | Unmoved | Creation],
         author: Author,
-        claim: IdempotencyClaim | None = None,
+        *claims: IdempotencyClaim | None,
     ) -> PutOutcome:
         """Move each pointer from where it was seen, and create the new ones: all or nothing.
+
+        Args:
+            changes: the moves, each of another pointer.
+            author: who makes them.
+            claims: to the Idempotency-Keys of the requests that land with it.
 
         Raises:
             NoSuchNamespace: a new pointer's namespace does not exist.
             NameTaken: a new pointer's name is taken.
-            IdempotencyKeyTaken: the claim's request was answered before.
+            IdempotencyKeyTaken: a claim's request was answered before.
         """
         creations = sorted(
             (change for change in changes if isinstance(change, Creation)),
@@ -166,8 +171,11 @@ class Pointers:
             key=lambda change: change.seen.id,
         )
 
+        taken = sorted(filter(None, claims), key=lambda claim: (claim.principal, claim.key))
+
         def put(connection: Connection) -> None:
-            insert_claim(connection, claim)
+            for claim in taken:
+                insert_claim(connection, claim)
             for change in present:
                 if isinstance(change, Unmoved):
                     keep(connection, change)

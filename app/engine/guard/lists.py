@@ -127,8 +127,9 @@ class Claim:
 def claims(snapshot: Snapshot, parent: Snapshot | None, *, begins_branch: bool = False) -> list[Claim]:
     """Return the changes of totals that a summary claims, without older mistakes in totals.
 
-    Java takes the earlier totals from the branch. The first commit to a new branch so starts at zero, although its
-    parent is the head of another one: both ways to count are sound. Skips totals that the parent does not report, and snapshots that removed duplicates.
+    Java takes the earlier totals from the branch, so the first commit to a new branch starts at zero, although its
+    parent is the head of another one: both ways to count are sound. Skips totals that the parent does not report,
+    and snapshots that removed duplicates.
     """
     after = snapshot.summary or {}
     if after.get(_DUPLICATES, "0") != "0":

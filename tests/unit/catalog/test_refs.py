@@ -161,13 +161,13 @@ class RivalPointers(Pointers):
         self,
         changes: Sequence[Advance | Unmoved | Creation],
         author: Author,
-        claim: IdempotencyClaim | None = None,
+        *claims: IdempotencyClaim | None,
     ) -> PutOutcome:
         if self.rivals:
             self.rivals.pop(0)()
         if self.lose_request:
             return PutOutcome.UNKNOWN
-        return super().check_and_put(changes, author, claim)
+        return super().check_and_put(changes, author, *claims)
 
 
 def contested(catalog: Catalog) -> tuple[Catalog, RivalPointers]:

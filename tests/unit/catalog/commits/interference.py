@@ -50,13 +50,13 @@ class InterferingPointers(Pointers):
         self,
         changes: Sequence[Advance | Unmoved | Creation],
         author: Author,
-        claim: IdempotencyClaim | None = None,
+        *claims: IdempotencyClaim | None,
     ) -> PutOutcome:
         if self.rivals:
             super().check_and_put(self.rivals.pop(0), author)
         if self.lose_request:
             return PutOutcome.UNKNOWN
-        outcome = super().check_and_put(changes, author, claim)
+        outcome = super().check_and_put(changes, author, *claims)
         return PutOutcome.UNKNOWN if self.lose_reply else outcome
 
     def has_landed(self, change: Advance | Creation, author: Author) -> bool:

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from app.catalog.commits.door import land
-from app.catalog.commits.intentions import Base, Intention, Landed
-from app.catalog.commits.plans import after, apply, load_base
-from app.catalog.commits.staged_files import StagedFiles
+from app.catalog.commits.intentions import Intention
+from app.catalog.commits.landing import land
 from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
@@ -19,7 +16,7 @@ from app.engine.change.updates import SetProperties
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import ExpiryWish
-from app.errors import FilesUnavailable, IcetowerError, RequirementFailed
+from app.errors import FilesUnavailable
 from app.fileio.files import FileIO
 from tests.builders.catalogs import START_MS, with_server
 from tests.builders.failing_files import FailingFiles
@@ -31,24 +28,6 @@ Wanted = Intention[TableMetadata, Any]
 
 def setting(key: str) -> TableCommit:
     return TableCommit(DEPARTURES, [], [SetProperties(updates={key: "set"})])
-
-
-def land_queue(catalog: Catalog, queue: Sequence[Wanted]) -> list[Landed[TableMetadata, Any] | IcetowerError]:
-    """Land what can land of a queue for one table, as one; answer each with its result or with its own refusal."""
-    refused: dict[int, IcetowerError] = {}
-    good: list[Wanted] = []
-    now: Base[TableMetadata] = load_base(catalog, TABLES, queue[0].identifier)
-    for place, wanted in enumerate(queue):
-        files = StagedFiles(catalog)
-        try:
-            now = after(now, apply(catalog, wanted, now, files))
-        except IcetowerError as error:
-            refused[place] = error
-        else:
-            good.append(wanted)
-        files.discard()
-    landed = iter(land(catalog, good))
-    return [refused[place] if place in refused else next(landed) for place in range(len(queue))]
 
 
 def test_three_values_land_as_one_and_each_gets_its_own_answer(catalog: Catalog) -> None:
@@ -77,25 +56,6 @@ def test_three_values_land_as_one_and_each_gets_its_own_answer(catalog: Catalog)
     assert expired.detail is not None
     assert [item.snapshot_id for item in expired.detail.expiry.snapshots] == [head(before).snapshot_id]
     assert [entry.metadata_file for entry in after_all.metadata_log][-1] == before.location
-
-
-def test_queue_keeps_its_order_and_one_that_is_refused_fails_alone(catalog: Catalog) -> None:
-    table = append_to(catalog, table_in(catalog))
-    stale = AssertRefSnapshotId(ref="main", snapshot_id=None)
-    queue: list[Wanted] = [
-        setting("first"),
-        TableCommit(DEPARTURES, [stale], [SetProperties(updates={"second": "set"})]),
-        TableCommit(DEPARTURES, [], [SetProperties(updates={"first": "again"})]),
-    ]
-
-    one, refused, two = land_queue(catalog, queue)
-
-    assert isinstance(refused, RequirementFailed)
-    assert isinstance(one, Landed)
-    assert isinstance(two, Landed)
-    assert one.loaded == two.loaded
-    assert one.loaded.metadata.properties == {**table.metadata.properties, "first": "again"}
-    assert len(one.loaded.metadata.metadata_log) == len(table.metadata.metadata_log) + 1
 
 
 def test_values_are_planned_anew_together_when_somebody_else_wins(catalog: Catalog) -> None:

@@ -90,32 +90,6 @@ class TestSoundSnapshots:
 
         assert looked_at(source, made, parent) == CLEAN
 
-    @pytest.mark.parametrize(("files", "records"), [(3, 30), (1, 10)])
-    def test_first_commit_to_a_new_branch_may_count_from_its_parent_or_from_zero(
-        self, source: Manifests, files: int, records: int
-    ) -> None:
-        parent = first_append(source, total_data_files=2, total_records=20)
-        made = source.commit(
-            snapshot(2, 1, total_data_files=files, total_records=records, total_delete_files=0),
-            source.manifest("m2", 2, ["c"]),
-            *source.lists[SnapshotId(1)],
-        )
-        arrived = replace(arrival(made, parent), begins_branch=True)
-
-        assert look_at(arrived, source, is_inside) == CLEAN
-        if files == 1:
-            assert kinds(looked_at(source, made, parent)) == [FindingKind.SUMMARY_TOTALS]
-
-    def test_first_commit_to_a_new_branch_counts_from_somewhere(self, source: Manifests) -> None:
-        parent = first_append(source, total_data_files=2, total_records=20)
-        made = source.commit(
-            snapshot(2, 1, total_data_files=2), source.manifest("m2", 2, ["c"]), *source.lists[SnapshotId(1)]
-        )
-
-        report = look_at(replace(arrival(made, parent), begins_branch=True), source, is_inside)
-
-        assert kinds(report) == [FindingKind.SUMMARY_TOTALS]
-
     def test_snapshot_without_files(self, source: Manifests) -> None:
         assert looked_at(source, source.commit(snapshot(1, total_records=0, total_data_files=0))) == CLEAN
 

@@ -1,0 +1,113 @@
+"""Wishes: what single requests want while the door carries them out, and what came of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Generic
+
+from app import telemetry
+from app.catalog.commits.guard import CommitGuard
+from app.catalog.commits.intentions import D, Intention, Landed
+from app.catalog.commits.plans import Names, Plan, Staged
+from app.catalog.commits.races import outrun
+from app.catalog.commits.staged_files import StagedFiles
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import M
+from app.catalog.context.rows import IdempotencyClaim
+from app.database.pointers.history import Author
+from app.engine.model.identifiers import TableIdentifier
+from app.errors import CommitFailed, CommitStateUnknown
+
+
+class Wish(Generic[M, D]):
+    """The intentions of one request: all of them land, or none."""
+
+    def __init__(self, catalog: Catalog, intentions: Sequence[Intention[M, D]]) -> None:
+        self.catalog = catalog
+        self.intentions = intentions
+        self.kind = str(intentions[0].kind)
+        self.plans: list[Plan[M, D]] = []
+        self.author: Author = catalog.author()
+        self._first: list[Plan[M, D]] = []
+        self._guard = CommitGuard(catalog)
+        self._files = StagedFiles(catalog)
+        self._landed: list[Landed[M, D]] | None = None
+        self._error: BaseException | None = None
+
+    def plan(self, names: Names[M, D]) -> bool:
+        """Plan all of it on what is planned already; False if it is refused.
+
+        What it was refused for may be a wish before it that then loses its race: it is planned anew with that one.
+        """
+        self._error, self.author = None, self.catalog.author()
+        try:
+            plans = names.plan(self.catalog, self.intentions, self._files)
+            for plan in plans:
+                self._guard.check(plan)
+        except Exception as error:  # noqa: BLE001 - raised again by `results`
+            self.discard()
+            self._error = error
+            return False
+        for plan in plans:
+            names.keep(plan)
+        self.plans = plans
+        self._first = self._first or plans
+        return True
+
+    @property
+    def event(self) -> tuple[str, Author]:
+        """What pointer history remembers of it."""
+        return self.plans[0].event, self.author
+
+    @property
+    def changes(self) -> bool:
+        """Whether it changes anything."""
+        return any(plan.changes for plan in self.plans)
+
+    def remembered(self, staged: Staged[M, D]) -> str:
+        """Return what is left for a repeated request under an Idempotency-Key."""
+        assert staged.loaded.location is not None
+        return self.intentions[0].remembered_as(staged.loaded.location, changed=self.changes)
+
+    def claim(self, staged: Staged[M, D]) -> IdempotencyClaim | None:
+        """Return the claim to the request's Idempotency-Key, if it has one."""
+        return self.catalog.caller.claim_of(self.remembered(staged))
+
+    def discard(self) -> None:
+        """Delete the manifests that it has written: nothing can name them."""
+        self._files.discard()
+
+    def land(self, results: Mapping[TableIdentifier, Iterator[Landed[M, D]]]) -> None:
+        """Take the results of its intentions, which come in the order in which they were planned."""
+        self._landed = [next(results[plan.base.identifier]) for plan in self.plans for _ in plan.intentions]
+
+    def fail(self, error: BaseException) -> None:
+        """End it with an error."""
+        self._error = error
+
+    def leave_unknown(self) -> None:
+        """End it because it may have landed or not; its files stay."""
+        self.fail(
+            CommitStateUnknown(
+                f"Cannot tell whether the commit to {self.intentions[0].identifier} landed: the database did not "
+                "answer. Nothing was deleted; reload it and see"
+            )
+        )
+
+    def give_up(self, attempts: int) -> None:
+        """End it because it lost every race."""
+        self.fail(outrun([plan.base for plan in self._first], [plan.base for plan in self.plans], attempts))
+
+    def results(self) -> list[Landed[M, D]]:
+        """Return what came of each intention, name by name, or raise why it failed."""
+        error = self._error
+        if isinstance(error, CommitFailed | CommitStateUnknown):
+            outcome = "conflict" if isinstance(error, CommitFailed) else "unknown"
+            telemetry.COMMITS.labels(kind=self.kind, outcome=outcome).inc()
+        if error is not None:
+            raise error
+        telemetry.COMMITS.labels(kind=self.kind, outcome="landed").inc(
+            sum(plan.changes for plan in self.plans)
+        )
+        assert self._landed is not None
+        return self._landed

@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from app.lines import Lines
+
+
+class Held:
+    """Work that stops at its first call until it is let go."""
+
+    def __init__(self) -> None:
+        self.begun, self.let_go = threading.Event(), threading.Event()
+        self.groups: list[list[int]] = []
+
+    def __call__(self, items: list[int]) -> None:
+        self.groups.append(items)
+        self.begun.set()
+        assert self.let_go.wait(10)
+
+
+def waiting(lines: Lines[int], key: str) -> int:
+    return len(lines._waiting[key])
+
+
+def comes(lines: Lines[int], key: str, count: int) -> None:
+    while waiting(lines, key) < count:
+        pass
+
+
+def test_items_that_come_meanwhile_go_together_in_their_order() -> None:
+    lines, work = Lines[int](most=3, longest_wait_s=10), Held()
+    with ThreadPoolExecutor(6) as threads:
+        joined = [threads.submit(lines.join, "t", 0, work)]
+        assert work.begun.wait(10)
+        for number in range(1, 6):
+            joined.append(threads.submit(lines.join, "t", number, work))
+            comes(lines, "t", number)
+        work.let_go.set()
+
+        assert [each.result(10) for each in joined] == [True] * 6
+    assert work.groups == [[0], [1, 2, 3], [4, 5]]
+    assert lines._waiting == {}
+
+
+def test_lines_do_not_wait_for_each_other() -> None:
+    lines, work = Lines[int](most=3, longest_wait_s=10), Held()
+    with ThreadPoolExecutor(1) as threads:
+        held = threads.submit(lines.join, "t", 0, work)
+        assert work.begun.wait(10)
+
+        assert lines.join("u", 1, lambda _items: None)
+        assert not held.done()
+        work.let_go.set()
+
+
+def test_item_whose_turn_does_not_come_is_never_worked_on() -> None:
+    lines, work = Lines[int](most=3, longest_wait_s=0.01), Held()
+    with ThreadPoolExecutor(1) as threads:
+        held = threads.submit(lines.join, "t", 0, work)
+        assert work.begun.wait(10)
+
+        assert not lines.join("t", 1, work)
+        work.let_go.set()
+        assert held.result(10)
+    assert work.groups == [[0]]
+
+
+def test_error_of_the_work_reaches_all_and_the_next_go_on() -> None:
+    lines, work = Lines[int](most=2, longest_wait_s=10), Held()
+
+    def fail(items: list[int]) -> None:
+        work(items)
+        if 0 not in items:
+            raise RuntimeError(f"cannot do {items}")
+
+    with ThreadPoolExecutor(4) as threads:
+        joined = [threads.submit(lines.join, "t", 0, fail)]
+        assert work.begun.wait(10)
+        for number in range(1, 4):
+            joined.append(threads.submit(lines.join, "t", number, fail if number < 3 else work))
+            comes(lines, "t", number)
+        work.let_go.set()
+
+        assert joined[0].result(10)
+        for each in joined[1:3]:
+            with pytest.raises(RuntimeError, match=r"cannot do \[1, 2\]"):
+                each.result(10)
+        assert joined[3].result(10)
