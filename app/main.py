@@ -19,7 +19,7 @@ from fastapi import FastAPI
 from app.api.dependencies import Parts
 from app.api.front_door import FrontDoor
 from app.api.packed_answers import PackedAnswers
-from app.api.routing import endpoints, route_labels, routes, serve_routes
+from app.api.routing import Dispatcher, endpoints, route_labels, routes
 from app.catalog.context.callers import SERVER_ITSELF, Permit, everyone_may
 from app.catalog.context.server import Rules, Server
 from app.catalog.deletions.housekeeping import keep_house
@@ -89,9 +89,9 @@ def create_app(
         endpoints=endpoints(served),
         check_migrations=lambda: check_revision(database),
     )
-    serve_routes(app, served)
-    app.add_middleware(
-        FrontDoor,
+    # The front door does what FastAPI's own middleware would do, and the errors of the protocol besides.
+    app.middleware_stack = FrontDoor(
+        Dispatcher(app, served),
         max_body_bytes=settings.max_body_bytes,
         log_requests=settings.log_level in ("debug", "info"),
         route_labels=route_labels(served),

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from fastapi import FastAPI
+from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
+from starlette.types import Receive, Scope, Send
 
 from app.api.answers import json_answer
 from app.api.error_responses import error_body, status_and_type
@@ -36,21 +38,24 @@ from app.errors import IcetowerError, MethodNotAllowed, NoSuchRoute
 _V1 = "/v1/"
 _PREFIXED = "/v1/{prefix}/"
 _CONFIG = "/v1/config"
+_ALONE = {_CONFIG: config.get_config, "/health": health.health}
 _PARAMETER = re.compile(r"{\w+}")
 """Routes have underscores where the description has hyphens."""
 
+_OF_TABLE = re.compile(r"/v1/namespaces/(?P<namespace>[^/]+)/tables/(?P<table>[^/]+)")
 _QUICK = {"GET": loads.load_table, "HEAD": loads.table_exists, "POST": commits.commit_table}
 
 
-async def busiest(request: Request) -> Response:
-    """Load, probe or commit to a table: one route, tried first, past FastAPI's dependencies."""
+async def of_table(request: Request) -> Response:
+    """Load, probe or commit to a table."""
     return await _QUICK[request.method](request)
 
 
 def routes() -> list[BaseRoute]:
-    """Return every route, the busiest first."""
+    """Return every route, the quick ones first."""
     quick: list[BaseRoute] = [
-        Route("/v1/namespaces/{namespace}/tables/{table}", busiest, methods=list(_QUICK)),
+        Route("/v1/namespaces/{namespace}/tables/{table}", of_table, methods=list(_QUICK)),
+        _without_head(Route(_CONFIG, config.get_config, methods=["GET"])),
         _without_head(Route("/health", health.health, methods=["GET"])),
     ]
     modules = (
@@ -64,7 +69,6 @@ def routes() -> list[BaseRoute]:
         expiry,
         scans,
         views,
-        config,
         metrics,
         warehouses,
         health,
@@ -99,15 +103,44 @@ def described_path(path: str) -> str:
     return path
 
 
-def serve_routes(app: FastAPI, served: list[BaseRoute]) -> None:
-    """Let an application serve these routes and refuse all others with the protocol's errors."""
-    app.router.redirect_slashes = False
-    app.router.routes[:] = served
-    app.add_exception_handler(HTTPException, _refuse)
+class Dispatcher:
+    """Runs the quick routes at once, and the others through FastAPI's router, which costs more.
+
+    What no route serves is refused with the protocol's errors.
+    """
+
+    def __init__(self, app: FastAPI, served: list[BaseRoute]) -> None:
+        app.router.redirect_slashes = False
+        app.router.routes[:] = served
+        self._others = AsyncExitStackMiddleware(app.router)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        handler = _quick_handler(scope) if scope["type"] == "http" else None
+        if handler is not None:
+            response = await handler(Request(scope, receive))
+            await response(scope, receive, send)
+            return
+        try:
+            await self._others(scope, receive, send)
+        except HTTPException as error:
+            await _refuse(Request(scope), error)(scope, receive, send)
 
 
-async def _refuse(request: Request, error: Exception) -> Response:
-    assert isinstance(error, HTTPException)
+def _quick_handler(scope: Scope) -> Callable[[Request], Awaitable[Response]] | None:
+    path, method = scope["path"], scope["method"]
+    found = _OF_TABLE.fullmatch(path)
+    if found is not None and method in _QUICK:
+        scope["path_params"] = found.groupdict()
+        scope["endpoint"] = of_table
+        return _QUICK[method]
+    if method == "GET" and path in _ALONE:
+        scope["endpoint"] = _ALONE[path]
+        return _ALONE[path]
+    return None
+
+
+def _refuse(request: Request, error: HTTPException) -> Response:
     # The path as it was sent: the front door may have taken a prefix out of the one that was routed.
     path = request.scope["raw_path"][:500].decode("latin-1")
     if error.status_code == 404:

@@ -21,7 +21,7 @@ from app.errors import IcetowerError, IdempotencyKeyTaken
 
 log = logging.getLogger(__name__)
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.005, 0.5
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.05
 
 
 def land_all(wishes: Sequence[Wish[M, D]]) -> None:

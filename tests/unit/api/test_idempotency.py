@@ -281,17 +281,17 @@ def test_equal_requests_at_the_same_time_are_done_once(tmp_path: Path, key: dict
         make_namespace(api, "a")
         make_table(api, "a", "t")
     answers: list[httpx.Response] = []
-    with http_catalog(tmp_path, step=meet) as api:
+    with http_catalog(tmp_path, step=meet) as one, http_catalog(tmp_path, step=meet) as two:
 
-        def send() -> None:
-            answers.append(api.post("/v1/namespaces/a/tables/t", json=set_properties(a="b"), headers=key))
+        def send(to: httpx.Client) -> None:
+            answers.append(to.post("/v1/namespaces/a/tables/t", json=set_properties(a="b"), headers=key))
 
-        threads = [threading.Thread(target=send) for _ in range(2)]
+        threads = [threading.Thread(target=send, args=(to,)) for to in (one, two)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        metadata = api.get("/v1/namespaces/a/tables/t").json()["metadata"]
+        metadata = one.get("/v1/namespaces/a/tables/t").json()["metadata"]
 
     assert [answer.status_code for answer in answers] == [200, 200]
     assert answers[0].json() == answers[1].json()
