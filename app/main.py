@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
 import threading
 import time
@@ -20,6 +19,7 @@ from app.api.dependencies import Parts
 from app.api.front_door import FrontDoor
 from app.api.packed_answers import PackedAnswers
 from app.api.routing import endpoints, route_labels, routes, serve_routes
+from app.api.web_pages import host_check, is_loopback
 from app.catalog.context.callers import SERVER_ITSELF, Permit, everyone_may
 from app.catalog.context.server import Rules, Server
 from app.catalog.deletions.housekeeping import keep_house
@@ -92,6 +92,7 @@ def create_app(
     serve_routes(app, served)
     app.add_middleware(
         FrontDoor,
+        is_our_host=host_check(settings.host, settings.allowed_hosts),
         max_body_bytes=settings.max_body_bytes,
         log_requests=settings.log_level in ("debug", "info"),
         route_labels=route_labels(served),
@@ -221,11 +222,7 @@ async def _flush_logs() -> None:
 
 
 def _warn_if_open(host: str) -> None:
-    try:
-        is_loopback = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_loopback = host == "localhost"
-    if not is_loopback:
+    if not is_loopback(host):
         log.warning(
             "listening on %s without authentication: everyone who reaches this address may read, change and drop "
             "every table; put a proxy that authenticates in front, or listen on 127.0.0.1",

@@ -28,7 +28,8 @@ from app.cli.server.http_protocol import CatalogProtocol
 from app.cli.terminal.output import print_failure, remark, warn
 from app.client.http_calls import is_loopback
 from app.main import build_server, create_app, open_database, prepare
-from app.settings import Settings, load_settings, mask_url_password
+from app.setting_types import mask_url_password
+from app.settings import Settings, load_settings
 from app.telemetry import configure_logging, log_lines
 
 LISTEN_BACKLOG = 2048

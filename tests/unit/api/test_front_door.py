@@ -48,7 +48,13 @@ class Exchange:
 
     def __init__(self, inner: ASGIApp, **options: Any) -> None:
         labels = {"endpoint": "/v1/test"}
-        given = {"max_body_bytes": 100, "log_requests": True, "route_labels": labels, **options}
+        given = {
+            "is_our_host": lambda _: True,
+            "max_body_bytes": 100,
+            "log_requests": True,
+            "route_labels": labels,
+            **options,
+        }
         self.door = FrontDoor(inner, **given)
         self.sent: list[Message] = []
 
@@ -73,7 +79,7 @@ class Exchange:
             "path": path.decode(),
             "raw_path": path,
             "query_string": b"token=secret",
-            "headers": list((headers or {}).items()),
+            "headers": list({b"content-type": b"application/json", **(headers or {})}.items()),
             "endpoint": "endpoint",
             "client": ("10.0.0.1", 1),
         }

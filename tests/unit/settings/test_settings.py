@@ -7,15 +7,8 @@ from pathlib import Path
 import pytest
 
 from app.errors import InvalidSetting
-from app.settings import (
-    DatabaseUrl,
-    SecretProperties,
-    Settings,
-    effective_settings,
-    load_settings,
-    mask_secrets,
-    mask_url_password,
-)
+from app.setting_types import DatabaseUrl, SecretProperties, mask_secrets, mask_url_password
+from app.settings import Settings, effective_settings, load_settings
 
 CONFIGURATION_PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
 
