@@ -15,11 +15,11 @@ from pathlib import Path
 from anyio import to_thread
 from fastapi import FastAPI
 
+from app.api.addresses import OFF, ON, Addresses, host_and_port, is_loopback
 from app.api.dependencies import Parts
 from app.api.front_door import FrontDoor
 from app.api.packed_answers import PackedAnswers
 from app.api.routing import endpoints, route_labels, routes, serve_routes
-from app.api.web_pages import host_check, is_loopback
 from app.catalog.context.callers import SERVER_ITSELF, Permit, everyone_may
 from app.catalog.context.server import Rules, Server
 from app.catalog.deletions.housekeeping import keep_house
@@ -92,7 +92,7 @@ def create_app(
     serve_routes(app, served)
     app.add_middleware(
         FrontDoor,
-        is_our_host=host_check(settings.host, settings.allowed_hosts),
+        addresses=Addresses(settings.host, settings.allowed_hosts, settings.management),
         max_body_bytes=settings.max_body_bytes,
         log_requests=settings.log_level in ("debug", "info"),
         route_labels=route_labels(served),
@@ -191,6 +191,8 @@ async def _lifespan(
 ) -> AsyncIterator[None]:
     to_thread.current_default_thread_limiter().total_tokens = settings.threads
     _warn_if_open(settings.host)
+    if settings.management not in {ON, OFF}:
+        _warn_if_open(host_and_port(settings.management)[0])
     try:
         await asyncio.to_thread(prepare, settings, database, server)
     except IcetowerError as error:

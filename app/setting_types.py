@@ -12,6 +12,7 @@ from pydantic import AfterValidator, BeforeValidator, Secret
 from pydantic_settings import NoDecode
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:")
+_ADDRESS = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:]+\]):([0-9]{1,5})")
 _HOST_NAME = re.compile(r"\*|(\*\.)?[A-Za-z0-9_.-]+|[0-9A-Fa-f:]+")
 _SECRET_WORD = re.compile(
     r"secret|password|token|credential|sas|(access|account|shared|private)[.\-]?key", re.IGNORECASE
@@ -121,8 +122,22 @@ def _host_name(value: str) -> str:
 
 ValidDatabaseUrl = Annotated[DatabaseUrl, AfterValidator(_known_database)]
 OneLocation = Annotated[str, AfterValidator(_location)]
+
+
+def _management(value: object) -> object:
+    """Return `on`, `off` or `host:port`."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, str) and value.lower() in {"on", "off"}:
+        return value.lower()
+    if isinstance(value, str) and (match := _ADDRESS.fullmatch(value)) and int(match[1]) < 1 << 16:
+        return value
+    raise ValueError("expected on, off, or an address such as 127.0.0.1:8182")
+
+
 Properties = Annotated[SecretProperties, NoDecode, BeforeValidator(_json_object)]
 Locations = Annotated[tuple[OneLocation, ...], NoDecode, BeforeValidator(_comma_separated)]
+Management = Annotated[str, BeforeValidator(_management)]
 HostNames = Annotated[
     tuple[Annotated[str, AfterValidator(_host_name)], ...], NoDecode, BeforeValidator(_comma_separated)
 ]

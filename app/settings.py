@@ -31,6 +31,7 @@ from app.setting_types import (
     DatabaseUrl,
     HostNames,
     Locations,
+    Management,
     OneLocation,
     Properties,
     SecretProperties,
@@ -69,6 +70,10 @@ class Settings(BaseSettings):
     allowed_hosts: HostNames = Field(
         (),
         description="Host names that requests may be sent to, beside localhost; comma-separated, * allows every name.",
+    )
+    management: Management = Field(
+        "on",
+        description="The management API of warehouses: on, off, or an address of its own such as 127.0.0.1:8182.",
     )
     workers: int = Field(
         1, ge=1, le=256, description="Server processes that share the port and the database."

@@ -13,12 +13,13 @@ from prometheus_client import Counter, Histogram
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.api.addresses import Addresses
 from app.api.authentication import principal_of
 from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip, compress
 from app.api.error_responses import RETRY_AFTER_SECONDS, body_of, is_retry_safe, status_and_type
 from app.api.names_in_paths import split_prefix
 from app.api.scope_keys import HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
-from app.api.web_pages import HostCheck, check_media_type, check_sender
+from app.api.web_pages import check_media_type, check_sender
 from app.errors import InvalidRequest, RequestTooLarge
 from app.telemetry import REQUEST_SECONDS, REQUESTS, log_lines, new_request_id, request_id
 
@@ -38,13 +39,13 @@ class FrontDoor:
         self,
         app: ASGIApp,
         *,
-        is_our_host: HostCheck,
+        addresses: Addresses,
         max_body_bytes: int,
         log_requests: bool,
         route_labels: Mapping[object, str],
     ) -> None:
         self.app = app
-        self.is_our_host = is_our_host
+        self.addresses = addresses
         self.max_body_bytes = max_body_bytes
         self.log_requests = log_requests
         self.route_labels = route_labels
@@ -70,10 +71,11 @@ class FrontDoor:
         answer = _Answer(send, id_bytes, gzip_accepted=gzip_accepted)
         failure: Exception | None = None
         try:
-            check_sender(scope["method"], headers, self.is_our_host)
+            check_sender(scope["method"], headers, self.addresses.host_check(scope))
             scope[PRINCIPAL] = principal_of(headers)
             path, scope[PREFIX] = split_prefix(scope["raw_path"])
             scope["path"] = path
+            self.addresses.check_path(scope, path)
             if scope["method"] not in _BODILESS or not _BODY_HEADERS.isdisjoint(headers):
                 receive = self._limited(scope["raw_path"], headers, receive)
             await self.app(scope, receive, answer.send)

@@ -7,56 +7,15 @@ from; and the type of the body, since pages may not send `application/json` to o
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from ipaddress import ip_address
+from collections.abc import Mapping
 
+from app.api.addresses import HostCheck
 from app.errors import NotAllowed, UnsupportedMediaType
 
-_HOST = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[^\[\]:@/]+?)\.?(?::[0-9]*)?")
 _OF_THIS_SITE = frozenset({b"same-origin", b"none"})
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 _OAUTH_TOKENS = b"/oauth/tokens"
 """The one path of the protocol to which clients send forms."""
-
-HostCheck = Callable[[bytes], bool]
-"""Says whether a `Host` header names this server."""
-
-
-def host_check(bound_to: str, allowed: Sequence[str]) -> HostCheck:
-    """Return the test of `Host` headers for a server that listens on an address.
-
-    On loopback, only loopback names and those allowed are names of the server. Elsewhere every name is, unless some are
-    allowed: then also addresses, which no page can make its own, and loopback names.
-
-    Args:
-        bound_to: the address or name that the server listens on.
-        allowed: further names; `*.example.com` stands for all below example.com, `*` for every name.
-    """
-    is_local = is_loopback(bound_to)
-    names = frozenset(name.lower() for name in allowed)
-    endings = tuple(name[1:] for name in names if name.startswith("*."))
-
-    @lru_cache(maxsize=256)
-    def is_ours(header: bytes) -> bool:
-        match = _HOST.fullmatch(header.decode("latin-1").lower())
-        if match is None:
-            return False
-        name = match[1].strip("[]")
-        if "*" in names or name in names or (endings and name.endswith(endings)) or is_loopback(name):
-            return True
-        return not is_local and (not names or _is_address(name))
-
-    return is_ours
-
-
-def is_loopback(host: str) -> bool:
-    """Say whether only this machine itself reaches a host of this name or address."""
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost" or host.endswith(".localhost")
 
 
 def check_sender(method: str, headers: Mapping[bytes, bytes], is_ours: HostCheck) -> None:
@@ -102,14 +61,6 @@ def _is_origin_of(origin: bytes, host: bytes | None) -> bool:
     if host is None or port is None:
         return False
     return place.removesuffix(port) == host.decode("latin-1").lower().removesuffix(port)
-
-
-def _is_address(name: str) -> bool:
-    try:
-        ip_address(name)
-    except ValueError:
-        return False
-    return True
 
 
 def _shown(header: bytes) -> str:

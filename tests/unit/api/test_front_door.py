@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import telemetry
+from app.api.addresses import Addresses
 from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip
 from app.api.front_door import FrontDoor
 from app.api.scope_keys import PREFIX
@@ -49,7 +50,7 @@ class Exchange:
     def __init__(self, inner: ASGIApp, **options: Any) -> None:
         labels = {"endpoint": "/v1/test"}
         given = {
-            "is_our_host": lambda _: True,
+            "addresses": Addresses("0.0.0.0", (), "on"),
             "max_body_bytes": 100,
             "log_requests": True,
             "route_labels": labels,

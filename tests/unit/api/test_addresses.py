@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.api.web_pages import host_check
+from app.api.addresses import host_check
 from app.errors import InvalidSetting
 from app.settings import load_settings
 
@@ -42,6 +42,14 @@ def test_elsewhere_every_name_is_ours_until_some_are_allowed(bound_to: str) -> N
 
 def test_a_star_allows_every_name() -> None:
     assert host_check("127.0.0.1", ("*",))(b"evil.example")
+
+
+@pytest.mark.parametrize("value", ["maybe", "8182", "tower:", "tower:65536", "::1:8182", "http://tower:8182"])
+def test_management_that_is_no_address_is_refused(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ICETOWER_MANAGEMENT", value)
+
+    with pytest.raises(InvalidSetting, match=r"expected on, off, or an address such as 127\.0\.0\.1:8182"):
+        load_settings()
 
 
 @pytest.mark.parametrize("value", ["http://tower", "tower:8181", "tower/x", "to*er"])
