@@ -37,6 +37,7 @@ from app.database.warehouses import Warehouse, Warehouses
 from app.errors import IcetowerError, WarehouseExists
 from app.fileio.files import FileIO
 from app.fileio.schemes import files_for
+from app.fileio.storage_settings import StorageEnvironment
 from app.formats.manifests.folder import ManifestFolder
 from app.formats.manifests.source import ManifestCache
 from app.formats.metadata.files import MetadataFiles
@@ -119,6 +120,9 @@ def build_server(
 ) -> Server:
     """Return the server that works on this database."""
     folder = settings.manifest_folder
+    environment = StorageEnvironment(
+        settings.storage_environment, settings.default_warehouse_storage.get_secret_value()
+    )
     return Server(
         pointers=Pointers(database),
         namespaces=Namespaces(database),
@@ -132,7 +136,7 @@ def build_server(
         ),
         manifest_cache=ManifestCache(settings.manifest_cache_bytes),
         manifest_folder=None if folder is None else ManifestFolder(folder, settings.manifest_folder_bytes),
-        files_of=files_of or _FilesOfWarehouses(),
+        files_of=files_of or _FilesOfWarehouses(environment),
         now_ms=lambda: time.time_ns() // 1_000_000,
         new_uuid=lambda: str(uuid.uuid4()),
         pause=time.sleep,
@@ -140,6 +144,7 @@ def build_server(
             commit_attempts=settings.commit_attempts,
             allow_external_locations=settings.allow_external_locations,
             allowed_locations=settings.allowed_locations,
+            storage_environment=environment,
             guard_read_bytes=settings.guard_read_bytes,
             expired_file_grace_ms=round(settings.expired_file_grace_seconds * 1000),
             scan_page_files=settings.scan_page_files,
@@ -235,13 +240,14 @@ def _warn_if_open(host: str) -> None:
 class _FilesOfWarehouses:
     """Each warehouse's files, found once for the same storage settings: every load needs them."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: StorageEnvironment) -> None:
+        self._environment = environment
         self._kept: dict[int, tuple[Mapping[str, str], FileIO]] = {}
 
     def __call__(self, warehouse: Warehouse) -> FileIO:
         kept = self._kept.get(warehouse.id)
         if kept is not None and kept[0] == warehouse.storage:
             return kept[1]
-        files = files_for(warehouse.storage)
+        files = files_for(warehouse.storage, self._environment)
         self._kept[warehouse.id] = (warehouse.storage, files)
         return files

@@ -14,6 +14,7 @@ from pydantic_settings import NoDecode
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:")
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:]+\]):([0-9]{1,5})")
 _HOST_NAME = re.compile(r"\*|(\*\.)?[A-Za-z0-9_.-]+|[0-9A-Fa-f:]+")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?|\*")
 _SECRET_WORD = re.compile(
     r"secret|password|token|credential|sas|(access|account|shared|private)[.\-]?key", re.IGNORECASE
 )
@@ -124,6 +125,15 @@ ValidDatabaseUrl = Annotated[DatabaseUrl, AfterValidator(_known_database)]
 OneLocation = Annotated[str, AfterValidator(_location)]
 
 
+def _variable(value: str) -> str:
+    """Return the name of an environment variable, or the beginning of names with `*` behind it."""
+    if not _VARIABLE.fullmatch(value):
+        raise ValueError(
+            "expected names of environment variables; a name that ends in * stands for all that begin so"
+        )
+    return value
+
+
 def _management(value: object) -> object:
     """Return `on`, `off` or `host:port`."""
     if isinstance(value, bool):
@@ -138,6 +148,9 @@ def _management(value: object) -> object:
 Properties = Annotated[SecretProperties, NoDecode, BeforeValidator(_json_object)]
 Locations = Annotated[tuple[OneLocation, ...], NoDecode, BeforeValidator(_comma_separated)]
 Management = Annotated[str, BeforeValidator(_management)]
+Variables = Annotated[
+    tuple[Annotated[str, AfterValidator(_variable)], ...], NoDecode, BeforeValidator(_comma_separated)
+]
 HostNames = Annotated[
     tuple[Annotated[str, AfterValidator(_host_name)], ...], NoDecode, BeforeValidator(_comma_separated)
 ]

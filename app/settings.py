@@ -36,6 +36,7 @@ from app.setting_types import (
     Properties,
     SecretProperties,
     ValidDatabaseUrl,
+    Variables,
     mask_secrets,
     mask_url_password,
 )
@@ -45,6 +46,8 @@ CONFIG_FILE_NAME = "icetower.toml"
 CONFIG_FILE_VARIABLE = "ICETOWER_CONFIG"
 VARIABLES_OF_COMMANDS = frozenset({CONFIG_FILE_VARIABLE, "ICETOWER_URI", "ICETOWER_WAREHOUSE"})
 """Variables with our prefix that are read elsewhere and are not settings of the server."""
+SECRETS_PREFIX = "ICETOWER_SECRET_"
+"""Variables with this prefix are secrets of warehouses, which storage settings name as `env:NAME`."""
 
 _KUBERNETES_VARIABLE = re.compile(r"ICETOWER_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP)(_\w+)?)")
 _KUBERNETES_PORT = re.compile(r"(tcp|udp)://")
@@ -102,6 +105,10 @@ class Settings(BaseSettings):
     default_warehouse_storage: Properties = Field(
         SecretProperties({}),
         description="How the server reaches those files: s3.endpoint, ...; env:NAME reads a variable.",
+    )
+    storage_environment: Variables = Field(
+        (f"{SECRETS_PREFIX}*",),
+        description="Variables that env:NAME may read for other warehouses; * at the end stands for all that begin so.",
     )
     default_warehouse_properties: Properties = Field(
         SecretProperties({}),
@@ -322,7 +329,7 @@ def _check_variables(variables: Mapping[str, str], where: str) -> None:
         name = variable.upper()
         if not name.startswith(PREFIX) or name in known or name in VARIABLES_OF_COMMANDS:
             continue
-        if _KUBERNETES_VARIABLE.fullmatch(name):
+        if _KUBERNETES_VARIABLE.fullmatch(name) or name.startswith(SECRETS_PREFIX):
             continue
         raise InvalidSetting(f"Unknown variable {variable} in {where}{_nearest(name, known)}")
 

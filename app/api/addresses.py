@@ -61,7 +61,7 @@ class Addresses:
     """
 
     def __init__(self, host: str, allowed_hosts: Sequence[str], management: str) -> None:
-        """Take the settings `host`, `allowed_hosts` and `management`, the last with the port that is listened on."""
+        """Take settings of these names; `management` with the port that is listened on."""
         self._management = management
         self._is_ours = host_check(host, allowed_hosts)
         self._port: int | None = None

@@ -14,7 +14,7 @@ LISTEN_BACKLOG = 2048
 
 
 class Listeners:
-    """The socket of the catalog and, if it has an address of its own, that of the management API.
+    """The sockets of the catalog and of the management address, if there is one.
 
     Attributes:
         sockets: all of them; every worker accepts on each.

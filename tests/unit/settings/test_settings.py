@@ -285,10 +285,12 @@ def test_the_page_about_configuration_has_every_setting_with_its_default_and_mea
 def _row(name: str) -> str:
     field = Settings.model_fields[name]
     default = field.default
-    text = (
-        str(default.get_secret_value())
+    text = str(
+        default.get_secret_value()
         if isinstance(default, DatabaseUrl | SecretProperties)
-        else str(default)
+        else ", ".join(default) or default
+        if isinstance(default, tuple)
+        else default
     )
     shown = (
         "none" if text in {"{}", "()", "None"} else f"`{text.lower() if isinstance(default, bool) else text}`"
