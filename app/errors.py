@@ -16,6 +16,7 @@ IcetowerError
 │   ├── ExpiryRefused          the same, or a ref names a snapshot that was to go
 │   └── CommitRefused          the guard found that a new snapshot would lose data
 ├── RequestTooLarge
+├── UnsupportedMediaType       a body that is not announced as JSON
 ├── NotAuthenticated
 ├── NotAllowed
 ├── NotFound
@@ -153,6 +154,14 @@ class RequestTooLarge(IcetowerError):
 
     def __init__(self, limit_bytes: int) -> None:
         super().__init__(f"Request body is larger than the limit of {limit_bytes} bytes")
+
+
+class UnsupportedMediaType(IcetowerError):
+    """A request body that is not announced as JSON."""
+
+    def __init__(self, given: str | None) -> None:
+        named = "no Content-Type" if given is None else f"Content-Type {given!r}"
+        super().__init__(f"The request has a body and {named}: send it as application/json")
 
 
 class NotAuthenticated(IcetowerError):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ipaddress
 import logging
 import threading
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 from anyio import to_thread
 from fastapi import FastAPI
 
+from app.api.addresses import OFF, ON, Addresses, host_and_port, is_loopback
 from app.api.dependencies import Parts
 from app.api.front_door import FrontDoor
 from app.api.packed_answers import PackedAnswers
@@ -37,6 +37,7 @@ from app.database.warehouses import Warehouse, Warehouses
 from app.errors import IcetowerError, WarehouseExists
 from app.fileio.files import FileIO
 from app.fileio.schemes import files_for
+from app.fileio.storage_settings import StorageEnvironment
 from app.formats.manifests.folder import ManifestFolder
 from app.formats.manifests.source import ManifestCache
 from app.formats.metadata.files import MetadataFiles
@@ -92,6 +93,7 @@ def create_app(
     # The front door does what FastAPI's own middleware would do, and the errors of the protocol besides.
     app.middleware_stack = FrontDoor(
         Dispatcher(app, served),
+        addresses=Addresses(settings.host, settings.allowed_hosts, settings.management),
         max_body_bytes=settings.max_body_bytes,
         log_requests=settings.log_level in ("debug", "info"),
         route_labels=route_labels(served),
@@ -118,6 +120,9 @@ def build_server(
 ) -> Server:
     """Return the server that works on this database."""
     folder = settings.manifest_folder
+    environment = StorageEnvironment(
+        settings.storage_environment, settings.default_warehouse_storage.get_secret_value()
+    )
     return Server(
         pointers=Pointers(database),
         namespaces=Namespaces(database),
@@ -131,7 +136,7 @@ def build_server(
         ),
         manifest_cache=ManifestCache(settings.manifest_cache_bytes),
         manifest_folder=None if folder is None else ManifestFolder(folder, settings.manifest_folder_bytes),
-        files_of=files_of or _FilesOfWarehouses(),
+        files_of=files_of or _FilesOfWarehouses(environment),
         now_ms=lambda: time.time_ns() // 1_000_000,
         new_uuid=lambda: str(uuid.uuid4()),
         pause=time.sleep,
@@ -139,6 +144,7 @@ def build_server(
             commit_attempts=settings.commit_attempts,
             allow_external_locations=settings.allow_external_locations,
             allowed_locations=settings.allowed_locations,
+            storage_environment=environment,
             guard_read_bytes=settings.guard_read_bytes,
             expired_file_grace_ms=round(settings.expired_file_grace_seconds * 1000),
             scan_page_files=settings.scan_page_files,
@@ -190,6 +196,8 @@ async def _lifespan(
 ) -> AsyncIterator[None]:
     to_thread.current_default_thread_limiter().total_tokens = settings.threads
     _warn_if_open(settings.host)
+    if settings.management not in {ON, OFF}:
+        _warn_if_open(host_and_port(settings.management)[0])
     try:
         await asyncio.to_thread(prepare, settings, database, server)
     except IcetowerError as error:
@@ -221,11 +229,7 @@ async def _flush_logs() -> None:
 
 
 def _warn_if_open(host: str) -> None:
-    try:
-        is_loopback = ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        is_loopback = host == "localhost"
-    if not is_loopback:
+    if not is_loopback(host):
         log.warning(
             "listening on %s without authentication: everyone who reaches this address may read, change and drop "
             "every table; put a proxy that authenticates in front, or listen on 127.0.0.1",
@@ -236,13 +240,14 @@ def _warn_if_open(host: str) -> None:
 class _FilesOfWarehouses:
     """Each warehouse's files, found once for the same storage settings: every load needs them."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: StorageEnvironment) -> None:
+        self._environment = environment
         self._kept: dict[int, tuple[Mapping[str, str], FileIO]] = {}
 
     def __call__(self, warehouse: Warehouse) -> FileIO:
         kept = self._kept.get(warehouse.id)
         if kept is not None and kept[0] == warehouse.storage:
             return kept[1]
-        files = files_for(warehouse.storage)
+        files = files_for(warehouse.storage, self._environment)
         self._kept[warehouse.id] = (warehouse.storage, files)
         return files

@@ -7,7 +7,6 @@ defaults.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import tomllib
@@ -18,130 +17,40 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from dotenv import dotenv_values
-from pydantic import AfterValidator, BeforeValidator, Field, Secret, ValidationError
+from pydantic import Field, ValidationError
 from pydantic_settings import (
     BaseSettings,
     DotEnvSettingsSource,
     EnvSettingsSource,
-    NoDecode,
     PydanticBaseSettingsSource,
     SettingsConfigDict,
 )
 
 from app.errors import InvalidSetting
+from app.setting_types import (
+    DatabaseUrl,
+    HostNames,
+    Locations,
+    Management,
+    OneLocation,
+    Properties,
+    SecretProperties,
+    ValidDatabaseUrl,
+    Variables,
+    mask_secrets,
+    mask_url_password,
+)
 
 PREFIX = "ICETOWER_"
 CONFIG_FILE_NAME = "icetower.toml"
 CONFIG_FILE_VARIABLE = "ICETOWER_CONFIG"
 VARIABLES_OF_COMMANDS = frozenset({CONFIG_FILE_VARIABLE, "ICETOWER_URI", "ICETOWER_WAREHOUSE"})
 """Variables with our prefix that are read elsewhere and are not settings of the server."""
+SECRETS_PREFIX = "ICETOWER_SECRET_"
+"""Variables with this prefix are secrets of warehouses, which storage settings name as `env:NAME`."""
 
 _KUBERNETES_VARIABLE = re.compile(r"ICETOWER_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP)(_\w+)?)")
 _KUBERNETES_PORT = re.compile(r"(tcp|udp)://")
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:")
-_SECRET_WORD = re.compile(
-    r"secret|password|token|credential|sas|(access|account|shared|private)[.\-]?key", re.IGNORECASE
-)
-_DATABASE_SCHEMES = ("sqlite:", "sqlite+pysqlite:", "postgresql:", "postgresql+psycopg:", "postgres:")
-_MASK = "********"
-
-
-def mask_url_password(url: str) -> str:
-    """Return a database URL that can be shown to anyone."""
-    masked = re.sub(r"^([^:/?#]+://[^:@/]*):.*@", rf"\1:{_MASK}@", url)
-    return re.sub(r"([?&](?:ssl)?password=)[^&#]*", rf"\1{_MASK}", masked)
-
-
-def mask_secrets(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return storage settings without secrets; `env:NAME` is a reference, not a secret."""
-    return {
-        key: _MASK if _SECRET_WORD.search(key) and not value.startswith("env:") else value
-        for key, value in properties.items()
-    }
-
-
-class DatabaseUrl(Secret[str]):
-    """A database URL that hides its password when printed."""
-
-    def _display(self) -> str:
-        return mask_url_password(self.get_secret_value())
-
-
-class SecretProperties(Secret[dict[str, str]]):
-    """Names and values, such as object store settings, that hide secrets when printed."""
-
-    def _display(self) -> str:
-        return str(mask_secrets(self.get_secret_value()))
-
-
-def _json_object(value: object) -> object:
-    """Read JSON of environment variables, and nested tables of TOML's dotted keys."""
-    if isinstance(value, Secret):
-        return value
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"expected a JSON object of names and values: {error}") from error
-    if not isinstance(value, dict):
-        raise ValueError("expected names and values")  # noqa: TRY004 - what Pydantic collects is a ValueError
-    return dict(_flattened(value, ""))
-
-
-def _flattened(table: Mapping[str, object], prefix: str) -> list[tuple[str, object]]:
-    pairs: list[tuple[str, object]] = []
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            pairs += _flattened(value, f"{prefix}{key}.")
-        elif isinstance(value, bool):
-            pairs.append((prefix + key, str(value).lower()))
-        elif isinstance(value, int | float):
-            pairs.append((prefix + key, str(value)))
-        else:
-            pairs.append((prefix + key, value))
-    return pairs
-
-
-def _comma_separated(value: object) -> object:
-    if isinstance(value, str) and not value.lstrip().startswith("["):
-        return tuple(part.strip() for part in value.split(",") if part.strip())
-    if isinstance(value, str):
-        try:
-            return json.loads(value)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"expected a comma-separated list or a JSON array: {error}") from error
-    return value
-
-
-def _known_database(url: DatabaseUrl) -> DatabaseUrl:
-    """SQLite paths become absolute, so that no worker depends on where it was started."""
-    text = url.get_secret_value()
-    if not text.startswith(_DATABASE_SCHEMES):
-        raise ValueError("expected a URL that starts with sqlite:/// or postgresql://")
-    head, slashes, path = text.partition(":///")
-    if text.startswith("sqlite") and slashes and path and not path.startswith(("/", ":memory:", "file:")):
-        return DatabaseUrl(f"{head}:///{Path(path).absolute()}")
-    return url
-
-
-def _location(value: str) -> str:
-    """Make a folder a `file://` URI; a URI stays as it is, without a slash at its end.
-
-    To Hadoop readers a bare path would mean the cluster's default file system. The path is not
-    percent-encoded: neither Hadoop nor PyIceberg decodes it.
-    """
-    if not value.strip():
-        raise ValueError("expected a folder or a URI")
-    if not _SCHEME.match(value):
-        value = f"file://{Path(value).expanduser().absolute()}"
-    stripped = value.rstrip("/")
-    return value if stripped.endswith(":") else stripped
-
-
-Properties = Annotated[SecretProperties, NoDecode, BeforeValidator(_json_object)]
-Locations = Annotated[
-    tuple[Annotated[str, AfterValidator(_location)], ...], NoDecode, BeforeValidator(_comma_separated)
-]
 
 
 class Settings(BaseSettings):
@@ -161,6 +70,14 @@ class Settings(BaseSettings):
         description="Address to listen on. Anything but loopback opens the catalog to the network.",
     )
     port: int = Field(8181, ge=0, le=65535, description="TCP port to listen on; 0 takes a free one.")
+    allowed_hosts: HostNames = Field(
+        (),
+        description="Host names that requests may be sent to, beside localhost; comma-separated, * allows every name.",
+    )
+    management: Management = Field(
+        "on",
+        description="The management API of warehouses: on, off, or an address of its own such as 127.0.0.1:8182.",
+    )
     workers: int = Field(
         1, ge=1, le=256, description="Server processes that share the port and the database."
     )
@@ -170,7 +87,7 @@ class Settings(BaseSettings):
         le=1000,
         description="Threads in each process for work that waits for files or the database.",
     )
-    database_url: Annotated[DatabaseUrl, AfterValidator(_known_database)] = Field(
+    database_url: ValidDatabaseUrl = Field(
         DatabaseUrl("sqlite:///.icetower/icetower.db"),
         description="sqlite:///<path> or postgresql://<user>:<password>@<host>/<database>.",
     )
@@ -181,13 +98,17 @@ class Settings(BaseSettings):
         "default",
         description="Name of the warehouse for clients that ask for none; created at the first start.",
     )
-    default_warehouse_location: Annotated[str, AfterValidator(_location)] = Field(
+    default_warehouse_location: OneLocation = Field(
         ".icetower/warehouse",
         description="Where the default warehouse keeps its files: a folder or a URI such as s3://bucket/path.",
     )
     default_warehouse_storage: Properties = Field(
         SecretProperties({}),
         description="How the server reaches those files: s3.endpoint, ...; env:NAME reads a variable.",
+    )
+    storage_environment: Variables = Field(
+        (f"{SECRETS_PREFIX}*",),
+        description="Variables that env:NAME may read for other warehouses; * at the end stands for all that begin so.",
     )
     default_warehouse_properties: Properties = Field(
         SecretProperties({}),
@@ -408,7 +329,7 @@ def _check_variables(variables: Mapping[str, str], where: str) -> None:
         name = variable.upper()
         if not name.startswith(PREFIX) or name in known or name in VARIABLES_OF_COMMANDS:
             continue
-        if _KUBERNETES_VARIABLE.fullmatch(name):
+        if _KUBERNETES_VARIABLE.fullmatch(name) or name.startswith(SECRETS_PREFIX):
             continue
         raise InvalidSetting(f"Unknown variable {variable} in {where}{_nearest(name, known)}")
 

@@ -42,6 +42,7 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     # Not 409: clients would build the same snapshot again. After this type Java cleans up.
     errors.CommitRefused: (400, "BadRequestException"),
     errors.RequestTooLarge: (413, "RequestTooLargeException"),
+    errors.UnsupportedMediaType: (415, "UnsupportedMediaTypeException"),
     errors.NotAuthenticated: (401, "NotAuthorizedException"),
     errors.NotAllowed: (403, "ForbiddenException"),
     errors.NotFound: (404, "NotFoundException"),

@@ -13,11 +13,13 @@ from prometheus_client import Counter, Histogram
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.api.addresses import Addresses
 from app.api.authentication import principal_of
 from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip, compress
 from app.api.error_responses import RETRY_AFTER_SECONDS, body_of, is_retry_safe, status_and_type
 from app.api.names_in_paths import split_prefix
 from app.api.scope_keys import HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
+from app.api.web_pages import check_media_type, check_sender
 from app.errors import InvalidRequest, RequestTooLarge
 from app.telemetry import REQUEST_SECONDS, REQUESTS, log_lines, new_request_id, request_id
 
@@ -37,11 +39,13 @@ class FrontDoor:
         self,
         app: ASGIApp,
         *,
+        addresses: Addresses,
         max_body_bytes: int,
         log_requests: bool,
         route_labels: Mapping[object, str],
     ) -> None:
         self.app = app
+        self.addresses = addresses
         self.max_body_bytes = max_body_bytes
         self.log_requests = log_requests
         self.route_labels = route_labels
@@ -67,11 +71,13 @@ class FrontDoor:
         answer = _Answer(send, id_bytes, gzip_accepted=gzip_accepted)
         failure: Exception | None = None
         try:
+            check_sender(scope["method"], headers, self.addresses.host_check(scope))
             scope[PRINCIPAL] = principal_of(headers)
             path, scope[PREFIX] = split_prefix(scope["raw_path"])
             scope["path"] = path
+            self.addresses.check_path(scope, path)
             if scope["method"] not in _BODILESS or not _BODY_HEADERS.isdisjoint(headers):
-                receive = self._limited(headers, receive)
+                receive = self._limited(scope["raw_path"], headers, receive)
             await self.app(scope, receive, answer.send)
         except ClientDisconnect:
             answer.status = _CLIENT_GONE
@@ -87,12 +93,13 @@ class FrontDoor:
             if failure is not None:
                 _let_go_of_frames(failure)
 
-    def _limited(self, headers: Mapping[bytes, bytes], receive: Receive) -> Receive:
+    def _limited(self, raw_path: bytes, headers: Mapping[bytes, bytes], receive: Receive) -> Receive:
         """Return `receive`, or one that counts if the body's length was not announced.
 
         Raises:
             InvalidRequest: the body's length or encoding makes no sense here.
             RequestTooLarge: the announced length is over the limit.
+            UnsupportedMediaType: the body is not announced as JSON.
         """
         coding = headers.get(b"content-encoding", b"identity").strip().lower()
         if coding != b"identity":
@@ -106,12 +113,16 @@ class FrontDoor:
                 raise InvalidRequest("Invalid Content-Length")
             if len(announced) > 18 or int(announced) > limit:
                 raise RequestTooLarge(limit)
+            if int(announced):
+                check_media_type(headers, raw_path)
             return receive
         received = 0
 
         async def counted() -> Message:
             nonlocal received
             message = await receive()
+            if not received and message.get("body"):
+                check_media_type(headers, raw_path)
             received += len(message.get("body", b""))
             if received > limit:
                 raise RequestTooLarge(limit)

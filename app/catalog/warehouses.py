@@ -55,7 +55,7 @@ def create_warehouse(
     server.permit(caller, "create_warehouse")
     check_warehouse_name(name)
     root = check_root(root_location)
-    files_for(storage)  # refuses settings that make no sense
+    files_for(storage, server.rules.storage_environment)  # refuses settings that make no sense
     _check_properties(default_properties, override_properties)
     return server.warehouses.create(
         name,
@@ -106,7 +106,7 @@ def update_warehouse(
     """
     server.permit(caller, "update_warehouse")
     if storage is not None:
-        files_for(storage)
+        files_for(storage, server.rules.storage_environment)
     _check_properties(default_properties or {}, override_properties or {})
     return server.warehouses.update(
         name, default_properties=default_properties, override_properties=override_properties, storage=storage

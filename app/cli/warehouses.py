@@ -72,8 +72,8 @@ def create_warehouse(
     For example:
 
     - `icetower warehouse create lake s3://lake/warehouse --default s3.endpoint=http://store:9000
-      --storage s3.endpoint=http://store:9000 --storage s3.access-key-id=env:STORE_KEY
-      --storage s3.secret-access-key=env:STORE_SECRET`
+      --storage s3.endpoint=http://store:9000 --storage s3.access-key-id=env:ICETOWER_SECRET_KEY
+      --storage s3.secret-access-key=env:ICETOWER_SECRET_STORE`
     """
     with management(uri) as warehouses:
         made = warehouses.create(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import functools
-from collections.abc import Mapping
+import re
 from typing import Any
 
 from pyarrow import fs
@@ -35,31 +35,38 @@ SETTINGS = frozenset(
 
 _MOST_ACCOUNTS = 32
 
+# Azure's library ends the whole process when it reads a host that is none, or a port that is no number.
+_HOST = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*")
+_AUTHORITY = re.compile(rf"\.?{_HOST.pattern}(?::([0-9]{{1,5}}))?")
 
-def open_adls(storage: Mapping[str, str]) -> ObjectStore:
+
+def open_adls(settings: StorageSettings) -> ObjectStore:
     """Return the store of `adls.` settings; without keys, with Azure's default credentials."""
-    settings = StorageSettings(storage)
     key = settings.find("adls.account-key", "adls.auth.shared-key.account.key")
     _check_key(key)
-    secrets = (key, settings.find("adls.sas-token"), settings.find("adls.client-secret"))
+    _check_authorities(settings)
 
     @functools.lru_cache(maxsize=_MOST_ACCOUNTS)
     def filesystem_of(account: str, domain: str) -> Any:
         try:
             return fs.AzureFileSystem(account, **_arguments(settings, key, domain))
         except (OSError, ValueError) as error:
-            raise opening_failure("abfs", storage, error) from error
+            raise opening_failure("abfs", settings.secrets, error) from error
 
     def locate(location: Location) -> Place:
         authority, path = bucket_and_key(location)
         container, _, host = authority.partition("@")
         account, _, domain = host.partition(".")
         account = account or settings.find("adls.account-name", "adls.auth.shared-key.account.name") or ""
-        if not container or not account or not is_key(path):
+        if (
+            not container
+            or not _HOST.fullmatch(f"{account}.{domain}" if domain else account)
+            or not is_key(path)
+        ):
             raise InvalidLocation(f"Cannot use {location!r}; expected abfss://container@account.host/path")
         return Place(filesystem_of(account, domain), f"{container}/{path}" if path else container)
 
-    return ObjectStore(locate, secrets=tuple(filter(None, secrets)), leaves_partial_files=True)
+    return ObjectStore(locate, secrets=settings.secrets, leaves_partial_files=True)
 
 
 def _check_key(key: str | None) -> None:
@@ -68,6 +75,13 @@ def _check_key(key: str | None) -> None:
         base64.b64decode(key or "", validate=True)
     except ValueError as error:
         raise InvalidSetting("Storage setting adls.account-key is not Base64") from error
+
+
+def _check_authorities(settings: StorageSettings) -> None:
+    for name in ("adls.blob-storage-authority", "adls.dfs-storage-authority"):
+        match = _AUTHORITY.fullmatch(settings.find(name) or "host")
+        if match is None or int(match[1] or 0) >= 1 << 16:
+            raise InvalidSetting(f"Storage setting {name} must be like .blob.core.windows.net or host:port")
 
 
 def _arguments(settings: StorageSettings, key: str | None, domain: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import pyarrow as pa
 
@@ -33,10 +33,8 @@ _REFUSED = re.compile(
     re.IGNORECASE,
 )
 _ELSEWHERE = re.compile(r"HTTP status 30[17]|PermanentRedirect|AuthorizationHeaderMalformed", re.IGNORECASE)
-_SECRET_NAME = re.compile(r"key|secret|token", re.IGNORECASE)
 _QUERY = re.compile(r"(https?://[^\s?'\"]*)\?[^\s'\"]*")
 _LONGEST = 400
-_SHORTEST_SECRET = 6  # a shorter one would make holes in words
 
 
 def local_failure(verb: str, location: str, error: OSError | ValueError) -> IcetowerError:
@@ -71,16 +69,15 @@ def object_store_failure(
     return FilesUnavailable(f"Cannot {verb} {location}: {reason}")
 
 
-def opening_failure(scheme: str, storage: Mapping[str, str], error: Exception) -> IcetowerError:
+def opening_failure(scheme: str, secrets: Iterable[str], error: Exception) -> IcetowerError:
     """Return the error to raise when a store cannot be opened with these settings."""
-    secrets = [value for name, value in storage.items() if _SECRET_NAME.search(name)]
     message = f"Cannot open the store of {scheme} locations: {_reason(error, secrets)}"
     return FilesUnavailable(message) if isinstance(error, OSError) else InvalidSetting(message)
 
 
 def _reason(error: Exception, secrets: Iterable[str]) -> str:
     """Return what the library says, without path, secrets and noise."""
-    text = " ".join(str(error).split())
+    text = " ".join(_hidden(error, secrets).split())
     _, aws, after = text.partition("AWS Error ")
     text = after if aws else text
     text = text.partition(" error_info=")[0]  # the machine-readable half of what Google's client says
@@ -88,7 +85,17 @@ def _reason(error: Exception, secrets: Iterable[str]) -> str:
     text = text.removesuffix(": No response body.")
     text = re.sub(r"(?<=: )Unable to parse ExceptionName: (\w+) Message:", r"\1:", text)
     text = _QUERY.sub(r"\1", text)
-    for secret in secrets:
-        if len(secret) >= _SHORTEST_SECRET:
-            text = text.replace(secret, "***")
     return text[:_LONGEST] or type(error).__name__
+
+
+def _hidden(error: Exception, secrets: Iterable[str]) -> str:
+    """Return an error's text without secrets; they leave the error too, which the log shows."""
+    shown = str(error)
+    # The longest first: one may be a part of another.
+    for secret in sorted(secrets, key=len, reverse=True):
+        shown = shown.replace(secret, "***")
+    if shown != str(error):
+        error.args = (shown,)
+        if isinstance(error, OSError):
+            error.strerror = shown
+    return shown

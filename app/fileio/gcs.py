@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,9 +30,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _RETRY_TIME = timedelta(seconds=5)
 
 
-def open_gcs(storage: Mapping[str, str]) -> ObjectStore:
+def open_gcs(settings: StorageSettings) -> ObjectStore:
     """Return the store of `gcs.` settings; without a token, with Google's default credentials."""
-    settings = StorageSettings(storage)
     filesystem = fs.GcsFileSystem(**_arguments(settings))
 
     def locate(location: Location) -> Place:
@@ -42,7 +40,7 @@ def open_gcs(storage: Mapping[str, str]) -> ObjectStore:
             raise InvalidLocation(f"Not a bucket and a key: {location!r}")
         return Place(filesystem, f"{bucket}/{key}" if key else bucket)
 
-    return ObjectStore(locate, secrets=tuple(filter(None, [settings.find("gcs.oauth2.token")])))
+    return ObjectStore(locate, secrets=settings.secrets)
 
 
 def _arguments(settings: StorageSettings) -> dict[str, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from typing import Any
 
 from pyarrow import fs
@@ -19,27 +18,30 @@ SETTINGS = frozenset({"hdfs.host", "hdfs.port", "hdfs.user", "hdfs.kerberos_tick
 _MOST_CLUSTERS = 8
 
 
-def open_hdfs(storage: Mapping[str, str]) -> ObjectStore:
+def open_hdfs(settings: StorageSettings) -> ObjectStore:
     """Return the store of `hdfs.` settings; a host in the location overrides the setting."""
-    settings = StorageSettings(storage)
 
     @functools.lru_cache(maxsize=_MOST_CLUSTERS)
     def filesystem_of(authority: str) -> Any:
         host, _, port = authority.partition(":")
         if not host:
-            host, port = settings.find("hdfs.host") or "default", settings.find("hdfs.port") or ""
+            # 0: what Hadoop's configuration says
+            host, port = (
+                settings.find("hdfs.host") or "default",
+                str(int(settings.read_number("hdfs.port", 0))),
+            )
         try:
             return fs.HadoopFileSystem(
                 host,
-                int(port or 0),  # 0: what Hadoop's configuration says
+                int(port or 0),
                 user=settings.find("hdfs.user"),
                 kerb_ticket=settings.find("hdfs.kerberos_ticket"),
             )
         except (OSError, ValueError) as error:
-            raise opening_failure("hdfs", storage, error) from error
+            raise opening_failure("hdfs", settings.secrets, error) from error
 
     def locate(location: Location) -> Place:
         authority, path = bucket_and_key(location)
         return Place(filesystem_of(authority), f"/{path}")
 
-    return ObjectStore(locate, leaves_partial_files=True)
+    return ObjectStore(locate, secrets=settings.secrets, leaves_partial_files=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -43,9 +42,8 @@ _MOST_RETRIES = 100
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]+")
 
 
-def open_s3(storage: Mapping[str, str]) -> ObjectStore:
+def open_s3(settings: StorageSettings) -> ObjectStore:
     """Return the store of `s3.` settings; without keys, with the usual AWS credentials."""
-    settings = StorageSettings(storage)
     filesystem = fs.S3FileSystem(**_arguments(settings))
 
     def locate(location: Location) -> Place:
@@ -56,8 +54,7 @@ def open_s3(storage: Mapping[str, str]) -> ObjectStore:
             raise InvalidLocation(f"Not a key: {key!r} in {location!r}")
         return Place(filesystem, f"{bucket}/{key}" if key else bucket)
 
-    secrets = (settings.find("s3.secret-access-key"), settings.find("s3.session-token"))
-    return ObjectStore(locate, secrets=tuple(filter(None, secrets)))
+    return ObjectStore(locate, secrets=settings.secrets)
 
 
 def _arguments(settings: StorageSettings) -> dict[str, Any]:
@@ -87,7 +84,7 @@ def _endpoint(settings: StorageSettings) -> dict[str, Any]:
     if "@" in parts.netloc:
         raise InvalidSetting("Storage setting s3.endpoint must not carry a user and password")
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path.strip("/") or parts.query:
-        raise InvalidSetting(f"Storage setting s3.endpoint must be like https://host:port, not {endpoint!r}")
+        raise InvalidSetting("Storage setting s3.endpoint must be like https://host:port")
     return {
         "region": region or "us-east-1",  # other servers rarely care, and looking for one takes seconds
         "scheme": parts.scheme,

@@ -15,18 +15,19 @@ from app.fileio.files import FileIO, ListedFile
 from app.fileio.local import LocalFiles
 from app.fileio.locations import scheme_of
 from app.fileio.memory import SHARED
-from app.fileio.storage_settings import check_names, read_environment
+from app.fileio.storage_settings import StorageEnvironment, StorageSettings, check_names
 
-_Opener = Callable[[Mapping[str, str]], FileIO]
+_Opener = Callable[[StorageSettings], FileIO]
 
 _LOCAL = LocalFiles()
+_NO_ENVIRONMENT = StorageEnvironment()
 
 
-def _open_local(_: Mapping[str, str]) -> FileIO:
+def _open_local(_: StorageSettings) -> FileIO:
     return _LOCAL
 
 
-def _open_memory(_: Mapping[str, str]) -> FileIO:
+def _open_memory(_: StorageSettings) -> FileIO:
     return SHARED
 
 
@@ -52,8 +53,8 @@ _SETTINGS = s3.SETTINGS | gcs.SETTINGS | adls.SETTINGS | hdfs.SETTINGS
 class SchemedFiles:
     """A FileIO that gives each location to the store of its scheme, opened at first use."""
 
-    def __init__(self, storage: Mapping[str, str]) -> None:
-        self._storage = storage
+    def __init__(self, settings: StorageSettings) -> None:
+        self._settings = settings
         self._stores: dict[str, FileIO] = {}
         self._opened: dict[_Opener, FileIO] = {}
         self._lock = threading.Lock()
@@ -89,30 +90,35 @@ class SchemedFiles:
             raise InvalidLocation(f"No store for scheme {scheme!r}: {location}; known are {known}")
         with self._lock:
             if opener not in self._opened:
-                self._opened[opener] = _open_translated(opener, self._storage, location)
+                self._opened[opener] = _open_translated(opener, self._settings, location)
             self._stores[scheme] = self._opened[opener]
             return self._stores[scheme]
 
 
-def files_for(storage: Mapping[str, str]) -> FileIO:
+def files_for(storage: Mapping[str, str], environment: StorageEnvironment = _NO_ENVIRONMENT) -> FileIO:
     """Return the files of these storage settings: the same object for the same settings.
 
     A store is opened when its first location is used; until then only the names of its settings are checked.
 
+    Args:
+        storage: the settings; `env:NAME` stands for the value of an environment variable.
+        environment: which variables these may be.
+
     Raises:
-        InvalidSetting: a setting of no store, or an environment variable that is not set.
+        InvalidSetting: a setting of no store, or an environment variable that may not be read or is not set.
     """
     check_names(storage, _SETTINGS)
-    return _files_for(tuple(sorted(read_environment(storage).items())))
+    settings = environment.read(storage)
+    return _files_for(tuple(sorted(settings.values.items())), settings.from_environment)
 
 
 @functools.lru_cache(maxsize=256)
-def _files_for(storage: tuple[tuple[str, str], ...]) -> SchemedFiles:
-    return SchemedFiles(dict(storage))
+def _files_for(values: tuple[tuple[str, str], ...], from_environment: frozenset[str]) -> SchemedFiles:
+    return SchemedFiles(StorageSettings(dict(values), from_environment))
 
 
-def _open_translated(opener: _Opener, storage: Mapping[str, str], location: Location) -> FileIO:
+def _open_translated(opener: _Opener, settings: StorageSettings, location: Location) -> FileIO:
     try:
-        return opener(storage)
+        return opener(settings)
     except (OSError, ValueError, OverflowError, ImportError) as error:
-        raise opening_failure(scheme_of(location), storage, error) from error
+        raise opening_failure(scheme_of(location), settings.secrets, error) from error

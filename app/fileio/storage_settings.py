@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.errors import InvalidSetting
 
+MAY_CHANGE_BESIDE_KEPT_SECRETS = frozenset(
+    {
+        "s3.access-key-id",
+        "s3.connect-timeout",
+        "s3.request-timeout",
+        "s3.retry.num-retries",
+        "s3.role-session-name",
+        "gcs.project-id",
+        "gcs.oauth2.token-expires-at",
+    }
+)
+"""Settings that do not decide where secrets are sent; all others are taken to do so."""
+
 _FROM_ENVIRONMENT = "env:"
-
-
-def read_environment(storage: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings with each value `env:NAME` replaced by the environment variable NAME.
-
-    Raises:
-        InvalidSetting: a variable is not set, or empty.
-    """
-    settings = dict(storage)
-    for key, value in storage.items():
-        if value.startswith(_FROM_ENVIRONMENT):
-            variable = value.removeprefix(_FROM_ENVIRONMENT)
-            settings[key] = os.environ.get(variable, "")
-            if not settings[key]:
-                raise InvalidSetting(
-                    f"Environment variable {variable} is not set; storage setting {key} asks for it"
-                )
-    return settings
-
-
-def check_names(storage: Mapping[str, str], known: frozenset[str]) -> None:
-    """Raise `InvalidSetting` for an unknown setting of a store: it would silently do nothing."""
-    prefixes = {name.partition(".")[0] for name in known}
-    for name in storage:
-        prefix = name.partition(".")[0]
-        if prefix in prefixes and name not in known:
-            candidates = ", ".join(sorted(other for other in known if other.startswith(prefix + ".")))
-            raise InvalidSetting(f"Unknown storage setting {name}; known are {candidates}")
+_SECRET_NAME = re.compile(r"key|secret|token", re.IGNORECASE)
+_SHORTEST_SECRET = 6  # hiding a shorter one would make holes in words
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +32,18 @@ class StorageSettings:
     """Settings with typed look-ups; the first of several names that is set counts."""
 
     values: Mapping[str, str]
+    from_environment: frozenset[str] = frozenset()
+    """Names of the settings whose values were read from the environment."""
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Values that no error may show: those with a secret's name, and all of the environment."""
+        return tuple(
+            value
+            for name, value in self.values.items()
+            if (name in self.from_environment and value)
+            or (len(value) >= _SHORTEST_SECRET and _SECRET_NAME.search(name))
+        )
 
     def find(self, *names: str) -> str | None:
         return next((self.values[name] for name in names if self.values.get(name)), None)
@@ -54,7 +54,7 @@ class StorageSettings:
         if value is None:
             return None
         if value.lower() not in {"true", "false"}:
-            raise InvalidSetting(f"Storage setting {name} must be true or false, not {value!r}")
+            raise InvalidSetting(f"Storage setting {name} must be true or false")
         return value.lower() == "true"
 
     def read_number(self, name: str, default: float) -> float:
@@ -67,5 +67,62 @@ class StorageSettings:
         except ValueError:
             number = -1
         if not 0 <= number < float("inf"):
-            raise InvalidSetting(f"Storage setting {name} must be a number of at least 0, not {value!r}")
+            raise InvalidSetting(f"Storage setting {name} must be a number of at least 0")
         return number
+
+
+@dataclass(frozen=True, slots=True)
+class StorageEnvironment:
+    """Which environment variables `env:NAME` in storage settings may name.
+
+    The maker of a warehouse chooses where its secrets are sent. So only variables that are meant for warehouses may be
+    named, except in storage settings that are the operator's own.
+
+    Attributes:
+        allowed: names of variables; one that ends in `*` stands for all that begin so.
+        own: the operator's own storage settings, which may name any variable.
+    """
+
+    allowed: tuple[str, ...] = ()
+    own: Mapping[str, str] = field(default_factory=dict)
+
+    def read(self, storage: Mapping[str, str]) -> StorageSettings:
+        """Return the settings with each value `env:NAME` replaced by the environment variable NAME.
+
+        Raises:
+            InvalidSetting: a variable may not be named, is not set, or is empty.
+        """
+        values = dict(storage)
+        variables = {
+            key: value.removeprefix(_FROM_ENVIRONMENT)
+            for key, value in storage.items()
+            if value.startswith(_FROM_ENVIRONMENT)
+        }
+        for key, variable in variables.items():
+            if storage != self.own and not self._allows(variable):
+                raise InvalidSetting(
+                    f"Storage setting {key} may not read environment variable {variable}: the server's setting "
+                    f"storage_environment allows {', '.join(self.allowed) or 'none'}"
+                )
+            values[key] = os.environ.get(variable, "")
+            if not values[key]:
+                raise InvalidSetting(
+                    f"Environment variable {variable} is not set; storage setting {key} asks for it"
+                )
+        return StorageSettings(values, frozenset(variables))
+
+    def _allows(self, variable: str) -> bool:
+        return any(
+            variable.startswith(name[:-1]) if name.endswith("*") else variable == name
+            for name in self.allowed
+        )
+
+
+def check_names(storage: Mapping[str, str], known: frozenset[str]) -> None:
+    """Raise `InvalidSetting` for an unknown setting of a store: it would silently do nothing."""
+    prefixes = {name.partition(".")[0] for name in known}
+    for name in storage:
+        prefix = name.partition(".")[0]
+        if prefix in prefixes and name not in known:
+            candidates = ", ".join(sorted(other for other in known if other.startswith(prefix + ".")))
+            raise InvalidSetting(f"Unknown storage setting {name}; known are {candidates}")

@@ -13,7 +13,8 @@ from tempfile import TemporaryDirectory
 import uvicorn
 
 from app.main import build_server, create_app, open_database, prepare
-from app.settings import DatabaseUrl, SecretProperties, Settings
+from app.setting_types import DatabaseUrl, SecretProperties
+from app.settings import Settings
 
 SHUTDOWN_GRACE_SECONDS = 5
 

@@ -90,7 +90,9 @@ def _ask(pipeline: Pipeline, method: str, path: str, body: Mapping[str, Any] | N
     """Show a request as a curl command, send it, return its answer."""
     url = f"/v1/namespaces/{TABLE}/{path}"
     content = None if body is None else json.dumps(body)
-    options = ("" if method == "GET" else f"-X {method} ") + ("" if content is None else f"-d '{content}' ")
+    options = ("" if method == "GET" else f"-X {method} ") + (
+        "" if content is None else f"--json '{content}' "
+    )
     pipeline.narrator.command(f'curl {options}"$icetower{url}"')
     headers = {} if body is None else {"Content-Type": "application/json"}
     request = Request(pipeline.uri + url, content.encode() if content else None, headers, method=method)

@@ -39,6 +39,8 @@ def shown_default(default: object) -> str:
     value = default.get_secret_value() if isinstance(default, Secret) else default
     if isinstance(value, bool):
         return str(value).lower()
+    if isinstance(value, tuple) and value:
+        return ", ".join(value)
     return "none" if value in ((), {}, None) else str(value)
 
 

@@ -26,7 +26,9 @@ CONFLICT = "CommitFailedException"
 _KIND_OF = {
     400: BAD_REQUEST,
     405: "MethodNotAllowedException",
+    403: "ForbiddenException",
     413: "RequestTooLargeException",
+    415: "UnsupportedMediaTypeException",
     422: "UnprocessableEntityException",
     431: "RequestTooLargeException",
 }

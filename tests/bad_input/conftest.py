@@ -9,7 +9,7 @@ import pytest
 
 from app.database.connections.database import Database
 from app.database.revisions import migrate
-from app.settings import DatabaseUrl
+from app.setting_types import DatabaseUrl
 from tests.bad_input.victim import MAX_BODY_BYTES, Victim
 from tests.builders.http_catalog import http_catalog
 from tests.servers.postgres import PostgresServer

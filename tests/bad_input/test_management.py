@@ -121,8 +121,28 @@ SETTINGS = [
     ),
     making(
         "storage setting from nowhere",
-        "Environment variable ICETOWER_NOT_THERE is not set; storage setting s3.region asks for it",
-        storage={"s3.region": "env:ICETOWER_NOT_THERE"},
+        "Environment variable ICETOWER_SECRET_GONE is not set; storage setting s3.region asks for it",
+        storage={"s3.region": "env:ICETOWER_SECRET_GONE"},
+    ),
+    *(
+        making(
+            f"{key} from the server's environment",
+            f"Storage setting {key} may not read environment variable HOME: the server's setting "
+            "storage_environment allows ICETOWER_SECRET_*",
+            storage={key: "env:HOME"},
+        )
+        for key in (
+            "s3.path-style-access",
+            "s3.connect-timeout",
+            "s3.access-key-id",
+            "s3.endpoint",
+            "gcs.no-auth",
+        )
+    ),
+    changing(
+        "change to what the server's environment holds",
+        "Storage setting s3.region may not read environment variable HOME: …",
+        storage={"s3.region": "env:HOME"},
     ),
     making(
         "storage of numbers",

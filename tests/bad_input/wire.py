@@ -39,11 +39,17 @@ def send(port: int, raw: bytes, method: str = "GET") -> Answer:
 
 
 def request(method: str, target: str, headers: Mapping[str, str], body: bytes | None) -> bytes:
-    """Return an ordinary request whose parts are taken literally."""
-    lines = [f"{method} {target} HTTP/1.1", "Host: catalog", "Connection: close"]
+    """Return an ordinary request whose parts are taken literally; host and type of a body are added if need be."""
+    given = {name.lower() for name in headers}
+    lines = [f"{method} {target} HTTP/1.1", "Connection: close"]
+    if "host" not in given:
+        lines.append("Host: localhost")
     lines += [f"{name}: {text}" for name, text in headers.items()]
-    if body is not None and not {"content-length", "transfer-encoding"} & {name.lower() for name in headers}:
-        lines.append(f"Content-Length: {len(body)}")
+    if body is not None:
+        if not {"content-length", "transfer-encoding"} & given:
+            lines.append(f"Content-Length: {len(body)}")
+        if "content-type" not in given:
+            lines.append("Content-Type: application/json")
     return "\r\n".join(lines).encode("utf-8", "surrogateescape") + b"\r\n\r\n" + (body or b"")
 
 

@@ -22,6 +22,7 @@ from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouses
 from app.fileio.files import FileIO
 from app.fileio.memory import MemoryFiles
+from app.fileio.storage_settings import StorageEnvironment
 from app.formats.manifests.source import ManifestCache
 from app.formats.metadata.files import MetadataFiles
 from app.lines import Lines
@@ -32,6 +33,7 @@ RULES = Rules(
     commit_attempts=20,
     allow_external_locations=False,
     allowed_locations=(),
+    storage_environment=StorageEnvironment(),
     guard_read_bytes=4 << 20,
     expired_file_grace_ms=0,
     scan_page_files=5_000,

@@ -17,7 +17,8 @@ from app.cli.server.http_protocol import CatalogProtocol
 from app.database.warehouses import Warehouse
 from app.fileio.files import FileIO
 from app.main import create_app
-from app.settings import DatabaseUrl, Settings
+from app.setting_types import DatabaseUrl
+from app.settings import Settings
 
 SCHEMA: dict[str, Any] = {
     "type": "struct",
@@ -75,7 +76,7 @@ def served(app: FastAPI) -> Iterator[httpx.Client]:
         thread.start()
         try:
             assert server.is_up.wait(30), "the catalog did not start"
-            headers = {"accept-encoding": "identity"}
+            headers = {"accept-encoding": "identity", "content-type": "application/json"}
             with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as client:
                 yield client
         finally:

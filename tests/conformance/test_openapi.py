@@ -23,7 +23,7 @@ ADDED_STATUSES: dict[str, frozenset[str]] = {
     "dropTable": frozenset({"409"}),
     "unregisterTable": frozenset({"409"}),
 }
-ADDED_FOR_BODIES = frozenset({"413"})
+ADDED_FOR_BODIES = frozenset({"413", "415"})
 ADDED_FOR_KEYS = frozenset({"422"})
 ADDED_PARAMETERS = {
     # The specification leaves the header out here; clients send it all the same.

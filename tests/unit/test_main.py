@@ -15,7 +15,8 @@ from fastapi import FastAPI
 from app.database.revisions import downgrade, found_revision, known_revision, migrate
 from app.errors import DatabaseBehind
 from app.main import build_server, create_app, open_database, prepare
-from app.settings import SecretProperties, Settings
+from app.setting_types import SecretProperties
+from app.settings import Settings
 from tests.builders.http_catalog import http_catalog, make_namespace, make_table, settings_in
 
 

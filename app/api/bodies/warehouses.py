@@ -7,11 +7,14 @@ from collections.abc import Mapping
 
 from app.api.bodies.json_body import Body
 from app.catalog.context.rows import Warehouse
+from app.errors import InvalidSetting
+from app.fileio.storage_settings import MAY_CHANGE_BESIDE_KEPT_SECRETS
 
 MASK = "********"
 
 _SECRET = re.compile(
-    r"secret|password|token|credential|sas|(access|account|shared|private)[.\-]?key(?!-id)", re.IGNORECASE
+    r"secret|password|token|credential|sas|(access|account|shared|private)[.\-]?key(?!-id|\.account\.name)",
+    re.IGNORECASE,
 )
 
 
@@ -38,6 +41,29 @@ def warehouse_object(warehouse: Warehouse) -> dict[str, object]:
         "override-properties": _masked(warehouse.override_properties),
         "storage": _masked(warehouse.storage),
     }
+
+
+def unmasked_storage(given: Mapping[str, str] | None, present: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the same for storage settings; secrets that are kept must go where they went.
+
+    Raises:
+        InvalidSetting: names a secret that must be given anew, and the setting that changes.
+    """
+    masked = sorted(key for key, value in (given or {}).items() if value == MASK)
+    if given is None or not masked:
+        return unmasked(given, present)
+    for key in masked:
+        if key not in present:
+            raise InvalidSetting(
+                f"Storage setting {key} is masked, and there is no value that the mask could hide"
+            )
+    for key in sorted({*given, *present} - MAY_CHANGE_BESIDE_KEPT_SECRETS):
+        if given.get(key) != present.get(key) and not _SECRET.search(key):
+            raise InvalidSetting(
+                f"Storage setting {masked[0]} must be given anew, not masked: {key} changes, which may decide where "
+                "the secret is sent"
+            )
+    return unmasked(given, present)
 
 
 def unmasked(given: Mapping[str, str] | None, present: Mapping[str, str]) -> dict[str, str] | None:

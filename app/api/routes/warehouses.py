@@ -8,7 +8,13 @@ from starlette.responses import Response
 
 from app.api.answers import json_answer, no_content
 from app.api.bodies.json_body import parse_body
-from app.api.bodies.warehouses import CreateWarehouseBody, UpdateWarehouseBody, unmasked, warehouse_object
+from app.api.bodies.warehouses import (
+    CreateWarehouseBody,
+    UpdateWarehouseBody,
+    unmasked,
+    unmasked_storage,
+    warehouse_object,
+)
 from app.api.dependencies import Visit, Visited
 from app.api.names_in_paths import warehouse_in_path
 from app.catalog import warehouses
@@ -57,7 +63,7 @@ def update_warehouse(visit: Visited) -> Response:
         present.name,
         unmasked(body.default_properties, present.default_properties),
         unmasked(body.override_properties, present.override_properties),
-        unmasked(body.storage, present.storage),
+        unmasked_storage(body.storage, present.storage),
     )
     visit.parts.warehouses.forget()
     return _shown(updated)

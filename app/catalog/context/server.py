@@ -17,6 +17,7 @@ from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
 from app.engine.selection.deletes import DeleteIndex
 from app.fileio.files import FileIO
+from app.fileio.storage_settings import StorageEnvironment
 from app.formats.caches import BoundedCache, ReadThroughCache
 from app.formats.manifests.folder import ManifestFolder
 from app.formats.manifests.source import ManifestCache
@@ -39,6 +40,8 @@ class Rules:
     """Whether tables may lie outside their warehouse's root location."""
     allowed_locations: tuple[str, ...]
     """Roots besides each warehouse's own below which tables may lie."""
+    storage_environment: StorageEnvironment
+    """Which environment variables the storage settings of warehouses may name."""
     guard_read_bytes: int
     """How much of manifest lists and manifests the guard may read for one commit."""
     expired_file_grace_ms: int

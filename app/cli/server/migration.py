@@ -10,7 +10,8 @@ from app.cli.server.database_folder import make_database_folder
 from app.cli.terminal.output import print_json, print_line
 from app.database.connections.database import Database
 from app.database.revisions import downgrade, found_revision, migrate
-from app.settings import load_settings, mask_url_password
+from app.setting_types import mask_url_password
+from app.settings import load_settings
 
 
 def run_migration(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import errno
 import gc
 import logging
 import os
 import signal
-import socket
 import sys
 import threading
 from collections.abc import Iterator, Mapping
@@ -19,19 +17,20 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
 
-import typer
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
+from app.api.addresses import ON
 from app.cli.server.database_folder import make_database_folder
 from app.cli.server.http_protocol import CatalogProtocol
-from app.cli.terminal.output import print_failure, remark, warn
+from app.cli.server.listeners import Listeners
+from app.cli.terminal.output import remark, warn
 from app.client.http_calls import is_loopback
 from app.main import build_server, create_app, open_database, prepare
-from app.settings import Settings, load_settings, mask_url_password
+from app.setting_types import mask_url_password
+from app.settings import Settings, load_settings
 from app.telemetry import configure_logging, log_lines
 
-LISTEN_BACKLOG = 2048
 METRICS_FOLDER_VARIABLE = "PROMETHEUS_MULTIPROC_DIR"
 
 
@@ -39,13 +38,13 @@ def run_server(flags: Mapping[str, object], config_file: Path | None) -> None:
     """Run the server until SIGINT or SIGTERM stops it."""
     settings = load_settings(flags, config_file).settings
     make_database_folder(settings.database_url.get_secret_value())
-    with closing(_listening_socket(settings.host, settings.port)) as listener:
+    with closing(Listeners(settings.host, settings.port, settings.management)) as listeners:
+        settings = settings.model_copy(update={"port": listeners.port, "management": listeners.management})
         # Each process does this again when it starts; here a refusal is one line and an exit status.
         _log_from(settings)
         with closing(open_database(settings)) as database:
             prepare(settings, database, build_server(settings, database))
-        port = listener.getsockname()[1]
-        _introduce(settings, port)
+        _introduce(settings)
         # Before uvicorn takes over the signals, and after it has handed them back, they end the process.
         for stop_signal in (signal.SIGINT, signal.SIGTERM):
             signal.signal(stop_signal, _leave)
@@ -53,7 +52,7 @@ def run_server(flags: Mapping[str, object], config_file: Path | None) -> None:
             partial(application, settings),
             factory=True,
             host=settings.host,
-            port=port,
+            port=settings.port,
             workers=settings.workers,
             http=CatalogProtocol,
             log_config=None,
@@ -64,12 +63,12 @@ def run_server(flags: Mapping[str, object], config_file: Path | None) -> None:
             timeout_worker_healthcheck=60,
         )
         if settings.workers == 1:
-            uvicorn.Server(config).run(sockets=[listener])
+            uvicorn.Server(config).run(sockets=listeners.sockets)
         else:
             # Nothing else flushes the log lines of the process that only supervises the others.
             logging.getLogger().addHandler(_Flushing())
             with _metrics_folder():
-                Multiprocess(config, sockets=[listener]).run()
+                Multiprocess(config, sockets=listeners.sockets).run()
 
 
 def application(settings: Settings) -> object:
@@ -103,46 +102,19 @@ def _leave(_signal: int, _frame: FrameType | None) -> None:
     sys.exit(0)
 
 
-def _listening_socket(host: str, port: int) -> socket.socket:
-    """Open the port first, so that a port in use gives an error of one line."""
-    try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        )[0]
-        listener = socket.socket(family, kind, protocol)
-        try:
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind(address)
-            listener.listen(LISTEN_BACKLOG)
-        except OSError:
-            listener.close()
-            raise
-    except OSError as error:
-        print_failure(_why_not_listening(host, port, error))
-        raise typer.Exit(1) from error
-    listener.set_inheritable(True)
-    return listener
-
-
-def _why_not_listening(host: str, port: int, error: OSError) -> str:
-    if error.errno == errno.EADDRINUSE:
-        return f"Port {port} of {host} is in use by another process. Choose another one: icetower serve --port <port>"
-    if error.errno == errno.EACCES:
-        return f"Port {port} may only be used by an administrator. Choose one above 1023: --port <port>"
-    return f"Cannot listen on {host} port {port}: {error.strerror or error}"
-
-
-def _introduce(settings: Settings, port: int) -> None:
+def _introduce(settings: Settings) -> None:
     """Print on standard error where everything is; standard output has the log lines."""
     shown = f"[{settings.host}]" if ":" in settings.host else settings.host
     processes = "1 process" if settings.workers == 1 else f"{settings.workers} processes"
-    remark(f"Icetower listens on http://{shown}:{port} with {processes}; Ctrl+C stops it.")
+    remark(f"Icetower listens on http://{shown}:{settings.port} with {processes}; Ctrl+C stops it.")
     remark(f"  database   {mask_url_password(settings.database_url.get_secret_value())}")
+    if settings.management != ON:
+        remark(f"  management {settings.management}")
     remark(f"  warehouse  {settings.default_warehouse} at {settings.default_warehouse_location}")
     if not is_loopback(settings.host):
         warn(
             f"There is no authentication, and Icetower listens on {settings.host}: everyone who reaches port "
-            f"{port} can read, change and drop every table. Put a proxy that authenticates in front of it, or "
+            f"{settings.port} can read, change and drop every table. Put a proxy that authenticates in front of it, or "
             "listen on 127.0.0.1."
         )
 

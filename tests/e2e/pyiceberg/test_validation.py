@@ -35,7 +35,9 @@ def table(catalog: RestCatalog, namespace: str) -> Table:
 def curl(catalog: RestCatalog, namespace: str) -> Iterator[httpx.Client]:
     """Calls below the table's path."""
     with httpx.Client(
-        base_url=f"{catalog.uri}/v1/default/namespaces/{namespace}/tables", timeout=60
+        base_url=f"{catalog.uri}/v1/default/namespaces/{namespace}/tables",
+        headers={"Content-Type": "application/json"},
+        timeout=60,
     ) as client:
         yield client
 

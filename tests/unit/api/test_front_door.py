@@ -15,6 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import telemetry
+from app.api.addresses import Addresses
 from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip
 from app.api.front_door import FrontDoor
 from app.api.scope_keys import PREFIX
@@ -48,7 +49,13 @@ class Exchange:
 
     def __init__(self, inner: ASGIApp, **options: Any) -> None:
         labels = {"endpoint": "/v1/test"}
-        given = {"max_body_bytes": 100, "log_requests": True, "route_labels": labels, **options}
+        given = {
+            "addresses": Addresses("0.0.0.0", (), "on"),
+            "max_body_bytes": 100,
+            "log_requests": True,
+            "route_labels": labels,
+            **options,
+        }
         self.door = FrontDoor(inner, **given)
         self.sent: list[Message] = []
 
@@ -73,7 +80,7 @@ class Exchange:
             "path": path.decode(),
             "raw_path": path,
             "query_string": b"token=secret",
-            "headers": list((headers or {}).items()),
+            "headers": list({b"content-type": b"application/json", **(headers or {})}.items()),
             "endpoint": "endpoint",
             "client": ("10.0.0.1", 1),
         }

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import traceback
+
 import pytest
 
 from app.engine.model.ids import Location
-from app.errors import FileMissing, InvalidLocation, InvalidSetting
+from app.errors import BadRequest, FileMissing, IcetowerError, InvalidLocation, InvalidSetting
 from app.fileio.memory import SHARED
 from app.fileio.schemes import files_for
+from app.fileio.storage_settings import StorageEnvironment
+
+SECRETS = StorageEnvironment(("ICETOWER_SECRET_*",))
 
 
 def test_the_same_settings_give_the_same_files() -> None:
@@ -18,12 +23,12 @@ def test_the_same_settings_give_the_same_files() -> None:
 
 
 def test_a_changed_environment_variable_gives_other_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    storage = {"s3.access-key-id": "k", "s3.secret-access-key": "env:WAREHOUSE_SECRET"}
-    monkeypatch.setenv("WAREHOUSE_SECRET", "one")
-    first = files_for(storage)
-    monkeypatch.setenv("WAREHOUSE_SECRET", "two")
+    storage = {"s3.access-key-id": "k", "s3.secret-access-key": "env:ICETOWER_SECRET_W"}
+    monkeypatch.setenv("ICETOWER_SECRET_W", "one")
+    first = files_for(storage, SECRETS)
+    monkeypatch.setenv("ICETOWER_SECRET_W", "two")
 
-    assert files_for(storage) is not first
+    assert files_for(storage, SECRETS) is not first
 
 
 def test_memory_locations_share_one_store_per_process() -> None:
@@ -49,10 +54,10 @@ def test_a_scheme_in_capitals_is_the_same_scheme() -> None:
 
 
 def test_a_missing_environment_variable_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("WAREHOUSE_SECRET", raising=False)
+    monkeypatch.delenv("ICETOWER_SECRET_W", raising=False)
 
-    with pytest.raises(InvalidSetting, match="WAREHOUSE_SECRET"):
-        files_for({"s3.secret-access-key": "env:WAREHOUSE_SECRET"})
+    with pytest.raises(InvalidSetting, match="ICETOWER_SECRET_W"):
+        files_for({"s3.secret-access-key": "env:ICETOWER_SECRET_W"}, SECRETS)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +65,7 @@ def test_a_missing_environment_variable_is_told_at_once(monkeypatch: pytest.Monk
     [
         ({"s3.access-key-id": "a"}, "s3://bucket/k", "go together"),
         ({"s3.secret-access-key": "a"}, "s3://bucket/k", "go together"),
-        ({"s3.endpoint": "ftp://x"}, "s3://bucket/k", r"like https://host:port, not 'ftp://x'"),
+        ({"s3.endpoint": "ftp://x"}, "s3://bucket/k", r"like https://host:port$"),
         ({"s3.endpoint": "http://h/path"}, "s3://bucket/k", "like https://host:port"),
         ({"s3.path-style-access": "maybe"}, "s3://bucket/k", "must be true or false"),
         ({"s3.connect-timeout": "soon"}, "s3://bucket/k", "must be a number"),
@@ -81,7 +86,7 @@ def test_a_missing_environment_variable_is_told_at_once(monkeypatch: pytest.Monk
             "abfss://c@a.dfs.core.windows.net/k",
             "Cannot open",
         ),
-        ({"hdfs.port": "x"}, "hdfs:///k", "Cannot open"),
+        ({"hdfs.port": "x"}, "hdfs:///k", "must be a number"),
     ],
 )
 def test_settings_that_make_no_sense_are_refused(storage: dict[str, str], location: str, reason: str) -> None:
@@ -136,3 +141,52 @@ def test_what_a_store_cannot_name_is_refused_before_it_is_asked(location: str) -
             call(Location(location))
     with pytest.raises(InvalidLocation):
         files.write_new(Location(location), b"")
+
+
+@pytest.mark.parametrize(
+    ("storage", "location"),
+    [
+        ({"s3.path-style-access": "env:ICETOWER_SECRET_W"}, "s3://bucket/k"),
+        ({"s3.connect-timeout": "env:ICETOWER_SECRET_W"}, "s3://bucket/k"),
+        ({"s3.retry.num-retries": "env:ICETOWER_SECRET_W"}, "s3://bucket/k"),
+        ({"s3.anonymous": "env:ICETOWER_SECRET_W"}, "s3://bucket/k"),
+        ({"s3.endpoint": "env:ICETOWER_SECRET_W"}, "s3://bucket/k"),
+        ({"gcs.no-auth": "env:ICETOWER_SECRET_W"}, "gs://bucket/k"),
+        ({"gcs.oauth2.token": "t", "gcs.oauth2.token-expires-at": "env:ICETOWER_SECRET_W"}, "gs://bucket/k"),
+        ({"adls.account-key": "env:ICETOWER_SECRET_W"}, "abfss://c@a.dfs.core.windows.net/k"),
+        ({"adls.account-name": "env:ICETOWER_SECRET_W"}, "abfss://c/k"),
+        ({"adls.blob-storage-scheme": "env:ICETOWER_SECRET_W"}, "abfss://c@a.dfs.core.windows.net/k"),
+        ({"adls.dfs-storage-authority": "env:ICETOWER_SECRET_W"}, "abfss://c@a.dfs.core.windows.net/k"),
+        ({"hdfs.port": "env:ICETOWER_SECRET_W"}, "hdfs:///k"),
+        ({"hdfs.host": "env:ICETOWER_SECRET_W"}, "hdfs:///k"),
+    ],
+)
+def test_no_error_and_no_log_shows_what_the_environment_holds(
+    monkeypatch: pytest.MonkeyPatch, storage: dict[str, str], location: str
+) -> None:
+    monkeypatch.setenv("ICETOWER_SECRET_W", "ftp://top!s?cret/x")
+
+    with pytest.raises(IcetowerError) as refused:
+        files_for({"s3.region": "here", "s3.request-timeout": "0.2", **storage}, SECRETS).read(
+            Location(location)
+        )
+
+    logged = "".join(traceback.format_exception(refused.value))
+    assert "cret" not in logged.replace("SECRET", "").replace("secret", "").lower()
+
+
+@pytest.mark.parametrize(
+    ("storage", "location"),
+    [
+        ({"adls.blob-storage-authority": ":x"}, "abfss://c@a.dfs.core.windows.net/k"),
+        ({"adls.dfs-storage-authority": ".x:99999"}, "abfss://c@a.dfs.core.windows.net/k"),
+        ({"adls.dfs-storage-authority": "http://x"}, "abfss://c@a.dfs.core.windows.net/k"),
+        ({"adls.account-name": "a:b"}, "abfss://c/k"),
+        ({}, "abfss://c@a:b.dfs.core.windows.net/k"),
+        ({}, "abfss://c@a.dfs.core.windows.net:port/k"),
+        ({}, "abfss://c@a..net/k"),
+    ],
+)
+def test_host_that_would_end_the_process_is_refused(storage: dict[str, str], location: str) -> None:
+    with pytest.raises(BadRequest):
+        files_for({"adls.account-key": "a2V5", **storage}).read(Location(location))

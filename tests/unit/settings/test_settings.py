@@ -7,15 +7,8 @@ from pathlib import Path
 import pytest
 
 from app.errors import InvalidSetting
-from app.settings import (
-    DatabaseUrl,
-    SecretProperties,
-    Settings,
-    effective_settings,
-    load_settings,
-    mask_secrets,
-    mask_url_password,
-)
+from app.setting_types import DatabaseUrl, SecretProperties, mask_secrets, mask_url_password
+from app.settings import Settings, effective_settings, load_settings
 
 CONFIGURATION_PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
 
@@ -292,10 +285,12 @@ def test_the_page_about_configuration_has_every_setting_with_its_default_and_mea
 def _row(name: str) -> str:
     field = Settings.model_fields[name]
     default = field.default
-    text = (
-        str(default.get_secret_value())
+    text = str(
+        default.get_secret_value()
         if isinstance(default, DatabaseUrl | SecretProperties)
-        else str(default)
+        else ", ".join(default) or default
+        if isinstance(default, tuple)
+        else default
     )
     shown = (
         "none" if text in {"{}", "()", "None"} else f"`{text.lower() if isinstance(default, bool) else text}`"

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.settings import SecretProperties
+from app.setting_types import SecretProperties
 from tests.builders.http_catalog import error_of, http_catalog
 
 

@@ -16,7 +16,8 @@ _NUMBERS = itertools.count(1)
 
 
 @pytest.fixture
-def warehouse(api: httpx.Client, tmp_path: Path) -> dict[str, Any]:
+def warehouse(api: httpx.Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    monkeypatch.setenv("ICETOWER_SECRET_TOKEN", "hunter3")
     body = {
         "name": f"wh.{next(_NUMBERS)}",
         "root-location": f"file://{tmp_path}/files/",
@@ -25,7 +26,7 @@ def warehouse(api: httpx.Client, tmp_path: Path) -> dict[str, Any]:
         "storage": {
             "s3.access-key-id": "me",
             "s3.secret-access-key": "hunter2",
-            "s3.session-token": "env:HOME",
+            "s3.session-token": "env:ICETOWER_SECRET_TOKEN",
         },
     }
     created = api.post(URL, json=body)
@@ -44,7 +45,7 @@ def test_created_warehouse_is_shown_with_secrets_masked(
     assert warehouse["storage"] == {
         "s3.access-key-id": "me",
         "s3.secret-access-key": "********",
-        "s3.session-token": "env:HOME",
+        "s3.session-token": "env:ICETOWER_SECRET_TOKEN",
     }
     assert warehouse in api.get(URL).json()["warehouses"]
     assert "hunter2" not in api.get(URL).text + shown.text
@@ -100,6 +101,60 @@ def test_mask_that_comes_back_keeps_the_secret(api: httpx.Client, warehouse: dic
     changed = api.patch(f"{URL}/{warehouse['name']}", json={"storage": storage})
 
     assert changed.json()["storage"] == storage
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"s3.endpoint": "http://evil.example"},
+        {"s3.region": "evil-1"},
+        {"client.region": "evil-1"},
+        {"s3.role-arn": "arn:evil"},
+        {"gcs.service.host": "http://evil.example"},
+        {"adls.account-name": "evil"},
+        {"adls.auth.shared-key.account.name": "evil"},
+        {"adls.blob-storage-authority": ".evil.example"},
+        {"adls.dfs-storage-scheme": "http"},
+        {"adls.tenant-id": "evil"},
+        {"hdfs.host": "evil.example"},
+        {"allowed-locations": "abfss://c@a.dfs.evil.example/"},
+    ],
+    ids=str,
+)
+def test_masked_secret_is_not_sent_elsewhere(
+    api: httpx.Client, warehouse: dict[str, Any], change: dict[str, str]
+) -> None:
+    url = f"{URL}/{warehouse['name']}"
+    (key,) = change
+
+    refused = api.patch(url, json={"storage": {**warehouse["storage"], **change}})
+
+    status, kind, message = error_of(refused)
+    assert (status, kind) == (400, "BadRequestException")
+    assert message.startswith(
+        f"Storage setting s3.secret-access-key must be given anew, not masked: {key} changes, which may decide"
+    )
+    assert api.get(url).json() == warehouse
+    anew = {**warehouse["storage"], "s3.secret-access-key": "known", **change}
+    assert api.patch(url, json={"storage": anew}).is_success
+
+
+def test_endpoint_that_goes_is_a_change_too(api: httpx.Client, warehouse: dict[str, Any]) -> None:
+    url = f"{URL}/{warehouse['name']}"
+    stored = {"s3.endpoint": "http://store", "s3.access-key-id": "me", "s3.secret-access-key": "hunter2"}
+    api.patch(url, json={"storage": stored}).raise_for_status()
+
+    refused = api.patch(url, json={"storage": {"s3.access-key-id": "me", "s3.secret-access-key": "********"}})
+
+    assert "s3.endpoint changes" in error_of(refused)[2]
+
+
+def test_mask_of_nothing_is_no_secret(api: httpx.Client, warehouse: dict[str, Any]) -> None:
+    refused = api.patch(f"{URL}/{warehouse['name']}", json={"storage": {"gcs.oauth2.token": "********"}})
+
+    assert error_of(refused)[2] == (
+        "Storage setting gcs.oauth2.token is masked, and there is no value that the mask could hide"
+    )
 
 
 @pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])

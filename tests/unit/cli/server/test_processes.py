@@ -150,3 +150,44 @@ def test_a_setting_that_makes_no_sense_is_wrong_usage(bare: Icetower) -> None:
 
     assert refused.status == 2
     assert refused.err.startswith("Error: Invalid setting workers (--workers): ")
+
+
+def test_the_management_api_can_be_switched_off(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ICETOWER_MANAGEMENT", "off")
+    with serving() as (_, said):
+        uri = f"http://127.0.0.1:{port_in(said)}"
+        answers = [
+            httpx.get(f"{uri}/management/v1/warehouses"),
+            httpx.post(f"{uri}/management/v1/warehouses", json={}),
+            httpx.get(f"{uri}/management/v1/nothing"),
+        ]
+        served = httpx.get(f"{uri}/v1/config")
+
+    assert [answer.status_code for answer in answers] == [404] * 3
+    assert {answer.json()["error"]["message"] for answer in answers} == {
+        "The management API is switched off by the setting management"
+    }
+    assert served.status_code == 200
+    assert "  management off" in said
+
+
+@pytest.mark.parametrize("workers", ["1", pytest.param("2", marks=pytest.mark.slow)])
+def test_the_management_api_can_have_an_address_of_its_own(
+    bare: Icetower, monkeypatch: pytest.MonkeyPatch, workers: str
+) -> None:
+    monkeypatch.setenv("ICETOWER_MANAGEMENT", "127.0.0.1:0")
+    with serving("--host", "0.0.0.0", "--workers", workers) as (_, said):
+        catalog = f"http://127.0.0.1:{port_in(said)}"
+        address = next(line for line in said if line.startswith("  management ")).split()[1]
+        refused = [httpx.get(f"{catalog}/management/v1/warehouses", timeout=60) for _ in range(4)]
+        rebound = httpx.get(f"http://{address}/management/v1/warehouses", headers={"Host": "evil.example"})
+        listed = bare("warehouse", "list", "--uri", f"http://{address}")
+        failed = bare("warehouse", "list", "--uri", catalog)
+        both = [httpx.get(f"{uri}/v1/namespaces", timeout=60) for uri in (catalog, f"http://{address}")]
+
+    assert {answer.status_code for answer in refused} == {404}
+    assert rebound.status_code == 403
+    assert listed.status == 0
+    assert "default" in listed.out
+    assert "The management API has an address of its own" in failed.err
+    assert {answer.status_code for answer in both} == {200}

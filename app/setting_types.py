@@ -1,0 +1,156 @@
+"""Types of settings: database URLs, properties with secrets, locations, host names."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, BeforeValidator, Secret
+from pydantic_settings import NoDecode
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:")
+_ADDRESS = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:]+\]):([0-9]{1,5})")
+_HOST_NAME = re.compile(r"\*|(\*\.)?[A-Za-z0-9_.-]+|[0-9A-Fa-f:]+")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?|\*")
+_SECRET_WORD = re.compile(
+    r"secret|password|token|credential|sas|(access|account|shared|private)[.\-]?key", re.IGNORECASE
+)
+_DATABASE_SCHEMES = ("sqlite:", "sqlite+pysqlite:", "postgresql:", "postgresql+psycopg:", "postgres:")
+_MASK = "********"
+
+
+def mask_url_password(url: str) -> str:
+    """Return a database URL that can be shown to anyone."""
+    masked = re.sub(r"^([^:/?#]+://[^:@/]*):.*@", rf"\1:{_MASK}@", url)
+    return re.sub(r"([?&](?:ssl)?password=)[^&#]*", rf"\1{_MASK}", masked)
+
+
+def mask_secrets(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return storage settings without secrets; `env:NAME` is a reference, not a secret."""
+    return {
+        key: _MASK if _SECRET_WORD.search(key) and not value.startswith("env:") else value
+        for key, value in properties.items()
+    }
+
+
+class DatabaseUrl(Secret[str]):
+    """A database URL that hides its password when printed."""
+
+    def _display(self) -> str:
+        return mask_url_password(self.get_secret_value())
+
+
+class SecretProperties(Secret[dict[str, str]]):
+    """Names and values, such as object store settings, that hide secrets when printed."""
+
+    def _display(self) -> str:
+        return str(mask_secrets(self.get_secret_value()))
+
+
+def _json_object(value: object) -> object:
+    """Read JSON of environment variables, and nested tables of TOML's dotted keys."""
+    if isinstance(value, Secret):
+        return value
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"expected a JSON object of names and values: {error}") from error
+    if not isinstance(value, dict):
+        raise ValueError("expected names and values")  # noqa: TRY004 - what Pydantic collects is a ValueError
+    return dict(_flattened(value, ""))
+
+
+def _flattened(table: Mapping[str, object], prefix: str) -> list[tuple[str, object]]:
+    pairs: list[tuple[str, object]] = []
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            pairs += _flattened(value, f"{prefix}{key}.")
+        elif isinstance(value, bool):
+            pairs.append((prefix + key, str(value).lower()))
+        elif isinstance(value, int | float):
+            pairs.append((prefix + key, str(value)))
+        else:
+            pairs.append((prefix + key, value))
+    return pairs
+
+
+def _comma_separated(value: object) -> object:
+    if isinstance(value, str) and not value.lstrip().startswith("["):
+        return tuple(part.strip() for part in value.split(",") if part.strip())
+    if isinstance(value, str):
+        try:
+            return json.loads(value)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"expected a comma-separated list or a JSON array: {error}") from error
+    return value
+
+
+def _known_database(url: DatabaseUrl) -> DatabaseUrl:
+    """SQLite paths become absolute, so that no worker depends on where it was started."""
+    text = url.get_secret_value()
+    if not text.startswith(_DATABASE_SCHEMES):
+        raise ValueError("expected a URL that starts with sqlite:/// or postgresql://")
+    head, slashes, path = text.partition(":///")
+    if text.startswith("sqlite") and slashes and path and not path.startswith(("/", ":memory:", "file:")):
+        return DatabaseUrl(f"{head}:///{Path(path).absolute()}")
+    return url
+
+
+def _location(value: str) -> str:
+    """Make a folder a `file://` URI; a URI stays as it is, without a slash at its end.
+
+    To Hadoop readers a bare path would mean the cluster's default file system. The path is not
+    percent-encoded: neither Hadoop nor PyIceberg decodes it.
+    """
+    if not value.strip():
+        raise ValueError("expected a folder or a URI")
+    if not _SCHEME.match(value):
+        value = f"file://{Path(value).expanduser().absolute()}"
+    stripped = value.rstrip("/")
+    return value if stripped.endswith(":") else stripped
+
+
+def _host_name(value: str) -> str:
+    """Return a name as `Host` headers have it, in lower case and without a port."""
+    if not _HOST_NAME.fullmatch(value):
+        raise ValueError("expected a host name such as catalog.example.com, or *.example.com, without a port")
+    return value.lower()
+
+
+ValidDatabaseUrl = Annotated[DatabaseUrl, AfterValidator(_known_database)]
+OneLocation = Annotated[str, AfterValidator(_location)]
+
+
+def _variable(value: str) -> str:
+    """Return the name of an environment variable, or the beginning of names with `*` behind it."""
+    if not _VARIABLE.fullmatch(value):
+        raise ValueError(
+            "expected names of environment variables; a name that ends in * stands for all that begin so"
+        )
+    return value
+
+
+def _management(value: object) -> object:
+    """Return `on`, `off` or `host:port`."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, str) and value.lower() in {"on", "off"}:
+        return value.lower()
+    if isinstance(value, str) and (match := _ADDRESS.fullmatch(value)) and int(match[1]) < 1 << 16:
+        return value
+    raise ValueError("expected on, off, or an address such as 127.0.0.1:8182")
+
+
+Properties = Annotated[SecretProperties, NoDecode, BeforeValidator(_json_object)]
+Locations = Annotated[tuple[OneLocation, ...], NoDecode, BeforeValidator(_comma_separated)]
+Management = Annotated[str, BeforeValidator(_management)]
+Variables = Annotated[
+    tuple[Annotated[str, AfterValidator(_variable)], ...], NoDecode, BeforeValidator(_comma_separated)
+]
+HostNames = Annotated[
+    tuple[Annotated[str, AfterValidator(_host_name)], ...], NoDecode, BeforeValidator(_comma_separated)
+]
