@@ -10,14 +10,17 @@ from app.engine.model.ids import Location
 from app.errors import InvalidLocation
 from app.fileio import adls, gcs, hdfs, s3
 from app.fileio.bounded_reads import read_at_most
+from app.fileio.circuit import ANSWER_SECONDS
 from app.fileio.failures import opening_failure
 from app.fileio.files import FileIO, ListedFile
 from app.fileio.local import LocalFiles
 from app.fileio.locations import scheme_of
 from app.fileio.memory import SHARED
+from app.fileio.object_store import ObjectStore
+from app.fileio.punctual_store import PunctualStore
 from app.fileio.storage_settings import check_names, read_environment
 
-_Opener = Callable[[Mapping[str, str]], FileIO]
+_Opener = Callable[[Mapping[str, str]], FileIO | ObjectStore]
 
 _LOCAL = LocalFiles()
 
@@ -52,8 +55,9 @@ _SETTINGS = s3.SETTINGS | gcs.SETTINGS | adls.SETTINGS | hdfs.SETTINGS
 class SchemedFiles:
     """A FileIO that gives each location to the store of its scheme, opened at first use."""
 
-    def __init__(self, storage: Mapping[str, str]) -> None:
+    def __init__(self, storage: Mapping[str, str], answer_s: float) -> None:
         self._storage = storage
+        self._answer_s = answer_s
         self._stores: dict[str, FileIO] = {}
         self._opened: dict[_Opener, FileIO] = {}
         self._lock = threading.Lock()
@@ -89,29 +93,36 @@ class SchemedFiles:
             raise InvalidLocation(f"No store for scheme {scheme!r}: {location}; known are {known}")
         with self._lock:
             if opener not in self._opened:
-                self._opened[opener] = _open_translated(opener, self._storage, location)
+                store = _open_translated(opener, self._storage, location)
+                if isinstance(store, ObjectStore):
+                    store = PunctualStore(store, self._answer_s)
+                self._opened[opener] = store
             self._stores[scheme] = self._opened[opener]
             return self._stores[scheme]
 
 
-def files_for(storage: Mapping[str, str]) -> FileIO:
+def files_for(storage: Mapping[str, str], answer_s: float = ANSWER_SECONDS) -> FileIO:
     """Return the files of these storage settings: the same object for the same settings.
 
     A store is opened when its first location is used; until then only the names of its settings are checked.
+
+    Args:
+        storage: a warehouse's storage settings.
+        answer_s: how long a store over a network may take for one small file.
 
     Raises:
         InvalidSetting: a setting of no store, or an environment variable that is not set.
     """
     check_names(storage, _SETTINGS)
-    return _files_for(tuple(sorted(read_environment(storage).items())))
+    return _files_for(tuple(sorted(read_environment(storage).items())), answer_s)
 
 
 @functools.lru_cache(maxsize=256)
-def _files_for(storage: tuple[tuple[str, str], ...]) -> SchemedFiles:
-    return SchemedFiles(dict(storage))
+def _files_for(storage: tuple[tuple[str, str], ...], answer_s: float) -> SchemedFiles:
+    return SchemedFiles(dict(storage), answer_s)
 
 
-def _open_translated(opener: _Opener, storage: Mapping[str, str], location: Location) -> FileIO:
+def _open_translated(opener: _Opener, storage: Mapping[str, str], location: Location) -> FileIO | ObjectStore:
     try:
         return opener(storage)
     except (OSError, ValueError, OverflowError, ImportError) as error:

@@ -26,6 +26,7 @@ CATCHING_EVERYTHING = {
     "app/api/front_door.py": "the outermost handler, which answers every failure",
     "app/catalog/commits/guard.py": "a mistake in the guard must not fail the commits it watches",
     "app/catalog/pointer_batches.py": "hands a failed look-up to every request that waits for it",
+    "app/fileio/punctual_store.py": "hands a failed call to the thread that waits for it",
 }
 
 
