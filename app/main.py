@@ -21,6 +21,7 @@ from app.api.front_door import FrontDoor
 from app.api.packed_answers import PackedAnswers
 from app.api.routing import Dispatcher, endpoints, route_labels, routes
 from app.catalog.context.callers import SERVER_ITSELF, Permit, everyone_may
+from app.catalog.context.rooms import Rooms
 from app.catalog.context.server import Rules, Server
 from app.catalog.deletions.housekeeping import keep_house
 from app.catalog.pointer_batches import PointerBatches
@@ -47,6 +48,7 @@ from app.telemetry import log_lines
 log = logging.getLogger(__name__)
 
 LOG_FLUSH_SECONDS = 0.25
+SPARE_THREADS = 4
 PACKED_SHARE = 8
 """Compressed answers get one part in so many of the metadata cache's size."""
 
@@ -82,6 +84,7 @@ def create_app(
     )
     app.state.parts = Parts(
         server=server,
+        rooms=server.rooms,
         warehouses=WarehouseMemo(server),
         lookups=PointerBatches(server.pointers, executor),
         packed_answers=PackedAnswers(settings.metadata_cache_bytes // PACKED_SHARE),
@@ -136,7 +139,7 @@ def build_server(
         ),
         manifest_cache=ManifestCache(settings.manifest_cache_bytes),
         manifest_folder=None if folder is None else ManifestFolder(folder, settings.manifest_folder_bytes),
-        files_of=files_of or _FilesOfWarehouses(environment),
+        files_of=files_of or _FilesOfWarehouses(environment, settings.store_answer_seconds),
         now_ms=lambda: time.time_ns() // 1_000_000,
         new_uuid=lambda: str(uuid.uuid4()),
         pause=time.sleep,
@@ -152,6 +155,7 @@ def build_server(
             scan_plan_lifetime_ms=settings.scan_plan_lifetime_minutes * 60_000,
         ),
         ask_permission=ask_permission,
+        rooms=Rooms(settings.threads),
         step=step or (lambda _name: None),
     )
 
@@ -194,7 +198,8 @@ def prepare(settings: Settings, database: Database, server: Server) -> None:
 async def _lifespan(
     settings: Settings, database: Database, server: Server, executor: Executor | None
 ) -> AsyncIterator[None]:
-    to_thread.current_default_thread_limiter().total_tokens = settings.threads
+    # `Rooms` decides who has a thread; what belongs to no request, such as looking up a warehouse, needs some more.
+    to_thread.current_default_thread_limiter().total_tokens = settings.threads + SPARE_THREADS
     _warn_if_open(settings.host)
     if settings.management not in {ON, OFF}:
         _warn_if_open(host_and_port(settings.management)[0])
@@ -240,14 +245,15 @@ def _warn_if_open(host: str) -> None:
 class _FilesOfWarehouses:
     """Each warehouse's files, found once for the same storage settings: every load needs them."""
 
-    def __init__(self, environment: StorageEnvironment) -> None:
+    def __init__(self, environment: StorageEnvironment, answer_s: float) -> None:
         self._environment = environment
+        self._answer_s = answer_s
         self._kept: dict[int, tuple[Mapping[str, str], FileIO]] = {}
 
     def __call__(self, warehouse: Warehouse) -> FileIO:
         kept = self._kept.get(warehouse.id)
         if kept is not None and kept[0] == warehouse.storage:
             return kept[1]
-        files = files_for(warehouse.storage, self._environment)
+        files = files_for(warehouse.storage, self._environment, self._answer_s)
         self._kept[warehouse.id] = (warehouse.storage, files)
         return files

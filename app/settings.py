@@ -27,6 +27,7 @@ from pydantic_settings import (
 )
 
 from app.errors import InvalidSetting
+from app.fileio.circuit import ANSWER_SECONDS
 from app.setting_types import (
     DatabaseUrl,
     HostNames,
@@ -131,10 +132,13 @@ class Settings(BaseSettings):
     metadata_cache_bytes: int = Field(
         256 * 1024 * 1024, ge=0, description="Memory that each process spends on metadata files read before."
     )
+    store_answer_seconds: float = Field(
+        ANSWER_SECONDS,
+        gt=0,
+        description="How long an object store may take; a file's MiB adds a second each.",
+    )
     metadata_recheck_seconds: float = Field(
-        30.0,
-        ge=0,
-        description="How long a file cached from an object store is served before asking if it still exists.",
+        30.0, ge=0, description="How long a file cached from an object store is served before asking for it."
     )
     manifest_cache_bytes: int = Field(
         256 * 1024 * 1024,
@@ -149,10 +153,7 @@ class Settings(BaseSettings):
         10 * 1024 * 1024 * 1024, ge=0, description="About how much that folder holds."
     )
     commit_attempts: int = Field(
-        20,
-        ge=1,
-        le=1000,
-        description="How often a commit that loses races is applied before it is refused.",
+        20, ge=1, le=1000, description="How often a commit that loses races is applied before it is refused."
     )
     guard_read_bytes: int = Field(
         4 * 1024 * 1024,

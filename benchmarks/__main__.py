@@ -7,7 +7,19 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from benchmarks import commits, conflicts, expiry, guard, listings, loads, manifests, planning, sizes, starts
+from benchmarks import (
+    bulkheads,
+    commits,
+    conflicts,
+    expiry,
+    guard,
+    listings,
+    loads,
+    manifests,
+    planning,
+    sizes,
+    starts,
+)
 from benchmarks.report import RESULTS, Row, page, table
 from tests.servers.postgres import PostgresServer
 
@@ -23,6 +35,7 @@ def main(names: list[str]) -> None:
         known: dict[str, tuple[str, Callable[[], list[Row]]]] = {
             "loads": ("Loading", lambda: loads.measure(folder, database())),
             "commits": ("Committing", lambda: commits.measure(folder, database())),
+            "bulkheads": ("Beside something sick", lambda: bulkheads.measure(folder, database())),
             "sizes": ("Cost against size", lambda: sizes.measure(folder)),
             "listings": ("Listing", lambda: listings.measure(folder, database())),
             "expiry": ("Expiring snapshots", lambda: expiry.measure(folder)),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.types import Scope
 
@@ -15,11 +17,14 @@ from app.api.packed_answers import PackedAnswers
 from app.api.scope_keys import HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.rooms import Rooms
 from app.catalog.context.rows import IdempotencyClaim, Warehouse
 from app.catalog.context.server import Server
 from app.catalog.pointer_batches import PointerBatches
 from app.catalog.warehouses import WarehouseMemo
 from app.engine.model.identifiers import Namespace, TableIdentifier
+
+Work = TypeVar("Work")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +32,7 @@ class Parts:
     """What every route may need, put together once by `app.main`."""
 
     server: Server
+    rooms: Rooms
     warehouses: WarehouseMemo
     lookups: PointerBatches
     packed_answers: PackedAnswers
@@ -112,6 +118,19 @@ class Visit:
     def view(self) -> TableIdentifier:
         return identifier_in_path(self._path["namespace"], self._path["view"])
 
+    def room(self) -> AbstractAsyncContextManager[None]:
+        """Hold room for one thread; raises `Unavailable`. All work in threads for requests is done in it."""
+        path = self._scope["path"]
+        is_in_warehouse = path.startswith("/v1/") and path != "/v1/config"
+        # What is no table is kept apart by its path: a namespace's listing, or all transactions.
+        table = path.split("/", 6)[:6] if "table" in self._path or "view" in self._path else [path]
+        return self.parts.rooms.room_for(self.warehouse_name if is_in_warehouse else "", "/".join(table))
+
+    async def in_thread(self, work: Callable[[], Work]) -> Work:
+        """Run work in a thread as soon as there is room; raises `Unavailable`, and what it raises."""
+        async with self.room():
+            return await run_in_threadpool(work)
+
     def piece(self, name: str) -> str:
         """Return a piece of the path as it was sent, still percent-encoded."""
         return self._path[name]
@@ -136,5 +155,11 @@ async def open_visit(request: Request) -> Visit:
     return Visit(request.scope, await request.body())
 
 
-Visited = Annotated[Visit, Depends(open_visit)]
-"""The parameter of every route that FastAPI runs in its thread pool."""
+async def _visit_with_room(request: Request) -> AsyncIterator[Visit]:
+    visit = await open_visit(request)
+    async with visit.room():
+        yield visit
+
+
+Visited = Annotated[Visit, Depends(_visit_with_room, scope="function")]
+"""The parameter of every route that FastAPI runs in its thread pool: it waits until there is room."""

@@ -20,6 +20,14 @@ from app.fileio.files import ListedFile
 _UUID_IN_NAME = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}[^/]*\Z", re.IGNORECASE)
 _FAILURES = (OSError, ValueError, pa.ArrowException)
 
+# pyarrow writes in threads of its own, 8 for all stores together: as many hanging writes would stop those of every
+# other store. They are made when they are needed.
+pa.set_io_thread_count(256)
+
+
+def _ignore(_size_bytes: int) -> None:
+    return None
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -54,19 +62,24 @@ class ObjectStore:
         self._secrets = secrets
         self._leaves_partial_files = leaves_partial_files
 
-    def read(self, location: Location) -> bytes:
-        content = self.read_at_most(location, sys.maxsize)
+    def read(self, location: Location, expect: Callable[[int], None] = _ignore) -> bytes:
+        content = self.read_at_most(location, sys.maxsize, expect)
         assert content is not None
         return content
 
-    def read_at_most(self, location: Location, max_bytes: int) -> bytes | None:
+    def read_at_most(
+        self, location: Location, max_bytes: int, expect: Callable[[int], None] = _ignore
+    ) -> bytes | None:
+        """Return a file's content, or None if it is larger; `expect` hears its size before."""
         with self._translated("read", location):
             place = self._file_at(location)
             try:
                 # Not `open_input_stream`: only a file that knows its size is read in one request.
                 with place.filesystem.open_input_file(place.path) as stream:
-                    if stream.size() > max_bytes:
+                    size_bytes = int(stream.size())
+                    if size_bytes > max_bytes:
                         return None
+                    expect(size_bytes)
                     return bytes(stream.read())
             except FileNotFoundError as error:
                 raise FileMissing(location) from error

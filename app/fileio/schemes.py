@@ -10,14 +10,17 @@ from app.engine.model.ids import Location
 from app.errors import InvalidLocation
 from app.fileio import adls, gcs, hdfs, s3
 from app.fileio.bounded_reads import read_at_most
+from app.fileio.circuit import ANSWER_SECONDS
 from app.fileio.failures import opening_failure
 from app.fileio.files import FileIO, ListedFile
 from app.fileio.local import LocalFiles
 from app.fileio.locations import scheme_of
 from app.fileio.memory import SHARED
+from app.fileio.object_store import ObjectStore
+from app.fileio.punctual_store import PunctualStore
 from app.fileio.storage_settings import StorageEnvironment, StorageSettings, check_names
 
-_Opener = Callable[[StorageSettings], FileIO]
+_Opener = Callable[[StorageSettings], FileIO | ObjectStore]
 
 _LOCAL = LocalFiles()
 _NO_ENVIRONMENT = StorageEnvironment()
@@ -53,8 +56,9 @@ _SETTINGS = s3.SETTINGS | gcs.SETTINGS | adls.SETTINGS | hdfs.SETTINGS
 class SchemedFiles:
     """A FileIO that gives each location to the store of its scheme, opened at first use."""
 
-    def __init__(self, settings: StorageSettings) -> None:
+    def __init__(self, settings: StorageSettings, answer_s: float) -> None:
         self._settings = settings
+        self._answer_s = answer_s
         self._stores: dict[str, FileIO] = {}
         self._opened: dict[_Opener, FileIO] = {}
         self._lock = threading.Lock()
@@ -90,12 +94,19 @@ class SchemedFiles:
             raise InvalidLocation(f"No store for scheme {scheme!r}: {location}; known are {known}")
         with self._lock:
             if opener not in self._opened:
-                self._opened[opener] = _open_translated(opener, self._settings, location)
+                store = _open_translated(opener, self._settings, location)
+                if isinstance(store, ObjectStore):
+                    store = PunctualStore(store, self._answer_s)
+                self._opened[opener] = store
             self._stores[scheme] = self._opened[opener]
             return self._stores[scheme]
 
 
-def files_for(storage: Mapping[str, str], environment: StorageEnvironment = _NO_ENVIRONMENT) -> FileIO:
+def files_for(
+    storage: Mapping[str, str],
+    environment: StorageEnvironment = _NO_ENVIRONMENT,
+    answer_s: float = ANSWER_SECONDS,
+) -> FileIO:
     """Return the files of these storage settings: the same object for the same settings.
 
     A store is opened when its first location is used; until then only the names of its settings are checked.
@@ -103,21 +114,24 @@ def files_for(storage: Mapping[str, str], environment: StorageEnvironment = _NO_
     Args:
         storage: the settings; `env:NAME` stands for the value of an environment variable.
         environment: which variables these may be.
+        answer_s: how long a store over a network may take for one small file.
 
     Raises:
         InvalidSetting: a setting of no store, or an environment variable that may not be read or is not set.
     """
     check_names(storage, _SETTINGS)
     settings = environment.read(storage)
-    return _files_for(tuple(sorted(settings.values.items())), settings.from_environment)
+    return _files_for(tuple(sorted(settings.values.items())), settings.from_environment, answer_s)
 
 
 @functools.lru_cache(maxsize=256)
-def _files_for(values: tuple[tuple[str, str], ...], from_environment: frozenset[str]) -> SchemedFiles:
-    return SchemedFiles(StorageSettings(dict(values), from_environment))
+def _files_for(
+    values: tuple[tuple[str, str], ...], from_environment: frozenset[str], answer_s: float
+) -> SchemedFiles:
+    return SchemedFiles(StorageSettings(dict(values), from_environment), answer_s)
 
 
-def _open_translated(opener: _Opener, settings: StorageSettings, location: Location) -> FileIO:
+def _open_translated(opener: _Opener, settings: StorageSettings, location: Location) -> FileIO | ObjectStore:
     try:
         return opener(settings)
     except (OSError, ValueError, OverflowError, ImportError) as error:

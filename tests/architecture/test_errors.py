@@ -28,6 +28,7 @@ CATCHING_EVERYTHING = {
     "app/catalog/commits/wishes.py": "a mistake in one request must not fail those that land with it",
     "app/lines.py": "hands a failure to every thread that waits for it",
     "app/catalog/pointer_batches.py": "hands a failed look-up to every request that waits for it",
+    "app/fileio/punctual_store.py": "hands a failed call to the thread that waits for it",
 }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fastapi import APIRouter
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -24,7 +23,7 @@ router = APIRouter()
 async def commit_table(request: Request) -> Response:
     """Commit changes to a table; on the quick road, past FastAPI's dependencies."""
     visit = await open_visit(request)
-    return await run_in_threadpool(_commit_table, visit)
+    return await visit.in_thread(lambda: _commit_table(visit))
 
 
 def _commit_table(visit: Visit) -> Response:

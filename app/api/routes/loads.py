@@ -34,14 +34,14 @@ async def load_table(request: Request) -> Response:
     refs_only = snapshots == "refs"
     metadata = tables.find_json(catalog, pointer, refs_only=refs_only)
     if metadata is None:
-        metadata = await run_in_threadpool(tables.table_json, catalog, pointer, refs_only=refs_only)
+        metadata = await visit.in_thread(lambda: tables.table_json(catalog, pointer, refs_only=refs_only))
     tag = etag(pointer.metadata_location, metadata.version)
     if is_unchanged(visit.header(b"if-none-match"), tag):
         return not_modified(tag)
     config = NO_CONFIG
     if may_have_config(metadata.content):
         # Rare, and the words may be elsewhere too: only then are they looked up in the parsed metadata.
-        config = await run_in_threadpool(_config, catalog, pointer)
+        config = await visit.in_thread(lambda: _config(catalog, pointer))
     return await _answer(visit, loaded_json(pointer.metadata_location, metadata.content, config), tag)
 
 

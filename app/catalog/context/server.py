@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.catalog.context.callers import SERVER_ITSELF, Caller, Permit, Question, everyone_may
+from app.catalog.context.rooms import Rooms
 from app.catalog.context.scan_workers import ScanWorkers
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
@@ -87,6 +88,8 @@ class Server:
     """The deletes of the scans planned last: the plan tasks of one scan share them."""
     scan_answers: BoundedCache[bytes] = field(default_factory=lambda: BoundedCache(SCAN_ANSWER_BYTES))
     """The answers to the scans planned last: dashboards ask the same again and again."""
+    rooms: Rooms = field(default_factory=lambda: Rooms(16))
+    """Who may have a thread: every request that needs one asks here first."""
     scan_workers: ScanWorkers = field(default_factory=ScanWorkers)
     """Where scans are planned in the background."""
     commit_lines: Lines[Any] = field(default_factory=lambda: Lines(COMMITS_TOGETHER, COMMIT_WAIT_S))

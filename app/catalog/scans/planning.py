@@ -348,7 +348,9 @@ def _submit(scan: _Scan, min_rows: int | None) -> Submitted:
         return catalog.server.scan_plans.renew(plan_id, catalog.now_ms() + LEASE_MS)
 
     try:
-        catalog.server.scan_workers.start(lambda: _plan(scan, plan_id, min_rows), keep_alive)
+        catalog.server.scan_workers.start(
+            catalog.warehouse.name, lambda: _plan(scan, plan_id, min_rows), keep_alive
+        )
     except IcetowerError:
         catalog.server.scan_plans.cancel(plan_id, scan.pointer.id)
         raise

@@ -255,7 +255,7 @@ class Workers(ScanWorkers):
         super().__init__()
         self.waiting: list[Callable[[], None]] = []
 
-    def start(self, work: Callable[[], None], keep_alive: Callable[[], bool]) -> None:
+    def start(self, warehouse: str, work: Callable[[], None], keep_alive: Callable[[], bool]) -> None:
         self.waiting.append(work)
 
 
@@ -368,13 +368,13 @@ def test_server_that_stops_lets_its_plans_fail(slow: Catalog) -> None:
 def test_workers_run_plans_and_stop() -> None:
     workers, done = ScanWorkers(), threading.Event()
 
-    workers.start(done.set, lambda: True)
+    workers.start("wh", done.set, lambda: True)
 
     assert done.wait(10)
     workers.stop(10)
     assert workers.is_stopping
     with pytest.raises(Unavailable):
-        workers.start(done.set, lambda: True)
+        workers.start("wh", done.set, lambda: True)
 
 
 def test_only_so_many_plans_may_wait() -> None:
@@ -383,10 +383,25 @@ def test_only_so_many_plans_may_wait() -> None:
     def wait() -> None:
         go_on.wait(30)
 
-    for _ in range(AT_MOST):
-        workers.start(wait, lambda: True)
+    for _ in range(AT_MOST // 2):
+        workers.start("wh", wait, lambda: True)
     with pytest.raises(Unavailable):
-        workers.start(wait, lambda: True)
+        workers.start("wh", wait, lambda: True)
+    go_on.set()
+    workers.stop(10)
+
+
+def test_plans_of_one_warehouse_that_hang_leave_room_for_another_ones() -> None:
+    workers, go_on, done = ScanWorkers(), threading.Event(), threading.Event()
+
+    def wait() -> None:
+        go_on.wait(30)
+
+    for _ in range(AT_MOST // 2):
+        workers.start("slow", wait, lambda: True)
+    workers.start("quick", done.set, lambda: True)
+
+    assert done.wait(10)
     go_on.set()
     workers.stop(10)
 
