@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -82,6 +83,8 @@ class Server:
     """The answers to the scans planned last: dashboards ask the same again and again."""
     scan_workers: ScanWorkers = field(default_factory=ScanWorkers)
     """Where scans are planned in the background."""
+    has_deletions: threading.Event = field(default_factory=threading.Event)
+    """Set when files were queued that may be deleted at once: housekeeping need not wait for its next round."""
     step: Callable[[str], None] = _ignore
     """Called with the name of each step of a commit as it is reached; crash tests stop the process there."""
 
