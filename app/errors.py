@@ -33,7 +33,8 @@ IcetowerError
 │   ├── RequirementFailed      the table is not what the client built on
 │   ├── StaleUpdate            a sequence number or row id behind the table's
 │   ├── DanglingRef            an update would leave a ref without its snapshot
-│   └── PointerMoved           other commits won every attempt
+│   ├── PointerMoved           other commits won every attempt
+│   └── FilesBeingDeleted      what is to be registered is being purged or expired
 ├── NotSupported
 ├── MethodNotAllowed
 ├── AmbiguousProperties        a key both set and removed
@@ -362,6 +363,16 @@ class PointerMoved(CommitFailed):
         self.attempts = attempts
         super().__init__(
             f"Cannot commit to {identifier}: other commits won all {attempts} attempts, please retry"
+        )
+
+
+class FilesBeingDeleted(CommitFailed):
+    """What is to be registered has files that a purge or an expiry is deleting."""
+
+    def __init__(self, location: str, kind: str, identifier: str) -> None:
+        word = "purge" if kind == "purge" else "expiry"
+        super().__init__(
+            f"Cannot register {location}: its files are being deleted by the {word} of {identifier}, which has begun"
         )
 
 

@@ -219,6 +219,7 @@ async def _lifespan(
     finally:
         flushing.cancel()
         stop.set()
+        server.has_deletions.set()
         await asyncio.to_thread(housekeeping.join, settings.shutdown_grace_seconds or None)
         await asyncio.to_thread(server.scan_workers.stop, settings.shutdown_grace_seconds or None)
         if executor is not None:

@@ -115,6 +115,7 @@ def purge_table(catalog: Catalog, identifier: TableIdentifier) -> None:
             raise PurgeRefused(identifier)
 
     drop_as_seen(catalog, TABLES, identifier, check_purge, deletion=True)
+    catalog.server.has_deletions.set()
 
 
 def unregister_table(catalog: Catalog, identifier: TableIdentifier) -> LoadedTable:

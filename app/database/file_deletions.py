@@ -7,7 +7,9 @@ from typing import Any, Literal
 
 from sqlalchemy import exists, func, select, update
 
+from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
+from app.database.pointers.left_files import begin_deletion
 from app.database.rows import file_deletions as rows
 from app.engine.model.ids import Location, TableUuid
 
@@ -27,9 +29,10 @@ class Deletion:
     """The last file of a purged table, or the file that an expiry wrote."""
     identifier: str
     attempts: int
+    """How often it has failed."""
     created_ms: int
     pointer_id: int | None
-    """The table of an expiry."""
+    """The table's pointer; None for a purge that an older build has queued."""
     expired: str | None
     """What an expiry took out, as JSON."""
 
@@ -43,8 +46,12 @@ class FileDeletions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def lease(self, now_ms: int, lease_ms: int) -> Deletion | None:
-        """Return the oldest entry that is due and that no worker holds, and hold it for `lease_ms`."""
+    def lease(self, lease_ms: int) -> Deletion | None:
+        """Return the oldest entry that is due and that no worker holds, and hold it for `lease_ms`.
+
+        Times are the database's: the clocks of servers differ.
+        """
+        now_ms = database_now_ms()
         due = (
             select(rows.c.id)
             .where(rows.c.state == "queued", rows.c.not_before_ms <= now_ms, rows.c.leased_until_ms <= now_ms)
@@ -57,23 +64,47 @@ class FileDeletions:
         statement = (
             update(rows)
             .where(rows.c.id == due.with_for_update(skip_locked=True).scalar_subquery())
-            .values(leased_until_ms=now_ms + lease_ms, attempts=rows.c.attempts + 1)
+            .values(leased_until_ms=now_ms + lease_ms)
             .returning(*_COLUMNS)
         )
         row = self._database.write(lambda connection: connection.execute(statement).one_or_none())
         return None if row is None else Deletion(*row)
 
-    def finish(self, deletion_id: int, state: FinalState, now_ms: int) -> None:
+    def begin(self, deletion: Deletion, registration: int | None) -> bool:
+        """Note that files go from now on, so that they cannot be registered any more.
+
+        Args:
+            registration: the one of the table's pointer as the deletion was planned; None if there was no pointer.
+
+        Returns:
+            False if nothing may be deleted: the entry is finished, or the pointer was registered anew or dropped
+            since, or another one may share the files. The entry is then free to be planned anew.
+        """
+        pointer_id, uuid = deletion.pointer_id, deletion.uuid
+        if self._database.write(
+            lambda connection: begin_deletion(connection, deletion.id, pointer_id, uuid, registration)
+        ):
+            return True
+        self._update(deletion.id, leased_until_ms=0)
+        return False
+
+    def hold(self, deletion_id: int, lease_ms: int) -> bool:
+        """Hold a leased entry for longer; False if another worker has finished it."""
+        return self._update(deletion_id, leased_until_ms=database_now_ms() + lease_ms)
+
+    def finish(self, deletion_id: int, state: FinalState) -> None:
         """Take an entry out of the queue: its files are deleted, kept, or cannot be deleted."""
-        self._update(deletion_id, state=state, finished_ms=now_ms, leased_until_ms=0)
+        self._update(deletion_id, state=state, finished_ms=database_now_ms(), leased_until_ms=0)
 
-    def postpone(self, deletion_id: int, error: str, not_before_ms: int) -> None:
-        """Put an entry back into the queue, to be tried again later."""
-        self._update(deletion_id, not_before_ms=not_before_ms, leased_until_ms=0, last_error=error)
-
-    def renew(self, deletion_id: int, leased_until_ms: int) -> None:
-        """Hold a leased entry for longer: the deletion takes longer than a lease."""
-        self._update(deletion_id, leased_until_ms=leased_until_ms)
+    def postpone(self, deletion_id: int, wait_ms: int, error: str) -> None:
+        """Put an entry back into the queue, to be tried again later, and count the failure."""
+        self._update(
+            deletion_id,
+            not_before_ms=database_now_ms() + wait_ms,
+            leased_until_ms=0,
+            last_error=error,
+            attempts=rows.c.attempts + 1,
+        )
 
     def find_expired(self, uuid: TableUuid, metadata_location: Location) -> str | None:
         """Return what the expiry that wrote this file took out; None if no expiry wrote it."""
@@ -95,7 +126,7 @@ class FileDeletions:
         found = self._database.read(lambda connection: connection.execute(query).all())
         return {row.state: row.number for row in found}
 
-    def _update(self, deletion_id: int, **values: Any) -> None:
+    def _update(self, deletion_id: int, **values: Any) -> bool:
         is_queued = rows.c.id == deletion_id, rows.c.state == "queued"
         statement = update(rows).where(*is_queued).values(values)
-        self._database.write(lambda connection: connection.execute(statement))
+        return self._database.write(lambda connection: connection.execute(statement).rowcount == 1)

@@ -14,6 +14,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    text,
 )
 
 metadata = MetaData(
@@ -80,11 +81,33 @@ pointers = Table(
     Column("metadata_location", Text, nullable=False),
     Column("created_ms", BigInteger, nullable=False),
     Column("updated_ms", BigInteger, nullable=False),
+    # 0, or the number of the registration that brought the metadata: files from elsewhere may be replaced.
+    Column("registration", BigInteger, nullable=False, server_default=text("0")),
     UniqueConstraint("namespace_id", "name"),
     CheckConstraint("kind IN ('table', 'view')", name="ck_pointers_kind"),
     Index(None, "namespace_id", "kind", "name"),
     Index(None, "uuid"),
+    Index(None, "metadata_location"),
     sqlite_autoincrement=True,
+)
+
+# Folders where a table or view keeps files, or has kept them; each in one spelling, with a slash at its end. Rows
+# outlive their pointer until its files are deleted.
+table_places = Table(
+    "table_places",
+    metadata,
+    Column("pointer_id", _Id, nullable=False),
+    Column("place", _Name, nullable=False),
+    PrimaryKeyConstraint("pointer_id", "place"),
+    Index(None, "place"),
+)
+
+# When each table's metadata folder was last searched for files that no commit landed.
+metadata_sweeps = Table(
+    "metadata_sweeps",
+    metadata,
+    Column("pointer_id", _Id, primary_key=True, autoincrement=False),
+    Column("swept_ms", BigInteger, nullable=False),
 )
 
 # No foreign keys: history stays when its pointer is gone.
@@ -106,6 +129,7 @@ pointer_history = Table(
     Column("request_id", Text, nullable=False),
     Index(None, "pointer_id", "sequence"),
     Index(None, "uuid"),
+    Index(None, "at_ms"),
     sqlite_autoincrement=True,
 )
 
@@ -139,14 +163,17 @@ file_deletions = Table(
     Column("last_error", Text, nullable=True),
     Column("created_ms", BigInteger, nullable=False),
     Column("finished_ms", BigInteger, nullable=True),
-    # Only for an expiry: its table, and what it took out.
     Column("pointer_id", _Id, nullable=True),
+    # Only for an expiry: what it took out.
     Column("expired", Text, nullable=True),
+    # From here on files may be gone.
+    Column("begun_ms", BigInteger, nullable=True),
     CheckConstraint("kind IN ('purge', 'expire')", name="ck_file_deletions_kind"),
     CheckConstraint("state IN ('queued', 'done', 'failed', 'kept')", name="ck_file_deletions_state"),
     Index(None, "state", "not_before_ms"),
     Index(None, "warehouse_id"),
     Index(None, "uuid"),
+    Index(None, "finished_ms"),
     sqlite_autoincrement=True,
 )
 

@@ -93,6 +93,28 @@ def place_of(location: str) -> Hashable:
         return location
 
 
+def folders_of(location: str) -> list[str]:
+    """Return the folders that a file lies in, outermost first, each as `folder_name` spells it.
+
+    Raises:
+        InvalidLocation: it is not a location.
+    """
+    place = _place_of(location)
+    folders = [f"{place.store}://{place.authority}/"]
+    for segment in place.segments[:-1]:
+        folders.append(f"{folders[-1]}{segment}/")
+    return folders
+
+
+def folder_name(location: str) -> str:
+    """Return one spelling, with a slash at its end, for all spellings of a folder.
+
+    Raises:
+        InvalidLocation: it is not a location.
+    """
+    return folders_of(location.rstrip("/") + "/_")[-1]
+
+
 def local_path(location: str) -> str:
     """Return the path of a local file: `/x` for `/x`, `file:/x` and `file:///x`. `%` means itself.
 

@@ -9,22 +9,30 @@ from pathlib import Path
 import pytest
 
 from tests.servers.icetower import icetower_process
+from tests.servers.postgres import PostgresServer
 
 PROCESSES = 2
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def servers(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty database."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'icetower.db'}"
+    postgres: PostgresServer = request.getfixturevalue("postgres_server")
+    return postgres.url(postgres.create_database())
+
+
+@pytest.fixture
+def servers(database_url: str, tmp_path: Path) -> Iterator[list[str]]:
     """Addresses of two servers that share one database and one warehouse."""
     settings = {
         "default_warehouse_location": str(tmp_path / "warehouse"),
-        "database_url": f"sqlite:///{tmp_path / 'icetower.db'}",
+        "database_url": database_url,
         "log_level": "warning",
         "threads": "16",
+        "file_deletion_interval_seconds": "0.1",
     }
-    if request.param == "postgres":
-        postgres = request.getfixturevalue("postgres_server")
-        settings["database_url"] = postgres.url(postgres.create_database())
     with ExitStack() as running:
         urls = []
         for number in range(PROCESSES):

@@ -16,7 +16,7 @@ import pytest
 from app.database.connections.database import Database
 from app.database.revisions import migrate
 from app.fileio.circuit import SILENT_CALLS
-from app.settings import DatabaseUrl
+from app.setting_types import DatabaseUrl
 from tests.builders.http_catalog import (
     SCHEMA,
     error_of,

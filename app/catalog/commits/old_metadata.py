@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Iterator
 
 from app.catalog.commits.intentions import Base
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.kinds import M
-from app.catalog.context.locations import is_allowed
+from app.engine.model.ids import Location
 from app.engine.model.properties import DELETE_AFTER_COMMIT, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
+from app.engine.retention.reachability import statistics_of
 from app.errors import IcetowerError
+from app.fileio.locations import place_of
 
 log = logging.getLogger(__name__)
 
@@ -23,14 +27,28 @@ def forget_old_metadata(catalog: Catalog, base: Base[M], after: TableMetadata | 
         return
     if not bool_property(after.properties, DELETE_AFTER_COMMIT, default=False):
         return
-    kept = {entry.metadata_file for entry in after.metadata_log}
-    doomed = [entry.metadata_file for entry in before.metadata_log if entry.metadata_file not in kept]
+    # The table's own files that a registered log may name: they are in use, though no log entry is left.
+    in_use = {place_of(location) for location in _named_by(after)}
+    log_before = {entry.metadata_file for entry in before.metadata_log if _is_metadata(entry.metadata_file)}
+    doomed = [location for location in sorted(log_before) if place_of(location) not in in_use]
+    if not doomed:
+        return
     try:
-        # The same files registered under a second name are that table's history too, or its present.
-        if not doomed or catalog.server.pointers.others_with_uuid(after.uuid, base.seen.id):
-            return
-        for location in doomed:
-            if is_allowed(catalog, location):
-                catalog.files.delete(location)
+        for location in deletable(catalog, Owner.of(after.uuid, base.seen.id, before, after), doomed):
+            catalog.files.delete(location)
     except IcetowerError as error:
         log.warning("could not delete old metadata files of %s: %s", after.location, error)
+
+
+def _is_metadata(location: str) -> bool:
+    return location.endswith((".metadata.json", ".metadata.json.gz"))
+
+
+def _named_by(metadata: TableMetadata) -> Iterator[Location]:
+    for entry in metadata.metadata_log:
+        yield entry.metadata_file
+    for statistics in statistics_of(metadata):
+        yield statistics.location
+    for snapshot in metadata.snapshots:
+        if snapshot.manifest_list is not None:
+            yield snapshot.manifest_list

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Generic
@@ -12,10 +13,13 @@ from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import Kind, Loaded, M
 from app.catalog.context.locations import check_locations
+from app.catalog.context.table_places import claimed_places, home_of
 from app.database.pointers.moves import Advance, Creation
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import Location, TableUuid
+from app.engine.model.ids import Location
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.model.view_metadata import ViewMetadata
 from app.errors import CommitFailed
 from app.formats.metadata.names import next_metadata_location
 
@@ -72,7 +76,7 @@ class Plan(Generic[M, D]):
                 metadata.location, metadata.properties, previous, file_uuid, codec
             )
             files.write_metadata(location, content)
-        move = self._move_to(catalog, location, metadata.uuid)
+        move = self._move_to(catalog, location, metadata)
         return Staged(self, Loaded(base.identifier, location, metadata, content), move)
 
     @property
@@ -80,14 +84,31 @@ class Plan(Generic[M, D]):
         """What pointer history calls it where the pointer advances."""
         return self.intentions[-1].advanced_as
 
-    def _move_to(self, catalog: Catalog, location: Location, uuid: TableUuid) -> Advance | Creation:
+    def _move_to(
+        self, catalog: Catalog, location: Location, metadata: TableMetadata | ViewMetadata
+    ) -> Advance | Creation:
         base, intention = self.base, self.intentions[-1]
-        if base.seen is not None:
-            expiries = [item.expiry for item in self._changes if item.expiry is not None]
-            assert len(expiries) <= 1, "a move of a pointer queues one expiry"
-            return Advance(base.seen, location, uuid, self.event, next(iter(expiries), None))
-        kind = base.kind.of_pointer
-        return Creation(catalog.warehouse.id, kind, base.identifier, uuid, location, intention.created_as)
+        registration = new_registration() if any(item.stored_at for item in self._changes) else 0
+        before = base.metadata if isinstance(base.metadata, TableMetadata | ViewMetadata) else None
+        places = claimed_places(metadata, location, before)
+        if base.seen is None:
+            kind, event = base.kind.of_pointer, intention.created_as
+            return Creation(
+                catalog.warehouse.id,
+                kind,
+                base.identifier,
+                metadata.uuid,
+                location,
+                event,
+                places,
+                registration,
+            )
+        expiries = [item.expiry for item in self._changes if item.expiry is not None]
+        assert len(expiries) <= 1, "a move of a pointer queues one expiry"
+        if not registration:
+            places -= {home_of(base.seen.metadata_location)}  # There already: most commits add no place.
+        expiry = next(iter(expiries), None)
+        return Advance(base.seen, location, metadata.uuid, self.event, expiry, places, registration)
 
     @property
     def _changes(self) -> list[Planned[M, D]]:
@@ -113,6 +134,11 @@ class Staged(Generic[M, D]):
             else Landed(base, loaded, changed=item.metadata is not None, detail=item.detail)
             for item in self.plan.planned
         ]
+
+
+def new_registration() -> int:
+    """Return a number that no other registration has."""
+    return secrets.randbits(62) + 1
 
 
 class Names(Generic[M, D]):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.deletable import deletable
 from app.engine.model.ids import Location
 from app.errors import IcetowerError
 
@@ -40,11 +41,15 @@ class StagedFiles:
         self._catalog.server.step("after_write")
 
     def discard(self) -> None:
-        """Delete what was written: nothing can name it. A failure leaves orphans, which do no harm."""
-        files = self._catalog.files
-        for location in self._written:
+        """Delete what was written, unless a pointer names it. A failure leaves orphans, which do no harm."""
+        written, self._written = self._written, []
+        try:
+            going = deletable(self._catalog, None, written) if written else []
+        except IcetowerError as error:
+            log.warning("could not ask whether %s may go: %s", ", ".join(written), error)
+            return
+        for location in going:
             try:
-                files.delete(location)
+                self._catalog.files.delete(location)
             except IcetowerError as error:
                 log.warning("could not discard %s: %s", location, error)
-        self._written.clear()

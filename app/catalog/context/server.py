@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,6 +95,8 @@ class Server:
     """Where scans are planned in the background."""
     commit_lines: Lines[Any] = field(default_factory=lambda: Lines(COMMITS_TOGETHER, COMMIT_WAIT_S))
     """Commits to one table wait for each other here."""
+    has_deletions: threading.Event = field(default_factory=threading.Event)
+    """Set when files were queued that may be deleted at once: housekeeping need not wait for its next round."""
     step: Callable[[str], None] = _ignore
     """Called with the name of each step of a commit as it is reached; crash tests stop the process there."""
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterable
 from urllib.parse import unquote
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import roots_of
 from app.engine.model.properties import LOCATION_PROPERTIES
 from app.engine.model.table_metadata import TableMetadata
-from app.fileio.locations import is_inside
+from app.engine.model.view_metadata import ViewMetadata
+from app.errors import InvalidLocation
+from app.fileio.locations import folder_name, folders_of, is_inside
 
 LOCATION_PROVIDER = "write.location-provider.impl"
 """A class of the writer's own decides where data files lie: the server cannot say whether they lie right."""
@@ -27,9 +30,8 @@ def places_of(catalog: Catalog, base: TableMetadata | None, after: TableMetadata
         if metadata is not None:
             if LOCATION_PROVIDER in metadata.properties:
                 return lambda _location: True
-            places.add(metadata.location)
-            places |= {value for name in LOCATION_PROPERTIES if (value := metadata.properties.get(name))}
-    starts = tuple(spelling.rstrip("/") + "/" for place in places for spelling in _spellings(place))
+            places |= _named_by(metadata)
+    starts = tuple(spelling.rstrip("/") + "/" for place in places for spelling in spellings_of(place))
 
     def is_inside_one(location: str) -> bool:
         # Ten times faster than the whole comparison, and right, since new locations contain no `?` and the like.
@@ -40,7 +42,58 @@ def places_of(catalog: Catalog, base: TableMetadata | None, after: TableMetadata
     return is_inside_one
 
 
-def _spellings(place: str) -> list[str]:
+def own_places(*states: TableMetadata | None) -> frozenset[str]:
+    """Return the folders where a table writes; others may write there too.
+
+    They are its location and those that its properties name, spelled as `app.fileio.locations.folder_name` spells them.
+    """
+    return _names(place for metadata in states if metadata is not None for place in _named_by(metadata))
+
+
+def claimed_places(
+    metadata: TableMetadata | ViewMetadata, location: str, base: TableMetadata | ViewMetadata | None = None
+) -> frozenset[str]:
+    """Return the folders in which no other table may delete.
+
+    These are its own places, and the folder that its metadata file speaks for; without those inside another of them.
+
+    Args:
+        base: what was there before: its files may still be in use.
+    """
+    named = {home_of(location)} | _names(
+        place for state in (metadata, base) if state is not None for place in _named_by(state)
+    )
+    return frozenset(
+        place for place in named if not any(place != other and place.startswith(other) for other in named)
+    )
+
+
+def home_of(location: str) -> str:
+    """Return the folder that a metadata file speaks for: its own, or the one above `metadata/`.
+
+    Raises:
+        InvalidLocation: it is not a location.
+    """
+    folder = folders_of(location)[-1]
+    return folder.removesuffix("metadata/") if folder.endswith("/metadata/") else folder
+
+
+def _named_by(metadata: TableMetadata | ViewMetadata) -> set[str]:
+    return {
+        metadata.location,
+        *(value for name in LOCATION_PROPERTIES if (value := metadata.properties.get(name))),
+    }
+
+
+def _names(places: Iterable[str]) -> frozenset[str]:
+    names = set()
+    for place in places:
+        with contextlib.suppress(InvalidLocation):
+            names.add(folder_name(place))
+    return frozenset(names)
+
+
+def spellings_of(place: str) -> list[str]:
     """Return the spellings of one place: Spark writes `file:/x`, PyIceberg `file:///x`."""
     scheme, colon, rest = place.partition(":")
     for family in (("s3", "s3a", "s3n"), ("abfs", "abfss"), ("wasb", "wasbs")):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry_records import ExpiryRecord
 from app.catalog.deletions.runner import delete_groups, groups_of
@@ -19,41 +20,42 @@ from app.fileio.locations import place_of
 log = logging.getLogger(__name__)
 
 
-def delete_expired_files(catalog: Catalog, deletion: Deletion, lease_ms: int) -> FinalState:
+def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     """Delete the files that only expired snapshots reached; return `done` or `kept`.
 
     Each run asks the current table what is reachable. Nothing is deleted while another table has the same uuid, if the
     table has left the catalog, or if a remaining file that matters cannot be read. The next attempt deletes what this
     one could not.
 
-    Args:
-        lease_ms: how long the entry in the queue is held with each renewal.
-
     Raises:
         FilesUnavailable: a file could not be read or deleted; safe to try again.
         CorruptMetadata, MetadataFileMissing: the table's metadata cannot be read; nothing was deleted.
         InvalidMetadata: the record in the queue cannot be read; nothing was deleted.
+        PlanOutdated: what was found is no longer right, or another worker has ended it.
     """
     assert deletion.pointer_id is not None
     assert deletion.expired is not None
-    if catalog.server.pointers.others_with_uuid(deletion.uuid, deletion.pointer_id):
+    if catalog.server.pointers.may_share_files(deletion.uuid, deletion.pointer_id):
         return "kept"
     current: TableMetadata | None = None
+    registration: int | None = None
     pointer = catalog.server.pointers.find_locked(deletion.pointer_id)
     if pointer is not None and pointer.uuid == deletion.uuid:
-        current = catalog.read(TABLES, pointer)
+        current, registration = catalog.read(TABLES, pointer), pointer.registration
         if not bool_property(current.properties, GC_ENABLED, default=True):
             return "kept"
     elif not catalog.server.file_deletions.is_purged(deletion.uuid):
         # The new owner of the table may know of files that the catalog does not know.
         return "kept"
     record = ExpiryRecord.from_json(deletion.expired)
+    landed = _landed(catalog, deletion)
     doomed = unreachable_files(
         record.expired,
         current,
         CheckedManifests(catalog),
         level=record.cleanup,
-        landed=_landed(catalog, deletion) if current is not None else None,
+        landed=landed if current is not None else None,
+        stays=(pointer.metadata_location,) if pointer is not None else (),
         place_of=place_of,
     )
     if doomed.obstacle is not None:
@@ -61,7 +63,8 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion, lease_ms: int) ->
         return "failed"
     for location in doomed.unreadable:
         log.warning("expiry of %s leaves %s and what it names: unreadable", deletion.identifier, location)
-    delete_groups(catalog, deletion, groups_of(doomed), lease_ms)
+    owner = Owner.of(deletion.uuid, deletion.pointer_id, current, landed)
+    delete_groups(catalog, deletion, owner, groups_of(doomed), registration)
     return "done"
 
 

@@ -83,7 +83,7 @@ class ExpireSnapshots(Intention[TableMetadata, ExpiryRecord]):
         draft = apply_updates(before, updates_of(expiry), catalog.now_ms())
         after = draft.finish(base.stored_at) if draft.has_changes else before
         expired = expired_between(before, after)
-        delete_after_ms = None
+        grace_ms = delete_after_ms = None
         if (expired.snapshots or expired.statistics) and request.cleanup is not CleanupLevel.NONE:
             grace_ms = catalog.rules.expired_file_grace_ms if request.grace_ms is None else request.grace_ms
             delete_after_ms = catalog.now_ms() + grace_ms
@@ -91,7 +91,7 @@ class ExpireSnapshots(Intention[TableMetadata, ExpiryRecord]):
         record = ExpiryRecord(claim.key if claim else None, request.cleanup, delete_after_ms, expired, expiry)
         if not draft.has_changes:
             return Planned(None, record)
-        return Planned(after, record, expiry=QueuedExpiry(record.to_json(), delete_after_ms))
+        return Planned(after, record, expiry=QueuedExpiry(record.to_json(), grace_ms))
 
 
 def preview_expiry(catalog: Catalog, identifier: TableIdentifier, request: ExpiryRequest) -> ExpiryOutcome:
@@ -110,9 +110,9 @@ def preview_expiry(catalog: Catalog, identifier: TableIdentifier, request: Expir
     )
     pointer = base.seen
     assert pointer is not None
-    if catalog.server.pointers.others_with_uuid(pointer.uuid, pointer.id):
+    if catalog.server.pointers.may_share_files(pointer.uuid, pointer.id):
         found = Unreachable(
-            obstacle="another table of this catalog has the same uuid and may share the files"
+            obstacle="another table may share the files: one has the same uuid, or this one has or had none"
         )
     else:
         after = planned.metadata or base.present()
@@ -121,6 +121,7 @@ def preview_expiry(catalog: Catalog, identifier: TableIdentifier, request: Expir
             after,
             TableManifests(catalog),
             level=request.cleanup,
+            stays=(pointer.metadata_location,),
             place_of=place_of,
         )
     return ExpiryOutcome(pointer.metadata_location, planned.detail.expiry, unreachable=found)
@@ -141,6 +142,7 @@ def expire_snapshots(catalog: Catalog, identifier: TableIdentifier, request: Exp
     landed = land_one(catalog, ExpireSnapshots(identifier, request, catalog.now_ms()))
     assert landed.detail is not None
     assert landed.loaded.location is not None
+    catalog.server.has_deletions.set()
     return ExpiryOutcome(landed.loaded.location, landed.detail.expiry, landed.detail.delete_after_ms)
 
 

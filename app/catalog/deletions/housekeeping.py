@@ -16,13 +16,20 @@ CLEANING_SECONDS = 60.0
 
 
 def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None:
-    """Delete files of purges and expiries, and expired keys and plans, until stopped."""
+    """Delete files of purges and expiries, and expired keys and plans, until stopped.
+
+    Args:
+        stop: set before `server.has_deletions` to end this at once.
+        interval_s: how long to wait at most; what this process has queued itself is done without waiting.
+    """
     clean_at = 0.0
-    while not stop.wait(interval_s):
+    while not stop.is_set():
+        server.has_deletions.wait(interval_s)
+        server.has_deletions.clear()
         try:
             while not stop.is_set() and work_off_one(server):
                 pass
-            if time.monotonic() >= clean_at:
+            if not stop.is_set() and time.monotonic() >= clean_at:
                 server.idempotency_keys.delete_expired(server.now_ms())
                 server.scan_plans.delete_expired(server.now_ms())
                 clean_at = time.monotonic() + CLEANING_SECONDS

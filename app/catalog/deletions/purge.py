@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.runner import delete_groups, groups_of
 from app.catalog.manifests.table_manifests import CheckedManifests
@@ -13,7 +14,7 @@ from app.errors import CorruptMetadata, MetadataFileMissing
 from app.fileio.locations import place_of
 
 
-def purge_files(catalog: Catalog, deletion: Deletion, lease_ms: int) -> FinalState:
+def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     """Delete the files of a dropped table; return `done` or `kept`.
 
     Unreadable files are found before anything is deleted. The current metadata file is deleted last, so that an
@@ -23,14 +24,16 @@ def purge_files(catalog: Catalog, deletion: Deletion, lease_ms: int) -> FinalSta
         FilesUnavailable: a file could not be read or deleted; safe to try again.
         InvalidMetadata: the table's metadata cannot be read; nothing was deleted.
         CorruptMetadata: a manifest list or manifest cannot be read; nothing was deleted.
+        PlanOutdated: what was found is no longer right, or another worker has ended the purge.
     """
-    if catalog.server.pointers.others_with_uuid(deletion.uuid):
+    if catalog.server.pointers.may_share_files(deletion.uuid):
         return "kept"
     try:
         metadata = catalog.read_file(TABLES, deletion.metadata_location)
     except MetadataFileMissing:
         return "done"  # An earlier attempt got through everything.
-    if not bool_property(metadata.properties, GC_ENABLED, default=True):
+    if metadata.uuid != deletion.uuid or not bool_property(metadata.properties, GC_ENABLED, default=True):
+        # With another uuid it is not the file that was dropped, but one that took its place.
         return "kept"
     everything = Expired(tuple(metadata.snapshots), tuple(statistics_of(metadata)))
     doomed = unreachable_files(everything, None, CheckedManifests(catalog), place_of=place_of)
@@ -41,5 +44,6 @@ def purge_files(catalog: Catalog, deletion: Deletion, lease_ms: int) -> FinalSta
         "log": [entry.metadata_file for entry in metadata.metadata_log],
         "metadata": [deletion.metadata_location],
     }
-    delete_groups(catalog, deletion, groups, lease_ms)
+    owner = Owner.of(deletion.uuid, deletion.pointer_id, metadata)
+    delete_groups(catalog, deletion, owner, groups, registration=None)
     return "done"

@@ -10,31 +10,36 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.server import Server
 from app.catalog.deletions.expired_files import delete_expired_files
 from app.catalog.deletions.purge import purge_files
+from app.catalog.deletions.runner import LEASE_MS, PlanOutdated
 from app.database.file_deletions import Deletion, FinalState
 from app.errors import IcetowerError, NoSuchWarehouse, Unavailable
 
 log = logging.getLogger(__name__)
 
-LEASE_MS = 10 * 60_000
 FIRST_RETRY_MS = 30_000
 LONGEST_RETRY_MS = 3_600_000
-MAX_ATTEMPTS = 50
+MAX_FAILURES = 50
 
 
 def work_off_one(server: Server) -> bool:
     """Delete the files of one entry of the queue; return whether there was one.
 
-    Files deleted before a crash are absent the next time. Files outside the warehouse, and files that a table
-    registered under a second name may need, are never touched.
+    Files deleted before a crash are absent the next time. See `app.catalog.context.deletable` for what is never
+    touched.
 
     Raises:
         DatabaseUnavailable: the queue cannot be read.
     """
-    deletion = server.file_deletions.lease(server.now_ms(), LEASE_MS)
+    deletion = server.file_deletions.lease(LEASE_MS)
     if deletion is None:
         return False
     try:
         state = _work_off(server, deletion)
+    except PlanOutdated:
+        log.info(
+            "%s of %s: its files are looked for anew, or that is done", deletion.kind, deletion.identifier
+        )
+        return True
     except Unavailable as error:
         _try_later(server, deletion, str(error))
         return True
@@ -55,20 +60,21 @@ def _work_off(server: Server, deletion: Deletion) -> FinalState:
         raise NoSuchWarehouse(f"number {deletion.warehouse_id}")
     catalog = Catalog(server, warehouse, SERVER_ITSELF)
     work = purge_files if deletion.kind == "purge" else delete_expired_files
-    return work(catalog, deletion, LEASE_MS)
+    return work(catalog, deletion)
 
 
 def _try_later(server: Server, deletion: Deletion, reason: str) -> None:
-    if deletion.attempts >= MAX_ATTEMPTS:
+    failures = deletion.attempts + 1
+    if failures >= MAX_FAILURES:
         name = deletion.identifier
-        log.error("%s of %s given up after %d attempts: %s", deletion.kind, name, deletion.attempts, reason)
+        log.error("%s of %s given up after %d failures: %s", deletion.kind, name, failures, reason)
         _finish(server, deletion, "failed")
         return
-    wait_ms = min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** min(deletion.attempts, 10))
-    server.file_deletions.postpone(deletion.id, reason, server.now_ms() + wait_ms)
+    wait_ms = min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** min(failures, 10))
+    server.file_deletions.postpone(deletion.id, wait_ms, reason)
     telemetry.FILE_DELETIONS.labels(outcome="postponed").inc()
 
 
 def _finish(server: Server, deletion: Deletion, state: FinalState) -> None:
-    server.file_deletions.finish(deletion.id, state, server.now_ms())
+    server.file_deletions.finish(deletion.id, state)
     telemetry.FILE_DELETIONS.labels(outcome=state).inc()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.locations import is_allowed
+from app.catalog.context.deletable import Owner, deletable
 from app.database.file_deletions import Deletion
 from app.engine.model.ids import Location
 from app.engine.retention.reachability import Unreachable
@@ -18,11 +17,15 @@ from app.errors import FilesUnavailable, IcetowerError, Unavailable
 
 log = logging.getLogger(__name__)
 
+LEASE_MS = 10 * 60_000
 BATCH = 256
-"""How many files are deleted between two checks of the lease."""
+"""How many files are deleted between two looks at what the database says of them."""
 WORKERS = 8
-RENEWAL_SECONDS = 60.0
 _STEPS = {"expire": "expired", "purge": "purged"}
+
+
+class PlanOutdated(Exception):
+    """What was planned is no longer right, or another worker has ended it."""
 
 
 def groups_of(doomed: Unreachable) -> dict[str, list[Location]]:
@@ -32,59 +35,59 @@ def groups_of(doomed: Unreachable) -> dict[str, list[Location]]:
 
 
 def delete_groups(
-    catalog: Catalog, deletion: Deletion, groups: Mapping[str, Sequence[Location]], lease_ms: int
+    catalog: Catalog,
+    deletion: Deletion,
+    owner: Owner,
+    groups: Mapping[str, Sequence[Location]],
+    registration: int | None,
 ) -> None:
     """Delete group after group: the next group begins when all of the one before is deleted.
 
-    Files outside the warehouse are left alone.
+    Files that `deletable` does not allow are left alone.
 
     Args:
+        owner: the table that the files were found in.
         groups: by name, in the order of deletion: a file is deleted before the file that names it.
-        lease_ms: how long the entry in the queue is held with each renewal.
+        registration: the one of the table's pointer as the files were looked for; None if there was no pointer.
 
     Raises:
         FilesUnavailable: a file could not be deleted; safe to try again.
+        PlanOutdated: the files have to be looked for anew, or that is done.
     """
-    files = catalog.files
-    renew_at = time.monotonic() + RENEWAL_SECONDS
+    if not catalog.server.file_deletions.begin(deletion, registration):
+        raise PlanOutdated
     what = f"{deletion.kind} of {deletion.identifier}"
-
-    def delete(location: Location) -> IcetowerError | None:
-        try:
-            files.delete(location)
-        except Unavailable as error:
-            return error
-        except IcetowerError as error:
-            log.warning("%s cannot delete %s: %s", what, location, error)
-        return None
-
     deleted: Counter[str] = Counter()
     with ThreadPoolExecutor(WORKERS, "file-deletions") as pool:
         for name, group in groups.items():
-            for batch in _batches(_allowed(catalog, what, group)):
-                failures = [failure for failure in pool.map(delete, batch) if failure is not None]
+            for batch in _batches(group):
+                if not catalog.server.file_deletions.hold(deletion.id, LEASE_MS):
+                    raise PlanOutdated
+                going = deletable(catalog, owner, batch)
+                outcomes = pool.map(lambda location: _delete(catalog, what, location), going)
+                failures = [failure for failure in outcomes if failure is not None]
                 if failures:
                     # What names these files must stay until they are gone.
                     raise FilesUnavailable(
-                        f"{len(failures)} of {len(batch)} files could not be deleted: {failures[0]}"
+                        f"{len(failures)} of {len(going)} files could not be deleted: {failures[0]}"
                     ) from failures[0]
-                deleted[name] += len(batch)
-                if time.monotonic() >= renew_at:
-                    catalog.server.file_deletions.renew(deletion.id, catalog.now_ms() + lease_ms)
-                    renew_at = time.monotonic() + RENEWAL_SECONDS
+                deleted[name] += len(going)
             catalog.server.step(f"{_STEPS[deletion.kind]}_{name}_deleted")
     counts = ", ".join(f"{count} {name}" for name, count in deleted.items())
     log.info("%s: deleted %s", what, counts or "nothing")
 
 
-def _allowed(catalog: Catalog, what: str, group: Sequence[Location]) -> Iterator[Location]:
-    for location in group:
-        if is_allowed(catalog, location):
-            yield location
-        else:
-            log.warning("%s leaves %s alone: outside warehouse %s", what, location, catalog.warehouse.name)
+def _delete(catalog: Catalog, what: str, location: Location) -> IcetowerError | None:
+    try:
+        catalog.files.delete(location)
+    except Unavailable as error:
+        return error
+    except IcetowerError as error:
+        log.warning("%s cannot delete %s: %s", what, location, error)
+    return None
 
 
-def _batches(locations: Iterator[Location]) -> Iterator[list[Location]]:
-    while batch := list(islice(locations, BATCH)):
+def _batches(locations: Sequence[Location]) -> Iterator[list[Location]]:
+    rest = iter(locations)
+    while batch := list(islice(rest, BATCH)):
         yield batch

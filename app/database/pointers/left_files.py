@@ -1,15 +1,27 @@
-"""Files that a pointer's move leaves behind, queued for deletion in its transaction."""
+"""Files that pointers leave behind, queued for deletion in the same transaction.
+
+A deletion and a registration of the same files exclude each other: each looks for the other while it holds a lock
+(see `begin_deletion` and `check_registration`), so one of them always finds the other.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, insert
+from sqlalchemy import Connection, exists, func, insert, or_, select, update
 
+from app.database.connections.clock import database_now_ms
 from app.database.pointers.pointer import Pointer
+from app.database.pointers.sharing import may_share_files
 from app.database.rows import file_deletions as rows
-from app.engine.model.ids import Location
+from app.database.rows import pointers, table_places
+from app.engine.model.ids import Location, TableUuid
+from app.errors import FilesBeingDeleted
+
+_LOCK = 7_406_310_221_904_513
+"""Any number that no other advisory lock of the database has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +30,8 @@ class QueuedExpiry:
 
     expired: str
     """What the commit takes out of the table, as JSON."""
-    not_before_ms: int | None
-    """When deletion may begin; None if there is nothing to delete and the entry is only a record."""
+    grace_ms: int | None
+    """How long the files stay; None if there is nothing to delete and the entry is only a record."""
 
 
 def insert_deletion(connection: Connection, dropped: Pointer, now_ms: int) -> None:
@@ -31,7 +43,7 @@ def insert_deletion(connection: Connection, dropped: Pointer, now_ms: int) -> No
         kind="purge",
         metadata_location=dropped.metadata_location,
         state="queued",
-        not_before_ms=now_ms,
+        not_before_ms=database_now_ms(),
     )
 
 
@@ -39,7 +51,7 @@ def insert_expiry(
     connection: Connection, expiry: QueuedExpiry, seen: Pointer, location: Location, now_ms: int
 ) -> None:
     """Queue files that go out of reach when the pointer moves to a location."""
-    has_work = expiry.not_before_ms is not None
+    has_work = expiry.grace_ms is not None
     _insert(
         connection,
         seen,
@@ -47,11 +59,68 @@ def insert_expiry(
         kind="expire",
         metadata_location=location,
         state="queued" if has_work else "done",
-        not_before_ms=expiry.not_before_ms if has_work else now_ms,
-        finished_ms=None if has_work else now_ms,
-        pointer_id=seen.id,
+        not_before_ms=database_now_ms() + (expiry.grace_ms or 0),
+        finished_ms=None if has_work else database_now_ms(),
         expired=expiry.expired,
     )
+
+
+def begin_deletion(
+    connection: Connection,
+    deletion_id: int,
+    pointer_id: int | None,
+    uuid: TableUuid,
+    registration: int | None,
+) -> bool:
+    """Note that files are deleted from now on; False if what was planned is no longer right.
+
+    Args:
+        pointer_id: the table's pointer, which may be gone.
+        registration: what the table's pointer had when the deletion was planned; None if there was no pointer.
+    """
+    _exclude(connection, registrations=True)
+    of_table = select(pointers.c.registration).where(pointers.c.id == pointer_id, pointers.c.uuid == uuid)
+    if connection.scalars(of_table).one_or_none() != registration:
+        return False
+    if connection.scalars(select(may_share_files(uuid, pointer_id))).one():
+        return False
+    begun = func.coalesce(rows.c.begun_ms, database_now_ms())
+    statement = update(rows).where(rows.c.id == deletion_id, rows.c.state == "queued").values(begun_ms=begun)
+    return connection.execute(statement).rowcount == 1
+
+
+def check_registration(
+    connection: Connection, uuid: TableUuid, location: Location, places: Collection[str]
+) -> None:
+    """Check that no deletion of these files has begun, and let none begin meanwhile.
+
+    Raises:
+        FilesBeingDeleted: one has.
+    """
+    _exclude(connection, registrations=False)
+    same_places = exists().where(
+        table_places.c.pointer_id == rows.c.pointer_id, table_places.c.place.in_(places)
+    )
+    query = (
+        select(rows.c.kind, rows.c.identifier)
+        .where(
+            rows.c.state == "queued",
+            rows.c.begun_ms.is_not(None),
+            or_(rows.c.uuid == uuid, rows.c.metadata_location == location, same_places),
+        )
+        .limit(1)
+    )
+    found = connection.execute(query).one_or_none()
+    if found is not None:
+        raise FilesBeingDeleted(location, found.kind, found.identifier)
+
+
+def _exclude(connection: Connection, *, registrations: bool) -> None:
+    """Exclude registrations, or the begin of deletions, until the transaction ends."""
+    # SQLite has one writer at a time anyway.
+    if connection.dialect.name == "postgresql":
+        lock = func.pg_advisory_xact_lock if registrations else func.pg_advisory_xact_lock_shared
+        connection.execute(select(lock(_LOCK)))
 
 
 def _insert(connection: Connection, pointer: Pointer, now_ms: int, **values: Any) -> None:
@@ -63,6 +132,7 @@ def _insert(connection: Connection, pointer: Pointer, now_ms: int, **values: Any
             attempts=0,
             leased_until_ms=0,
             created_ms=now_ms,
+            pointer_id=pointer.id,
             **values,
         )
     )

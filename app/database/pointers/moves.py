@@ -6,6 +6,7 @@ pointers by id, then new names in sorted order.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +19,7 @@ from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, para
 from app.database.pointers.history import Author, insert_event, insert_last_event
 from app.database.pointers.left_files import QueuedExpiry, insert_expiry
 from app.database.pointers.pointer import Pointer, PointerKind
-from app.database.rows import namespaces
+from app.database.rows import namespaces, table_places
 from app.database.rows import pointers as rows
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
@@ -36,6 +37,10 @@ class Advance:
     """Or "replaced", if another table's metadata takes the place of this one's."""
     expiry: QueuedExpiry | None = None
     """Files that go out of reach by this move, to be deleted later."""
+    places: frozenset[str] = frozenset()
+    """Folders where it keeps files, if a new one may be among them."""
+    registration: int = 0
+    """A new number if the metadata comes from elsewhere; 0 if it was made from the pointer's."""
     others: tuple[tuple[str, Author], ...] = ()
     """Events, with their authors, of further requests that land by this same move."""
 
@@ -58,6 +63,10 @@ class Creation:
     location: Location
     event: str = "created"
     """Or "registered", if the metadata file was there before."""
+    places: frozenset[str] = frozenset()
+    """Folders where it keeps files."""
+    registration: int = 0
+    """A new number if the metadata comes from elsewhere."""
 
 
 class NameTaken(IcetowerError):
@@ -84,8 +93,10 @@ _ADVANCE = (
         metadata_location=bindparam("new_location"),
         uuid=bindparam("new_uuid"),
         updated_ms=bindparam("at_ms", type_=BigInteger),
+        registration=bindparam("new_registration", type_=BigInteger),
     )
 )
+_INSERT_PLACE = on_each_database(table_places, lambda insert: insert.on_conflict_do_nothing())
 # Reads first whether the name is taken: this saves waiting for a transaction that moves its owner.
 _NAMESPACE_KEPT = (
     select(
@@ -105,7 +116,13 @@ _INSERT = on_each_database(
     ),
 )
 _POINTER = select(
-    rows.c.id, rows.c.namespace_id, rows.c.name, rows.c.kind, rows.c.uuid, rows.c.metadata_location
+    rows.c.id,
+    rows.c.namespace_id,
+    rows.c.name,
+    rows.c.kind,
+    rows.c.uuid,
+    rows.c.metadata_location,
+    rows.c.registration,
 )
 _POINTER_TO_DROP = _POINTER.where(
     rows.c.namespace_id == NAMESPACE_ID,
@@ -153,10 +170,12 @@ def advance(connection: Connection, move: Advance, author: Author) -> None:
             "new_location": move.location,
             "new_uuid": move.uuid,
             "at_ms": author.at_ms,
+            "new_registration": move.registration or move.seen.registration,
         },
     )
     if moved.rowcount != 1:
         raise PointerMovedOn
+    _claim(connection, move.seen.id, move.places)
     insert_event(connection, move.seen.id, move.event, author, move.seen.metadata_location)
     for event, other in move.others:
         # Each finds the pointer where the one before it left it: at the file that has the changes of all.
@@ -191,12 +210,20 @@ def create(connection: Connection, creation: Creation, author: Author) -> None:
             "metadata_location": creation.location,
             "created_ms": author.at_ms,
             "updated_ms": author.at_ms,
+            "registration": creation.registration,
         }
         pointer_id = connection.execute(_INSERT[connection.dialect.name], values).scalar_one_or_none()
         if pointer_id is not None:
+            _claim(connection, pointer_id, creation.places)
             insert_event(connection, pointer_id, creation.event, author, None)
             return
         # Between the two statements another transaction took the name, and perhaps released it again.
+
+
+def _claim(connection: Connection, pointer_id: int, places: Collection[str]) -> None:
+    if places:
+        values = [{"pointer_id": pointer_id, "place": place} for place in sorted(places)]
+        connection.execute(_INSERT_PLACE[connection.dialect.name], values)
 
 
 def lock_to_drop(
@@ -273,4 +300,12 @@ def _keep_namespaces(connection: Connection, warehouse_id: int, wanted: set[Name
 
 
 def _pointer(row: Row[*tuple[Any, ...]], warehouse_id: int, identifier: TableIdentifier) -> Pointer:
-    return Pointer(row.id, warehouse_id, PointerKind(row.kind), identifier, row.uuid, row.metadata_location)
+    return Pointer(
+        row.id,
+        warehouse_id,
+        PointerKind(row.kind),
+        identifier,
+        row.uuid,
+        row.metadata_location,
+        row.registration,
+    )

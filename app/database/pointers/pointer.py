@@ -29,3 +29,5 @@ class Pointer:
     identifier: TableIdentifier
     uuid: TableUuid
     metadata_location: Location
+    registration: int = 0
+    """0 for what was created here, else the number of the registration that brought its metadata from elsewhere."""

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import Enum
 
-from sqlalchemy import BigInteger, Connection, bindparam, exists, select
+from sqlalchemy import BigInteger, Connection, bindparam, select
 
 from app.database.connections.database import Database
 from app.database.idempotency_keys import IdempotencyClaim, insert_claim
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, namespace_of, parameters_of
 from app.database.pages import page_of, page_parameters
 from app.database.pointers.history import Author, PointerEvent, select_events
-from app.database.pointers.left_files import insert_deletion
+from app.database.pointers.left_files import check_registration, insert_deletion
 from app.database.pointers.lookups import PointerLookups
 from app.database.pointers.moves import (
     Advance,
@@ -28,6 +28,7 @@ from app.database.pointers.moves import (
     rename,
 )
 from app.database.pointers.pointer import Pointer, PointerKind
+from app.database.pointers.sharing import Claims, claimed_by_others, may_share_files, named_by_pointers
 from app.database.rows import namespaces, pointer_history
 from app.database.rows import pointers as rows
 from app.engine.model.identifiers import Namespace, TableIdentifier
@@ -62,6 +63,7 @@ _BY_ID = (
         rows.c.name,
         rows.c.uuid,
         rows.c.metadata_location,
+        rows.c.registration,
     )
     .join_from(rows, namespaces, namespaces.c.id == rows.c.namespace_id)
     .where(rows.c.id == bindparam("of_id"))
@@ -79,11 +81,6 @@ _NAMES = page_of(
     rows.c.name,
 )
 _NAMESPACE = select(namespaces.c.id).where(*IS_NAMESPACE)
-_OTHERS_WITH_UUID = select(
-    exists().where(rows.c.uuid == bindparam("of_uuid"), rows.c.id != bindparam("but_id"))
-)
-NO_ID = 0
-"""Rows are numbered from one."""
 
 
 class Pointers:
@@ -110,7 +107,13 @@ class Pointers:
             row = connection.execute(_BY_ID, parameters).one()
             identifier = TableIdentifier(namespace_of(row.key), row.name)
             return Pointer(
-                row.id, row.warehouse_id, PointerKind(row.kind), identifier, row.uuid, row.metadata_location
+                row.id,
+                row.warehouse_id,
+                PointerKind(row.kind),
+                identifier,
+                row.uuid,
+                row.metadata_location,
+                row.registration,
             )
 
         return self._database.read_locked(find_locked)
@@ -161,6 +164,7 @@ class Pointers:
             NoSuchNamespace: a new pointer's namespace does not exist.
             NameTaken: a new pointer's name is taken.
             IdempotencyKeyTaken: a claim's request was answered before.
+            FilesBeingDeleted: files of what is to be registered are being deleted.
         """
         creations = sorted(
             (change for change in changes if isinstance(change, Creation)),
@@ -176,6 +180,9 @@ class Pointers:
         def put(connection: Connection) -> None:
             for claim in taken:
                 insert_claim(connection, claim)
+            for change in (*present, *creations):
+                if not isinstance(change, Unmoved) and change.registration:
+                    check_registration(connection, change.uuid, change.location, change.places)
             for change in present:
                 if isinstance(change, Unmoved):
                     keep(connection, change)
@@ -281,11 +288,25 @@ class Pointers:
 
         return self._database.read(list_names)
 
-    def others_with_uuid(self, uuid: TableUuid, pointer_id: int | None = None) -> bool:
-        """Say whether a pointer, other than the one given, has this uuid: it may share files."""
-        parameters = {"of_uuid": uuid, "but_id": NO_ID if pointer_id is None else pointer_id}
+    def may_share_files(self, uuid: TableUuid, pointer_id: int | None = None) -> bool:
+        """Say whether another pointer may have the same files as a table of this uuid."""
+        query = select(may_share_files(uuid, pointer_id))
+        return self._database.read(lambda connection: bool(connection.scalars(query).one()))
+
+    def claims(
+        self, files: Collection[str], folders: Collection[str], pointer_id: int | None = None
+    ) -> Claims:
+        """Return which files a pointer names, and which folders other pointers claim.
+
+        Args:
+            files: locations, in each spelling that a pointer may have.
+            folders: as `app.fileio.locations.folder_name` spells them.
+        """
+        named, claimed = named_by_pointers(files), claimed_by_others(folders, pointer_id)
         return self._database.read(
-            lambda connection: bool(connection.execute(_OTHERS_WITH_UUID, parameters).scalar_one())
+            lambda connection: Claims(
+                frozenset(connection.scalars(named)), frozenset(connection.scalars(claimed))
+            )
         )
 
     def history(

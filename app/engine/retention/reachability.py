@@ -129,14 +129,19 @@ def unreachable_files(
     *,
     level: CleanupLevel = CleanupLevel.ALL,
     landed: TableMetadata | None = None,
+    stays: Iterable[Location] = (),
     place_of: Callable[[str], Hashable] = str,
 ) -> Unreachable:
     """Return the files that expired snapshots reach and the table does not.
+
+    A writer may have named any file as anything: a live data file as a manifest, or the metadata file as statistics.
+    So only what can be read as a manifest or a list goes as one, and whatever the table reaches in any role stays.
 
     Args:
         current: the table now, read after the expiry landed; None if all of it is deleted.
         landed: the table right after the expiry. The files of snapshots that a later expiry removed are kept, as
             they are deleted at their own time, but need not be readable.
+        stays: other files that are in use, such as the current metadata file.
         place_of: returns the same for two spellings of one location.
 
     Raises:
@@ -151,11 +156,11 @@ def unreachable_files(
     later = [item for item in (landed.snapshots if landed else ()) if item.snapshot_id not in present]
     search = _Search(source, place_of)
     manifests, lists = search.expired_manifests(gone)
-    # A writer may have named any file as statistics, so they are compared with live files like content.
     statistics = {place_of(item.location): item for item in expired.statistics}
     try:
         remaining = search.remaining(current, later, manifests, reads_all=bool(statistics))
-        content = search.content_of(manifests) if statistics or level is CleanupLevel.ALL else {}
+        remaining.places |= {place_of(location) for location in stays}
+        content = search.content_of(manifests)
         doomed = {**statistics, **content}
         for places in (remaining.places, remaining.manifests, remaining.later, manifests, lists):
             for place in places:
@@ -163,7 +168,8 @@ def unreachable_files(
         search.remove_live(doomed, remaining)
     except _Obstacle as obstacle:
         return Unreachable(unreadable=tuple(search.unreadable), obstacle=str(obstacle))
-    kept = remaining.places | {place_of(location) for location in search.unreadable}
+    kept = remaining.places | remaining.manifests.keys() | remaining.later.keys()
+    kept |= {place_of(location) for location in search.unreadable}
     named = kept | content.keys()
     return Unreachable(
         content=tuple(doomed[place] for place in content if place in doomed)

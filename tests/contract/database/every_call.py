@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from app.database.file_deletions import Deletion
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.engine.model.ids import Location, TableUuid
@@ -13,13 +14,15 @@ from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, claim, levels
 
 TABLE = PointerKind.TABLE
 NEVER_SEEN = Pointer(1, 1, TABLE, name("a.t"), TableUuid("u"), Location("l"))
+NEVER_LEASED = Deletion(1, "purge", 1, TableUuid("u"), Location("l"), "a.t", 0, NOW_MS, None, None)
 
 READS: dict[str, Callable[[Stores], Any]] = {
     "ping": lambda stores: stores.database.ping(),
     "find": lambda stores: stores.pointers.find(1, name("a.t")),
     "find_many": lambda stores: stores.pointers.find_many([(1, name("a.t"))]),
     "list_names": lambda stores: stores.pointers.list_names(1, levels("a"), TABLE),
-    "others_with_uuid": lambda stores: stores.pointers.others_with_uuid(TableUuid("u")),
+    "may_share_files": lambda stores: stores.pointers.may_share_files(TableUuid("u")),
+    "claims": lambda stores: stores.pointers.claims(["l"], ["file:///lake/"]),
     "history": lambda stores: stores.pointers.history(1),
     "namespaces.find": lambda stores: stores.namespaces.find(1, levels("a")),
     "list_children": lambda stores: stores.namespaces.list_children(1, None),
@@ -51,16 +54,17 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "drop warehouse": lambda stores: stores.warehouses.drop("spare"),
     "record": lambda stores: stores.idempotency_keys.record(claim("new"), 404, ""),
     "delete_expired": lambda stores: stores.idempotency_keys.delete_expired(NOW_MS),
-    "lease": lambda stores: stores.file_deletions.lease(NOW_MS, 1000),
-    "finish": lambda stores: stores.file_deletions.finish(1, "done", NOW_MS),
-    "renew": lambda stores: stores.file_deletions.renew(1, NOW_MS),
+    "lease": lambda stores: stores.file_deletions.lease(1000),
+    "begin": lambda stores: stores.file_deletions.begin(NEVER_LEASED, None),
+    "finish": lambda stores: stores.file_deletions.finish(1, "done"),
+    "hold": lambda stores: stores.file_deletions.hold(1, 1000),
     "add plan": lambda stores: stores.submit("new"),
     "renew plan": lambda stores: stores.scan_plans.renew("there", NOW_MS),
     "finish plan": lambda stores: stores.scan_plans.finish("there", "completed", "[]"),
     "cancel plan": lambda stores: stores.scan_plans.cancel("there", 1),
     "delete_expired plans": lambda stores: stores.scan_plans.delete_expired(NOW_MS * 2),
     "signing key": lambda stores: stores.signing_keys.find_or_create("new", b"secret", NOW_MS),
-    "postpone": lambda stores: stores.file_deletions.postpone(1, "error", NOW_MS),
+    "postpone": lambda stores: stores.file_deletions.postpone(1, 1000, "error"),
 }
 EVERY_CALL = READS | LOCKED_READS | WRITES
 

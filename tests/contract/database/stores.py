@@ -18,6 +18,7 @@ from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
+from tests.builders.queues import let_queue_age
 
 NOW_MS = 1_700_000_000_000
 AUTHOR = Author("alice", "request-1", NOW_MS)
@@ -106,15 +107,15 @@ class Stores:
         self.scan_plans.add(plan, NOW_MS)
         return plan
 
-    def expire(
-        self, dotted: str, location: str = "expired.json", not_before_ms: int | None = NOW_MS
-    ) -> PutOutcome:
+    def expire(self, dotted: str, location: str = "expired.json", grace_ms: int | None = 0) -> PutOutcome:
         """Move a pointer by a commit that puts files out of reach."""
         seen = self.there(dotted)
-        move = Advance(
-            seen, Location(location), seen.uuid, expiry=QueuedExpiry('{"snapshots":[]}', not_before_ms)
-        )
+        move = Advance(seen, Location(location), seen.uuid, expiry=QueuedExpiry('{"snapshots":[]}', grace_ms))
         return self.pointers.check_and_put([move], AUTHOR)
+
+    def move_queue(self, by_ms: int) -> None:
+        """Let time pass for the queue of file deletions, whose clock is the database's."""
+        let_queue_age(self.file_deletions, by_ms)
 
     def advance(self, seen: Pointer, location: str) -> PutOutcome:
         return self.pointers.check_and_put([Advance(seen, Location(location), seen.uuid)], AUTHOR)

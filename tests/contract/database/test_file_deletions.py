@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.database.file_deletions import Deletion, FinalState
 from app.database.pointers.left_files import QueuedExpiry
-from app.database.pointers.moves import Advance
+from app.database.pointers.moves import Advance, Creation
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.pointers import PutOutcome
 from app.engine.model.ids import Location, TableUuid
+from app.errors import FilesBeingDeleted
 from tests.contract.database.races import run_together
-from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, name
+from tests.contract.database.stores import AUTHOR, Stores, name
 
 
 @pytest.fixture
@@ -24,8 +27,11 @@ def queued(stores: Stores) -> Stores:
     return stores
 
 
-def lease(stores: Stores, now_ms: int = NOW_MS) -> Deletion:
-    found = stores.file_deletions.lease(now_ms, 1000)
+LEASE_MS = 60_000
+
+
+def lease(stores: Stores) -> Deletion:
+    found = stores.file_deletions.lease(LEASE_MS)
     assert found is not None
     return found
 
@@ -34,53 +40,58 @@ def test_the_oldest_entry_is_leased_first_and_by_one_only(queued: Stores) -> Non
     leased = [lease(queued).identifier for _ in range(3)]
 
     assert leased == ["a.t1", "a.t2", "a.t3"]
-    assert queued.file_deletions.lease(NOW_MS, 1000) is None
+    assert queued.file_deletions.lease(LEASE_MS) is None
 
 
 def test_an_empty_queue_has_nothing_to_lease(stores: Stores) -> None:
-    assert stores.file_deletions.lease(NOW_MS, 1000) is None
+    assert stores.file_deletions.lease(LEASE_MS) is None
     assert stores.file_deletions.counts() == {}
-
-
-def test_an_entry_is_not_due_before_its_time(queued: Stores) -> None:
-    assert queued.file_deletions.lease(NOW_MS - 1, 1000) is None
 
 
 def test_a_lease_that_ran_out_is_given_again(queued: Stores) -> None:
     first = lease(queued)
 
-    again = lease(queued, NOW_MS + 1000)
+    queued.move_queue(LEASE_MS)
 
-    assert (again.id, first.attempts, again.attempts) == (first.id, 1, 2)
+    assert lease(queued).id == first.id
 
 
 @pytest.mark.parametrize("state", ["done", "failed", "kept"])
 def test_a_finished_entry_does_not_come_back(queued: Stores, state: FinalState) -> None:
     leased = lease(queued)
 
-    queued.file_deletions.finish(leased.id, state, NOW_MS)
-    queued.file_deletions.finish(leased.id, "done", NOW_MS)
-    queued.file_deletions.postpone(leased.id, "too late", NOW_MS)
+    queued.file_deletions.finish(leased.id, state)
+    queued.file_deletions.finish(leased.id, "done")
+    queued.file_deletions.postpone(leased.id, 0, "too late")
 
     assert queued.file_deletions.counts() == {state: 1, "queued": 2}
-    assert lease(queued, NOW_MS + 5000).identifier == "a.t2"
+    queued.move_queue(LEASE_MS)
+    assert lease(queued).identifier == "a.t2"
 
 
 def test_a_postponed_entry_comes_back_when_it_is_due(queued: Stores) -> None:
     leased = lease(queued)
 
-    queued.file_deletions.postpone(leased.id, "the store said slow down", NOW_MS + 500)
+    queued.file_deletions.postpone(leased.id, LEASE_MS, "the store said slow down")
 
-    assert lease(queued, NOW_MS + 499).identifier == "a.t2"
-    assert lease(queued, NOW_MS + 500).id == leased.id
+    assert lease(queued).identifier == "a.t2"
+    queued.move_queue(LEASE_MS)
+    again = lease(queued)
+    assert (again.id, leased.attempts, again.attempts) == (leased.id, 0, 1)
+
+
+def test_leases_are_not_counted_as_failures(queued: Stores) -> None:
+    for _ in range(3):
+        assert lease(queued).attempts == 0
+        queued.move_queue(LEASE_MS)
 
 
 def test_workers_at_the_same_moment_lease_different_entries(queued: Stores) -> None:
-    outcomes = run_together([lambda: queued.file_deletions.lease(NOW_MS, 1000)] * 8)
+    outcomes = run_together([lambda: queued.file_deletions.lease(LEASE_MS)] * 8)
 
     leased = [outcome.id for outcome in outcomes if outcome is not None]
     assert len(leased) == len(set(leased))
-    rest = [queued.file_deletions.lease(NOW_MS, 1000) for _ in range(3)]
+    rest = [queued.file_deletions.lease(LEASE_MS) for _ in range(3)]
     assert len(leased) + sum(each is not None for each in rest) == 3
 
 
@@ -88,10 +99,11 @@ def test_expiry_is_queued_by_the_commit_that_makes_it(stores: Stores) -> None:
     stores.add_namespace("a")
     pointer = stores.add("a.t", uuid="u")
 
-    assert stores.expire("a.t", "1.json", NOW_MS + 500) is PutOutcome.ADVANCED
+    assert stores.expire("a.t", "1.json", LEASE_MS) is PutOutcome.ADVANCED
 
-    assert stores.file_deletions.lease(NOW_MS + 499, 1000) is None
-    leased = lease(stores, NOW_MS + 500)
+    assert stores.file_deletions.lease(LEASE_MS) is None
+    stores.move_queue(LEASE_MS)
+    leased = lease(stores)
     assert (leased.kind, leased.pointer_id, leased.metadata_location) == ("expire", pointer.id, "1.json")
     assert leased.expired == '{"snapshots":[]}'
     assert stores.there("a.t").metadata_location == "1.json"
@@ -101,7 +113,7 @@ def test_expiry_that_loses_its_race_queues_nothing(stores: Stores) -> None:
     stores.add_namespace("a")
     seen = stores.add("a.t")
     stores.advance(seen, "other.json")
-    move = Advance(seen, Location("mine.json"), seen.uuid, expiry=QueuedExpiry("{}", NOW_MS))
+    move = Advance(seen, Location("mine.json"), seen.uuid, expiry=QueuedExpiry("{}", 0))
 
     assert stores.pointers.check_and_put([move], AUTHOR) is PutOutcome.MOVED
 
@@ -123,10 +135,14 @@ def test_expiry_without_files_is_remembered_and_done(stores: Stores) -> None:
 def test_lease_that_is_renewed_is_not_given_again(queued: Stores) -> None:
     first = lease(queued)
 
-    queued.file_deletions.renew(first.id, NOW_MS + 5000)
+    assert queued.file_deletions.hold(first.id, 3 * LEASE_MS)
+    queued.move_queue(2 * LEASE_MS)
 
-    assert lease(queued, NOW_MS + 1000).identifier == "a.t2"
-    assert lease(queued, NOW_MS + 5000).id == first.id
+    assert lease(queued).identifier == "a.t2"
+    queued.move_queue(LEASE_MS)
+    assert lease(queued).id == first.id
+    queued.file_deletions.finish(first.id, "done")
+    assert not queued.file_deletions.hold(first.id, LEASE_MS)
 
 
 def test_table_dropped_with_purge_is_known_as_such(queued: Stores) -> None:
@@ -134,6 +150,83 @@ def test_table_dropped_with_purge_is_known_as_such(queued: Stores) -> None:
     assert not queued.file_deletions.is_purged(TableUuid("another"))
 
     for _ in range(3):
-        queued.file_deletions.finish(lease(queued).id, "failed", NOW_MS)
+        queued.file_deletions.finish(lease(queued).id, "failed")
 
     assert not queued.file_deletions.is_purged(TableUuid("uuid of a.t1"))
+
+
+def registration(stores: Stores, uuid: str, location: str = "elsewhere/0.json", place: str = "") -> Creation:
+    return replace(
+        stores.creation("a.again", uuid=uuid),
+        location=Location(location),
+        registration=7,
+        places=frozenset([place] if place else []),
+    )
+
+
+def test_a_purge_that_has_begun_keeps_its_files_from_being_registered(stores: Stores) -> None:
+    stores.add_namespace("a")
+    at_place = replace(stores.creation("a.t", uuid="u"), places=frozenset(["s3://b/t/"]))
+    stores.pointers.check_and_put([at_place], AUTHOR)
+    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, deletion=True)
+    entry = lease(stores)
+
+    assert stores.file_deletions.begin(entry, None)
+
+    for uuid, location, place in (("u", "x", ""), ("v", "a.t/0.json", ""), ("", "x", "s3://b/t/")):
+        with pytest.raises(FilesBeingDeleted, match="being deleted by the purge"):
+            stores.pointers.check_and_put([registration(stores, uuid, location, place)], AUTHOR)
+    assert stores.pointers.find(stores.id, name("a.again")) is None
+    other = registration(stores, "v", "x", "s3://b/other/")
+    assert stores.pointers.check_and_put([other], AUTHOR) is PutOutcome.ADVANCED
+
+    stores.file_deletions.finish(entry.id, "failed")
+    again = replace(registration(stores, "u"), identifier=name("a.third"))
+    assert stores.pointers.check_and_put([again], AUTHOR) is PutOutcome.ADVANCED
+
+
+def test_a_purge_does_not_begin_once_its_table_is_registered(queued: Stores) -> None:
+    entry = lease(queued)
+    assert queued.pointers.check_and_put([registration(queued, entry.uuid)], AUTHOR) is PutOutcome.ADVANCED
+
+    assert not queued.file_deletions.begin(entry, None)
+
+    assert lease(queued).id == entry.id, "the entry is free to be looked at anew"
+
+
+def test_an_expiry_does_not_begin_once_its_table_is_registered_anew_or_dropped(stores: Stores) -> None:
+    stores.add_namespace("a")
+    stores.add("a.t", uuid="u")
+    stores.expire("a.t", "1.json", 0)
+    entry, seen = lease(stores), stores.there("a.t")
+    assert stores.file_deletions.begin(entry, seen.registration)
+    stores.advance(seen, "2.json")
+    assert stores.file_deletions.begin(entry, seen.registration), "an ordinary commit changes nothing"
+
+    back = Advance(stores.there("a.t"), Location("0.json"), seen.uuid, "replaced", registration=9)
+    with pytest.raises(FilesBeingDeleted, match="by the expiry"):
+        stores.pointers.check_and_put([back], AUTHOR)
+    stores.file_deletions.finish(entry.id, "done")
+    stores.expire("a.t", "3.json", 0)
+    second = lease(stores)
+    back = replace(back, seen=stores.there("a.t"))
+    assert stores.pointers.check_and_put([back], AUTHOR) is PutOutcome.ADVANCED
+    assert not stores.file_deletions.begin(second, seen.registration)
+
+    assert stores.file_deletions.begin(second, stores.there("a.t").registration)
+    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR)
+    assert not stores.file_deletions.begin(second, 9)
+
+
+def test_nothing_begins_for_a_table_without_a_uuid(stores: Stores) -> None:
+    stores.add_namespace("a")
+    creation = replace(stores.creation("a.t"), uuid=TableUuid(""))
+    stores.pointers.check_and_put([creation], AUTHOR)
+    nameless = stores.there("a.t")
+    assert stores.pointers.may_share_files(TableUuid(""), nameless.id)
+    stores.pointers.check_and_put([Advance(nameless, Location("1.json"), TableUuid("u"))], AUTHOR)
+
+    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, deletion=True)
+
+    assert stores.pointers.may_share_files(TableUuid("u"))
+    assert not stores.file_deletions.begin(lease(stores), None)

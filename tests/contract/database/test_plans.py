@@ -7,13 +7,14 @@ import re
 from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Dialect, Select, text
+from sqlalchemy import Connection, Dialect, Select, select, text
 from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 
 from app.database import idempotency_keys, namespaces
-from app.database.pointers import history, pointers
+from app.database.pointers import history, pointers, sharing
 from app.database.pointers.lookups import PointerLookups
+from app.engine.model.ids import TableUuid
 from tests.contract.database.stores import Stores
 
 ROWS = 2000
@@ -23,12 +24,13 @@ FILL = """
     INSERT INTO namespaces (warehouse_id, parent_id, key, name, properties, created_ms)
         SELECT 1, 1, 'n1' || n, 'c' || n, '{}', 0 FROM numbers;
     INSERT INTO pointers (namespace_id, kind, name, uuid, metadata_location, created_ms, updated_ms)
-        SELECT n, 'table', 't' || n, 'u' || n, 'l', 0, 0 FROM numbers;
+        SELECT n, 'table', 't' || n, 'u' || n, 'l' || n, 0, 0 FROM numbers;
     INSERT INTO pointers (namespace_id, kind, name, uuid, metadata_location, created_ms, updated_ms)
-        SELECT 1, 'table', 't0' || n, 'u0' || n, 'l', 0, 0 FROM numbers;
+        SELECT 1, 'table', 't0' || n, 'u0' || n, 'l0' || n, 0, 0 FROM numbers;
     INSERT INTO pointer_history
         (pointer_id, warehouse_id, namespace_key, name, kind, event, uuid, at_ms, author, request_id)
-        SELECT n % 2, 1, 'n1', 't', 'table', 'committed', 'u', 0, 'a', 'r' FROM numbers;
+        SELECT n % 2, 1, 'n1', 't', 'table', 'committed', 'u' || n, n, 'a', 'r' FROM numbers;
+    INSERT INTO table_places (pointer_id, place) SELECT n, 'p' || n FROM numbers;
     INSERT INTO idempotency_keys (principal, key, request_hash, status, result, created_ms, expires_ms)
         SELECT 'a', 'k' || n, 'h', 200, '', 0, n FROM numbers;
     DROP TABLE numbers;
@@ -41,7 +43,9 @@ STATEMENTS: dict[str, Select[Any]] = {
     "properties": namespaces._PROPERTIES,
     "history": history._SELECT,
     "idempotency key": idempotency_keys._FIND,
-    "others with uuid": pointers._OTHERS_WITH_UUID,
+    "may share files": select(sharing.may_share_files(TableUuid("u"), 1)),
+    "named": sharing.named_by_pointers(["l"]),
+    "claimed": sharing.claimed_by_others(["p"], 1),
 }
 
 
@@ -72,7 +76,11 @@ def test_every_statement_is_carried_out_through_an_index(filled: Stores) -> None
 def compiled(statement: Select[Any], stores: Stores) -> str:
     numbered = PGDialect(paramstyle="numeric_dollar")  # type: ignore[no-untyped-call]  # SQLAlchemy's is not
     dialects: dict[str, Dialect] = {"sqlite": SQLiteDialect(), "postgresql": numbered}
-    return str(statement.compile(dialect=dialects[stores.database.dialect_name]))
+    return str(
+        statement.compile(
+            dialect=dialects[stores.database.dialect_name], compile_kwargs={"render_postcompile": True}
+        )
+    )
 
 
 def plan(sql: str, stores: Stores) -> str:

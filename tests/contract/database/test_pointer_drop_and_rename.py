@@ -80,7 +80,7 @@ def test_drop_with_deletion_queues_the_files(stores: Stores) -> None:
 
     stores.pointers.drop(stores.id, name("a.t"), TABLE, AUTHOR, deletion=True)
 
-    deletion = stores.file_deletions.lease(NOW_MS, 1000)
+    deletion = stores.file_deletions.lease(1000)
     assert deletion is not None
     assert (deletion.warehouse_id, deletion.uuid, deletion.metadata_location) == (
         stores.id,

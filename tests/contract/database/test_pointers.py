@@ -292,14 +292,14 @@ def test_others_with_a_uuid_are_noticed(stores: Stores) -> None:
     stores.add_namespace("a")
     one = stores.add("a.one", uuid="same")
 
-    assert not stores.pointers.others_with_uuid(one.uuid, one.id)
-    assert stores.pointers.others_with_uuid(one.uuid)
+    assert not stores.pointers.may_share_files(one.uuid, one.id)
+    assert stores.pointers.may_share_files(one.uuid)
 
     two = stores.add("a.two", uuid="same")
 
-    assert stores.pointers.others_with_uuid(one.uuid, one.id)
-    assert stores.pointers.others_with_uuid(two.uuid, two.id)
-    assert not stores.pointers.others_with_uuid(TableUuid("other"))
+    assert stores.pointers.may_share_files(one.uuid, one.id)
+    assert stores.pointers.may_share_files(two.uuid, two.id)
+    assert not stores.pointers.may_share_files(TableUuid("other"))
 
 
 def test_has_landed_tells_a_landed_change_from_one_that_did_not(stores: Stores) -> None:

@@ -5,18 +5,20 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import pytest
 
 from app.database.connections.database import Database
+from app.database.file_deletions import Deletion
 from app.database.pointers.moves import Advance, Unmoved
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.pointers import PutOutcome
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
-from app.errors import IcetowerError, IdempotencyKeyTaken
+from app.errors import FilesBeingDeleted, IcetowerError, IdempotencyKeyTaken
 from tests.contract.database.races import kinds, run_together
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, claim, levels, name
 
@@ -243,6 +245,31 @@ def test_one_drop_of_a_pointer_wins(servers: list[Stores]) -> None:
     assert kinds(outcomes) == {"Pointer": 1, "NoneType": THREADS - 1}
     assert there in outcomes
     assert servers[0].file_deletions.counts() == {"queued": 1}
+
+
+def test_a_purge_begins_or_its_table_is_registered_again(servers: list[Stores]) -> None:
+    servers[0].add_namespace("a")
+    outcomes = []
+    for round_ in range(10):
+        dropped = servers[0].add(f"a.t{round_}")
+        servers[0].pointers.drop(servers[0].id, dropped.identifier, TABLE, AUTHOR, deletion=True)
+        entry = servers[0].file_deletions.lease(60_000)
+        assert entry is not None
+
+        def deed(stores: Stores, n: int, dropped: Pointer = dropped, entry: Deletion = entry) -> object:
+            if n == 0:
+                return stores.file_deletions.begin(entry, None)
+            again = replace(stores.creation(f"a.r{dropped.id}-{n}", uuid=dropped.uuid), registration=n)
+            return stores.pointers.check_and_put([again], AUTHOR)
+
+        begun, *registered = each_thread(servers, deed)
+        outcomes.append(begun)
+        landed = [each for each in registered if each is PutOutcome.ADVANCED]
+        refused = [each for each in registered if isinstance(each, FilesBeingDeleted)]
+        assert len(landed) + len(refused) == THREADS - 1
+        assert begun is not bool(landed)
+        servers[0].file_deletions.finish(entry.id, "done")
+    assert len(outcomes) == 10
 
 
 def test_a_request_sent_many_times_is_answered_once(servers: list[Stores]) -> None:

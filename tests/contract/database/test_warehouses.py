@@ -74,8 +74,8 @@ def test_a_warehouse_whose_files_are_still_to_be_deleted_is_not_dropped(stores: 
     with pytest.raises(WarehouseNotEmpty):
         stores.warehouses.drop("main")
 
-    deletion = stores.file_deletions.lease(NOW_MS, 1000)
+    deletion = stores.file_deletions.lease(1000)
     assert deletion is not None
-    stores.file_deletions.finish(deletion.id, "done", NOW_MS)
+    stores.file_deletions.finish(deletion.id, "done")
     stores.warehouses.drop("main")
     assert stores.file_deletions.counts() == {}

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import InvalidLocation
-from app.fileio.locations import bucket_and_key, flaw_of, is_inside, local_path, scheme_of
+from app.fileio.locations import (
+    bucket_and_key,
+    flaw_of,
+    folder_name,
+    folders_of,
+    is_inside,
+    local_path,
+    scheme_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -264,3 +272,21 @@ def test_a_password_in_the_buckets_place_is_refused_and_not_repeated() -> None:
         bucket_and_key("s3://user:hunter2@b/k")
 
     assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("location", "folders"),
+    [
+        ("s3a://b/wh/t/x", ["s3://b/", "s3://b/wh/", "s3://b/wh/t/"]),
+        ("/a//b/x", ["file:///", "file:///a/", "file:///a/b/"]),
+        ("file:/x", ["file:///"]),
+        ("memory://m/x", ["memory://m/"]),
+    ],
+)
+def test_folders_around_a_file(location: str, folders: list[str]) -> None:
+    assert folders_of(location) == folders
+
+
+@pytest.mark.parametrize("spelling", ["file:///a/b", "file:/a/b/", "/a//b", "/a/b//"])
+def test_one_folder_has_one_name(spelling: str) -> None:
+    assert folder_name(spelling) == "file:///a/b/"

@@ -24,8 +24,9 @@ from app.engine.retention.expired_snapshots import ExpiryWish
 from app.engine.retention.reachability import CleanupLevel
 from app.fileio.memory import MemoryFiles
 from app.formats.manifests.source import ManifestCache
-from tests.builders.catalogs import START_MS, Clock, catalog_on, with_server
+from tests.builders.catalogs import START_MS, catalog_on, with_server
 from tests.builders.failing_files import FailingFiles
+from tests.builders.queues import let_queue_age
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, append, load_table, table_in
 from tests.unit.catalog.commits.interference import ARRIVALS
@@ -51,11 +52,6 @@ class Lake:
         found = load_table(self.catalog, DEPARTURES).metadata
         assert isinstance(found, TableMetadata)
         return found
-
-    @property
-    def clock(self) -> Clock:
-        assert isinstance(self.catalog.server.now_ms, Clock)
-        return self.catalog.server.now_ms
 
     def commit(self, *updates: Update) -> None:
         commit_table(self.catalog, DEPARTURES, [], updates)
@@ -192,7 +188,7 @@ def test_worker_that_is_killed_is_followed_by_one_that_ends_it(lake: Lake, step:
     with pytest.raises(Stopped):
         work_off_one(with_server(lake.cold, step=stop).server)
     assert lake.work() == {"queued": 1}
-    lake.clock.now_ms += LATER_MS
+    let_queue_age(lake.catalog.server.file_deletions, LATER_MS)
 
     assert lake.work() == {"done": 1}
 
@@ -209,7 +205,7 @@ def test_deletions_that_fail_are_made_up_for_later(lake: Lake) -> None:
     assert lake.store.deleted == []
     lake.store.undeletable = set()
     assert lake.work() == {"queued": 1}
-    lake.clock.now_ms += LATER_MS
+    let_queue_age(lake.catalog.server.file_deletions, LATER_MS)
 
     assert lake.work() == {"done": 1}
     assert lake.there() == lake.reached()
@@ -224,7 +220,7 @@ def test_store_that_does_not_answer_is_asked_again(lake: Lake) -> None:
 
     assert lake.work() == {"queued": 1}
     lake.store.unreadable = set()
-    lake.clock.now_ms += LATER_MS
+    let_queue_age(lake.catalog.server.file_deletions, LATER_MS)
 
     assert lake.work() == {"done": 1}
     assert lake.there() == lake.reached()
@@ -401,7 +397,7 @@ def test_two_expiries_in_turn_delete_everything_in_the_end(lake: Lake) -> None:
     assert lake.work() == {"done": 1, "queued": 1}
     # What the second expiry took out still has its files, also those that it shares with the first.
     assert lake.there() > lake.reached()
-    lake.clock.now_ms += LATER_MS
+    let_queue_age(lake.catalog.server.file_deletions, LATER_MS)
 
     assert lake.work() == {"done": 2}
     assert lake.there() == lake.reached()

@@ -1,0 +1,86 @@
+"""May this file go? Everything that deletes files of tables asks here, and nowhere else."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.locations import is_allowed
+from app.catalog.context.table_places import own_places, spellings_of
+from app.engine.model.ids import Location, TableUuid
+from app.engine.model.table_metadata import TableMetadata
+from app.fileio.locations import folders_of
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The table on whose behalf files are deleted."""
+
+    uuid: TableUuid
+    pointer_id: int | None
+    """None if a pointer of the table is not known any more."""
+    places: frozenset[str]
+    """Its own folders, as `table_places.own_places` returns them."""
+
+    @staticmethod
+    def of(uuid: TableUuid, pointer_id: int | None, *states: TableMetadata | None) -> Owner:
+        """Return a table as the owner of what lies in the places of these states of it."""
+        return Owner(uuid, pointer_id, own_places(*states))
+
+
+def deletable(catalog: Catalog, owner: Owner | None, locations: Sequence[Location]) -> list[Location]:
+    """Return those of some files that may be deleted on behalf of a table.
+
+    Paths are written by clients, who may name any file. So a file goes only if all of this holds:
+
+    1. It lies inside the table's own places, and where its warehouse may delete.
+    2. No pointer of any warehouse names it as its current metadata file.
+    3. It lies in no folder that another table or view claims (`table_places.claimed_places`), wherever the two
+       folders lie. If a table's location is the root of a warehouse, or above another table's, then what lies in the
+       other one's folder stays. If it is the same folder as another one's, or inside it, then everything stays:
+       nothing says which of the two wrote a file.
+    4. No other pointer may have the same files by its uuid, and the table has always had one
+       (`database.pointers.sharing.may_share_files`).
+
+    The caller sees to it that nothing of the table itself reaches the file. Registrations are seen to by
+    `FileDeletions.begin`.
+
+    Args:
+        owner: None for files that this very request has written, under names with a new uuid in them: then only the
+            second point matters.
+
+    Raises:
+        DatabaseUnavailable: the database does not answer; nothing is known.
+    """
+    if owner is not None and catalog.server.pointers.may_share_files(owner.uuid, owner.pointer_id):
+        log.warning("files of table %s stay: another name may have the same files", owner.uuid)
+        return []
+    folders = {
+        location: folders_of(location)
+        for location in locations
+        if is_allowed(catalog, location)
+        and (owner is None or not owner.places.isdisjoint(folders_of(location)))
+    }
+    claims = catalog.server.pointers.claims(
+        [spelling for location in folders for spelling in spellings_of(location)],
+        sorted({folder for each in folders.values() for folder in each}) if owner is not None else (),
+        owner.pointer_id if owner is not None else None,
+    )
+    going = [
+        location
+        for location, around in folders.items()
+        if claims.current.isdisjoint(spellings_of(location)) and claims.places.isdisjoint(around)
+    ]
+    staying = set(locations).difference(going)
+    if staying:
+        log.warning(
+            "%d files stay, such as %s: the metadata file of a table, or outside the places that only table %s has",
+            len(staying),
+            min(staying),
+            owner.uuid if owner is not None else "",
+        )
+    return going
