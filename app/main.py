@@ -31,7 +31,7 @@ from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
 from app.database.namespaces import Namespaces
 from app.database.pointers.pointers import Pointers
-from app.database.revisions import check_revision, migrate
+from app.database.revisions import check_revision, found_revision, known_revision
 from app.database.scan_plans import ScanPlans
 from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
@@ -170,7 +170,10 @@ def prepare(settings: Settings, database: Database, server: Server) -> None:
         DatabaseUnavailable: the database does not answer.
         InvalidLocation, InvalidName, InvalidSetting: the settings of the default warehouse cannot be used.
     """
-    if database.dialect_name == "sqlite":
+    if database.dialect_name == "sqlite" and found_revision(database) != known_revision():
+        # Imported only here: most starts need no migration, and Alembic takes longer to import than they should take.
+        from app.database.migrations import migrate
+
         migrate(database)
     check_revision(database)
     present = server.warehouses.find(settings.default_warehouse)

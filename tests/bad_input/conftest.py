@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from app.database.connections.database import Database
-from app.database.revisions import migrate
+from app.database.migrations import migrate
 from app.setting_types import DatabaseUrl
 from tests.bad_input.victim import MAX_BODY_BYTES, Victim
 from tests.builders.http_catalog import http_catalog

@@ -14,9 +14,9 @@ from app.catalog.context.server import Rules, Server
 from app.database.connections.database import Database
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
+from app.database.migrations import migrate
 from app.database.namespaces import Namespaces
 from app.database.pointers.pointers import Pointers
-from app.database.revisions import migrate
 from app.database.scan_plans import ScanPlans
 from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouses

@@ -14,7 +14,7 @@ import psycopg
 import pytest
 
 from app.database.connections.database import Database
-from app.database.revisions import migrate
+from app.database.migrations import migrate
 from app.fileio.circuit import SILENT_CALLS
 from app.setting_types import DatabaseUrl
 from tests.builders.http_catalog import (

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.database.connections.database import Database
-from app.database.revisions import migrate
+from app.database.migrations import migrate
 from tests.crash.crashes import CrashingServer
 
 

@@ -15,14 +15,8 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
 
 from app.database.connections.database import Database
-from app.database.revisions import (
-    MIGRATIONS,
-    check_revision,
-    downgrade,
-    found_revision,
-    known_revision,
-    migrate,
-)
+from app.database.migrations import downgrade, migrate
+from app.database.revisions import MIGRATIONS, check_revision, found_revision, known_revision
 from app.database.rows import metadata
 from app.errors import DatabaseBehind, DatabaseUnavailable
 from tests.contract.database.every_call import fill
@@ -114,6 +108,10 @@ def test_each_revision_goes_down_and_up_again_with_rows_in_place(database: Datab
     assert database.read(lambda connection: inspect(connection).get_table_names()) == ["alembic_version"]
     migrate(database)
     fill(Stores.on(database))
+
+
+def test_known_revision_is_the_one_that_alembic_ends_at() -> None:
+    assert known_revision() == revisions()[-1]
 
 
 def test_migrating_again_changes_nothing(database: Database) -> None:

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 
-from app.database.revisions import downgrade, found_revision, known_revision, migrate
+from app.database.migrations import downgrade, migrate
+from app.database.revisions import found_revision, known_revision
 from app.errors import DatabaseBehind
 from app.main import build_server, create_app, open_database, prepare
 from app.setting_types import SecretProperties

@@ -20,12 +20,11 @@ from types import FrameType
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
-from app.api.addresses import ON
+from app.api.addresses import ON, is_loopback
 from app.cli.server.database_folder import make_database_folder
 from app.cli.server.http_protocol import CatalogProtocol
 from app.cli.server.listeners import Listeners
 from app.cli.terminal.output import remark, warn
-from app.client.http_calls import is_loopback
 from app.main import build_server, create_app, open_database, prepare
 from app.setting_types import mask_url_password
 from app.settings import Settings, load_settings

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from app.database.connections.database import Database
-from app.database.revisions import migrate
+from app.database.migrations import migrate
 from tests.contract.database.stores import Stores
 from tests.servers.postgres import PostgresServer
 from tests.servers.postgres_proxy import postgres_wire

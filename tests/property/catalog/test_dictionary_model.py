@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from app.database.connections.database import Database
-from app.database.revisions import migrate
+from app.database.migrations import migrate
 from app.testing import icetower_catalog
 
 SCHEMA = {

@@ -20,7 +20,7 @@ from app.api.idempotency import claim_of, run_once
 from app.api.scope_keys import HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
 from app.catalog.context.catalog import Catalog
 from app.catalog.warehouses import WarehouseMemo
-from app.database.revisions import downgrade
+from app.database.migrations import downgrade
 from app.errors import (
     FilesUnavailable,
     IdempotencyKeyTaken,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import typer
 
-from app.cli.main import commands
+from app.cli.main import command_line
 from tests.unit.cli.conftest import Icetower
 from tests.unit.cli.fixed_answers import fixed_answers
 
@@ -29,7 +29,7 @@ def all_commands() -> list[tuple[str, ...]]:
         for name, inner in command.commands.items():
             collect(inner, (*path, name))
 
-    collect(typer.main.get_command(commands), ())
+    collect(typer.main.get_command(command_line()), ())
     return found
 
 
