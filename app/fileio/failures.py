@@ -7,8 +7,6 @@ import os
 import re
 from collections.abc import Iterable
 
-import pyarrow as pa
-
 from app.errors import (
     FileMissing,
     FilesUnavailable,
@@ -54,8 +52,8 @@ def object_store_failure(
 ) -> IcetowerError:
     """Return the error to raise when pyarrow fails."""
     reason = _reason(error, secrets)
-    # What pyarrow says of a path before it asks the store; a UnicodeError is half of a surrogate pair.
-    if isinstance(error, pa.ArrowInvalid | UnicodeError):
+    # What pyarrow says of a path before it asks the store, or of half of a surrogate pair.
+    if isinstance(error, ValueError):
         return InvalidLocation(f"Cannot {verb} {location!r}: {reason}")
     clue = reason.replace(location.partition("://")[2].partition("/")[2], "")  # a path may contain any word
     if _SLOW_DOWN.search(clue):

@@ -4,53 +4,23 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from app.engine.model.ids import Location
 from app.errors import InvalidLocation
-from app.fileio import adls, gcs, hdfs, s3
 from app.fileio.bounded_reads import read_at_most
 from app.fileio.circuit import ANSWER_SECONDS
-from app.fileio.failures import opening_failure
 from app.fileio.files import FileIO, ListedFile
 from app.fileio.local import LocalFiles
 from app.fileio.locations import scheme_of
 from app.fileio.memory import SHARED
-from app.fileio.object_store import ObjectStore
-from app.fileio.punctual_store import PunctualStore
 from app.fileio.storage_settings import StorageEnvironment, StorageSettings, check_names
 
-_Opener = Callable[[StorageSettings], FileIO | ObjectStore]
+_NETWORK = ("s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "hdfs")
+KNOWN_SCHEMES = ("file", "memory", *_NETWORK)
 
 _LOCAL = LocalFiles()
 _NO_ENVIRONMENT = StorageEnvironment()
-
-
-def _open_local(_: StorageSettings) -> FileIO:
-    return _LOCAL
-
-
-def _open_memory(_: StorageSettings) -> FileIO:
-    return SHARED
-
-
-_OPENERS: dict[str, _Opener] = {
-    "file": _open_local,
-    "memory": _open_memory,
-    "s3": s3.open_s3,
-    "s3a": s3.open_s3,
-    "s3n": s3.open_s3,
-    "gs": gcs.open_gcs,
-    "abfs": adls.open_adls,
-    "abfss": adls.open_adls,
-    "wasb": adls.open_adls,
-    "wasbs": adls.open_adls,
-    "hdfs": hdfs.open_hdfs,
-}
-
-KNOWN_SCHEMES = frozenset(_OPENERS)
-
-_SETTINGS = s3.SETTINGS | gcs.SETTINGS | adls.SETTINGS | hdfs.SETTINGS
 
 
 class SchemedFiles:
@@ -60,7 +30,6 @@ class SchemedFiles:
         self._settings = settings
         self._answer_s = answer_s
         self._stores: dict[str, FileIO] = {}
-        self._opened: dict[_Opener, FileIO] = {}
         self._lock = threading.Lock()
 
     def read(self, location: Location) -> bytes:
@@ -88,18 +57,26 @@ class SchemedFiles:
 
     def _open(self, location: Location) -> FileIO:
         scheme = scheme_of(location)
-        opener = _OPENERS.get(scheme)
-        if opener is None:
-            known = ", ".join(_OPENERS)
+        if scheme not in KNOWN_SCHEMES:
+            known = ", ".join(KNOWN_SCHEMES)
             raise InvalidLocation(f"No store for scheme {scheme!r}: {location}; known are {known}")
         with self._lock:
-            if opener not in self._opened:
-                store = _open_translated(opener, self._settings, location)
-                if isinstance(store, ObjectStore):
-                    store = PunctualStore(store, self._answer_s)
-                self._opened[opener] = store
-            self._stores[scheme] = self._opened[opener]
+            if scheme not in self._stores:
+                self._stores[scheme] = self._opened(scheme, location)
             return self._stores[scheme]
+
+    def _opened(self, scheme: str, location: Location) -> FileIO:
+        if scheme == "file":
+            return _LOCAL
+        if scheme == "memory":
+            return SHARED
+        from app.fileio import network_stores
+
+        opener = network_stores.OPENERS[scheme]
+        for other, store in self._stores.items():
+            if network_stores.OPENERS.get(other) is opener:
+                return store
+        return network_stores.open_store(location, self._settings, self._answer_s)
 
 
 def files_for(
@@ -119,7 +96,10 @@ def files_for(
     Raises:
         InvalidSetting: a setting of no store, or an environment variable that may not be read or is not set.
     """
-    check_names(storage, _SETTINGS)
+    if storage:
+        from app.fileio import network_stores
+
+        check_names(storage, network_stores.SETTINGS)
     settings = environment.read(storage)
     return _files_for(tuple(sorted(settings.values.items())), settings.from_environment, answer_s)
 
@@ -129,10 +109,3 @@ def _files_for(
     values: tuple[tuple[str, str], ...], from_environment: frozenset[str], answer_s: float
 ) -> SchemedFiles:
     return SchemedFiles(StorageSettings(dict(values), from_environment), answer_s)
-
-
-def _open_translated(opener: _Opener, settings: StorageSettings, location: Location) -> FileIO | ObjectStore:
-    try:
-        return opener(settings)
-    except (OSError, ValueError, OverflowError, ImportError) as error:
-        raise opening_failure(scheme_of(location), settings.secrets, error) from error

@@ -71,7 +71,14 @@ def test_modules_open_with_one_line_that_says_what_is_in_them() -> None:
 
 def test_imports_stand_at_the_top() -> None:
     # What pyproject.toml permits with its reason.
-    late = {"app/cli/server/commands.py", "app/cli/main.py", "app/main.py"}
+    late = {
+        "app/cli/server/commands.py",
+        "app/cli/main.py",
+        "app/main.py",
+        "app/fileio/schemes.py",
+        "app/formats/avro/container.py",
+        "app/formats/manifests/columns.py",
+    }
     hidden = [
         f"{shown(path)}:{node.lineno}"
         for path in EVERY_FILE

@@ -9,8 +9,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-import pyarrow as pa
-
 from app.formats.avro.schema_types import record_type
 from app.formats.avro.types import read_long
 
@@ -149,6 +147,8 @@ def _with(make: Callable[[], Any]) -> Callable[[bytes, int], bytes]:
 
 
 def _snappy(packed: bytes, limit: int) -> bytes:
+    import pyarrow as pa
+
     # Snappy's text starts with the unpacked length, 7 bits a byte, lowest first; Avro puts a checksum behind it.
     text = packed[:-_CHECKSUM_BYTES]
     length = 0
@@ -168,6 +168,8 @@ def _snappy(packed: bytes, limit: int) -> bytes:
 
 
 def _zstandard(packed: bytes, limit: int) -> bytes:
+    import pyarrow as pa
+
     try:
         with pa.CompressedInputStream(pa.BufferReader(packed), "zstd") as stream:
             return _within(stream.read(limit + 1), limit)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final, overload
 
 from app.engine.model.entry_filters import PartitionTest, ValueRange
 from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.errors import InvalidMetadata
 from app.formats.avro import EntryColumns, open_avro, read_entries
-from app.formats.manifests.bound_columns import BoundColumns, bound_columns
 from app.formats.manifests.headers import ManifestHeader, read_header
+
+if TYPE_CHECKING:
+    from app.formats.manifests.bound_columns import BoundColumns
 
 Partition = tuple[Any, ...]
 
@@ -157,6 +159,8 @@ class ManifestColumns(Sequence[ManifestEntry]):
         if key not in self._bounds:
             try:
                 bounds = self._entries.bounds_of(wanted.field_id)
+                from app.formats.manifests.bound_columns import bound_columns
+
                 columns = None if bounds is None else bound_columns(wanted.kind, *bounds)
             except ValueError as error:
                 raise self._invalid(error) from error
