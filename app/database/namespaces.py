@@ -13,7 +13,7 @@ from app.database.connections.driver_errors import ConstraintBroken
 from app.database.idempotency_keys import IdempotencyClaim, complete_claim, insert_claim
 from app.database.inserts import on_each_database
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, parameters_of
-from app.database.pages import page_of, page_parameters
+from app.database.pages import names_on_page, page_of, page_parameters
 from app.database.pointers.pointer import PointerKind
 from app.database.rows import namespaces as rows
 from app.database.rows import pointers
@@ -116,11 +116,11 @@ class Namespaces:
         page = page_parameters(after, limit)
         if parent is None:
             everywhere = {"in_warehouse": warehouse_id, **page}
-            return self._database.read(lambda connection: list(connection.scalars(_OUTERMOST, everywhere)))
+            return self._database.read(lambda connection: names_on_page(connection, _OUTERMOST, everywhere))
         below = parameters_of(warehouse_id, parent)
 
         def list_children(connection: Connection) -> list[str]:
-            names = list(connection.scalars(_CHILDREN, {**below, **page}))
+            names = names_on_page(connection, _CHILDREN, {**below, **page})
             if not names and connection.execute(_ID, below).one_or_none() is None:
                 raise NoSuchNamespace(parent)
             return names

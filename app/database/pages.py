@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import BigInteger, Column, Select, bindparam
+from sqlalchemy import BigInteger, Column, Connection, Select, Text, bindparam, cast, func, select
 
 ALL_ROWS = 2**62
+PageOfNames = Mapping[str, Select[str]]
+"""The query for one page of names, for each dialect."""
 
 
-def page_of(query: Select[str], name: Column[str]) -> Select[str]:
-    """Return the query for one page of names: those greater than `after`."""
-    return query.where(name > bindparam("after")).order_by(name).limit(bindparam("at_most", type_=BigInteger))
+def page_of(query: Select[str], name: Column[str]) -> PageOfNames:
+    """Return the query for one page of names: those greater than `after`.
+
+    All names come as one JSON array: rows cost Python as much time each as the database needs for ten.
+    """
+    page = query.where(name > bindparam("after")).order_by(name).limit(bindparam("at_most", type_=BigInteger))
+    names = page.subquery()
+    return {
+        "sqlite": select(func.json_group_array(names.c.name)),
+        "postgresql": select(func.coalesce(cast(func.json_agg(names.c.name), Text), "[]")),
+    }
+
+
+def names_on_page(connection: Connection, page: PageOfNames, parameters: Mapping[str, Any]) -> list[str]:
+    """Return the names, in order."""
+    names: list[str] = json.loads(connection.execute(page[connection.dialect.name], parameters).scalar_one())
+    # Both databases compare names byte by byte, as Python does; that arrays keep an order they do not promise.
+    names.sort()
+    return names
 
 
 def page_parameters(after: str | None, limit: int | None) -> dict[str, Any]:

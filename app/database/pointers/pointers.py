@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, Connection, bindparam, select
 from app.database.connections.database import Database
 from app.database.idempotency_keys import IdempotencyClaim, insert_claim
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, namespace_of, parameters_of
-from app.database.pages import page_of, page_parameters
+from app.database.pages import names_on_page, page_of, page_parameters
 from app.database.pointers.history import Author, PointerEvent, select_events
 from app.database.pointers.left_files import check_registration, insert_deletion
 from app.database.pointers.lookups import PointerLookups
@@ -281,7 +281,7 @@ class Pointers:
         parameters = {**in_namespace, "of_kind": kind, **page_parameters(after, limit)}
 
         def list_names(connection: Connection) -> list[str]:
-            names = list(connection.scalars(_NAMES, parameters))
+            names = names_on_page(connection, _NAMES, parameters)
             if not names and connection.execute(_NAMESPACE, in_namespace).one_or_none() is None:
                 raise NoSuchNamespace(namespace)
             return names
