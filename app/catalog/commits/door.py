@@ -114,7 +114,7 @@ def _landed(catalog: Catalog, staged: Staged[M, D]) -> list[Landed[M, D]]:
     """Answer for a pointer that has moved: from here on nothing may fail the request."""
     loaded, base = staged.loaded, staged.plan.base
     if staged.move is not None:
-        catalog.server.metadata_files.keep(catalog.files, staged.move.location, loaded.metadata, loaded.json)
+        catalog.keep(staged.move.location, loaded)
         telemetry.COMMITS.labels(kind=str(base.kind), outcome="landed").inc()
         forget_old_metadata(catalog, base, loaded.metadata)
     return staged.results()

@@ -42,6 +42,11 @@ class Advance:
     registration: int = 0
     """A new number if the metadata comes from elsewhere; 0 if it was made from the pointer's."""
 
+    @property
+    def registration_after(self) -> int:
+        """The pointer's, once it has moved."""
+        return self.registration or self.seen.registration
+
 
 @dataclass(frozen=True, slots=True)
 class Unmoved:
@@ -65,6 +70,11 @@ class Creation:
     """Folders where it keeps files."""
     registration: int = 0
     """A new number if the metadata comes from elsewhere."""
+
+    @property
+    def registration_after(self) -> int:
+        """The pointer's, once it is made."""
+        return self.registration
 
 
 class NameTaken(IcetowerError):
@@ -168,7 +178,7 @@ def advance(connection: Connection, move: Advance, author: Author) -> None:
             "new_location": move.location,
             "new_uuid": move.uuid,
             "at_ms": author.at_ms,
-            "new_registration": move.registration or move.seen.registration,
+            "new_registration": move.registration_after,
         },
     )
     if moved.rowcount != 1:
