@@ -228,10 +228,7 @@ class Settings(BaseSettings):
         10 * 1024 * 1024 * 1024, ge=0, description="About how much that folder holds."
     )
     commit_attempts: int = Field(
-        20,
-        ge=1,
-        le=1000,
-        description="How often a commit that loses races is applied before it is refused.",
+        20, ge=1, le=1000, description="How often a commit that loses races is applied before it is refused."
     )
     guard_read_bytes: int = Field(
         4 * 1024 * 1024,
@@ -242,7 +239,7 @@ class Settings(BaseSettings):
         30,
         ge=1,
         le=7 * 24 * 60,
-        description="How long the outcome of a request with an Idempotency-Key is remembered.",
+        description="How long the outcome of a request with an Idempotency-Key is kept.",
     )
     file_deletion_interval_seconds: float = Field(
         5.0,
@@ -255,6 +252,8 @@ class Settings(BaseSettings):
         le=366 * 24 * 3600,
         description="How long files that only expired snapshots reached stay, for queries that still read them.",
     )
+    orphan_age_hours: float = Field(24.0, ge=0, description="When files no commit landed go; 0: never.")
+    history_days: int = Field(90, ge=0, description="How long old events of tables stay; 0: for ever.")
     scan_page_files: int = Field(
         5_000,
         ge=1,

@@ -1,4 +1,4 @@
-"""Commits that landed once and whose snapshots are gone by now: nobody may be answered that they failed."""
+"""Commits that landed once, and whose snapshots are gone by now."""
 
 from __future__ import annotations
 

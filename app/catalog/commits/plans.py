@@ -12,6 +12,7 @@ from app.catalog.commits.landed_before import check_never_landed, record_of_remo
 from app.catalog.commits.races import explain
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.file_names import new_file_uuid
 from app.catalog.context.kinds import Kind, Loaded, M
 from app.catalog.context.locations import check_locations
 from app.catalog.context.table_places import claimed_places, homes_of
@@ -64,7 +65,7 @@ class Plan(Generic[M, D]):
         content = metadata.to_json()
         if location is None:
             previous = base.seen.metadata_location if base.seen is not None else None
-            file_uuid, codec = catalog.server.new_uuid(), base.kind.default_codec
+            file_uuid, codec = new_file_uuid(catalog.server), base.kind.default_codec
             location = next_metadata_location(
                 metadata.location, metadata.properties, previous, file_uuid, codec
             )
