@@ -1,4 +1,4 @@
-"""Which table's metadata folder is to be searched next, and what its history says of what is there."""
+"""Whose metadata folder is searched next, and which of its files are known."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class MetadataSweeps:
         )
 
     def take(self, age_ms: int) -> int | None:
-        """Take the turn of a table that has changed since it was last searched; None if none is due.
+        """Take the turn of a table that has changed since its last one; None if none is due.
 
         Args:
             age_ms: how old files must be to be found: what was too young last time is looked for again.

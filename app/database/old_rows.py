@@ -1,4 +1,4 @@
-"""Rows that are asked for no more: old events, finished deletions, places of pointers that are gone."""
+"""Rows that are asked for no more: old events, finished deletions, unused places."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BATCH = 1_000
 
 
 class OldRows:
-    """Deletes old rows in small transactions, oldest first; safe to run on several servers at once."""
+    """Deletes old rows in small transactions, oldest first."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -62,7 +62,7 @@ class FileIO(Protocol):
         ...
 
     def delete_empty_folder(self, location: Location) -> bool:
-        """Delete a folder if nothing is in it, and say whether that was done; never raises for one that stays.
+        """Delete a folder if nothing is in it, and say whether that was done.
 
         False in stores that have no folders. A writer that makes its folder at the same moment succeeds.
         """

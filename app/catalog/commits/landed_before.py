@@ -54,7 +54,7 @@ def check_never_landed(
 def record_of_removal(
     before: TableMetadata | ViewMetadata | None, after: TableMetadata | ViewMetadata
 ) -> QueuedExpiry | None:
-    """Return a record of the snapshots that a client's commit removes; their files are the client's affair."""
+    """Return a record of the snapshots that a commit removes without deleting files."""
     if not isinstance(before, TableMetadata) or not isinstance(after, TableMetadata):
         return None
     gone = tuple(item for item in before.snapshots if item.snapshot_id not in after.snapshots_by_id)

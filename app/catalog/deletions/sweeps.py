@@ -9,12 +9,12 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 
-from app.catalog.context.callers import SERVER_ITSELF
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.file_names import mark_of
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.server import Server
+from app.catalog.deletions.runner import own_catalog
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.fileio.locations import place_of
@@ -35,10 +35,9 @@ def sweep_one(server: Server) -> bool:
     if pointer_id is None:
         return False
     pointer = server.pointers.find_locked(pointer_id)
-    warehouse = next((w for w in server.warehouses.list() if pointer and w.id == pointer.warehouse_id), None)
-    if pointer is None or warehouse is None:
+    if pointer is None:
         return True
-    catalog = Catalog(server, warehouse, SERVER_ITSELF)
+    catalog = own_catalog(server, pointer.warehouse_id)
     metadata = catalog.read(TABLES, pointer)
     current = own_version(pointer.metadata_location, mark_of(server))
     known = server.metadata_sweeps.known_files(pointer_id)
@@ -58,9 +57,10 @@ def sweep_one(server: Server) -> bool:
 
 
 def own_files(catalog: Catalog, metadata: TableMetadata) -> Iterator[tuple[Location, int, int]]:
-    """Yield the metadata files in a table's folder that servers on this database wrote, unless they are young.
+    """Yield the files in a table's metadata folder that servers of ours wrote long ago.
 
-    Each comes with the version in its name, and when it was written, in epoch milliseconds.
+    Servers of ours are those on this database. Each file comes with the version in its name, and the epoch
+    milliseconds when it was written.
     """
     server = catalog.server
     written_before_ms = server.metadata_sweeps.now_ms() - server.rules.orphan_age_ms
