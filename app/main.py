@@ -29,7 +29,9 @@ from app.catalog.warehouses import WarehouseMemo, create_warehouse
 from app.database.connections.database import Database
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
+from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
+from app.database.old_rows import OldRows
 from app.database.pointers.pointers import Pointers
 from app.database.revisions import check_revision, found_revision, known_revision
 from app.database.scan_plans import ScanPlans
@@ -132,6 +134,8 @@ def build_server(
         warehouses=Warehouses(database),
         idempotency_keys=IdempotencyKeys(database),
         file_deletions=FileDeletions(database),
+        metadata_sweeps=MetadataSweeps(database),
+        old_rows=OldRows(database),
         scan_plans=ScanPlans(database),
         signing_keys=SigningKeys(database),
         metadata_files=MetadataFiles(
@@ -150,6 +154,8 @@ def build_server(
             storage_environment=environment,
             guard_read_bytes=settings.guard_read_bytes,
             expired_file_grace_ms=round(settings.expired_file_grace_seconds * 1000),
+            orphan_age_ms=round(settings.orphan_age_hours * 3_600_000),
+            history_ms=settings.history_days * 24 * 3_600_000,
             scan_page_files=settings.scan_page_files,
             scan_submit_bytes=settings.scan_submit_bytes,
             scan_plan_lifetime_ms=settings.scan_plan_lifetime_minutes * 60_000,

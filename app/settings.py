@@ -164,7 +164,7 @@ class Settings(BaseSettings):
         30,
         ge=1,
         le=7 * 24 * 60,
-        description="How long the outcome of a request with an Idempotency-Key is remembered.",
+        description="How long the outcome of a request with an Idempotency-Key is kept.",
     )
     file_deletion_interval_seconds: float = Field(
         5.0,
@@ -177,6 +177,8 @@ class Settings(BaseSettings):
         le=366 * 24 * 3600,
         description="How long files that only expired snapshots reached stay, for queries that still read them.",
     )
+    orphan_age_hours: float = Field(24.0, ge=0, description="When files no commit landed go; 0: never.")
+    history_days: int = Field(90, ge=0, description="How long old events of tables stay; 0: for ever.")
     scan_page_files: int = Field(
         5_000,
         ge=1,

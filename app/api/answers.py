@@ -58,9 +58,8 @@ def loaded_table_answer(loaded: LoadedTable, config: Mapping[str, str] = NO_CONF
     body = loaded_json(loaded.location, loaded.json, config)
     if loaded.location is None:
         return json_answer(body)
-    return json_answer(
-        body, 200, (ETAG, etag(loaded.location, MetadataJson.of(loaded.metadata, loaded.json).version))
-    )
+    made = MetadataJson.of(loaded.metadata, loaded.json, loaded.registration)
+    return json_answer(body, 200, (ETAG, etag(loaded.location, made.version)))
 
 
 def loaded_view_answer(loaded: LoadedView) -> Answer:

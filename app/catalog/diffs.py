@@ -216,7 +216,9 @@ class _Versions:
         if location == self._pointer.metadata_location:
             metadata = self._current
         else:
-            metadata = self._catalog.read_file(TABLES, location, self._pointer.uuid)
+            metadata = self._catalog.read_file(
+                TABLES, location, self._pointer.uuid, self._pointer.registration
+            )
         return State(metadata.current_snapshot, metadata.current_schema, metadata, location)
 
     def _numbered(self, text: str) -> Location:

@@ -233,7 +233,7 @@ def load(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> Loaded
     catalog.permit(f"load_{kind}", identifier)
     pointer = catalog.load(kind, identifier)
     metadata = catalog.read(kind, pointer)
-    return Loaded(identifier, pointer.metadata_location, metadata, metadata.to_json())
+    return Loaded(identifier, pointer.metadata_location, metadata, metadata.to_json(), pointer.registration)
 
 
 def load_recorded(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, location: str) -> Loaded[M]:

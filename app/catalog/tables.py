@@ -54,8 +54,9 @@ class NewTable(NewNamed[TableMetadata]):
 
 def find_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> MetadataJson | None:
     """Return a table's JSON if it is in the cache, without waiting for a network."""
-    files, location = catalog.files, pointer.metadata_location
-    return catalog.server.metadata_files.find_json(files, location, pointer.uuid, refs_only=refs_only)
+    return catalog.server.metadata_files.find_json(
+        catalog.files, pointer.metadata_location, pointer.uuid, pointer.registration, refs_only=refs_only
+    )
 
 
 def table_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> MetadataJson:
@@ -67,7 +68,7 @@ def table_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> Metada
     location = pointer.metadata_location
     try:
         return catalog.server.metadata_files.table_json(
-            catalog.files, location, pointer.uuid, refs_only=refs_only
+            catalog.files, location, pointer.uuid, pointer.registration, refs_only=refs_only
         )
     except InvalidMetadata as error:
         raise CorruptMetadata(location, str(error)) from error
@@ -131,4 +132,4 @@ def unregister_table(catalog: Catalog, identifier: TableIdentifier) -> LoadedTab
     pointer, metadata = drop_as_seen(
         catalog, TABLES, identifier, lambda pointer: catalog.read(TABLES, pointer), event="unregistered"
     )
-    return Loaded(identifier, pointer.metadata_location, metadata, metadata.to_json())
+    return Loaded(identifier, pointer.metadata_location, metadata, metadata.to_json(), pointer.registration)

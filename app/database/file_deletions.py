@@ -11,7 +11,7 @@ from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
 from app.database.pointers.left_files import begin_deletion
 from app.database.rows import file_deletions as rows
-from app.engine.model.ids import Location, TableUuid
+from app.engine.model.ids import Location, SnapshotId, TableUuid
 
 FinalState = Literal["done", "failed", "kept"]
 Kind = Literal["purge", "expire"]
@@ -112,6 +112,18 @@ class FileDeletions:
             rows.c.uuid == uuid, rows.c.kind == "expire", rows.c.metadata_location == metadata_location
         )
         return self._database.read(lambda connection: connection.scalars(query).first())
+
+    def has_expired(self, uuid: TableUuid, snapshot_id: SnapshotId) -> bool:
+        """Say whether a record of this table says that a commit took this snapshot out."""
+        query = select(
+            exists().where(
+                rows.c.uuid == uuid,
+                rows.c.kind == "expire",
+                # Each snapshot of a record begins so, and its other fields follow.
+                rows.c.expired.contains(f'{{"snapshot-id":{snapshot_id},', autoescape=True),
+            )
+        )
+        return self._database.read(lambda connection: bool(connection.execute(query).scalar_one()))
 
     def is_purged(self, uuid: TableUuid) -> bool:
         """Say whether the table was dropped with purge: its files are deleted, or will be."""

@@ -61,6 +61,13 @@ class FileIO(Protocol):
         """
         ...
 
+    def delete_empty_folder(self, location: Location) -> bool:
+        """Delete a folder if nothing is in it, and say whether that was done.
+
+        False in stores that have no folders. A writer that makes its folder at the same moment succeeds.
+        """
+        ...
+
     def exists(self, location: Location) -> bool:
         """Say whether a file is there (a directory is no file).
 

@@ -1,7 +1,7 @@
 """Files on local disk, durable when written."""
 
 # Paths are strings here: pathlib would rewrite `a//b` and costs more than the system calls do.
-# ruff: noqa: PTH103, PTH108, PTH110, PTH116, PTH120
+# ruff: noqa: PTH103, PTH106, PTH108, PTH110, PTH116, PTH120
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from app.fileio.locations import local_path
 # Some file systems have directories that cannot be synced, because they are synced already or by other means.
 _NOT_SYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP})
 _MOST_REMEMBERED = 10_000
+_RETRIES = 1_000
 
 
 class LocalFiles:
@@ -81,6 +82,15 @@ class LocalFiles:
         except (OSError, ValueError) as error:
             raise local_failure("delete", location, error) from error
 
+    def delete_empty_folder(self, location: Location) -> bool:
+        path = local_path(location)
+        try:
+            os.rmdir(path)  # fails if anything is in it, also if that came this very moment
+        except (OSError, ValueError):
+            return False
+        self._anchored.pop(path, None)
+        return True
+
     def exists(self, location: Location) -> bool:
         try:
             return stat.S_ISREG(os.stat(local_path(location)).st_mode)
@@ -111,13 +121,12 @@ class LocalFiles:
         try:
             return os.open(path, flags, 0o666)
         except FileNotFoundError:
-            directory = os.path.dirname(path)
-            self._forget(directory)
-            try:
-                os.makedirs(directory, exist_ok=True)
-            except FileExistsError as error:
-                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory) from error
-            return os.open(path, flags, 0o666)
+            self._forget(os.path.dirname(path))
+            for _ in range(_RETRIES):
+                # A purge may delete the folder as long as it is empty.
+                with contextlib.suppress(FileNotFoundError):
+                    return _create_with_folder(path, flags)
+            return _create_with_folder(path, flags)
 
     def _forget(self, directory: str) -> None:
         """Forget the directories on a path that are gone: new ones may get their inodes."""
@@ -148,6 +157,15 @@ class LocalFiles:
             if len(self._anchored) > _MOST_REMEMBERED:
                 self._anchored.clear()
             self._anchored.update(climbed)  # only now: another thread may rely on it at once
+
+
+def _create_with_folder(path: str, flags: int) -> int:
+    directory = os.path.dirname(path)
+    try:
+        os.makedirs(directory, exist_ok=True)
+    except FileExistsError as error:
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory) from error
+    return os.open(path, flags, 0o666)
 
 
 def _write_all(descriptor: int, content: bytes) -> None:

@@ -40,6 +40,9 @@ class MemoryFiles:
         with self._lock:
             self._files.pop(location, None)
 
+    def delete_empty_folder(self, location: Location) -> bool:  # noqa: ARG002 - there are no folders
+        return False
+
     def exists(self, location: Location) -> bool:
         return location in self._files
 

@@ -106,6 +106,9 @@ class ObjectStore:
             place = self._file_at(location)
             place.filesystem.delete_file(place.path)
 
+    def delete_empty_folder(self, location: Location) -> bool:  # noqa: ARG002 - there are no folders
+        return False
+
     def exists(self, location: Location) -> bool:
         with self._translated("read", location):
             place = self._file_at(location)

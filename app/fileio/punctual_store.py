@@ -54,6 +54,9 @@ class PunctualStore:
     def delete(self, location: Location) -> None:
         self._called("delete", location, lambda _: self._store.delete(location))
 
+    def delete_empty_folder(self, location: Location) -> bool:
+        return self._called("delete", location, lambda _: self._store.delete_empty_folder(location))
+
     def exists(self, location: Location) -> bool:
         return self._called("read", location, lambda _: self._store.exists(location))
 

@@ -44,6 +44,9 @@ class SchemedFiles:
     def delete(self, location: Location) -> None:
         self._store(location).delete(location)
 
+    def delete_empty_folder(self, location: Location) -> bool:
+        return self._store(location).delete_empty_folder(location)
+
     def exists(self, location: Location) -> bool:
         return self._store(location).exists(location)
 

@@ -14,8 +14,10 @@ from app.catalog.context.server import Rules, Server
 from app.database.connections.database import Database
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
+from app.database.metadata_sweeps import MetadataSweeps
 from app.database.migrations import migrate
 from app.database.namespaces import Namespaces
+from app.database.old_rows import OldRows
 from app.database.pointers.pointers import Pointers
 from app.database.scan_plans import ScanPlans
 from app.database.signing_keys import SigningKeys
@@ -36,6 +38,8 @@ RULES = Rules(
     storage_environment=StorageEnvironment(),
     guard_read_bytes=4 << 20,
     expired_file_grace_ms=0,
+    orphan_age_ms=24 * 3_600_000,
+    history_ms=90 * 24 * 3_600_000,
     scan_page_files=5_000,
     scan_submit_bytes=1 << 30,
     scan_plan_lifetime_ms=3_600_000,
@@ -70,6 +74,8 @@ def server_on(
         warehouses=Warehouses(database),
         idempotency_keys=IdempotencyKeys(database),
         file_deletions=FileDeletions(database),
+        metadata_sweeps=MetadataSweeps(database),
+        old_rows=OldRows(database),
         scan_plans=ScanPlans(database),
         signing_keys=SigningKeys(database),
         metadata_files=MetadataFiles(64 << 20, 0),

@@ -40,6 +40,9 @@ class CountingFiles:
     def delete(self, location: Location) -> None:
         self.files.delete(location)
 
+    def delete_empty_folder(self, location: Location) -> bool:
+        return self.files.delete_empty_folder(location)
+
     def exists(self, location: Location) -> bool:
         self.looked_for.append(location)
         return self.files.exists(location)

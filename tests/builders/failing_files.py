@@ -33,6 +33,9 @@ class FailingFiles:
         self.files.delete(location)
         self.deleted.append(location)
 
+    def delete_empty_folder(self, location: Location) -> bool:
+        return self.files.delete_empty_folder(location)
+
     def exists(self, location: Location) -> bool:
         return self.files.exists(location)
 

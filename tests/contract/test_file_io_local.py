@@ -424,3 +424,34 @@ def test_what_is_remembered_of_directories_is_bounded(
         files.write_new(_location(tmp_path / str(number) / "x"), b"")
 
     assert len(files._anchored) <= 5 + 10
+
+
+def test_empty_folder_is_deleted_and_a_full_one_is_not(tmp_path: Path) -> None:
+    files = LocalFiles()
+    files.write_new(Location(f"{tmp_path}/t/data/a"), b"a")
+    assert not files.delete_empty_folder(Location(f"{tmp_path}/t/data"))
+    assert not files.delete_empty_folder(Location(f"{tmp_path}/absent"))
+    files.delete(Location(f"{tmp_path}/t/data/a"))
+
+    assert files.delete_empty_folder(Location(f"{tmp_path}/t/data"))
+    assert files.delete_empty_folder(Location(f"file://{tmp_path}/t"))
+    assert not (tmp_path / "t").exists()
+    assert not files.delete_empty_folder(Location("file:/"))
+
+
+def test_writers_find_a_folder_though_others_delete_it_while_it_is_empty(tmp_path: Path) -> None:
+    stop = threading.Event()
+
+    def delete() -> None:
+        while not stop.is_set():
+            LocalFiles().delete_empty_folder(Location(f"{tmp_path}/t"))
+
+    thread = threading.Thread(target=delete)
+    thread.start()
+    try:
+        for number in range(300):
+            LocalFiles().write_new(Location(f"{tmp_path}/t/{number}"), b"a")
+            LocalFiles().delete(Location(f"{tmp_path}/t/{number}"))
+    finally:
+        stop.set()
+        thread.join()

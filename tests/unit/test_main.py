@@ -122,21 +122,24 @@ def test_server_that_is_open_to_others_says_so(
     assert ("without authentication" in caplog.text) is warned
 
 
-def test_files_of_a_purged_table_are_deleted_in_the_background(tmp_path: Path) -> None:
+def test_files_and_folders_of_a_purged_table_go_at_once_in_the_background(tmp_path: Path) -> None:
+    """The interval is for what is left."""
     deleted = threading.Event()
 
-    with http_catalog(tmp_path, file_deletion_interval_seconds=0.01) as api:
+    with http_catalog(tmp_path, file_deletion_interval_seconds=3600) as api:
         make_namespace(api, "a")
         location = make_table(api, "a", "t")["metadata-location"].removeprefix("file://")
+        folder = Path(location).parent.parent
         assert Path(location).exists()
         api.delete("/v1/namespaces/a/tables/t?purgeRequested=true")
         for _ in range(500):
-            if not Path(location).exists():
+            if not folder.exists():
                 deleted.set()
                 break
             deleted.wait(0.01)
 
     assert deleted.is_set()
+    assert folder.parent.exists(), "the folder of the namespace is not the table's"
 
 
 def test_one_warehouse_is_shared_by_servers_on_one_database(tmp_path: Path) -> None:

@@ -104,11 +104,8 @@ def _answer(catalog: Catalog, wishes: Sequence[Wish[M, D]], staged: Sequence[Sta
     """Answer for pointers that have moved: from here on nothing may fail the requests."""
     for each in staged:
         if each.move is not None:
-            loaded = each.loaded
-            catalog.server.metadata_files.keep(
-                catalog.files, each.move.location, loaded.metadata, loaded.json
-            )
-            forget_old_metadata(catalog, each.plan.base, loaded.metadata)
+            catalog.keep(each.move.location, each.loaded)
+            forget_old_metadata(catalog, each.plan.base, each.loaded.metadata)
     results = {each.plan.base.identifier: iter(each.results()) for each in staged}
     for wish in wishes:
         wish.land(results)

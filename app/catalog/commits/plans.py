@@ -8,19 +8,21 @@ from dataclasses import dataclass, replace
 from typing import Generic
 
 from app.catalog.commits.intentions import Base, D, Intention, Landed, Planned
+from app.catalog.commits.landed_before import check_never_landed, record_of_removal
 from app.catalog.commits.races import explain
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.file_names import new_file_uuid
 from app.catalog.context.kinds import Kind, Loaded, M
 from app.catalog.context.locations import check_locations
-from app.catalog.context.table_places import claimed_places, home_of
+from app.catalog.context.table_places import claimed_places, homes_of
 from app.database.pointers.moves import Advance, Creation
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
-from app.errors import CommitFailed
+from app.errors import BadRequest, CommitFailed
 from app.formats.metadata.names import next_metadata_location
 
 
@@ -64,20 +66,24 @@ class Plan(Generic[M, D]):
         if not changes:
             assert base.seen is not None
             present = base.present()
-            as_it_was = Loaded(base.identifier, base.seen.metadata_location, present, present.to_json())
+            seen = base.seen
+            as_it_was = Loaded(
+                base.identifier, seen.metadata_location, present, present.to_json(), seen.registration
+            )
             return Staged(self, as_it_was, None)
         metadata, location = changes[-1].metadata, changes[-1].stored_at
         assert metadata is not None
         content = metadata.to_json()
         if location is None:
             previous = base.seen.metadata_location if base.seen is not None else None
-            file_uuid, codec = catalog.server.new_uuid(), base.kind.default_codec
+            file_uuid, codec = new_file_uuid(catalog.server), base.kind.default_codec
             location = next_metadata_location(
                 metadata.location, metadata.properties, previous, file_uuid, codec
             )
             files.write_metadata(location, content)
         move = self._move_to(catalog, location, metadata)
-        return Staged(self, Loaded(base.identifier, location, metadata, content), move)
+        loaded = Loaded(base.identifier, location, metadata, content, move.registration_after)
+        return Staged(self, loaded, move)
 
     @property
     def event(self) -> str:
@@ -106,8 +112,8 @@ class Plan(Generic[M, D]):
         expiries = [item.expiry for item in self._changes if item.expiry is not None]
         assert len(expiries) <= 1, "a move of a pointer queues one expiry"
         if not registration:
-            places -= {home_of(base.seen.metadata_location)}  # There already: most commits add no place.
-        expiry = next(iter(expiries), None)
+            places -= homes_of(base.seen.metadata_location)  # There already: most commits add no place.
+        expiry = next(iter(expiries), None) or record_of_removal(before, metadata)
         return Advance(base.seen, location, metadata.uuid, self.event, expiry, places, registration)
 
     @property
@@ -215,12 +221,18 @@ def apply(
 
     Raises:
         NotFound, AlreadyExists, CommitFailed, BadRequest: it is refused.
+        CommitStateUnknown: it may have landed earlier.
     """
     try:
-        return intention.apply(catalog, base, files) if intention.require(base) else None
-    except CommitFailed as error:
-        explain(error, base, intention.updates)
+        planned = intention.apply(catalog, base, files) if intention.require(base) else None
+    except (CommitFailed, BadRequest) as error:
+        check_never_landed(catalog, base, intention.updates, is_refused=True)
+        if isinstance(error, CommitFailed):
+            explain(error, base, intention.updates)
         raise
+    if planned is not None:
+        check_never_landed(catalog, base, intention.updates, is_refused=False)
+    return planned
 
 
 def after(base: Base[M], planned: Planned[M, D] | None) -> Base[M]:

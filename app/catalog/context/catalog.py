@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.catalog.context.callers import Caller, Question
-from app.catalog.context.kinds import Kind, M
+from app.catalog.context.kinds import Kind, Loaded, M
 from app.catalog.context.server import Rules, Server
 from app.database.pointers.history import Author
 from app.database.pointers.pointer import Pointer
@@ -89,7 +89,9 @@ class Catalog:
             raise NoSuchNamespace(namespace)
         return found
 
-    def read_file(self, kind: Kind[M], location: Location, uuid: TableUuid | None = None) -> M:
+    def read_file(
+        self, kind: Kind[M], location: Location, uuid: TableUuid | None = None, registration: int = 0
+    ) -> M:
         """Return what a metadata file holds; without its uuid nothing that is kept is believed.
 
         Raises:
@@ -97,7 +99,7 @@ class Catalog:
             InvalidMetadata: the file is not metadata of this kind.
             FilesUnavailable: the store does not answer.
         """
-        return kind.read(self.server.metadata_files, self.files, location, uuid)
+        return kind.read(self.server.metadata_files, self.files, location, uuid, registration)
 
     def read(self, kind: Kind[M], pointer: Pointer) -> M:
         """Return the metadata that a pointer names.
@@ -108,6 +110,11 @@ class Catalog:
             FilesUnavailable: the store does not answer.
         """
         try:
-            return self.read_file(kind, pointer.metadata_location, pointer.uuid)
+            return self.read_file(kind, pointer.metadata_location, pointer.uuid, pointer.registration)
         except InvalidMetadata as error:
             raise CorruptMetadata(pointer.metadata_location, str(error)) from error
+
+    def keep(self, location: Location, loaded: Loaded[M]) -> None:
+        """Remember what has just been written to a metadata file that is pointed to now."""
+        kept, content = self.server.metadata_files, loaded.json
+        kept.keep(self.files, location, loaded.metadata, content, loaded.registration)

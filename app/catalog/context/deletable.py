@@ -56,31 +56,32 @@ def deletable(catalog: Catalog, owner: Owner | None, locations: Sequence[Locatio
     Raises:
         DatabaseUnavailable: the database does not answer; nothing is known.
     """
-    if owner is not None and catalog.server.pointers.may_share_files(owner.uuid, owner.pointer_id):
+    pointers = catalog.server.pointers
+    if owner is None:
+        current = pointers.claims(_spelled(locations), ()).current
+        return [location for location in locations if current.isdisjoint(spellings_of(location))]
+    if pointers.may_share_files(owner.uuid, owner.pointer_id):
         log.warning("files of table %s stay: another name may have the same files", owner.uuid)
         return []
-    folders = {
-        location: folders_of(location)
-        for location in locations
-        if is_allowed(catalog, location)
-        and (owner is None or not owner.places.isdisjoint(folders_of(location)))
-    }
-    claims = catalog.server.pointers.claims(
-        [spelling for location in folders for spelling in spellings_of(location)],
-        sorted({folder for each in folders.values() for folder in each}) if owner is not None else (),
-        owner.pointer_id if owner is not None else None,
-    )
+    folders = {location: folders_of(location) for location in locations if is_allowed(catalog, location)}
+    inside = [location for location, around in folders.items() if not owner.places.isdisjoint(around)]
+    around_them = {folder for location in inside for folder in folders[location]}
+    claims = pointers.claims(_spelled(inside), sorted(around_them), owner.pointer_id)
     going = [
         location
-        for location, around in folders.items()
-        if claims.current.isdisjoint(spellings_of(location)) and claims.places.isdisjoint(around)
+        for location in inside
+        if claims.current.isdisjoint(spellings_of(location)) and claims.places.isdisjoint(folders[location])
     ]
     staying = set(locations).difference(going)
     if staying:
         log.warning(
-            "%d files stay, such as %s: the metadata file of a table, or outside the places that only table %s has",
+            "%d files stay, such as %s: not surely those of table %s alone",
             len(staying),
             min(staying),
-            owner.uuid if owner is not None else "",
+            owner.uuid,
         )
     return going
+
+
+def _spelled(locations: Sequence[Location]) -> list[str]:
+    return [spelling for location in locations for spelling in spellings_of(location)]

@@ -28,7 +28,7 @@ class Kind(Generic[M]):
     """Tables, or views."""
 
     of_pointer: PointerKind
-    read: Callable[[MetadataFiles, FileIO, Location, TableUuid | None], M]
+    read: Callable[[MetadataFiles, FileIO, Location, TableUuid | None, int], M]
     """Reads a metadata file; raises `MetadataFileMissing`, `InvalidMetadata` or `FilesUnavailable`."""
     no_such: type[NoSuchTable | NoSuchView]
     default_codec: str
@@ -65,6 +65,8 @@ class Loaded(Generic[M]):
     location: Location | None
     metadata: M
     json: bytes
+    registration: int = 0
+    """The pointer's; see `Pointer`."""
 
 
 LoadedTable = Loaded[TableMetadata]

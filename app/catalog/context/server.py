@@ -12,7 +12,9 @@ from app.catalog.context.rooms import Rooms
 from app.catalog.context.scan_workers import ScanWorkers
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
+from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
+from app.database.old_rows import OldRows
 from app.database.pointers.pointers import Pointers
 from app.database.scan_plans import ScanPlans
 from app.database.signing_keys import SigningKeys
@@ -48,6 +50,10 @@ class Rules:
     """How much of manifest lists and manifests the guard may read for one commit."""
     expired_file_grace_ms: int
     """How long files stay that only expired snapshots reached: queries may be reading them."""
+    orphan_age_ms: int
+    """How old files that no commit landed are when they are deleted; 0 if they never are."""
+    history_ms: int
+    """How long old events and finished deletions are kept; 0 for ever."""
     scan_page_files: int
     """How many files one answer to scan planning lists before it leaves the rest to plan tasks."""
     scan_submit_bytes: int
@@ -69,6 +75,8 @@ class Server:
     warehouses: Warehouses
     idempotency_keys: IdempotencyKeys
     file_deletions: FileDeletions
+    metadata_sweeps: MetadataSweeps
+    old_rows: OldRows
     scan_plans: ScanPlans
     signing_keys: SigningKeys
     metadata_files: MetadataFiles

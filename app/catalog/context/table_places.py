@@ -60,22 +60,23 @@ def claimed_places(
     Args:
         base: what was there before: its files may still be in use.
     """
-    named = {home_of(location)} | _names(
-        place for state in (metadata, base) if state is not None for place in _named_by(state)
-    )
+    states = [state for state in (metadata, base) if state is not None]
+    named = homes_of(location) | _names(place for state in states for place in _named_by(state))
     return frozenset(
         place for place in named if not any(place != other and place.startswith(other) for other in named)
     )
 
 
-def home_of(location: str) -> str:
+def homes_of(location: str) -> frozenset[str]:
     """Return the folder that a metadata file speaks for: its own, or the one above `metadata/`.
 
-    Raises:
-        InvalidLocation: it is not a location.
+    What is no location to the server, and so never deleted by it, has none.
     """
-    folder = folders_of(location)[-1]
-    return folder.removesuffix("metadata/") if folder.endswith("/metadata/") else folder
+    try:
+        folder = folders_of(location)[-1]
+    except InvalidLocation:
+        return frozenset()
+    return frozenset([folder.removesuffix("metadata/") if folder.endswith("/metadata/") else folder])
 
 
 def _named_by(metadata: TableMetadata | ViewMetadata) -> set[str]:

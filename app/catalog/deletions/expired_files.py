@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 
+from app.catalog.commits.expiry_records import ExpiryRecord
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
-from app.catalog.deletions.expiry_records import ExpiryRecord
 from app.catalog.deletions.runner import delete_groups, groups_of
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.file_deletions import Deletion, FinalState
@@ -48,7 +48,7 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
         # The new owner of the table may know of files that the catalog does not know.
         return "kept"
     record = ExpiryRecord.from_json(deletion.expired)
-    landed = _landed(catalog, deletion)
+    landed = _landed(catalog, deletion, registration or 0)
     doomed = unreachable_files(
         record.expired,
         current,
@@ -68,10 +68,10 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     return "done"
 
 
-def _landed(catalog: Catalog, deletion: Deletion) -> TableMetadata | None:
+def _landed(catalog: Catalog, deletion: Deletion, registration: int) -> TableMetadata | None:
     """Return the table as the expiry left it; None if that file is gone."""
     try:
-        return catalog.read_file(TABLES, deletion.metadata_location, deletion.uuid)
+        return catalog.read_file(TABLES, deletion.metadata_location, deletion.uuid, registration)
     except Unavailable:
         raise
     except IcetowerError:

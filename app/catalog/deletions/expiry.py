@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from app.catalog.commits.expiry_records import ExpiryRecord
 from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landing import land_one
 from app.catalog.commits.plans import load_base
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.deletions.expiry_records import ExpiryRecord
 from app.catalog.manifests.table_manifests import TableManifests
 from app.database.pointers.left_files import QueuedExpiry
 from app.engine.change.apply import apply_updates

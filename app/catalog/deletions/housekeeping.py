@@ -8,11 +8,13 @@ import time
 
 from app.catalog.context.server import Server
 from app.catalog.deletions.queue import work_off_one
+from app.catalog.deletions.sweeps import sweep_one
 from app.errors import IcetowerError
 
 log = logging.getLogger(__name__)
 
 CLEANING_SECONDS = 60.0
+PRUNING_SECONDS = 6 * 3_600.0
 
 
 def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None:
@@ -22,7 +24,7 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
         stop: set before `server.has_deletions` to end this at once.
         interval_s: how long to wait at most; what this process has queued itself is done without waiting.
     """
-    clean_at = 0.0
+    clean_at = prune_at = 0.0
     while not stop.is_set():
         server.has_deletions.wait(interval_s)
         server.has_deletions.clear()
@@ -33,6 +35,11 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
                 server.idempotency_keys.delete_expired(server.now_ms())
                 server.scan_plans.delete_expired(server.now_ms())
                 clean_at = time.monotonic() + CLEANING_SECONDS
+            if not stop.is_set() and server.rules.history_ms and time.monotonic() >= prune_at:
+                prune_at = time.monotonic() + PRUNING_SECONDS
+                server.old_rows.delete(server.rules.history_ms)
+            if not stop.is_set():
+                sweep_one(server)  # One in each round: the tables have a day for it.
         except IcetowerError as error:
             log.warning("housekeeping has to wait: %s", error)
         except Exception:

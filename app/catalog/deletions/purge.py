@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
+
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
+from app.catalog.context.locations import is_allowed
 from app.catalog.deletions.runner import delete_groups, groups_of
+from app.catalog.deletions.sweeps import delete_orphans, own_files
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.file_deletions import Deletion, FinalState
+from app.engine.model.ids import Location
 from app.engine.model.properties import GC_ENABLED, bool_property
 from app.engine.retention.reachability import Expired, statistics_of, unreachable_files
 from app.errors import CorruptMetadata, MetadataFileMissing
-from app.fileio.locations import place_of
+from app.fileio.locations import folders_of, place_of
 
 
 def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState:
@@ -46,4 +52,19 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     }
     owner = Owner.of(deletion.uuid, deletion.pointer_id, metadata)
     delete_groups(catalog, deletion, owner, groups, registration=None)
+    if catalog.rules.orphan_age_ms:
+        delete_orphans(catalog, owner, [location for location, _, _ in own_files(catalog, metadata)])
+    _delete_empty_folders(catalog, owner, itertools.chain.from_iterable(groups.values()))
     return "done"
+
+
+def _delete_empty_folders(catalog: Catalog, owner: Owner, deleted: Iterable[Location]) -> None:
+    """Delete the folders that the purge has emptied; a store without folders has none."""
+    emptied = {location.rpartition("/")[0] for location in deleted}
+    while emptied:
+        deepest = max(emptied, key=len)
+        emptied.remove(deepest)
+        if not is_allowed(catalog, deepest) or owner.places.isdisjoint(folders_of(f"{deepest}/_")):
+            continue
+        if catalog.files.delete_empty_folder(Location(deepest)):
+            emptied.add(deepest.rpartition("/")[0])

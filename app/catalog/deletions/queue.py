@@ -5,14 +5,12 @@ from __future__ import annotations
 import logging
 
 from app import telemetry
-from app.catalog.context.callers import SERVER_ITSELF
-from app.catalog.context.catalog import Catalog
 from app.catalog.context.server import Server
 from app.catalog.deletions.expired_files import delete_expired_files
 from app.catalog.deletions.purge import purge_files
-from app.catalog.deletions.runner import LEASE_MS, PlanOutdated
+from app.catalog.deletions.runner import LEASE_MS, PlanOutdated, own_catalog
 from app.database.file_deletions import Deletion, FinalState
-from app.errors import IcetowerError, NoSuchWarehouse, Unavailable
+from app.errors import IcetowerError, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -54,13 +52,8 @@ def work_off_one(server: Server) -> bool:
 
 
 def _work_off(server: Server, deletion: Deletion) -> FinalState:
-    warehouse = next((item for item in server.warehouses.list() if item.id == deletion.warehouse_id), None)
-    if warehouse is None:
-        # Without it the server does not know how to reach the files.
-        raise NoSuchWarehouse(f"number {deletion.warehouse_id}")
-    catalog = Catalog(server, warehouse, SERVER_ITSELF)
     work = purge_files if deletion.kind == "purge" else delete_expired_files
-    return work(catalog, deletion)
+    return work(own_catalog(server, deletion.warehouse_id), deletion)
 
 
 def _try_later(server: Server, deletion: Deletion, reason: str) -> None:

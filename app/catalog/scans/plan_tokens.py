@@ -80,6 +80,7 @@ class PlanTokens:
         claims = {
             "pointer": self._pointer.id,
             "uuid": self._pointer.uuid,
+            "registration": self._pointer.registration,
             "snapshot": scope.snapshot.snapshot_id,
             "start": scope.start_snapshot_id,
             "schema": scope.rows.schema.schema_id,
@@ -104,7 +105,8 @@ class PlanTokens:
         if not hmac.compare_digest(signature, self._signature(packed)) or packed[:1] != _VERSION:
             raise NoSuchPlanTask
         claims: dict[str, Any] = json.loads(zlib.decompress(packed[1:]))
-        if (claims["pointer"], claims["uuid"]) != (self._pointer.id, self._pointer.uuid):
+        of_table = claims["pointer"], claims["uuid"], claims.get("registration", 0)
+        if of_table != (self._pointer.id, self._pointer.uuid, self._pointer.registration):
             raise NoSuchPlanTask
         return claims
 

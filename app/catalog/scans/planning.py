@@ -136,7 +136,8 @@ def expand_task(catalog: Catalog, identifier: TableIdentifier, token: str, write
 def _key(catalog: Catalog, pointer: Pointer, asked: str) -> Hashable:
     # A filter may be long; its digest is not.
     digest = sha256(asked.encode("utf-8", "surrogatepass")).digest()
-    return pointer.id, pointer.metadata_location, catalog.rules.scan_page_files, digest
+    asked_of = pointer.id, pointer.metadata_location, pointer.registration
+    return asked_of, catalog.rules.scan_page_files, digest
 
 
 def fetch_plan(

@@ -44,6 +44,11 @@ class Advance:
     others: tuple[tuple[str, Author], ...] = ()
     """Events, with their authors, of further requests that land by this same move."""
 
+    @property
+    def registration_after(self) -> int:
+        """The pointer's, once it has moved."""
+        return self.registration or self.seen.registration
+
 
 @dataclass(frozen=True, slots=True)
 class Unmoved:
@@ -67,6 +72,11 @@ class Creation:
     """Folders where it keeps files."""
     registration: int = 0
     """A new number if the metadata comes from elsewhere."""
+
+    @property
+    def registration_after(self) -> int:
+        """The pointer's, once it is made."""
+        return self.registration
 
 
 class NameTaken(IcetowerError):
@@ -170,7 +180,7 @@ def advance(connection: Connection, move: Advance, author: Author) -> None:
             "new_location": move.location,
             "new_uuid": move.uuid,
             "at_ms": author.at_ms,
-            "new_registration": move.registration or move.seen.registration,
+            "new_registration": move.registration_after,
         },
     )
     if moved.rowcount != 1:

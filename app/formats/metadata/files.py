@@ -41,9 +41,10 @@ class MetadataJson:
     version: str
 
     @staticmethod
-    def of(metadata: TableMetadata, content: bytes) -> MetadataJson:
+    def of(metadata: TableMetadata, content: bytes, registration: int) -> MetadataJson:
         """Return the JSON with its version: a digest of megabytes would cost more than all else."""
-        return MetadataJson(content, f"{metadata.uuid} {metadata.last_updated_ms} {len(content)}")
+        version = f"{metadata.uuid} {registration} {metadata.last_updated_ms} {len(content)}"
+        return MetadataJson(content, version)
 
 
 M = TypeVar("M", TableMetadata, ViewMetadata)
@@ -54,8 +55,9 @@ class MetadataFiles:
     """Reads metadata files of stores by location.
 
     Files that this catalog wrote never change, so what is kept of them is right for ever, in any process. It is kept by
-    store, location and uuid: two warehouses may have equal roots in two stores, and a file that another catalog wrote
-    may be replaced by one of another table. A file may also vanish: before kept content is used, its presence is
+    store, location, uuid and registration: two warehouses may have equal roots in two stores, and a file that another
+    catalog wrote may be replaced before it is registered again; each registration has a number of its own, which the
+    pointer carries to all servers. A file may also vanish: before kept content is used, its presence is
     checked, on local disk each time, elsewhere when the last check is older than `recheck_ms`.
     """
 
@@ -68,7 +70,13 @@ class MetadataFiles:
         self._recheck_s = recheck_ms / 1000
 
     def find_json(
-        self, files: FileIO, location: Location, uuid: TableUuid, *, refs_only: bool = False
+        self,
+        files: FileIO,
+        location: Location,
+        uuid: TableUuid,
+        registration: int = 0,
+        *,
+        refs_only: bool = False,
     ) -> MetadataJson | None:
         """Return kept JSON without waiting for a network; None when it must be loaded first.
 
@@ -77,10 +85,17 @@ class MetadataFiles:
         """
         if scheme_of(location) not in _INSTANT_SCHEMES and not self._recently_seen(files, location):
             return None
-        return self._find(self._json, (files, location, uuid, refs_only), files, location)
+        key = (files, location, uuid, registration, refs_only)
+        return self._find(self._json, key, files, location)
 
     def table_json(
-        self, files: FileIO, location: Location, uuid: TableUuid, *, refs_only: bool = False
+        self,
+        files: FileIO,
+        location: Location,
+        uuid: TableUuid,
+        registration: int = 0,
+        *,
+        refs_only: bool = False,
     ) -> MetadataJson:
         """Return a table's metadata as compact JSON.
 
@@ -93,36 +108,41 @@ class MetadataFiles:
         """
 
         def make() -> tuple[MetadataJson, int]:
-            metadata = self.read_table(files, location, uuid)
+            metadata = self.read_table(files, location, uuid, registration)
             made = (metadata.with_referenced_snapshots_only() if refs_only else metadata).to_json()
-            return MetadataJson.of(metadata, made), len(made)
+            return MetadataJson.of(metadata, made, registration), len(made)
 
-        key = (files, location, uuid, refs_only)
+        key = (files, location, uuid, registration, refs_only)
         kept = self._find(self._json, key, files, location)
         return self._json.find_or_read(key, make) if kept is None else kept
 
-    def read_table(self, files: FileIO, location: Location, uuid: TableUuid | None = None) -> TableMetadata:
+    def read_table(
+        self, files: FileIO, location: Location, uuid: TableUuid | None = None, registration: int = 0
+    ) -> TableMetadata:
         """Return a table's metadata.
 
         Args:
             uuid: the table's, as its pointer has it; without it the file is read anew.
+            registration: the pointer's.
 
         Raises:
             MetadataFileMissing: the file is gone.
             InvalidMetadata: the file is not table metadata.
             FilesUnavailable: the store does not answer.
         """
-        return self._read_parsed(files, location, uuid, TableMetadata, read_table_metadata)
+        return self._read_parsed(files, location, uuid, registration, TableMetadata, read_table_metadata)
 
-    def read_view(self, files: FileIO, location: Location, uuid: TableUuid | None = None) -> ViewMetadata:
-        """Return a view's metadata; `uuid` as for a table.
+    def read_view(
+        self, files: FileIO, location: Location, uuid: TableUuid | None = None, registration: int = 0
+    ) -> ViewMetadata:
+        """Return a view's metadata; `uuid` and `registration` as for a table.
 
         Raises:
             MetadataFileMissing: the file is gone.
             InvalidMetadata: the file is not view metadata.
             FilesUnavailable: the store does not answer.
         """
-        return self._read_parsed(files, location, uuid, ViewMetadata, read_view_metadata)
+        return self._read_parsed(files, location, uuid, registration, ViewMetadata, read_view_metadata)
 
     def write(self, files: FileIO, location: Location, content: bytes) -> None:
         """Write a new metadata file durably; it is compressed if its name says so.
@@ -134,15 +154,15 @@ class MetadataFiles:
             location, gzip.compress(content, compresslevel=6, mtime=0) if is_gzipped(location) else content
         )
 
-    def keep(self, files: FileIO, location: Location, metadata: Metadata, content: bytes) -> None:
+    def keep(
+        self, files: FileIO, location: Location, metadata: Metadata, content: bytes, registration: int = 0
+    ) -> None:
         """Remember a file that was just written and is now pointed to."""
-        self._parsed.put(
-            (files, type(metadata), location, metadata.uuid), metadata, len(content) * PARSED_WEIGHT
-        )
+        key = (files, type(metadata), location, metadata.uuid, registration)
+        self._parsed.put(key, metadata, len(content) * PARSED_WEIGHT)
         if isinstance(metadata, TableMetadata):
-            self._json.put(
-                (files, location, metadata.uuid, False), MetadataJson.of(metadata, content), len(content)
-            )
+            made = MetadataJson.of(metadata, content, registration)
+            self._json.put((files, location, metadata.uuid, registration, False), made, len(content))
         self._mark_seen(files, location)
 
     def _read_parsed(
@@ -150,6 +170,7 @@ class MetadataFiles:
         files: FileIO,
         location: Location,
         uuid: TableUuid | None,
+        registration: int,
         kind: type[M],
         parsed_from: Callable[[bytes], M],
     ) -> M:
@@ -159,7 +180,7 @@ class MetadataFiles:
 
         if uuid is None:
             return parse()[0]
-        key = (files, kind, location, uuid)
+        key = (files, kind, location, uuid, registration)
         kept = self._find(self._parsed, key, files, location)
         return kept if isinstance(kept, kind) else self._parsed.find_or_read(key, parse)
 

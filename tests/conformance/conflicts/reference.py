@@ -49,6 +49,9 @@ class FilesInJvm:
     def exists(self, location: Location) -> bool:
         raise NotImplementedError
 
+    def delete_empty_folder(self, location: Location) -> bool:
+        raise NotImplementedError
+
     def list_files(self, prefix: Location) -> Iterator[ListedFile]:
         raise NotImplementedError
 

@@ -6,9 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from app.database.file_deletions import Deletion
+from app.database.metadata_sweeps import MetadataSweeps
+from app.database.old_rows import OldRows
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import Pointer, PointerKind
-from app.engine.model.ids import Location, TableUuid
+from app.engine.model.ids import Location, SnapshotId, TableUuid
 from app.errors import IcetowerError
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, claim, levels, name
 
@@ -31,6 +33,8 @@ READS: dict[str, Callable[[Stores], Any]] = {
     "warehouses.list": lambda stores: stores.warehouses.list(),
     "idempotency_keys.find": lambda stores: stores.idempotency_keys.find("alice", "key-1", NOW_MS),
     "counts": lambda stores: stores.file_deletions.counts(),
+    "known_files": lambda stores: MetadataSweeps(stores.database).known_files(1),
+    "has_expired": lambda stores: stores.file_deletions.has_expired(TableUuid("u"), SnapshotId(1)),
     "find_expired": lambda stores: stores.file_deletions.find_expired(TableUuid("u"), Location("l")),
     "scan_plans.find": lambda stores: stores.scan_plans.find("there", 1, NOW_MS),
     "is_purged": lambda stores: stores.file_deletions.is_purged(TableUuid("u")),
@@ -57,6 +61,8 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "lease": lambda stores: stores.file_deletions.lease(1000),
     "begin": lambda stores: stores.file_deletions.begin(NEVER_LEASED, None),
     "finish": lambda stores: stores.file_deletions.finish(1, "done"),
+    "old rows": lambda stores: OldRows(stores.database).delete(1_000),
+    "take a sweep": lambda stores: MetadataSweeps(stores.database).take(0),
     "hold": lambda stores: stores.file_deletions.hold(1, 1000),
     "add plan": lambda stores: stores.submit("new"),
     "renew plan": lambda stores: stores.scan_plans.renew("there", NOW_MS),

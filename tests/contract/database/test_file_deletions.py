@@ -230,3 +230,19 @@ def test_nothing_begins_for_a_table_without_a_uuid(stores: Stores) -> None:
 
     assert stores.pointers.may_share_files(TableUuid("u"))
     assert not stores.file_deletions.begin(lease(stores), None)
+
+
+def test_time_is_the_database_s_whatever_the_clock_of_a_server_says(stores: Stores) -> None:
+    """Grace periods begin and end for servers whose clocks are hours apart as if they were one."""
+    stores.add_namespace("a")
+    for hours, each in ((-7, "a.slow"), (7, "a.fast")):
+        stores.add(each)
+        seen = stores.there(each)
+        author = replace(AUTHOR, at_ms=AUTHOR.at_ms + hours * 3_600_000)
+        move = Advance(seen, Location(f"{each}/1.json"), seen.uuid, expiry=QueuedExpiry("{}", LEASE_MS))
+        assert stores.pointers.check_and_put([move], author) is PutOutcome.ADVANCED
+
+    assert stores.file_deletions.lease(LEASE_MS) is None
+    stores.move_queue(LEASE_MS)
+
+    assert {lease(stores).identifier for _ in range(2)} == {"a.slow", "a.fast"}

@@ -10,7 +10,7 @@ import pytest
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.tables import table_json
+from app.catalog.tables import find_json, table_json
 from app.engine.change.updates import SetProperties
 from app.engine.model.ids import Location
 from app.errors import MetadataFileMissing
@@ -83,3 +83,35 @@ def test_file_that_was_replaced_is_read_anew_when_it_is_registered_again(tmp_pat
 
     committed = commit_to(second, SetProperties(updates={"a": "b"}), identifier=ARRIVALS)
     assert committed.metadata.uuid == uuid
+
+
+@pytest.mark.parametrize("overwrite", [True, False])
+def test_file_that_was_edited_in_place_is_read_anew_by_every_server(
+    tmp_path: Path, *, overwrite: bool
+) -> None:
+    """With the same uuid, time and length: only the registration says that the content is another."""
+    store = MemoryFiles()
+    first = new_warehouse(server_on(f"sqlite:///{tmp_path}/icetower.db", store), root=ROOT)
+    second = replace(first, server=server_on(f"sqlite:///{tmp_path}/icetower.db", store))
+    made = table_in(first)
+    place = Location(f"{ROOT}/elsewhere/v1.metadata.json")
+    versions: set[str] = set()
+    for mark in ("one", "two", "red"):
+        store.delete(place)
+        store.write_new(place, made.metadata.replace(properties={"mark": mark}).to_json())
+        if not overwrite and versions:
+            named.drop(first, TABLES, ARRIVALS)
+        named.register(first, TABLES, ARRIVALS, place, overwrite=overwrite)
+
+        for server in (second, first):
+            pointer = server.load(TABLES, ARRIVALS)
+            assert load_table(server, ARRIVALS).metadata.properties == {"mark": mark}
+            for refs_only in (False, True):
+                answer = table_json(server, pointer, refs_only=refs_only)
+                assert mark.encode() in answer.content
+                assert answer == find_json(server, pointer, refs_only=refs_only)
+                versions.add(answer.version)
+        committed = commit_to(second, SetProperties(updates={"a": mark}), identifier=ARRIVALS)
+        assert committed.metadata.properties == {"mark": mark, "a": mark}
+        assert load_table(first, ARRIVALS).metadata == committed.metadata
+    assert len(versions) == 3, "the version is part of ETags and of what is kept compressed"

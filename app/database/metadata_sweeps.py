@@ -1,0 +1,88 @@
+"""Whose metadata folder is searched next, and which of its files are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import func, or_, select
+
+from app.database.connections.clock import database_now_ms
+from app.database.connections.database import Database
+from app.database.inserts import on_each_database
+from app.database.pointers.pointer import PointerKind
+from app.database.rows import metadata_sweeps as rows
+from app.database.rows import pointer_history, pointers
+from app.engine.model.ids import Location
+
+INTERVAL_MS = 24 * 3_600_000
+"""How long each table is left alone after a search."""
+
+_TAKE = on_each_database(
+    rows,
+    lambda insert: insert.on_conflict_do_update(
+        index_elements=[rows.c.pointer_id],
+        set_={"swept_ms": database_now_ms()},
+        where=rows.c.swept_ms <= database_now_ms() - INTERVAL_MS,
+    ).returning(rows.c.pointer_id),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFiles:
+    """The metadata files of a table's pointer, as far as its history goes back."""
+
+    since_ms: int
+    """When the oldest event that is still known happened; what is older is not known."""
+    locations: frozenset[Location]
+
+
+class MetadataSweeps:
+    """The turns of tables; each turn is taken by one server."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def now_ms(self) -> int:
+        """Return the time of the database."""
+        return self._database.read(
+            lambda connection: int(connection.scalars(select(database_now_ms())).one())
+        )
+
+    def take(self, age_ms: int) -> int | None:
+        """Take the turn of a table that has changed since its last one; None if none is due.
+
+        Args:
+            age_ms: how old files must be to be found: what was too young last time is looked for again.
+        """
+        due = (
+            select(pointers.c.id)
+            .outerjoin(rows, rows.c.pointer_id == pointers.c.id)
+            .where(
+                pointers.c.kind == PointerKind.TABLE,
+                pointers.c.created_ms <= database_now_ms() - age_ms,
+                or_(
+                    rows.c.swept_ms.is_(None),
+                    (rows.c.swept_ms <= database_now_ms() - INTERVAL_MS)
+                    & (pointers.c.updated_ms > rows.c.swept_ms - 2 * (age_ms + INTERVAL_MS)),
+                ),
+            )
+            .limit(1)
+        )
+        found = self._database.read(lambda connection: connection.scalars(due).one_or_none())
+        if found is None:
+            return None
+        statement = _TAKE[self._database.dialect_name]
+        values = {"pointer_id": found, "swept_ms": self.now_ms()}
+        return self._database.write(lambda connection: connection.scalars(statement, values).one_or_none())
+
+    def known_files(self, pointer_id: int) -> KnownFiles | None:
+        """Return the files that a pointer has named; None if nothing is known of it."""
+        events = pointer_history.c
+        of_pointer = events.pointer_id == pointer_id
+        oldest = select(func.min(events.at_ms)).where(of_pointer)
+        named = select(events.location, events.previous_location).where(of_pointer)
+        since_ms = self._database.read(lambda connection: connection.scalars(oldest).one())
+        if since_ms is None:
+            return None
+        found = self._database.read(lambda connection: connection.execute(named).all())
+        return KnownFiles(since_ms, frozenset(each for row in found for each in row if each is not None))

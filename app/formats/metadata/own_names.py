@@ -1,0 +1,27 @@
+"""Names of metadata files that only the servers of one database give."""
+
+from __future__ import annotations
+
+import re
+
+_OWN = re.compile(
+    r"(\d{5,9})-[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[0-9a-f]{4}-([0-9a-f]{8})[0-9a-f]{4}(?:\.gz)?\.metadata\.json",
+    re.ASCII,
+)
+_LENGTH = 36
+
+
+def marked(file_uuid: str, mark: bytes) -> str:
+    """Return a random uuid as one of version 8 that carries four bytes as a mark.
+
+    Other writers use version 4.
+    """
+    if len(file_uuid) != _LENGTH:
+        return file_uuid
+    return f"{file_uuid[:14]}8{file_uuid[15:24]}{mark[:4].hex()}{file_uuid[32:]}"
+
+
+def own_version(location: str, mark: bytes) -> int | None:
+    """Return the version in a metadata file's name that has this mark, else None."""
+    found = _OWN.fullmatch(location.rpartition("/")[2])
+    return int(found[1]) if found is not None and found[2] == mark[:4].hex() else None

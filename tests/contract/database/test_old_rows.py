@@ -1,0 +1,98 @@
+"""Old rows go, and what somebody may still ask for stays."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from sqlalchemy import func, select, update
+
+from app.database.old_rows import KEPT_EVENTS, OldRows
+from app.database.pointers.moves import Advance
+from app.database.pointers.pointer import PointerKind
+from app.database.rows import file_deletions, pointer_history, table_places
+from app.engine.model.ids import Location, TableUuid
+from tests.contract.database.stores import AUTHOR, Stores, name
+
+DAY_MS = 24 * 3_600_000
+
+
+def count(stores: Stores, rows: object) -> int:
+    query = select(func.count()).select_from(rows)  # type: ignore[arg-type]
+    return stores.database.read(lambda connection: int(connection.scalars(query).one()))
+
+
+@pytest.fixture
+def old(stores: Stores) -> Stores:
+    """A table with many old events, and one that is gone."""
+    stores.add_namespace("a")
+    stores.add("a.t", uuid="u")
+    for number in range(30):
+        stores.advance(stores.there("a.t"), f"{number}.json")
+    stores.add("a.gone", uuid="g")
+    stores.pointers.drop(stores.id, name("a.gone"), PointerKind.TABLE, AUTHOR)
+    return stores
+
+
+def test_old_events_go_but_the_newest_of_each_table_that_is_there(old: Stores) -> None:
+    newest = old.pointers.history(old.there("a.t").id, limit=KEPT_EVENTS)
+
+    assert OldRows(old.database).delete(DAY_MS) == 31 - KEPT_EVENTS + 2
+
+    assert old.pointers.history(old.there("a.t").id) == newest
+    assert count(old, pointer_history) == KEPT_EVENTS
+    assert OldRows(old.database).delete(DAY_MS) == 0
+
+
+def test_young_events_stay(old: Stores) -> None:
+    before = count(old, pointer_history)
+
+    OldRows(old.database).delete(100_000 * DAY_MS)
+
+    assert count(old, pointer_history) == before
+
+
+def test_events_of_a_table_that_ever_had_no_uuid_stay(stores: Stores) -> None:
+    stores.add_namespace("a")
+    stores.pointers.check_and_put([stores.creation("a.t")], AUTHOR)
+    nameless = Advance(stores.there("a.t"), Location("1.json"), TableUuid(""))
+    stores.pointers.check_and_put([nameless], AUTHOR)
+    stores.pointers.check_and_put([Advance(stores.there("a.t"), Location("2.json"), TableUuid("u"))], AUTHOR)
+    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR)
+
+    OldRows(stores.database).delete(DAY_MS)
+
+    assert stores.pointers.may_share_files(TableUuid("u"))
+
+
+def test_finished_deletions_go_unless_the_table_still_has_one_in_the_queue(stores: Stores) -> None:
+    stores.add_namespace("a")
+    for each in ("a.t", "a.u"):
+        stores.add(each, uuid=each)
+        stores.expire(each, f"{each}/1.json", None)
+    stores.expire("a.t", "2.json", 0)
+    old = update(file_deletions).values(finished_ms=file_deletions.c.finished_ms - 2 * DAY_MS)
+    stores.database.write(lambda connection: connection.execute(old))
+
+    OldRows(stores.database).delete(DAY_MS)
+
+    assert stores.file_deletions.counts() == {"queued": 1, "done": 1}
+    assert stores.file_deletions.find_expired(TableUuid("a.u"), Location("a.u/1.json")) is None
+
+
+def test_places_stay_as_long_as_their_pointer_or_its_purge(stores: Stores) -> None:
+    stores.add_namespace("a")
+    for each in ("a.t", "a.u"):
+        creation = replace(stores.creation(each), places=frozenset([f"s3://b/{each}/"]))
+        stores.pointers.check_and_put([creation], AUTHOR)
+    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, deletion=True)
+    OldRows(stores.database).delete(DAY_MS)
+    assert count(stores, table_places) == 2
+    entry = stores.file_deletions.lease(1_000)
+    assert entry is not None
+    stores.file_deletions.finish(entry.id, "done")
+
+    OldRows(stores.database).delete(DAY_MS)
+
+    places = stores.database.read(lambda connection: list(connection.scalars(select(table_places.c.place))))
+    assert places == ["s3://b/a.u/"]

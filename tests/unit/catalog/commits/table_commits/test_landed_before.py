@@ -1,0 +1,94 @@
+"""A commit that is sent again after its snapshot has gone is never answered as if it had failed."""
+
+from __future__ import annotations
+
+import pytest
+
+from app.catalog.commits.table_commits import TableCommit, commit_table, commit_transaction
+from app.catalog.context.catalog import Catalog
+from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
+from app.engine.change.requirements import AssertRefSnapshotId, Requirement
+from app.engine.change.updates import RemoveSnapshots, SetProperties, Update
+from app.engine.model.snapshot import Snapshot
+from app.engine.retention.expired_snapshots import ExpiryWish
+from app.errors import CommitStateUnknown, RequirementFailed, StaleUpdate
+from tests.builders.catalogs import START_MS
+from tests.builders.tables import DEPARTURES, append, append_to, load_table, snapshot_on, table_in
+
+Sent = tuple[list[Requirement], list[Update], Snapshot]
+
+
+def first_commit(catalog: Catalog, *, demanding: bool) -> Sent:
+    """Commit as clients do, and return what was sent; then build on it."""
+    created = table_in(catalog)
+    snapshot = snapshot_on(created.metadata)
+    demands: list[Requirement] = [AssertRefSnapshotId(ref="main", snapshot_id=None)] if demanding else []
+    sent = demands, append(snapshot), snapshot
+    append_to(catalog, commit_table(catalog, DEPARTURES, *sent[:2]))
+    return sent
+
+
+def expire_all_but(catalog: Catalog, last: int = 1) -> None:
+    expire_snapshots(
+        catalog, DEPARTURES, ExpiryRequest(ExpiryWish(older_than_ms=START_MS * 2, retain_last=last))
+    )
+
+
+@pytest.mark.parametrize("commits_since", [0, 2])
+def test_after_an_expiry_it_is_unknown(catalog: Catalog, commits_since: int) -> None:
+    requirements, updates, _ = first_commit(catalog, demanding=True)
+    for _ in range(commits_since):
+        append_to(catalog, load_table(catalog))
+    expire_all_but(catalog)
+    before = load_table(catalog)
+
+    with pytest.raises(CommitStateUnknown, match="which has expired"):
+        commit_table(catalog, DEPARTURES, requirements, updates)
+
+    assert load_table(catalog) == before
+
+
+def test_after_a_client_removed_the_snapshot_it_is_unknown(catalog: Catalog) -> None:
+    requirements, updates, snapshot = first_commit(catalog, demanding=True)
+    second = append_to(catalog, load_table(catalog)).metadata.current_snapshot
+    assert second is not None
+    gone = [item.snapshot_id for item in load_table(catalog).metadata.snapshots if item != second]
+    removals = [
+        TableCommit(DEPARTURES, [], [RemoveSnapshots(snapshot_ids=(snapshot_id,))]) for snapshot_id in gone
+    ]
+    commit_transaction(catalog, removals)
+    assert snapshot.snapshot_id in gone
+
+    with pytest.raises(CommitStateUnknown, match="which has expired"):
+        commit_table(catalog, DEPARTURES, requirements, updates)
+
+
+def test_without_requirements_it_is_unknown_too(catalog: Catalog) -> None:
+    _, updates, _ = first_commit(catalog, demanding=False)
+    append_to(catalog, load_table(catalog))
+    expire_all_but(catalog)
+
+    with pytest.raises(CommitStateUnknown, match="which has expired"):
+        commit_table(catalog, DEPARTURES, [], updates)
+
+
+def test_a_commit_that_never_landed_is_refused_as_ever(catalog: Catalog) -> None:
+    first_commit(catalog, demanding=True)
+    expire_all_but(catalog)
+    late = snapshot_on(load_table(catalog).metadata)
+    append_to(catalog, load_table(catalog))
+
+    with pytest.raises(RequirementFailed):
+        commit_table(catalog, DEPARTURES, [AssertRefSnapshotId(ref="main", snapshot_id=None)], append(late))
+    with pytest.raises(StaleUpdate):
+        commit_table(catalog, DEPARTURES, [], append(late))
+
+
+def test_removals_leave_a_record_and_no_work(catalog: Catalog) -> None:
+    first_commit(catalog, demanding=True)
+    first = load_table(catalog).metadata.snapshots[0]
+
+    commit_table(catalog, DEPARTURES, [], [RemoveSnapshots(snapshot_ids=(first.snapshot_id,))])
+    commit_table(catalog, DEPARTURES, [], [SetProperties(updates={"a": "b"})])
+
+    assert catalog.server.file_deletions.counts() == {"done": 1}

@@ -1,0 +1,150 @@
+"""Metadata files that no commit landed are collected in the end, and no others."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Table, Update, update
+
+from app.catalog import named
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.file_names import mark_of, new_file_uuid
+from app.catalog.context.kinds import TABLES
+from app.catalog.deletions.queue import work_off_one
+from app.catalog.deletions.sweeps import sweep_one
+from app.catalog.tables import purge_table
+from app.database.rows import metadata_sweeps, pointer_history, pointers
+from app.engine.change.updates import SetProperties
+from app.engine.model.ids import Location
+from app.fileio.memory import MemoryFiles
+from app.formats.metadata.own_names import own_version
+from tests.builders.catalogs import catalog_on, with_rules
+from tests.builders.tables import DEPARTURES, commit_to, load_table, table_in
+from tests.unit.catalog.commits.interference import ARRIVALS
+
+DAY_MS = 24 * 3_600_000
+
+
+class AgedFiles(MemoryFiles):
+    """Files in memory, some of which look older than they are."""
+
+    def age(self, location: str, by_ms: int = 2 * DAY_MS) -> None:
+        content, modified_ms = self._files[Location(location)]
+        self._files[Location(location)] = content, modified_ms - by_ms
+
+
+@pytest.fixture
+def store() -> AgedFiles:
+    return AgedFiles()
+
+
+@pytest.fixture
+def old_table(tmp_path: Path, store: AgedFiles) -> Catalog:
+    """A table with four commits, made ten days ago."""
+    catalog = catalog_on(f"sqlite:///{tmp_path}/icetower.db", store)
+    table_in(catalog, properties={"write.metadata.previous-versions-max": "1"})
+    for number in range(4):
+        commit_to(catalog, SetProperties(updates={"n": str(number)}))
+    let_age(catalog, 10 * DAY_MS)
+    for location in list(store._files):
+        store.age(location, 3 * DAY_MS)
+    return catalog
+
+
+def let_age(catalog: Catalog, by_ms: int, *tables: Table) -> None:
+    """Make rows look as if they were changed so long ago, by the database's clock."""
+    then_ms = catalog.server.metadata_sweeps.now_ms() - by_ms
+    database = catalog.server.file_deletions._database
+
+    def execute(statement: Update) -> None:
+        database.write(lambda connection: connection.execute(statement))
+
+    if not tables:
+        execute(update(pointers).values(created_ms=then_ms))
+    columns = {pointers: "updated_ms", pointer_history: "at_ms", metadata_sweeps: "swept_ms"}
+    for rows in tables or columns:
+        execute(update(rows).values({columns[rows]: then_ms}))
+
+
+def orphan(catalog: Catalog, version: int, *, file_uuid: str | None = None, age_ms: int = 2 * DAY_MS) -> str:
+    name = f"{version:05d}-{file_uuid or new_file_uuid(catalog.server)}.metadata.json"
+    location = Location(f"{load_table(catalog).metadata.location}/metadata/{name}")
+    store = catalog.files
+    assert isinstance(store, AgedFiles)
+    store.write_new(location, b"{}")
+    store.age(location, age_ms)
+    return location
+
+
+def test_only_old_files_of_ours_that_nothing_names_go(old_table: Catalog, store: AgedFiles) -> None:
+    stay: set[str] = set(store._files)
+    stay |= {
+        orphan(old_table, 5),  # of a version that may come after a rollback
+        orphan(old_table, 3, age_ms=0),
+        orphan(old_table, 3, age_ms=9 * DAY_MS + DAY_MS // 2),  # as old as what the history no longer knows
+        orphan(old_table, 3, file_uuid=str(uuid.uuid4())),  # as other catalogs name theirs
+        orphan(old_table, 3, file_uuid="11111111-1111-8111-8111-111111111111"),  # of another database
+    }
+    gone = {orphan(old_table, version) for version in (0, 3, 4)}
+
+    assert sweep_one(old_table.server)
+
+    assert set(store._files) == stay
+    assert gone.isdisjoint(stay)
+
+
+def test_each_table_has_one_turn_a_day_and_only_after_changes(old_table: Catalog) -> None:
+    assert sweep_one(old_table.server)
+    assert not sweep_one(old_table.server)
+    left = orphan(old_table, 2)
+    let_age(old_table, 10 * DAY_MS)
+    let_age(old_table, 8 * DAY_MS, metadata_sweeps)
+    let_age(old_table, 0, pointers)
+
+    assert sweep_one(old_table.server)
+
+    assert not old_table.files.exists(Location(left))
+
+
+def test_nothing_goes_while_a_twin_is_there_or_sweeps_are_off(old_table: Catalog) -> None:
+    left = orphan(old_table, 2)
+    assert not sweep_one(with_rules(old_table, orphan_age_ms=0).server)
+    assert old_table.files.exists(Location(left))
+    location = load_table(old_table).location
+    assert location is not None
+    named.register(old_table, TABLES, ARRIVALS, location)
+
+    assert sweep_one(old_table.server)
+
+    assert old_table.files.exists(Location(left))
+
+
+def test_a_purge_collects_them_too(old_table: Catalog, store: AgedFiles) -> None:
+    orphan(old_table, 2)
+    foreign = orphan(old_table, 2, file_uuid=str(uuid.uuid4()))
+    young = orphan(old_table, 9, age_ms=0)
+    purge_table(old_table, DEPARTURES)
+
+    assert work_off_one(old_table.server)
+
+    assert set(store._files) == {foreign, young}
+
+
+def test_names_carry_the_mark_of_the_database(old_table: Catalog, tmp_path: Path) -> None:
+    location = load_table(old_table).location
+    assert location is not None
+    mark = mark_of(old_table.server)
+    other = catalog_on(f"sqlite:///{tmp_path}/other.db")
+
+    assert own_version(location, mark) == 4
+    assert own_version(location, mark_of(other.server)) is None
+    again = replace(
+        old_table.server,
+        signing_keys=type(old_table.server.signing_keys)(old_table.server.file_deletions._database),
+    )
+    assert mark_of(again) == mark
+    assert json.loads(old_table.files.read(location))["properties"]["n"] == "3"
