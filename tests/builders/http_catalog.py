@@ -13,7 +13,7 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from app.cli.server.http_protocol import CatalogProtocol
+from app.cli.server.http_protocol import protocol_for
 from app.database.warehouses import Warehouse
 from app.fileio.files import FileIO
 from app.main import create_app
@@ -60,17 +60,18 @@ def http_catalog(
     **changes: Any,
 ) -> Iterator[httpx.Client]:
     """Serve a catalog until the block ends."""
-    with served(create_app(settings_in(folder, **changes), step=step, files_of=files_of)) as client:
+    settings = settings_in(folder, **changes)
+    with served(create_app(settings, step=step, files_of=files_of), settings) as client:
         yield client
 
 
 @contextmanager
-def served(app: FastAPI) -> Iterator[httpx.Client]:
+def served(app: FastAPI, settings: Settings | None = None) -> Iterator[httpx.Client]:
     """Serve an application on a free port until the block ends, and hand out a client for it."""
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         port = listener.getsockname()[1]
         server = _AnnouncingServer(
-            uvicorn.Config(app, http=CatalogProtocol, log_config=None, access_log=False)
+            uvicorn.Config(app, http=protocol_for(settings or Settings()), log_config=None, access_log=False)
         )
         thread = threading.Thread(target=server.run, args=([listener],), name="catalog under test")
         thread.start()
