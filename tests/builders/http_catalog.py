@@ -19,6 +19,7 @@ from app.fileio.files import FileIO
 from app.main import create_app
 from app.setting_types import DatabaseUrl
 from app.settings import Settings
+from tests.builders.error_answers import check_response
 
 SCHEMA: dict[str, Any] = {
     "type": "struct",
@@ -78,7 +79,12 @@ def served(app: FastAPI, settings: Settings | None = None) -> Iterator[httpx.Cli
         try:
             assert server.is_up.wait(30), "the catalog did not start"
             headers = {"accept-encoding": "identity", "content-type": "application/json"}
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as client:
+            with httpx.Client(
+                base_url=f"http://127.0.0.1:{port}",
+                headers=headers,
+                timeout=60,
+                event_hooks={"response": [check_response]},
+            ) as client:
                 yield client
         finally:
             server.should_exit = True
