@@ -282,7 +282,7 @@ class NamespaceNotEmpty(IcetowerError):
     """A namespace that still holds tables, views or namespaces cannot be dropped."""
 
     def __init__(self, namespace: object, contents: str) -> None:
-        super().__init__(f"Namespace {namespace} is not empty: it contains {contents}")
+        super().__init__(f"Namespace {namespace} is not empty. It contains {contents}")
 
 
 class WarehouseNotEmpty(IcetowerError):

@@ -91,6 +91,7 @@ def create_app(
         lookups=PointerBatches(server.pointers, executor),
         packed_answers=PackedAnswers(settings.metadata_cache_bytes // PACKED_SHARE),
         default_warehouse=settings.default_warehouse,
+        max_body_values=settings.max_body_values,
         key_lifetime_minutes=settings.idempotency_key_lifetime_minutes,
         endpoints=endpoints(served),
         check_migrations=lambda: check_revision(database),
@@ -100,6 +101,7 @@ def create_app(
         Dispatcher(app, served),
         addresses=Addresses(settings.host, settings.allowed_hosts, settings.management),
         max_body_bytes=settings.max_body_bytes,
+        max_bodies_bytes=settings.max_bodies_bytes,
         log_requests=settings.log_level in ("debug", "info"),
         route_labels=route_labels(served),
     )

@@ -129,6 +129,32 @@ class Settings(BaseSettings):
     max_body_bytes: int = Field(
         64 * 1024 * 1024, ge=1024, description="Largest request body that is accepted."
     )
+    max_bodies_bytes: int = Field(
+        256 * 1024 * 1024,
+        ge=1024,
+        description="Large request bodies that each process takes in at a time, together; more wait, then get 503.",
+    )
+    max_body_values: int = Field(
+        200_000,
+        ge=1000,
+        description="Most values in the JSON of a request, counted by its commas and opening brackets.",
+    )
+    max_connections: int = Field(
+        1000,
+        ge=1,
+        description="Most connections of each process; half of its file descriptors, if that is less.",
+    )
+    request_head_seconds: float = Field(
+        10.0, gt=0, description="How long the head of a request may take to arrive, from the connection on."
+    )
+    request_body_seconds: float = Field(
+        30.0,
+        gt=0,
+        description="How long the body of a request may take to arrive, and a second more for each 64 KiB.",
+    )
+    idle_connection_seconds: float = Field(
+        75.0, gt=0, description="How long a connection stays open without another request."
+    )
     metadata_cache_bytes: int = Field(
         256 * 1024 * 1024, ge=0, description="Memory that each process spends on metadata files read before."
     )

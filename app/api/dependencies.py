@@ -12,6 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.types import Scope
 
+from app.api.bodies.json_body import check_count
 from app.api.names_in_paths import decode_piece, identifier_in_path, namespace_in_path, parameters_in_query
 from app.api.packed_answers import PackedAnswers
 from app.api.scope_keys import HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
@@ -37,6 +38,8 @@ class Parts:
     lookups: PointerBatches
     packed_answers: PackedAnswers
     default_warehouse: str
+    max_body_values: int
+    """How many values the JSON of a request may hold."""
     key_lifetime_minutes: int
     """How long the outcome under an Idempotency-Key is remembered."""
     endpoints: tuple[str, ...]
@@ -151,8 +154,15 @@ class Visit:
 
 
 async def open_visit(request: Request) -> Visit:
-    """Read the whole request."""
-    return Visit(request.scope, await request.body())
+    """Read the whole request.
+
+    Raises:
+        InvalidRequest: its JSON holds more values than are accepted.
+    """
+    body = await request.body()
+    parts: Parts = request.scope["app"].state.parts
+    check_count(body, parts.max_body_values)
+    return Visit(request.scope, body)
 
 
 async def _visit_with_room(request: Request) -> AsyncIterator[Visit]:

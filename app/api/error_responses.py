@@ -122,11 +122,11 @@ def is_retry_safe(error: BaseException) -> bool:
 
 
 def error_body(status: int, kind: str, message: str, conflict: dict[str, Any] | None = None) -> bytes:
-    """Return the JSON of an error; `conflict` is our own member beside the standard error."""
-    body: dict[str, Any] = {"error": {"message": message, "type": kind, "code": status}}
+    """Return the JSON of an error; `conflict` is our own member of the standard error."""
+    error: dict[str, Any] = {"message": message, "type": kind, "code": status}
     if conflict is not None:
-        body["conflict"] = conflict
-    return orjson.dumps(body)
+        error["conflict"] = conflict
+    return orjson.dumps({"error": error})
 
 
 def body_of(error: BaseException, request_id: str, prefix: str | None) -> bytes:

@@ -15,19 +15,17 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app.api.addresses import Addresses
 from app.api.authentication import principal_of
+from app.api.body_budget import BodyBudget
 from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip, compress
 from app.api.error_responses import RETRY_AFTER_SECONDS, body_of, is_retry_safe, status_and_type
+from app.api.incoming import Incoming
 from app.api.names_in_paths import split_prefix
 from app.api.scope_keys import HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
-from app.api.web_pages import check_media_type, check_sender
-from app.errors import InvalidRequest, RequestTooLarge
+from app.api.web_pages import check_sender
 from app.telemetry import REQUEST_SECONDS, REQUESTS, log_lines, new_request_id, request_id
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-_BODILESS = frozenset({"GET", "HEAD", "OPTIONS"})
-_BODY_HEADERS = frozenset({b"content-length", b"transfer-encoding"})
-"""A request with one of these may have a body, whatever its method."""
 _CLIENT_GONE = 499
 _JSON = (b"content-type", b"application/json")
 
@@ -41,12 +39,14 @@ class FrontDoor:
         *,
         addresses: Addresses,
         max_body_bytes: int,
+        max_bodies_bytes: int,
         log_requests: bool,
         route_labels: Mapping[object, str],
     ) -> None:
         self.app = app
         self.addresses = addresses
         self.max_body_bytes = max_body_bytes
+        self.budget = BodyBudget(max_bodies_bytes)
         self.log_requests = log_requests
         self.route_labels = route_labels
         self._meters: dict[tuple[object, str, int], tuple[Counter, Histogram, str]] = {}
@@ -68,7 +68,10 @@ class FrontDoor:
         scope[HEADERS] = headers
         scope[REQUEST_ID] = visit_id
         gzip_accepted = accepts_gzip(headers.get(b"accept-encoding", b""))
-        answer = _Answer(send, id_bytes, gzip_accepted=gzip_accepted)
+        incoming = Incoming(
+            receive, headers, scope["raw_path"], max_bytes=self.max_body_bytes, budget=self.budget
+        )
+        answer = _Answer(send, id_bytes, incoming, gzip_accepted=gzip_accepted)
         failure: Exception | None = None
         try:
             check_sender(scope["method"], headers, self.addresses.host_check(scope))
@@ -76,9 +79,8 @@ class FrontDoor:
             path, scope[PREFIX] = split_prefix(scope["raw_path"])
             scope["path"] = path
             self.addresses.check_path(scope, path)
-            if scope["method"] not in _BODILESS or not _BODY_HEADERS.isdisjoint(headers):
-                receive = self._limited(scope["raw_path"], headers, receive)
-            await self.app(scope, receive, answer.send)
+            incoming.check()
+            await self.app(scope, incoming.receive, answer.send)
         except ClientDisconnect:
             answer.status = _CLIENT_GONE
         except Exception as error:  # the outermost handler: every failure is answered here
@@ -89,46 +91,10 @@ class FrontDoor:
                 raise
             await _send_error(scope, answer.send, error)
         finally:
+            incoming.let_go()
             self._close(scope, answer, perf_counter() - started, failure)
             if failure is not None:
                 _let_go_of_frames(failure)
-
-    def _limited(self, raw_path: bytes, headers: Mapping[bytes, bytes], receive: Receive) -> Receive:
-        """Return `receive`, or one that counts if the body's length was not announced.
-
-        Raises:
-            InvalidRequest: the body's length or encoding makes no sense here.
-            RequestTooLarge: the announced length is over the limit.
-            UnsupportedMediaType: the body is not announced as JSON.
-        """
-        coding = headers.get(b"content-encoding", b"identity").strip().lower()
-        if coding != b"identity":
-            raise InvalidRequest(
-                f"Invalid Content-Encoding {coding[:50].decode('latin-1')!r}: send the body as it is, not compressed"
-            )
-        limit = self.max_body_bytes
-        announced = headers.get(b"content-length")
-        if announced is not None:
-            if not announced.isdigit():
-                raise InvalidRequest("Invalid Content-Length")
-            if len(announced) > 18 or int(announced) > limit:
-                raise RequestTooLarge(limit)
-            if int(announced):
-                check_media_type(headers, raw_path)
-            return receive
-        received = 0
-
-        async def counted() -> Message:
-            nonlocal received
-            message = await receive()
-            if not received and message.get("body"):
-                check_media_type(headers, raw_path)
-            received += len(message.get("body", b""))
-            if received > limit:
-                raise RequestTooLarge(limit)
-            return message
-
-        return counted
 
     def _report(self, error: Exception, visit_id: str) -> None:
         """Log the cause of a 5xx; a refusal says everything in its answer."""
@@ -192,11 +158,12 @@ class FrontDoor:
 class _Answer:
     """The answer to one request: adds headers, and compresses a large body."""
 
-    __slots__ = ("_accepts_gzip", "_held", "_id", "_send", "has_started", "sent_bytes", "status")
+    __slots__ = ("_accepts_gzip", "_held", "_id", "_incoming", "_send", "has_started", "sent_bytes", "status")
 
-    def __init__(self, send: Send, id_bytes: bytes, *, gzip_accepted: bool) -> None:
+    def __init__(self, send: Send, id_bytes: bytes, incoming: Incoming, *, gzip_accepted: bool) -> None:
         self._send = send
         self._id = id_bytes
+        self._incoming = incoming
         self._accepts_gzip = gzip_accepted
         self._held: Message | None = None
         self.has_started = False
@@ -208,6 +175,9 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = [*message["headers"], (b"x-request-id", self._id)]
+            if not self._incoming.is_whole:
+                # The rest of the body will not be read.
+                headers.append((b"connection", b"close"))
             start: Message = {"type": "http.response.start", "status": self.status, "headers": headers}
             if self._accepts_gzip and _is_compressible(headers):
                 self._held = start
@@ -232,9 +202,6 @@ async def _send_error(scope: Scope, send: Send, error: Exception) -> None:
     headers = [_JSON]
     if is_retry_safe(error):
         headers.append((b"retry-after", str(RETRY_AFTER_SECONDS).encode("ascii")))
-    if status == 413:
-        # The rest of the body will not be read.
-        headers.append((b"connection", b"close"))
     if scope["method"] == "HEAD":
         body = b""
     else:

@@ -205,10 +205,11 @@ def _refusal(response: httpx.Response) -> failures.CatalogRefused | failures.Ans
         return failures.CatalogRefused(status, "RESTException", f"{response.reason_phrase} at {response.url}")
     try:
         body = response.json()
-        error, conflict = body["error"], body.get("conflict")
+        error = body["error"]
+        conflict = error.get("conflict")
         details = conflict if isinstance(conflict, dict) else None
         return failures.CatalogRefused(status, str(error["type"]), str(error["message"]), details)
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, AttributeError):
         return failures.AnswerNotUnderstood(str(response.url), status, "its error has another form")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.bad_input.victim import Victim
 from tests.bad_input.wire import Answer, request, send
+from tests.builders.error_answers import check_error_answer
 
 GET, HEAD, POST, DELETE, PATCH = "GET", "HEAD", "POST", "DELETE", "PATCH"
 
@@ -95,12 +96,13 @@ def check_error_shape(answer: Answer, method: str) -> None:
     if method == HEAD:
         assert answer.body == b""
         return
+    check_error_answer(answer.json(), answer.status)
     error = answer.json()["error"]
-    assert answer.json().keys() - {"error"} == ({"conflict"} if error["type"] == CONFLICT else set())
-    conflict = json.dumps(answer.json().get("conflict"))
+    assert error.keys() - {"message", "type", "code"} == (
+        {"conflict"} if error["type"] == CONFLICT else set()
+    )
+    conflict = json.dumps(error.get("conflict"))
     assert [leak for leak in _LEAKS if leak in conflict] == []
-    assert error.keys() == {"message", "type", "code"}
-    assert error["code"] == answer.status
     assert [leak for leak in _LEAKS if leak in error["message"]] == []
 
 

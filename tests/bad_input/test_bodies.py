@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.bad_input.attacks import POST, Attack, check_refused
+from tests.bad_input.attacks import PATCH, POST, Attack, check_refused
 from tests.bad_input.victim import Victim
 from tests.bad_input.wire import request, send
 
@@ -409,3 +409,22 @@ def test_of_two_equal_keys_the_last_one_counts(victim: Victim) -> None:
     answer = send(victim.port, request(POST, f"{NS}/a/properties", {}, body))
 
     assert answer.json() == {"updated": [], "removed": [], "missing": ["second"]}
+
+
+@pytest.mark.parametrize(
+    ("method", "target"),
+    [
+        (POST, "/v1/namespaces"),
+        (POST, "/v1/namespaces/a/tables/t"),
+        (POST, "/v1/namespaces/a/tables/t/validate"),
+        (POST, "/v1/transactions/commit"),
+        (POST, "/management/v1/warehouses"),
+        (PATCH, "/management/v1/warehouses/default"),
+        ("PUT", "/v1/namespaces/a/tables/t/refs/main"),
+    ],
+)
+def test_body_of_very_many_values_is_refused_everywhere(victim: Victim, method: str, target: str) -> None:
+    body = b'{"unknown": [' + b"[]," * 100_000 + b"[]]}"
+    check_refused(
+        Attack("", method, target, 400, "Invalid body: it has more than 200000 values, …", body=body), victim
+    )

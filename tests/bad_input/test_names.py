@@ -317,7 +317,7 @@ STANDING = [
         DELETE,
         f"{NS}/a",
         409,
-        "Namespace a is not empty: it contains …",
+        "Namespace a is not empty. It contains …",
         "NamespaceNotEmptyException",
     ),
     Attack(

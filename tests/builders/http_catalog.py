@@ -13,12 +13,13 @@ import httpx
 import uvicorn
 from fastapi import FastAPI
 
-from app.cli.server.http_protocol import CatalogProtocol
+from app.cli.server.http_protocol import protocol_for
 from app.database.warehouses import Warehouse
 from app.fileio.files import FileIO
 from app.main import create_app
 from app.setting_types import DatabaseUrl
 from app.settings import Settings
+from tests.builders.error_answers import check_response
 
 SCHEMA: dict[str, Any] = {
     "type": "struct",
@@ -60,24 +61,30 @@ def http_catalog(
     **changes: Any,
 ) -> Iterator[httpx.Client]:
     """Serve a catalog until the block ends."""
-    with served(create_app(settings_in(folder, **changes), step=step, files_of=files_of)) as client:
+    settings = settings_in(folder, **changes)
+    with served(create_app(settings, step=step, files_of=files_of), settings) as client:
         yield client
 
 
 @contextmanager
-def served(app: FastAPI) -> Iterator[httpx.Client]:
+def served(app: FastAPI, settings: Settings | None = None) -> Iterator[httpx.Client]:
     """Serve an application on a free port until the block ends, and hand out a client for it."""
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
         port = listener.getsockname()[1]
         server = _AnnouncingServer(
-            uvicorn.Config(app, http=CatalogProtocol, log_config=None, access_log=False)
+            uvicorn.Config(app, http=protocol_for(settings or Settings()), log_config=None, access_log=False)
         )
         thread = threading.Thread(target=server.run, args=([listener],), name="catalog under test")
         thread.start()
         try:
             assert server.is_up.wait(30), "the catalog did not start"
             headers = {"accept-encoding": "identity", "content-type": "application/json"}
-            with httpx.Client(base_url=f"http://127.0.0.1:{port}", headers=headers, timeout=60) as client:
+            with httpx.Client(
+                base_url=f"http://127.0.0.1:{port}",
+                headers=headers,
+                timeout=60,
+                event_hooks={"response": [check_response]},
+            ) as client:
                 yield client
         finally:
             server.should_exit = True

@@ -11,18 +11,22 @@ from app.api.bodies.json_body import Body
 from app.catalog.commits.table_commits import TableCommit
 from app.engine.change.requirements import Requirement
 from app.engine.change.updates import Update
+from app.engine.model.document import FIRST_ERROR
+
+Requirements = Annotated[tuple[Requirement, ...], FIRST_ERROR]
+Updates = Annotated[tuple[Update, ...], FIRST_ERROR]
 
 
 class CommitTableBody(Body):
     identifier: IdentifierBody | None = None
-    requirements: tuple[Requirement, ...]
-    updates: tuple[Update, ...]
+    requirements: Requirements
+    updates: Updates
 
 
 class TableChangeBody(Body):
     identifier: IdentifierBody
-    requirements: tuple[Requirement, ...]
-    updates: tuple[Update, ...]
+    requirements: Requirements
+    updates: Updates
 
 
 class CommitTransactionBody(Body):
@@ -38,5 +42,5 @@ class CommitTransactionBody(Body):
 
 class CommitViewBody(Body):
     identifier: IdentifierBody | None = None
-    requirements: tuple[Requirement, ...] | None = None
-    updates: tuple[Update, ...]
+    requirements: Requirements | None = None
+    updates: Updates

@@ -1,40 +1,182 @@
-"""Uvicorn's HTTP protocol with a limit on the head, and with the catalog's own errors."""
+"""Uvicorn's HTTP protocol with limits of size and time, and with the catalog's own errors."""
 
 from __future__ import annotations
 
+import asyncio
+from enum import Enum, auto
+from functools import partial
 from http import HTTPStatus
+from typing import Any, cast
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from app.api.error_responses import error_body
+from app.api.error_responses import RETRY_AFTER_SECONDS, error_body
+from app.cli.server.connections import Connections, Patience, connections_for
+from app.cli.server.lingering import LingeringTransport
+from app.settings import Settings
 
 MAX_HEAD_BYTES = 64 * 1024
 """The limit of request line and headers together; a single read may exceed it, and has a limit too."""
+SLOWEST_BODY = 64 * 1024
+"""Bytes of a body for which its client has a second more."""
+_HEALTH = b"/health"
+
+
+class Awaited(Enum):
+    """What a connection waits for its client to send."""
+
+    REQUEST = auto()
+    HEAD = auto()
+    BODY = auto()
+    NOTHING = auto()
 
 
 class CatalogProtocol(HttpToolsProtocol):
     """One connection. What the parser refuses never becomes a request, so this class answers it."""
 
-    _head_bytes = 0
+    transport: LingeringTransport
+
+    def __init__(self, *args: Any, connections: Connections, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._connections = connections
+        self._awaited = Awaited.REQUEST
+        self._watched: Awaited | None = None
+        self._began = 0.0
+        self._received = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_new = True
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Start to wait for a request."""
+        sockets = cast("asyncio.Transport", transport)
+        super().connection_made(LingeringTransport(sockets, lambda: self._awaited is Awaited.BODY))
+        if not self._connections.add():
+            self.app = partial(_serve_health_alone, self.app)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stop to wait."""
+        self._connections.remove(self.transport)
+        self._stop_timer()
+        if self.transport.is_lingering:
+            self.transport.abort()
+        super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
         """Pass on what has arrived; the parser alone would collect an endless head."""
-        super().data_received(data)
-        # The scope is None until the first byte arrives; it gets a method when the head is complete.
-        scope: object = self.scope
-        if not isinstance(scope, dict) or "method" in scope:
-            self._head_bytes = 0
+        if self.transport.is_lingering:
+            self.transport.discard()
             return
-        self._head_bytes += len(data)
-        if self._head_bytes > MAX_HEAD_BYTES and not self.transport.is_closing():
+        super().data_received(data)
+        self._received += len(data)
+        if (
+            self._awaited is Awaited.HEAD
+            and self._received > MAX_HEAD_BYTES
+            and not self.transport.is_closing()
+        ):
             message = f"Request line and headers are longer than the limit of {MAX_HEAD_BYTES} bytes"
             self._refuse(431, "RequestTooLargeException", message)
+        self._watch()
+
+    def on_message_begin(self) -> None:
+        """Wait for the rest of the head."""
+        super().on_message_begin()
+        self._awaited = Awaited.HEAD
+        self._received = 0
+
+    def on_headers_complete(self) -> None:
+        """Wait for the body."""
+        super().on_headers_complete()
+        self._awaited = Awaited.BODY
+        self._received = 0
+
+    def on_message_complete(self) -> None:
+        """Wait for nothing: the answer comes next, or is out already."""
+        super().on_message_complete()
+        cycle = self._cycle
+        is_answered = cycle is None or cycle.response_complete
+        self._awaited = Awaited.REQUEST if is_answered else Awaited.NOTHING
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, unless it has come already."""
+        super().on_response_complete()
+        if self._awaited is Awaited.NOTHING and self.cycle.response_complete:
+            self._awaited = Awaited.REQUEST
+            self._watch()
 
     def send_400_response(self, msg: str) -> None:
         """Answer bytes that are not an HTTP request."""
         self._refuse(400, "BadRequestException", msg)
 
+    def _watch(self) -> None:
+        """Begin to measure how long the client takes for what it has to send now."""
+        awaited = self._awaited
+        if awaited is self._watched or self.transport.is_closing():
+            return
+        self._watched = awaited
+        self._stop_timer()
+        if awaited is Awaited.NOTHING:
+            self._is_new = False
+            self._connections.note_at_work(self.transport)
+            return
+        self._began = self.loop.time()
+        if awaited is Awaited.REQUEST:
+            self._connections.note_idle(self.transport)
+        else:
+            self._connections.note_arriving(self.transport)
+        self._timer = self.loop.call_later(self._allowed(), self._look_at_the_clock)
+
+    def _allowed(self) -> float:
+        """Return how many seconds the client has for what is awaited."""
+        patience = self._connections.patience
+        if self._awaited is Awaited.REQUEST and not self._is_new:
+            return patience.idle
+        if self._awaited is Awaited.BODY:
+            return patience.body + self._received / SLOWEST_BODY
+        return patience.head
+
+    def _look_at_the_clock(self) -> None:
+        """End the connection if its client has taken too long."""
+        self._timer = None
+        if self.transport.is_closing():
+            return
+        # While the server itself does not read, nothing can come: the answer to an earlier request is due first.
+        is_ours = self.flow.read_paused
+        left = 1.0 if is_ours else self._began + self._allowed() - self.loop.time()
+        if left > 0:
+            self._timer = self.loop.call_later(left, self._look_at_the_clock)
+        elif self._awaited is Awaited.REQUEST:
+            self.transport.close()
+        else:
+            noun = self._awaited.name.lower()
+            self._refuse(408, "RequestTimeoutException", f"The {noun} of the request took too long to arrive")
+
+    @property
+    def _is_answered_early(self) -> bool:
+        cycle = self._cycle
+        return self._awaited is Awaited.BODY and cycle is not None and cycle.response_complete
+
+    @property
+    def _cycle(self) -> RequestResponseCycle | None:
+        """The newest request and its answer; the type of uvicorn's attribute hides the None."""
+        cycle: RequestResponseCycle | None = self.cycle
+        return cycle
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
     def _refuse(self, status: int, kind: str, message: str) -> None:
+        """Answer for the application, and end the connection."""
+        unanswered = self._cycle
+        if unanswered is not None and unanswered.response_complete:
+            unanswered = None
+        is_at_work = unanswered is not None and (unanswered.response_started or not unanswered.more_body)
+        if is_at_work or self._is_answered_early:
+            # The answer would be taken for that of the request that is at work, or was answered.
+            self.transport.abort()
+            return
         body = error_body(status, kind, message)
         lines = [
             f"HTTP/1.1 {status} {HTTPStatus(status).phrase}",
@@ -43,4 +185,37 @@ class CatalogProtocol(HttpToolsProtocol):
             "connection: close",
         ]
         self.transport.write("\r\n".join(lines).encode("ascii") + b"\r\n\r\n" + body)
+        self._awaited = Awaited.BODY  # more may come: closing lingers
         self.transport.close()
+        if unanswered is not None:
+            # The application waits for a body that is not read any more.
+            unanswered.disconnected = True
+            unanswered.message_event.set()
+
+
+async def _serve_health_alone(app: Any, scope: Any, receive: Any, send: Any) -> None:
+    """Answer that all connections are taken, unless it is asked whether the server is alive."""
+    if scope["raw_path"] == _HEALTH:
+        await app(scope, receive, send)
+        return
+    body = error_body(
+        503, "ServiceUnavailableException", "All connections of this server are at work; try again"
+    )
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"content-length", b"%d" % len(body)),
+        (b"retry-after", b"%d" % RETRY_AFTER_SECONDS),
+        (b"connection", b"close"),
+    ]
+    await send({"type": "http.response.start", "status": 503, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+def protocol_for(settings: Settings) -> Any:
+    """Return what uvicorn calls for each connection: each process has its own `Connections`."""
+    patience = Patience(
+        head=settings.request_head_seconds,
+        body=settings.request_body_seconds,
+        idle=settings.idle_connection_seconds,
+    )
+    return partial(CatalogProtocol, connections=connections_for(patience, settings.max_connections))

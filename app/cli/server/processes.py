@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from functools import partial
+from math import ceil
 from multiprocessing import parent_process
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -22,7 +23,7 @@ from uvicorn.supervisors import Multiprocess
 
 from app.api.addresses import ON, is_loopback
 from app.cli.server.database_folder import make_database_folder
-from app.cli.server.http_protocol import CatalogProtocol
+from app.cli.server.http_protocol import protocol_for
 from app.cli.server.listeners import Listeners
 from app.cli.terminal.output import remark, warn
 from app.main import build_server, create_app, open_database, prepare
@@ -53,7 +54,8 @@ def run_server(flags: Mapping[str, object], config_file: Path | None) -> None:
             host=settings.host,
             port=settings.port,
             workers=settings.workers,
-            http=CatalogProtocol,
+            http=protocol_for(settings),
+            timeout_keep_alive=ceil(settings.idle_connection_seconds),
             log_config=None,
             access_log=False,
             server_header=False,

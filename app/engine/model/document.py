@@ -22,6 +22,8 @@ Long = Annotated[int, LONG]
 Int = Annotated[int, INT]
 """A 32-bit integer."""
 Bool = StrictBool
+FIRST_ERROR = Field(fail_fast=True)
+"""For lists that clients make long: only the first error is reported, and collecting the others takes seconds."""
 MAX_JSON_LEVELS = 40
 """How deeply unknown fields may be nested: clients' parsers give up at 200 levels of a whole answer."""
 

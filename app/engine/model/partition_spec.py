@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from app.engine.model.document import INT, Document, Int
+from app.engine.model.document import FIRST_ERROR, INT, Document, Int
 from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import FieldId, SpecId
 from app.engine.model.schema import LAST_FIELD_ID, Schema
@@ -56,7 +56,7 @@ class PartitionSpec(Document):
     """An ordered list of partition fields, named by its id."""
 
     spec_id: Annotated[SpecId, INT]
-    fields: tuple[PartitionField, ...]
+    fields: Annotated[tuple[PartitionField, ...], FIRST_ERROR]
 
     @model_validator(mode="before")
     @classmethod
@@ -87,7 +87,7 @@ class UnboundPartitionSpec(Document):
     """A partition spec as a client sends it."""
 
     spec_id: Int | None = None
-    fields: tuple[UnboundPartitionField, ...]
+    fields: Annotated[tuple[UnboundPartitionField, ...], FIRST_ERROR]
 
 
 def number_fields(fields: list[Any]) -> list[Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal, assert_never
 
-from app.engine.model.document import INT, Document, Int
+from app.engine.model.document import FIRST_ERROR, INT, Document, Int
 from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import FieldId, SchemaId
 from app.engine.model.json_values import is_default_value
@@ -56,7 +56,7 @@ class Schema(Document):
     type: Literal["struct"]
     schema_id: Annotated[SchemaId, INT] = SchemaId(0)
     identifier_field_ids: tuple[Int, ...] | None = None
-    fields: tuple[NestedField, ...]
+    fields: Annotated[tuple[NestedField, ...], FIRST_ERROR]
 
     @cached_property
     def columns(self) -> dict[FieldId, Column]:

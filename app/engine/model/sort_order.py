@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
-from app.engine.model.document import INT, Document
+from app.engine.model.document import FIRST_ERROR, INT, Document
 from app.engine.model.ids import FieldId, SortOrderId
 from app.engine.model.partition_spec import SourcedField, parse_sent_transform
 from app.engine.model.schema import Schema
@@ -32,7 +32,7 @@ class SortOrder(Document):
     """An ordered list of sort fields, named by its id; id 0 is unsorted."""
 
     order_id: Annotated[SortOrderId, INT]
-    fields: tuple[SortField, ...]
+    fields: Annotated[tuple[SortField, ...], FIRST_ERROR]
 
     @property
     def is_unsorted(self) -> bool:

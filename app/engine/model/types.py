@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, assert_never
 
 from pydantic import Field, PlainSerializer, PlainValidator
 
-from app.engine.model.document import Bool, Document, JsonValue
+from app.engine.model.document import FIRST_ERROR, Bool, Document, JsonValue
 from app.engine.model.ids import FieldId
 
 _INT_ID = Annotated[FieldId, Field(strict=True, ge=0, le=2**31 - 1)]
@@ -66,7 +66,7 @@ class StructType(Document):
     """An ordered list of fields."""
 
     type: Literal["struct"]
-    fields: tuple[NestedField, ...]
+    fields: Annotated[tuple[NestedField, ...], FIRST_ERROR]
 
 
 class ListType(Document):

@@ -119,7 +119,9 @@ def test_a_namespace_that_holds_something_is_not_dropped(stores: Stores) -> None
     ):
         add()
         expected.append(content)
-        with pytest.raises(NamespaceNotEmpty, match=f"a is not empty: it contains {' and '.join(expected)}$"):
+        with pytest.raises(
+            NamespaceNotEmpty, match=rf"^Namespace a is not empty\. It contains {' and '.join(expected)}$"
+        ):
             stores.namespaces.drop(stores.id, levels("a"), claim())
 
     assert stores.namespaces.find(stores.id, levels("a")) == {}

@@ -91,7 +91,7 @@ def test_stale_append_would_be_refused_and_says_that_it_can_be_put_on_top(
 
     assert verdict["would-commit"] is False
     assert refused.status_code == verdict["error"]["code"] == 409
-    assert refused.json() == {"error": verdict["error"], "conflict": verdict["conflict"]}
+    assert refused.json() == {"error": {**verdict["error"], "conflict": verdict["conflict"]}}
     winner = other.refresh().current_snapshot()
     assert winner is not None
     assert [item["snapshot-id"] for item in verdict["conflict"]["snapshots"]] == [winner.snapshot_id]

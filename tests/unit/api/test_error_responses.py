@@ -113,7 +113,7 @@ STANDING = Standing(
 
 def told_of(error: CommitFailed, standing: Standing | None = None, prefix: str | None = None) -> object:
     error.standing = standing
-    return orjson.loads(body_of(error, "", prefix)).get("conflict")
+    return orjson.loads(body_of(error, "", prefix))["error"].get("conflict")
 
 
 def test_failed_requirement_is_told_for_programs() -> None:
@@ -153,6 +153,6 @@ def test_of_other_lost_races_is_told_what_is_known() -> None:
 def test_texts_for_programs_can_be_sent_and_are_not_long() -> None:
     requirement = AssertRefSnapshotId(ref="\ud800" + "x" * 10_000, snapshot_id=SnapshotId(1))
 
-    told = orjson.loads(body_of(RequirementFailed("x", requirement, 1, None), "", None))["conflict"]
+    told = orjson.loads(body_of(RequirementFailed("x", requirement, 1, None), "", None))["error"]["conflict"]
 
     assert told["requirement"]["ref"] == "?" + "x" * (MAX_TEXT_LENGTH - 1) + "…"

@@ -52,6 +52,7 @@ class Exchange:
         given = {
             "addresses": Addresses("0.0.0.0", (), "on"),
             "max_body_bytes": 100,
+            "max_bodies_bytes": 1000,
             "log_requests": True,
             "route_labels": labels,
             **options,

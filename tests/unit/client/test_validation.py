@@ -63,13 +63,13 @@ def test_transaction_is_sent_to_be_judged() -> None:
         (
             httpx.Response(
                 409,
-                json={"error": {"message": "No.", "type": "X", "code": 409}, "conflict": {"expected": 7}},
+                json={"error": {"message": "No.", "type": "X", "code": 409, "conflict": {"expected": 7}}},
             ),
             {"expected": 7},
         ),
         (
             httpx.Response(
-                409, json={"error": {"message": "No.", "type": "X", "code": 409}, "conflict": "?"}
+                409, json={"error": {"message": "No.", "type": "X", "code": 409, "conflict": "?"}}
             ),
             None,
         ),

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from app.api.bodies.commits import CommitTableBody
-from app.api.bodies.json_body import Body, parse_body
+from app.api.bodies.json_body import Body, _is_suspicious, check_count, parse_body
 from app.api.bodies.namespaces import CreateNamespaceBody
 from app.api.bodies.tables import CreateTableBody
 from app.engine.change.updates import SetProperties
@@ -115,3 +119,33 @@ def test_huge_input_is_not_echoed() -> None:
     raw = '{"namespace": ["a"], "properties": {"' + "k" * 100_000 + '": 1}}'
 
     assert len(refusal(CreateNamespaceBody, raw)) < 1_000
+
+
+SUSPECT = re.compile(rb"[0-9]{19,}|[eE][+]?[0-9]{3,}|NaN|Infinity")
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.integers(10**17, 10**20).map(lambda number: b"%d" % number),
+            st.sampled_from(
+                [b"e", b"E", b"+", b"-", b"000", b"12", b"NaN", b"Inf", b"Infinity", b" ", b'"', b"."]
+            ),
+            st.sampled_from([b"9223372036854775807", b"9223372036854775808", b"x" * 20]),
+        )
+    ).map(b"".join)
+)
+def test_numbers_are_suspected_as_a_regular_expression_would(raw: bytes) -> None:
+    suspects = [match[0] for match in SUSPECT.finditer(raw)]
+    is_long = [text for text in suspects if not (text.isdigit() and len(text) == 19 and int(text) < 2**63)]
+
+    assert _is_suspicious(raw) is bool(is_long)
+
+
+@pytest.mark.parametrize("values", [b"[]," * 700, b"{}," * 700, b"1," * 2000, b"[" * 2000], ids=repr)
+def test_too_many_values_are_refused_before_they_are_made(values: bytes) -> None:
+    check_count(values, 3000)
+    with pytest.raises(
+        InvalidRequest, match="it has more than 1000 values, counted by commas and opening brackets"
+    ):
+        check_count(values, 1000)

@@ -66,8 +66,7 @@ def test_conflict_of_a_verdict_and_of_the_409_are_the_same(api: httpx.Client, ns
         "CommitFailedException",
         f"Requirement failed: branch main has changed: expected id {FIRST} != {SECOND}",
     )
-    assert refused.json().keys() == {"error", "conflict"}
-    assert refused.json() == {"error": told["error"], "conflict": told["conflict"]}
+    assert refused.json() == {"error": {**told["error"], "conflict": told["conflict"]}}
     assert told["conflict"] == {
         "requirement": MAIN_AT_FIRST,
         "expected": FIRST,
@@ -106,9 +105,9 @@ def test_409_of_a_transaction_names_the_table(api: httpx.Client, ns: str) -> Non
     told = api.post("/v1/transactions/validate", json={"table-changes": changes}).json()
     refused = api.post("/v1/transactions/commit", json={"table-changes": changes}).json()
 
-    assert refused["conflict"]["identifier"] == {"namespace": [ns], "name": "v2"}
-    assert refused["conflict"]["conflicts"] == f"/v1/namespaces/{ns}/tables/v2/conflicts"
-    assert refused == {"error": told["error"], "conflict": told["conflict"]}
+    assert refused["error"]["conflict"]["identifier"] == {"namespace": [ns], "name": "v2"}
+    assert refused["error"]["conflict"]["conflicts"] == f"/v1/namespaces/{ns}/tables/v2/conflicts"
+    assert refused == {"error": {**told["error"], "conflict": told["conflict"]}}
     assert [table["would-commit"] for table in told["tables"]] == [True, False]
     assert told["tables"][1]["requirements"][0]["table-change"] == 1
 
@@ -125,11 +124,17 @@ def test_stale_snapshot_and_dangling_ref_tell_what_is_known(api: httpx.Client, n
         path, json={"requirements": [], "updates": [act("remove-snapshots", snapshot_ids=[SECOND])]}
     ).json()
 
-    assert behind["conflict"]["counter"] == "last-sequence-number"
-    assert (behind["conflict"]["expected"], behind["conflict"]["found"]) == (1, 2)
-    assert (behind["conflict"]["snapshot-id"], behind["conflict"]["snapshots"]) == (9, LANDED)
-    assert (dangling["conflict"]["ref"], dangling["conflict"]["snapshot-id"]) == ("main", SECOND)
-    assert "snapshots" not in dangling["conflict"]
+    assert behind["error"]["conflict"]["counter"] == "last-sequence-number"
+    assert (behind["error"]["conflict"]["expected"], behind["error"]["conflict"]["found"]) == (1, 2)
+    assert (behind["error"]["conflict"]["snapshot-id"], behind["error"]["conflict"]["snapshots"]) == (
+        9,
+        LANDED,
+    )
+    assert (dangling["error"]["conflict"]["ref"], dangling["error"]["conflict"]["snapshot-id"]) == (
+        "main",
+        SECOND,
+    )
+    assert "snapshots" not in dangling["error"]["conflict"]
 
 
 def test_409_of_a_ref_that_moved_tells_the_same(api: httpx.Client, ns: str) -> None:
@@ -138,8 +143,8 @@ def test_409_of_a_ref_that_moved_tells_the_same(api: httpx.Client, ns: str) -> N
 
     refused = api.put(path, json={"rollback-to": FIRST, "expected-snapshot-id": FIRST}).json()
 
-    assert refused["conflict"]["requirement"] == MAIN_AT_FIRST
-    assert refused["conflict"]["snapshots"] == LANDED
+    assert refused["error"]["conflict"]["requirement"] == MAIN_AT_FIRST
+    assert refused["error"]["conflict"]["snapshots"] == LANDED
 
 
 def test_refusal_under_an_idempotency_key_is_repeated_with_its_conflict(api: httpx.Client, ns: str) -> None:
@@ -150,19 +155,19 @@ def test_refusal_under_an_idempotency_key_is_repeated_with_its_conflict(api: htt
     answers = [api.post(f"/v1/namespaces/{ns}/tables/v2", json=body, headers=headers) for _ in range(2)]
 
     assert answers[0].json() == answers[1].json()
-    assert answers[1].json()["conflict"]["snapshots"] == LANDED
+    assert answers[1].json()["error"]["conflict"]["snapshots"] == LANDED
     assert answers[1].headers["idempotent-replayed"] == "true"
 
 
-def test_errors_that_are_no_lost_races_have_nothing_beside_them(api: httpx.Client, ns: str) -> None:
+def test_errors_that_are_no_lost_races_have_no_conflict(api: httpx.Client, ns: str) -> None:
     make_view(api, ns, "v")
     body = {"requirements": [{"type": "assert-create"}], "updates": []}
 
     taken = api.post(f"/v1/namespaces/{ns}/tables/v", json=body)
     missing = api.post(f"/v1/namespaces/{ns}/tables/nope", json=set_properties(a="b"))
 
-    assert (taken.status_code, taken.json().keys()) == (409, {"error"})
-    assert (missing.status_code, missing.json().keys()) == (404, {"error"})
+    assert (taken.status_code, taken.json()["error"].keys()) == (409, {"message", "type", "code"})
+    assert (missing.status_code, missing.json()["error"].keys()) == (404, {"message", "type", "code"})
 
 
 def test_409_of_a_view_tells_the_requirement(api: httpx.Client, ns: str) -> None:
@@ -172,7 +177,7 @@ def test_409_of_a_view_tells_the_requirement(api: httpx.Client, ns: str) -> None
 
     refused = api.post(f"/v1/namespaces/{ns}/views/v", json={"requirements": [needed], "updates": []}).json()
 
-    assert refused["conflict"] == {"requirement": needed, "expected": never, "found": uuid}
+    assert refused["error"]["conflict"] == {"requirement": needed, "expected": never, "found": uuid}
 
 
 def test_names_in_the_link_are_quoted(tmp_path: Path) -> None:
@@ -184,7 +189,7 @@ def test_names_in_the_link_are_quoted(tmp_path: Path) -> None:
 
         refused = api.post(f"{at}/x%2Fy", json=body).json()
 
-    assert refused["conflict"]["conflicts"] == f"{at}/x%2Fy/conflicts"
+    assert refused["error"]["conflict"]["conflicts"] == f"{at}/x%2Fy/conflicts"
 
 
 def test_validation_leaves_no_trace_in_the_database(tmp_path: Path) -> None:

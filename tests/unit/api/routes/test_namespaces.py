@@ -183,7 +183,7 @@ def test_namespace_with_anything_in_it_is_not_dropped(api: httpx.Client, ns: str
     status, kind, message = error_of(api.delete(f"/v1/namespaces/{ns}"))
 
     assert (status, kind) == (409, "NamespaceNotEmptyException")
-    assert "is not empty" in message
+    assert message.startswith(f"Namespace {ns} is not empty.")
 
 
 def test_unknown_prefix_is_no_warehouse(api: httpx.Client) -> None:

@@ -9,8 +9,8 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import httpx
@@ -25,10 +25,12 @@ PATIENCE_SECONDS = 60
 
 
 @contextmanager
-def serving(*options: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+def serving(
+    *options: str, command: Sequence[str] = (sys.executable, "-m", "app.cli")
+) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
     """Run `icetower serve` in the working directory and hand out the process and what it said at the start."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "app.cli", "serve", "--port", "0", *options],
+        [*command, "serve", "--port", "0", *options],
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -191,3 +193,17 @@ def test_the_management_api_can_have_an_address_of_its_own(
     assert "default" in listed.out
     assert "The management API has an address of its own" in failed.err
     assert {answer.status_code for answer in both} == {200}
+
+
+@pytest.mark.slow
+def test_idle_connections_do_not_use_up_the_file_descriptors(folder: Path) -> None:
+    limit = "resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))"
+    few = f"import resource, runpy; {limit}; runpy.run_module('app.cli', run_name='__main__')"
+    with serving(command=(sys.executable, "-c", few)) as (_, said), ExitStack() as stack:
+        port = port_in(said)
+        for _ in range(400):
+            stack.enter_context(closing(socket.create_connection(("127.0.0.1", port))))
+        health = httpx.get(f"http://127.0.0.1:{port}/health")
+        made = httpx.post(f"http://127.0.0.1:{port}/v1/namespaces", json={"namespace": ["a"]})
+
+    assert (health.status_code, made.status_code) == (200, 200)

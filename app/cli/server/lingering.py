@@ -1,0 +1,82 @@
+"""A transport that lets a client that still sends read its answer before it is closed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+LINGER_SECONDS = 30.0
+SILENT_SECONDS = 5.0
+"""How long to wait for more of a request that is not read any more, in all and without a byte."""
+
+_FACTS = ("socket", "sockname", "peername", "sslcontext")
+"""What is asked about a connection."""
+
+
+class LingeringTransport(asyncio.Transport):
+    """Passes everything on but `close` while a request is coming.
+
+    A socket that is closed with unread bytes resets the connection, and the client may never see what was sent to it.
+    So this sends the end of the answer, then reads and throws away until the client has ended, for a while.
+    """
+
+    def __init__(self, transport: asyncio.Transport, is_request_coming: Callable[[], bool]) -> None:
+        super().__init__({name: transport.get_extra_info(name) for name in _FACTS})
+        self._transport = transport
+        self._is_request_coming = is_request_coming
+        self._is_closed = False
+        self._end: asyncio.TimerHandle | None = None
+        self._silence: asyncio.TimerHandle | None = None
+
+    @property
+    def is_lingering(self) -> bool:
+        return self._end is not None
+
+    def close(self) -> None:
+        """Close now, or linger."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if (
+            self._transport.is_closing()
+            or not self._is_request_coming()
+            or not self._transport.can_write_eof()
+        ):
+            self._transport.close()
+            return
+        self._transport.write_eof()
+        self._transport.resume_reading()
+        self._end = asyncio.get_running_loop().call_later(LINGER_SECONDS, self.abort)
+        self.discard()
+
+    def discard(self) -> None:
+        """Throw away what has come: wait for more, or for the client to end."""
+        if self._silence is not None:
+            self._silence.cancel()
+        self._silence = asyncio.get_running_loop().call_later(SILENT_SECONDS, self.abort)
+
+    def abort(self) -> None:
+        self._is_closed = True
+        for timer in (self._end, self._silence):
+            if timer is not None:
+                timer.cancel()
+        self._transport.abort()
+
+    def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
+        if not self._is_closed:
+            self._transport.write(data)
+
+    def is_closing(self) -> bool:
+        return self._is_closed or self._transport.is_closing()
+
+    def pause_reading(self) -> None:
+        if not self._is_closed:
+            self._transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        if not self._is_closed:
+            self._transport.resume_reading()
+
+    def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
+        self._transport.set_protocol(protocol)

@@ -1,0 +1,328 @@
+"""Clients that take their time, keep connections for nothing, or still send when they are answered."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from http.client import HTTPResponse
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from app.cli.server import lingering
+from tests.bad_input.wire import chunked
+from tests.builders.http_catalog import http_catalog, make_namespace, make_table, set_properties
+
+PATIENCE_SECONDS = 20
+LIMIT = 100_000
+MUCH = b"x" * 30_000_000
+"""More than fits into the buffers between two sockets."""
+HEAD = b"Host: localhost\r\nContent-Type: application/json\r\n"
+LENGTH = b"Content-Length: %d\r\n\r\n" % len(MUCH)
+CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+@pytest.fixture(scope="module")
+def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    with http_catalog(tmp_path_factory.mktemp("patient"), max_body_bytes=LIMIT) as api:
+        yield api
+
+
+@pytest.fixture(scope="module")
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    folder = tmp_path_factory.mktemp("hasty")
+    limits: dict[str, Any] = dict.fromkeys(
+        ("request_head_seconds", "request_body_seconds", "idle_connection_seconds"), 0.3
+    )
+    with http_catalog(folder, **limits) as api:
+        make_namespace(api, "a")
+        yield api
+
+
+def connected(api: httpx.Client) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", api.base_url.port or 0), PATIENCE_SECONDS)
+
+
+def answer_on(connection: socket.socket) -> tuple[int, str]:
+    """Read one answer: its status, and its type if it is an error."""
+    response = HTTPResponse(connection)
+    response.begin()
+    body = response.read()
+    return response.status, json.loads(body)["error"]["type"] if response.status >= 400 else ""
+
+
+@pytest.mark.parametrize(
+    ("head", "body", "expected"),
+    [
+        (b"POST /v1/namespaces HTTP/1.1\r\n" + HEAD + LENGTH, MUCH, (413, "RequestTooLargeException")),
+        (
+            b"POST /v1/namespaces HTTP/1.1\r\n" + HEAD + CHUNKED,
+            chunked(MUCH),
+            (413, "RequestTooLargeException"),
+        ),
+        (
+            b"POST /v1/namespaces HTTP/1.1\r\nHost: evil.example\r\n" + LENGTH,
+            MUCH,
+            (403, "ForbiddenException"),
+        ),
+        (
+            b"POST /v1/namespaces HTTP/1.1\r\nHost: localhost\r\n" + CHUNKED,
+            chunked(MUCH),
+            (415, "UnsupportedMediaTypeException"),
+        ),
+        (b"POST /v1/nothing HTTP/1.1\r\n" + HEAD + CHUNKED, chunked(MUCH), (404, "NoSuchRouteException")),
+        (
+            b"PUT /v1/namespaces HTTP/1.1\r\n" + HEAD + CHUNKED,
+            chunked(MUCH),
+            (405, "MethodNotAllowedException"),
+        ),
+        (b"GET /v1/config HTTP/1.1\r\nX: " + MUCH + b"\r\n\r\n", b"", (431, "RequestTooLargeException")),
+        (
+            b"POST /v1/namespaces HTTP/1.1\r\n" + HEAD + CHUNKED + b"zz\r\n",
+            MUCH,
+            (400, "BadRequestException"),
+        ),
+    ],
+    ids=["length", "chunks", "host", "type", "route", "method", "head", "malformed"],
+)
+def test_client_that_sends_everything_first_sees_the_refusal(
+    patient: httpx.Client, head: bytes, body: bytes, expected: tuple[int, str]
+) -> None:
+    with closing(connected(patient)) as connection:
+        connection.sendall(head + body)
+
+        assert answer_on(connection) == expected
+        assert connection.recv(1) == b""
+
+
+def test_refusal_ends_the_connection_of_a_client_that_never_ends(
+    patient: httpx.Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lingering, "LINGER_SECONDS", 0.3)
+    with closing(connected(patient)) as connection:
+        connection.sendall(
+            b"POST /v1/namespaces HTTP/1.1\r\n" + HEAD + b"Content-Length: 99999999999\r\n\r\n"
+        )
+        answered = answer_on(connection)
+
+        with pytest.raises(OSError):  # noqa: PT011 - a reset or a broken pipe
+            send_until_refused(connection)
+
+    assert answered == (413, "RequestTooLargeException")
+
+
+def send_until_refused(connection: socket.socket) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while time.monotonic() < deadline:
+        connection.sendall(b"x" * 1000)
+
+
+def test_connection_goes_on_after_a_refusal_of_a_request_that_came_whole(patient: httpx.Client) -> None:
+    request = b"POST /v1/namespaces HTTP/1.1\r\n" + HEAD + b"Content-Length: 2\r\n\r\n{}"
+    with closing(connected(patient)) as connection:
+        connection.sendall(request)
+        first = answer_on(connection)
+        connection.sendall(request)
+
+        assert first == answer_on(connection) == (400, "BadRequestException")
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        (b"GET /v1/config HTTP/1.1\r\nHost: local", (408, "RequestTimeoutException")),
+        (b"G", (408, "RequestTimeoutException")),
+        (
+            b"POST /v1/namespaces HTTP/1.1\r\n" + HEAD + b"Content-Length: 9\r\n\r\n{",
+            (408, "RequestTimeoutException"),
+        ),
+        (
+            b"POST /v1/namespaces HTTP/1.1\r\n" + HEAD + CHUNKED + b"1\r\n{\r\n",
+            (408, "RequestTimeoutException"),
+        ),
+    ],
+    ids=["head", "a letter", "body", "chunks"],
+)
+def test_request_that_does_not_come_whole_is_given_up(
+    hasty: httpx.Client, sent: bytes, expected: tuple[int, str]
+) -> None:
+    with closing(connected(hasty)) as connection:
+        connection.sendall(sent)
+
+        assert answer_on(connection) == expected
+        assert connection.recv(1) == b""
+
+
+@pytest.mark.parametrize(
+    "head", [b"GET /", b"POST /v1/namespaces HTTP/1.1\r\n" + HEAD + LENGTH], ids=["head", "body"]
+)
+def test_trickle_does_not_buy_time(hasty: httpx.Client, head: bytes) -> None:
+    pause = threading.Event()
+    with closing(connected(hasty)) as connection:
+        connection.sendall(head)
+        connection.settimeout(0.05)
+        received = b""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not received and time.monotonic() < deadline:
+            connection.send(b"x")
+            pause.wait(0.02)
+            try:
+                received = connection.recv(100)
+            except TimeoutError:
+                continue
+
+    assert received.startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize("sent", [b"", b"\r\n", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"])
+def test_idle_connection_is_closed_without_a_word(hasty: httpx.Client, sent: bytes) -> None:
+    with closing(connected(hasty)) as connection:
+        connection.sendall(sent)
+        if len(sent) > 2:
+            assert answer_on(connection) == (200, "")
+            connection.sendall(b"\r\n")
+
+        assert connection.recv(1) == b""
+
+
+def test_slow_but_steady_body_is_waited_for(tmp_path: Path) -> None:
+    body = json.dumps({"namespace": ["slow"], "properties": {"x": "y" * 200_000}}).encode()
+    pause = threading.Event()
+    with http_catalog(tmp_path, request_body_seconds=0.2) as api, closing(connected(api)) as connection:
+        connection.sendall(
+            b"POST /v1/namespaces HTTP/1.1\r\n" + HEAD + b"Content-Length: %d\r\n\r\n" % len(body)
+        )
+        for start in range(0, len(body), 20_000):
+            connection.sendall(body[start : start + 20_000])
+            pause.wait(0.05)
+
+        assert answer_on(connection) == (200, "")
+
+
+def test_idle_connections_make_room_for_others(tmp_path: Path) -> None:
+    with http_catalog(tmp_path, max_connections=8) as api, ExitStack() as stack:
+        idle = [stack.enter_context(closing(connected(api))) for _ in range(30)]
+        half = stack.enter_context(closing(connected(api)))
+        half.sendall(b"POST /v1/namespaces HTTP/1.1\r\n" + HEAD + b"Content-Length: 22\r\n\r\n")
+        more = [stack.enter_context(closing(connected(api))) for _ in range(30)]
+
+        assert api.get("/health").is_success
+        half.sendall(b'{"namespace":["half"]}')
+        assert answer_on(half) == (200, "")
+        assert [is_closed(connection) for connection in idle] == [True] * 30
+        assert [is_closed(connection) for connection in more[:20]] == [True] * 20
+
+
+def is_closed(connection: socket.socket) -> bool:
+    try:
+        return connection.recv(1) == b""
+    except ConnectionResetError:
+        return True
+
+
+def test_server_whose_connections_are_all_at_work_refuses_all_but_health(tmp_path: Path) -> None:
+    go_on, at_work = threading.Event(), threading.Semaphore(0)
+
+    def step(_name: str) -> None:
+        at_work.release()
+        assert go_on.wait(PATIENCE_SECONDS)
+
+    with http_catalog(tmp_path, max_connections=4, step=step) as api, ExitStack() as stack:
+        go_on.set()
+        make_namespace(api, "a")
+        make_table(api, "a", "t")
+        api.close()
+        go_on.clear()
+        while at_work.acquire(blocking=False):
+            pass
+        body = json.dumps(set_properties(x="1")).encode()
+        commit = (
+            b"POST /v1/namespaces/a/tables/t HTTP/1.1\r\n" + HEAD + b"Content-Length: %d\r\n\r\n" % len(body)
+        )
+        busy = [stack.enter_context(closing(connected(api))) for _ in range(4)]
+        for connection in busy:
+            connection.sendall(commit + body)
+            assert at_work.acquire(timeout=PATIENCE_SECONDS)
+        with httpx.Client(base_url=api.base_url) as other:
+            health = other.get("/health")
+        with httpx.Client(base_url=api.base_url) as other:
+            refused = other.get("/v1/namespaces")
+        go_on.set()
+        answers = [answer_on(connection) for connection in busy]
+
+    assert health.status_code == 200
+    assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
+    assert refused.json()["error"]["type"] == "ServiceUnavailableException"
+    assert answers == [(200, "")] * 4
+
+
+def test_noise_behind_a_commit_is_not_answered_for_it(tmp_path: Path) -> None:
+    """A 400 would say that the commit certainly did not happen."""
+    go_on, at_work = threading.Event(), threading.Event()
+
+    def step(_name: str) -> None:
+        at_work.set()
+        assert go_on.wait(PATIENCE_SECONDS)
+
+    with http_catalog(tmp_path, step=step) as api:
+        go_on.set()
+        make_namespace(api, "a")
+        make_table(api, "a", "t")
+        go_on.clear()
+        at_work.clear()
+        body = json.dumps(set_properties(x="1")).encode()
+        with closing(connected(api)) as connection:
+            connection.sendall(
+                b"POST /v1/namespaces/a/tables/t HTTP/1.1\r\n"
+                + HEAD
+                + b"Content-Length: %d\r\n\r\n" % len(body)
+                + body
+            )
+            assert at_work.wait(PATIENCE_SECONDS)
+            connection.sendall(b"\x00\x01 noise\r\n\r\n")
+
+            assert is_closed(connection)
+        go_on.set()
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        found = None
+        while found is None and time.monotonic() < deadline:
+            found = api.get("/v1/namespaces/a/tables/t").json()["metadata"]["properties"].get("x")
+
+    assert found == "1"
+
+
+def test_too_many_large_bodies_wait_and_are_then_refused_unread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.api.body_budget.WAIT_SECONDS", 0.3)
+    large = b"POST /v1/namespaces HTTP/1.1\r\n" + HEAD + b"Content-Length: 400000\r\n\r\n"
+    with http_catalog(tmp_path, max_bodies_bytes=1_000_000) as api, ExitStack() as stack:
+        holding = [stack.enter_context(closing(connected(api))) for _ in range(2)]
+        for connection in holding:
+            connection.sendall(large + b" ")
+        wait_for_requests(api, 2)
+        third = stack.enter_context(closing(connected(api)))
+        third.sendall(large + b" ")
+        refused = answer_on(third)
+        small = api.post("/v1/namespaces", json={"namespace": ["small"]})
+        holding[0].close()
+        fourth = stack.enter_context(closing(connected(api)))
+        body = json.dumps({"namespace": ["large"], "properties": {"x": "y" * 399_000}}).encode()
+        fourth.sendall(large + body + b" " * (400_000 - len(body)))
+
+        assert refused == (503, "ServiceUnavailableException")
+        assert small.status_code == 200
+        assert answer_on(fourth) == (200, "")
+
+
+def wait_for_requests(api: httpx.Client, _count: int) -> None:
+    """Let the server read what was sent before: an answer on a later connection comes after that."""
+    with httpx.Client(base_url=api.base_url) as other:
+        for _ in range(3):
+            other.get("/health").raise_for_status()
