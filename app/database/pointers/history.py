@@ -5,7 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Row, Text, bindparam, insert, null, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    FromClause,
+    Insert,
+    Row,
+    Text,
+    Update,
+    bindparam,
+    insert,
+    null,
+    select,
+)
 
 from app.database.namespace_keys import namespace_of
 from app.database.pages import ALL_ROWS
@@ -43,21 +56,28 @@ class PointerEvent:
     request_id: str
 
 
-# The name is copied from the row and not from the request: a rename may have come between.
-_COPIED = {
-    "pointer_id": pointers.c.id,
-    "warehouse_id": namespaces.c.warehouse_id,
-    "namespace_key": namespaces.c.key,
-    "name": pointers.c.name,
-    "kind": pointers.c.kind,
-    "event": bindparam("event", type_=Text),
-    "previous_location": bindparam("previous_location", type_=Text),
-    "location": pointers.c.metadata_location,
-    "uuid": pointers.c.uuid,
-    "at_ms": bindparam("at_ms", type_=BigInteger),
-    "author": bindparam("author", type_=Text),
-    "request_id": bindparam("request_id", type_=Text),
-}
+def _copied(row: FromClause) -> dict[str, ColumnElement[Any]]:
+    """Return what an event takes from a pointer's row, and what it is given.
+
+    The name is copied from the row and not from the request: a rename may have come between.
+    """
+    return {
+        "pointer_id": row.c.id,
+        "warehouse_id": namespaces.c.warehouse_id,
+        "namespace_key": namespaces.c.key,
+        "name": row.c.name,
+        "kind": row.c.kind,
+        "event": bindparam("event", type_=Text),
+        "previous_location": bindparam("previous_location", type_=Text),
+        "location": row.c.metadata_location,
+        "uuid": row.c.uuid,
+        "at_ms": bindparam("event_at_ms", type_=BigInteger),
+        "author": bindparam("author", type_=Text),
+        "request_id": bindparam("request_id", type_=Text),
+    }
+
+
+_COPIED = _copied(pointers)
 _COPY = (
     select(*_COPIED.values())
     .select_from(pointers.join(namespaces, namespaces.c.id == pointers.c.namespace_id))
@@ -77,18 +97,26 @@ _SELECT = (
 )
 
 
+def with_event(change: Update) -> Insert:
+    """Return a change of a pointer's row and the insertion of its event as one statement, for Postgres."""
+    changed = change.returning(pointers).cte("changed")
+    columns = _copied(changed)
+    copy = select(*columns.values()).join_from(changed, namespaces, namespaces.c.id == changed.c.namespace_id)
+    return insert(rows).from_select(list(columns), copy)
+
+
 def insert_event(
     connection: Connection, pointer_id: int, event: str, author: Author, previous_location: str | None
 ) -> None:
     """Record what this transaction has done to a pointer, which it has locked."""
-    connection.execute(_INSERT, _values(pointer_id, event, author, previous_location))
+    connection.execute(_INSERT, event_values(pointer_id, event, author, previous_location))
 
 
 def insert_last_event(
     connection: Connection, pointer_id: int, event: str, author: Author, previous_location: str
 ) -> None:
     """Record that this transaction will delete a pointer, which it has locked."""
-    connection.execute(_INSERT_LAST, _values(pointer_id, event, author, previous_location))
+    connection.execute(_INSERT_LAST, event_values(pointer_id, event, author, previous_location))
 
 
 def select_events(
@@ -103,12 +131,15 @@ def select_events(
     return [_event(row) for row in connection.execute(_SELECT, parameters)]
 
 
-def _values(pointer_id: int, event: str, author: Author, previous_location: str | None) -> dict[str, Any]:
+def event_values(
+    pointer_id: int, event: str, author: Author, previous_location: str | None
+) -> dict[str, Any]:
+    """Return the values of an event for its statement."""
     return {
         "of_pointer": pointer_id,
         "event": event,
         "previous_location": previous_location,
-        "at_ms": author.at_ms,
+        "event_at_ms": author.at_ms,
         "author": author.principal,
         "request_id": author.request_id,
     }
