@@ -185,7 +185,9 @@ class TwoServers(RuleBasedStateMachine):
                 answer = table_json(catalog, pointer, refs_only=False)
                 assert json.loads(answer.content)["properties"]["mark"] == known.mark
                 assert find_json(catalog, pointer, refs_only=False) == answer
-            head = loaded.metadata.current_snapshot
+            head = load_table(
+                self.catalog(0, warehouse), TableIdentifier(FLIGHTS, name)
+            ).metadata.current_snapshot
             if head is not None:
                 missing = [
                     each
