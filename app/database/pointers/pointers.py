@@ -305,7 +305,8 @@ class Pointers:
         named, claimed = named_by_pointers(files), claimed_by_others(folders, pointer_id)
         return self._database.read(
             lambda connection: Claims(
-                frozenset(connection.scalars(named)), frozenset(connection.scalars(claimed))
+                frozenset(connection.scalars(named)),
+                frozenset(connection.scalars(claimed)) if folders else frozenset(),
             )
         )
 

@@ -14,8 +14,8 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
 from app.catalog.deletions.queue import work_off_one
 from app.catalog.tables import purge_table, unregister_table
-from app.engine.change.updates import AddSnapshot, SetProperties, SetStatistics, Update
-from app.engine.model.ids import Location, SnapshotId
+from app.engine.change.updates import AddSnapshot, AssignUuid, SetProperties, SetStatistics, Update
+from app.engine.model.ids import Location, SnapshotId, TableUuid
 from app.engine.model.manifests import ManifestEntry
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.statistics import StatisticsFile
@@ -24,7 +24,7 @@ from app.engine.retention.expired_snapshots import ExpiryWish
 from app.engine.retention.reachability import CleanupLevel
 from app.fileio.memory import MemoryFiles
 from app.formats.manifests.source import ManifestCache
-from tests.builders.catalogs import START_MS, catalog_on, with_server
+from tests.builders.catalogs import START_MS, Clock, catalog_on, with_server
 from tests.builders.failing_files import FailingFiles
 from tests.builders.queues import let_queue_age
 from tests.builders.table_files import TableFiles
@@ -419,3 +419,60 @@ def test_old_metadata_files_are_not_needed(lake: Lake) -> None:
 
     assert lake.work() == {"done": 1}
     assert lake.there() == lake.reached()
+
+
+@pytest.mark.parametrize("hours", [-7, 7])
+def test_grace_ends_at_the_same_moment_for_servers_whose_clocks_differ(lake: Lake, hours: int) -> None:
+    with_history(lake)
+    there = lake.there()
+    lake.expire(replace(ALL_BUT_LAST, grace_ms=LATER_MS))
+    other = with_server(lake.cold, now_ms=Clock(START_MS + hours * 3_600_000)).server
+
+    assert not work_off_one(other)
+    assert lake.there() == there
+    let_queue_age(lake.catalog.server.file_deletions, LATER_MS)
+
+    assert work_off_one(other)
+    assert lake.there() == lake.reached()
+
+
+def test_crashes_do_not_use_up_the_attempts(lake: Lake) -> None:
+    with_history(lake)
+    lake.store.undeletable = {TableFiles.data_path(lake.metadata, "a")}
+    lake.expire()
+    queue = lake.catalog.server.file_deletions
+    for _ in range(60):
+        assert queue.lease(1_000) is not None
+        let_queue_age(queue, LATER_MS)
+
+    assert lake.work() == {"queued": 1}, "one failure of the store comes after as many killed workers"
+
+    lake.store.undeletable = set()
+    let_queue_age(queue, LATER_MS)
+    assert lake.work() == {"done": 1}
+
+
+@pytest.mark.parametrize("end", ["purge", "expire"])
+def test_table_that_once_had_no_uuid_keeps_its_files(lake: Lake, end: str) -> None:
+    """Another name may have the same files, and nothing says so once one of them is given a uuid."""
+    with_history(lake)
+    metadata = lake.metadata
+    snapshots = tuple(item.replace(sequence_number=None) for item in metadata.snapshots)
+    nameless = metadata.replace(
+        format_version=1, table_uuid=None, last_sequence_number=None, snapshots=snapshots
+    )
+    location = Location(f"{metadata.location}/metadata/nameless.metadata.json")
+    lake.store.write_new(location, nameless.to_json())
+    named.drop(lake.catalog, TABLES, DEPARTURES)
+    for identifier in (DEPARTURES, ARRIVALS):
+        named.register(lake.catalog, TABLES, identifier, location)
+    lake.commit(AssignUuid(uuid=TableUuid("11111111-1111-1111-1111-111111111111")))
+    there = lake.there()
+
+    if end == "purge":
+        purge_table(lake.catalog, DEPARTURES)
+    else:
+        lake.expire()
+
+    assert lake.work() == {"kept": 1}
+    assert lake.there() == there
