@@ -12,10 +12,14 @@ from app.engine.model.properties import LOCATION_PROPERTIES
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.errors import InvalidLocation
-from app.fileio.locations import flaw_of, is_inside
+from app.fileio.locations import flaw_of, is_inside, scheme_of
 
 ALLOWED_LOCATIONS = "allowed-locations"
 """Storage setting of a warehouse: further roots, separated by commas."""
+_NO_SCHEME = (
+    "; without a scheme it means a local file: write it as these, or leave it out, and the catalog chooses one "
+    "(ClickHouse: set storage_endpoint to the store's endpoint with the bucket)"
+)
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_FOLDER_NAME = 200
 """File systems hold names of 255 bytes; clients may append to one."""
@@ -48,9 +52,14 @@ def check_location(catalog: Catalog, location: str, what: str) -> None:
     flaw = flaw_of(location)
     if flaw is not None:
         raise InvalidLocation(f"Invalid {what} {location[:500]!r}: {flaw}")
+    hint = (
+        _NO_SCHEME
+        if location.startswith("/") and scheme_of(catalog.warehouse.root_location) != "file"
+        else ""
+    )
     raise InvalidLocation(
         f"Invalid {what} {location[:500]!r}: it is outside warehouse {catalog.warehouse.name}, whose tables lie below "
-        f"{' or '.join(roots_of(catalog))}"
+        f"{' or '.join(roots_of(catalog))}{hint}"
     )
 
 
