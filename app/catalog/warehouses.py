@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.locations import flaw_of_table_locations
 from app.catalog.context.server import Server
 from app.database.warehouses import Warehouse
 from app.engine.model.guard_settings import flaw_of_guard_settings
@@ -122,7 +123,7 @@ def update_warehouse(
 
 def _check_properties(*properties: Mapping[str, str]) -> None:
     for given in properties:
-        flaw = flaw_of_guard_settings(given)
+        flaw = flaw_of_guard_settings(given) or flaw_of_table_locations(given)
         if flaw is not None:
             raise InvalidSetting(f"Warehouse property {flaw}")
         try:
