@@ -13,9 +13,16 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from app.api.bodies.json_body import check_count
-from app.api.names_in_paths import decode_piece, identifier_in_path, namespace_in_path, parameters_in_query
+from app.api.names_in_paths import (
+    decode_piece,
+    identifier_in_path,
+    namespace_in_path,
+    parameters_in_query,
+    with_literal_plus,
+)
 from app.api.packed_answers import PackedAnswers
 from app.api.scope_keys import HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
+from app.catalog import named
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.rooms import Rooms
@@ -110,16 +117,34 @@ class Visit:
         return self.parts.warehouses.load(self.warehouse_name)
 
     @property
+    def has_plus(self) -> bool:
+        """Whether names in the path have two readings: the catalog says which one is meant."""
+        return any("+" in piece for piece in self._path.values())
+
+    @property
     def namespace(self) -> Namespace:
-        return namespace_in_path(self._path["namespace"])
+        piece = self._path["namespace"]
+        found = namespace_in_path(piece)
+        if "+" not in piece:
+            return found
+        return named.choose_namespace(self.catalog, found, namespace_in_path(with_literal_plus(piece)))
 
     @property
     def table(self) -> TableIdentifier:
-        return identifier_in_path(self._path["namespace"], self._path["table"])
+        return self._identifier("table")
 
     @property
     def view(self) -> TableIdentifier:
-        return identifier_in_path(self._path["namespace"], self._path["view"])
+        return self._identifier("view")
+
+    def _identifier(self, kind: str) -> TableIdentifier:
+        pieces = self._path["namespace"], self._path[kind]
+        found = identifier_in_path(*pieces)
+        if "+" not in "".join(pieces):
+            return found
+        return named.choose_identifier(
+            self.catalog, found, identifier_in_path(*map(with_literal_plus, pieces))
+        )
 
     def room(self) -> AbstractAsyncContextManager[None]:
         """Hold room for one thread; raises `Unavailable`. All work in threads for requests is done in it."""

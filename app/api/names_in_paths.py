@@ -97,6 +97,11 @@ def namespaces_in_parent(value: str) -> list[Namespace]:
     return readings
 
 
+def with_literal_plus(piece: str) -> str:
+    """Return a path piece whose `+` mean themselves, for clients that send a plus as it is."""
+    return piece.replace("+", "%2B")
+
+
 def warehouse_in_path(piece: str) -> str:
     """Return the warehouse name that a path piece names; raises `BadRequest`."""
     return check_name(decode_piece(piece), "warehouse name")

@@ -49,6 +49,20 @@ def check_exists(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -
     catalog.load(kind, identifier)
 
 
+def choose_namespace(catalog: Catalog, likely: Namespace, literal: Namespace) -> Namespace:
+    """Return the reading of a path's namespace that is there, by default the likelier."""
+    catalog.permit("namespace_exists", likely, literal)
+    find, warehouse_id = catalog.server.namespaces.find, catalog.warehouse.id
+    is_literal = find(warehouse_id, likely) is None and find(warehouse_id, literal) is not None
+    return literal if is_literal else likely
+
+
+def choose_identifier(catalog: Catalog, likely: TableIdentifier, literal: TableIdentifier) -> TableIdentifier:
+    """Return the reading of a table's or view's name that is there, by default the likelier."""
+    catalog.permit("table_exists", likely, literal)
+    return literal if catalog.find(likely) is None and catalog.find(literal) is not None else likely
+
+
 class NewNamed(Intention[M, None]):
     """A new table or view, as a client describes it."""
 

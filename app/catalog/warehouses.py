@@ -5,16 +5,24 @@ from __future__ import annotations
 import re
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.locations import flaw_of_table_locations
 from app.catalog.context.server import Server
 from app.database.warehouses import Warehouse
 from app.engine.model.guard_settings import flaw_of_guard_settings
 from app.engine.model.properties import SCAN_PLANNING_MODE, check_planning_mode
-from app.errors import InvalidLocation, InvalidName, InvalidSetting, InvalidUpdate, NoSuchWarehouse
-from app.fileio.locations import flaw_of, local_path, scheme_of
+from app.errors import (
+    InvalidLocation,
+    InvalidName,
+    InvalidRequest,
+    InvalidSetting,
+    InvalidUpdate,
+    NoSuchWarehouse,
+)
+from app.fileio.locations import flaw_of, is_inside, local_path, scheme_of
 from app.fileio.schemes import KNOWN_SCHEMES, files_for
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
@@ -115,7 +123,7 @@ def update_warehouse(
 
 def _check_properties(*properties: Mapping[str, str]) -> None:
     for given in properties:
-        flaw = flaw_of_guard_settings(given)
+        flaw = flaw_of_guard_settings(given) or flaw_of_table_locations(given)
         if flaw is not None:
             raise InvalidSetting(f"Warehouse property {flaw}")
         try:
@@ -180,10 +188,11 @@ class WarehouseMemo:
         return None
 
     def load(self, name: str) -> Warehouse:
-        """Return the warehouse of this name, or with this root location.
+        """Return the warehouse of this name, or the one that holds this location.
 
         Raises:
-            NoSuchWarehouse: no warehouse has this name.
+            NoSuchWarehouse: no warehouse has this name, or holds this location.
+            InvalidRequest: several have it as their root.
         """
         kept = self.find_kept(name)
         if kept is not None:
@@ -191,13 +200,8 @@ class WarehouseMemo:
         # Not every database can look up text that no warehouse name has, such as NUL.
         found = self._server.warehouses.find(name) if _NAME.fullmatch(name) else None
         if found is None:
-            wanted = name.rstrip("/")
-            at_root = (item for item in self._server.warehouses.list() if item.root_location == wanted)
-            found = next(at_root, None)
-            if found is None:
-                raise NoSuchWarehouse(name)
             # Only names are kept: the number of other spellings has no limit.
-            return found
+            return _holding(self._server.warehouses.list(), name)
         with self._lock:
             self._found[name] = (time.monotonic(), found)
         return found
@@ -206,3 +210,17 @@ class WarehouseMemo:
         """Read every warehouse again: this process has changed one."""
         with self._lock:
             self._found.clear()
+
+
+def _holding(warehouses: Sequence[Warehouse], location: str) -> Warehouse:
+    """Return the warehouse with the innermost root around a location."""
+    holding = [item for item in warehouses if is_inside(location, item.root_location)]
+    if not holding:
+        raise NoSuchWarehouse(location)
+    innermost = max(holding, key=lambda item: len(item.root_location))
+    same = sorted(item.name for item in holding if is_inside(item.root_location, innermost.root_location))
+    if len(same) > 1:
+        raise InvalidRequest(
+            f"Location {location[:500]} belongs to several warehouses: ask for one by its name: {', '.join(same)}"
+        )
+    return innermost

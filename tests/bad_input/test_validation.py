@@ -91,7 +91,12 @@ def test_rehearsal_of_an_attack_tells_what_the_commit_would_be_answered_with(
 REFUSED = [
     Attack("nothing", POST, TABLE, 400, "Invalid body: it is empty, a JSON object is expected"),
     Attack(
-        "no updates", POST, TABLE, 400, "Invalid body: updates: Field required", body={"requirements": []}
+        "no list of updates",
+        POST,
+        TABLE,
+        400,
+        "Invalid body: updates: …",
+        body={"requirements": [], "updates": "x"},
     ),
     Attack(
         "an unknown requirement",

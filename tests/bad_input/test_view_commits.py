@@ -108,7 +108,7 @@ VIEWS = [
         "Table property version.history.num-entries must be at least 1, found -3",
         act("set-properties", updates={"version.history.num-entries": "-3"}),
     ),
-    Attack("no updates", POST, VIEW, 400, "Invalid body: updates: Field required", body={"requirements": []}),
+    Attack("no list of updates", POST, VIEW, 400, "Invalid body: updates: …", body={"updates": {}}),
     Attack(
         "another view's name",
         POST,

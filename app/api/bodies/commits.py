@@ -1,4 +1,7 @@
-"""JSON of commits to tables and views, alone and in transactions."""
+"""JSON of commits to tables and views, alone and in transactions.
+
+As in the reference's parser, lists that are not there are empty.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,16 @@ Requirements = Annotated[tuple[Requirement, ...], FIRST_ERROR]
 Updates = Annotated[tuple[Update, ...], FIRST_ERROR]
 
 
-class CommitTableBody(Body):
+class CommitBody(Body):
     identifier: IdentifierBody | None = None
-    requirements: Requirements
-    updates: Updates
+    requirements: Requirements | None = None
+    updates: Updates | None = None
 
 
 class TableChangeBody(Body):
     identifier: IdentifierBody
-    requirements: Requirements
-    updates: Updates
+    requirements: Requirements | None = None
+    updates: Updates | None = None
 
 
 class CommitTransactionBody(Body):
@@ -35,12 +38,6 @@ class CommitTransactionBody(Body):
     def commits(self) -> list[TableCommit]:
         """Return the commit to each table; raises `InvalidName`."""
         return [
-            TableCommit(change.identifier.checked(), change.requirements, change.updates)
+            TableCommit(change.identifier.checked(), change.requirements or (), change.updates or ())
             for change in self.table_changes
         ]
-
-
-class CommitViewBody(Body):
-    identifier: IdentifierBody | None = None
-    requirements: Requirements | None = None
-    updates: Updates

@@ -7,7 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.answers import loaded_table_answer
-from app.api.bodies.commits import CommitTableBody, CommitTransactionBody
+from app.api.bodies.commits import CommitBody, CommitTransactionBody
 from app.api.bodies.identifiers import check_same
 from app.api.bodies.json_body import parse_body
 from app.api.dependencies import Visit, Visited, open_visit
@@ -28,11 +28,11 @@ async def commit_table(request: Request) -> Response:
 
 def _commit_table(visit: Visit) -> Response:
     identifier = visit.table
-    body = parse_body(CommitTableBody, visit.body)
+    body = parse_body(CommitBody, visit.body)
     check_same(body.identifier, identifier)
 
     def mutate(catalog: Catalog) -> LoadedTable:
-        return table_commits.commit_table(catalog, identifier, body.requirements, body.updates)
+        return table_commits.commit_table(catalog, identifier, body.requirements or (), body.updates or ())
 
     return loaded_once(visit, TABLES, identifier, mutate, loaded_table_answer)
 

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from app.api.answers import json_answer
-from app.api.bodies.commits import CommitTableBody, CommitTransactionBody
+from app.api.bodies.commits import CommitBody, CommitTransactionBody
 from app.api.bodies.dry_runs import dry_run_json, table_dry_run_json
 from app.api.bodies.identifiers import check_same
 from app.api.bodies.json_body import parse_body
@@ -20,9 +20,9 @@ router = APIRouter()
 def validate_commit(visit: Visited) -> Response:
     """Return what a commit to a table would do."""
     identifier = visit.table
-    body = parse_body(CommitTableBody, visit.body)
+    body = parse_body(CommitBody, visit.body)
     check_same(body.identifier, identifier)
-    found = dry_runs.dry_run_commit(visit.catalog, identifier, body.requirements, body.updates)
+    found = dry_runs.dry_run_commit(visit.catalog, identifier, body.requirements or (), body.updates or ())
     return json_answer(table_dry_run_json(found, visit.prefix))
 
 

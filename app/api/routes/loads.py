@@ -56,7 +56,7 @@ async def table_exists(request: Request) -> Response:
 
 
 async def _load(visit: Visit, operation: str) -> tuple[Catalog, Pointer]:
-    identifier = visit.table
+    identifier = await run_in_threadpool(lambda: visit.table) if visit.has_plus else visit.table
     warehouse = visit.parts.warehouses.find_kept(visit.warehouse_name)
     if warehouse is None:
         warehouse = await run_in_threadpool(visit.parts.warehouses.load, visit.warehouse_name)

@@ -6,7 +6,7 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from app.api.answers import loaded_view_answer, no_content
-from app.api.bodies.commits import CommitViewBody
+from app.api.bodies.commits import CommitBody
 from app.api.bodies.identifiers import check_same
 from app.api.bodies.json_body import parse_body
 from app.api.bodies.views import CreateViewBody, RegisterViewBody
@@ -67,11 +67,11 @@ def view_exists(visit: Visited) -> Response:
 def replace_view(visit: Visited) -> Response:
     """Commit changes to a view."""
     identifier = visit.view
-    body = parse_body(CommitViewBody, visit.body)
+    body = parse_body(CommitBody, visit.body)
     check_same(body.identifier, identifier)
 
     def mutate(catalog: Catalog) -> LoadedView:
-        return views.replace_view(catalog, identifier, body.requirements or (), body.updates)
+        return views.replace_view(catalog, identifier, body.requirements or (), body.updates or ())
 
     return loaded_once(visit, VIEWS, identifier, mutate, loaded_view_answer)
 

@@ -6,16 +6,23 @@ import re
 from collections.abc import Mapping
 
 from app.catalog.context.catalog import Catalog
+from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.properties import LOCATION_PROPERTIES
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.errors import InvalidLocation
-from app.fileio.locations import flaw_of, is_inside
+from app.fileio.locations import flaw_of, is_inside, scheme_of
 
 ALLOWED_LOCATIONS = "allowed-locations"
 """Storage setting of a warehouse: further roots, separated by commas."""
+TABLE_LOCATIONS, UNIQUE, PLAIN = "icetower.table-locations", "unique", "plain"
+"""Property of a warehouse: whether new tables lie at `<name>-<piece of the uuid>` or, where nothing is, at `<name>`."""
+_NO_SCHEME = (
+    "; without a scheme it means a local file: write it as these, or leave it out, and the catalog chooses one "
+    "(ClickHouse: set storage_endpoint to the store's endpoint with the bucket)"
+)
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_FOLDER_NAME = 200
 """File systems hold names of 255 bytes; clients may append to one."""
@@ -48,9 +55,14 @@ def check_location(catalog: Catalog, location: str, what: str) -> None:
     flaw = flaw_of(location)
     if flaw is not None:
         raise InvalidLocation(f"Invalid {what} {location[:500]!r}: {flaw}")
+    hint = (
+        _NO_SCHEME
+        if location.startswith("/") and scheme_of(catalog.warehouse.root_location) != "file"
+        else ""
+    )
     raise InvalidLocation(
         f"Invalid {what} {location[:500]!r}: it is outside warehouse {catalog.warehouse.name}, whose tables lie below "
-        f"{' or '.join(roots_of(catalog))}"
+        f"{' or '.join(roots_of(catalog))}{hint}"
     )
 
 
@@ -82,12 +94,39 @@ def default_location(
     """Return where a new table goes: below its namespace's `location`, or the warehouse.
 
     The name is made safe for every file system and carries a piece of the table's uuid, so that a table never
-    shares its folder with an earlier or a renamed one: cleaning up one must not touch the other's files.
+    shares its folder with an earlier or a renamed one: cleaning up one must not touch the other's files. A warehouse
+    may prefer the plain name; it is used where nothing is.
     """
     root = namespace_properties.get("location")
-    levels = [] if root else [_safe(level) for level in identifier.namespace.levels]
+    levels = [] if root else list(identifier.namespace.levels)
+    start = (root or catalog.warehouse.root_location).rstrip("/")
+    if _prefers_plain(catalog.warehouse) and not any(map(_UNSAFE.search, [*levels, identifier.name])):
+        parents = ["/".join([start, *levels[: depth + 1]]) for depth in range(len(levels))]
+        plain = Location("/".join([start, *levels, identifier.name]))
+        # A parent folder that holds metadata is, or was, a table's.
+        if _is_empty(catalog, plain) and all(_is_empty(catalog, f"{parent}/metadata") for parent in parents):
+            return plain
     folder = f"{_safe(identifier.name)}-{_UNSAFE.sub('', uuid)[:8]}"
-    return Location("/".join([(root or catalog.warehouse.root_location).rstrip("/"), *levels, folder]))
+    return Location("/".join([start, *map(_safe, levels), folder]))
+
+
+def flaw_of_table_locations(properties: Mapping[str, str]) -> str | None:
+    """Return what is wrong with the property that chooses where new tables go, or None."""
+    value = properties.get(TABLE_LOCATIONS, PLAIN)
+    return (
+        None
+        if value in {UNIQUE, PLAIN}
+        else f"{TABLE_LOCATIONS} must be unique or plain, found {value[:100]!r}"
+    )
+
+
+def _prefers_plain(warehouse: Warehouse) -> bool:
+    properties = {**warehouse.default_properties, **warehouse.override_properties}
+    return properties.get(TABLE_LOCATIONS) == PLAIN
+
+
+def _is_empty(catalog: Catalog, place: str) -> bool:
+    return next(iter(catalog.files.list_files(Location(place))), None) is None
 
 
 def _safe(name: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.api.bodies.commits import CommitTableBody
+from app.api.bodies.commits import CommitBody
 from app.api.bodies.json_body import Body, _is_suspicious, check_count, parse_body
 from app.api.bodies.namespaces import CreateNamespaceBody
 from app.api.bodies.tables import CreateTableBody
@@ -79,7 +79,7 @@ def test_text_that_looks_like_a_large_number_is_text() -> None:
 def test_refusal_names_the_part_in_json_words() -> None:
     raw = '{"requirements": [], "updates": [{"action": "add-snapshot", "snapshot": {"snapshot-id": "x"}}]}'
 
-    assert refusal(CommitTableBody, raw).startswith("Invalid body: updates[0].snapshot.")
+    assert refusal(CommitBody, raw).startswith("Invalid body: updates[0].snapshot.")
 
 
 def test_refusal_inside_nested_types_names_the_innermost_part() -> None:
@@ -95,7 +95,7 @@ def test_refusal_inside_nested_types_names_the_innermost_part() -> None:
 
 @pytest.mark.parametrize("action", ["explode", "", "x" * 10_000])
 def test_unknown_update_is_refused_with_the_known_ones(action: str) -> None:
-    message = refusal(CommitTableBody, f'{{"requirements": [], "updates": [{{"action": "{action}"}}]}}')
+    message = refusal(CommitBody, f'{{"requirements": [], "updates": [{{"action": "{action}"}}]}}')
 
     assert message.startswith("Invalid body: updates[0]: ")
     assert "add-snapshot" in message
@@ -103,7 +103,7 @@ def test_unknown_update_is_refused_with_the_known_ones(action: str) -> None:
 
 
 def test_unknown_requirement_is_refused_with_the_known_ones() -> None:
-    message = refusal(CommitTableBody, '{"updates": [], "requirements": [{"type": "assert-weather"}]}')
+    message = refusal(CommitBody, '{"updates": [], "requirements": [{"type": "assert-weather"}]}')
 
     assert message.startswith("Invalid body: requirements[0]: ")
     assert "assert-table-uuid" in message
@@ -112,7 +112,7 @@ def test_unknown_requirement_is_refused_with_the_known_ones() -> None:
 def test_kind_is_read_without_regard_to_case() -> None:
     raw = b'{"requirements": [], "updates": [{"action": "SET-Properties", "updated": {"a": "b"}}]}'
 
-    assert parse_body(CommitTableBody, raw).updates == (SetProperties(updates={"a": "b"}),)
+    assert parse_body(CommitBody, raw).updates == (SetProperties(updates={"a": "b"}),)
 
 
 def test_huge_input_is_not_echoed() -> None:

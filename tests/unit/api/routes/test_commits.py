@@ -90,9 +90,6 @@ def test_identifier_in_the_body_must_not_contradict_the_path(api: httpx.Client, 
 @pytest.mark.parametrize(
     "body",
     [
-        {},
-        {"requirements": []},
-        {"updates": []},
         {"requirements": {}, "updates": []},
         {"requirements": [], "updates": [{"action": "explode"}]},
         {"requirements": [], "updates": [{}]},
@@ -212,3 +209,34 @@ def test_view_is_no_table_to_commit_to(api: httpx.Client, ns: str) -> None:
     response = api.post(f"/v1/namespaces/{ns}/tables/v", json=set_properties(a="b"))
 
     assert error_of(response)[:2] == (404, "NoSuchTableException")
+
+
+@pytest.mark.parametrize(
+    "empty", [{}, {"requirements": None, "updates": None}, {"requirements": []}, {"updates": []}]
+)
+def test_lists_that_are_not_there_are_empty_as_in_the_reference(
+    api: httpx.Client, ns: str, empty: dict[str, Any]
+) -> None:
+    made, view = make_table(api, ns, "t"), make_view(api, ns, "v")
+    path = f"/v1/namespaces/{ns}"
+    named = {"identifier": {"namespace": [ns], "name": "t"}, **empty}
+
+    table = api.post(f"{path}/tables/t", json=empty)
+    same_view = api.post(f"{path}/views/v", json=empty)
+    dry = api.post(f"{path}/tables/t/validate", json=empty)
+    transaction = api.post("/v1/transactions/commit", json={"table-changes": [named]})
+
+    assert table.json()["metadata-location"] == made["metadata-location"]
+    assert same_view.json()["metadata-location"] == view["metadata-location"]
+    assert (dry.status_code, dry.json()["would-commit"]) == (200, True)
+    assert transaction.status_code == 204
+
+
+def test_updates_without_requirements_land(api: httpx.Client, ns: str) -> None:
+    make_table(api, ns, "t")
+    body = {"updates": set_properties(a="b")["updates"]}
+
+    assert api.post(f"/v1/namespaces/{ns}/tables/t", json=body).is_success
+    named = {"identifier": {"namespace": [ns], "name": "t"}, "updates": set_properties(c="d")["updates"]}
+    assert api.post("/v1/transactions/commit", json={"table-changes": [named]}).is_success
+    assert {"a": "b", "c": "d"}.items() <= properties_of(api, ns, "t").items()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import httpx
 import pytest
 
 from tests.builders.http_catalog import (
     SCHEMA,
     error_of,
+    http_catalog,
     make_namespace,
     make_table,
     make_view,
@@ -219,3 +222,36 @@ def test_unregistered_table_is_answered_once_more_and_can_be_registered(api: htt
     assert error_of(api.post(f"/v1/namespaces/{ns}/tables/t/unregister"))[0] == 404
     body = {"name": "t", "metadata-location": before["metadata-location"]}
     assert api.post(f"/v1/namespaces/{ns}/register", json=body).status_code == 200
+
+
+def test_literal_plus_finds_the_name_with_a_plus_where_no_name_has_a_space(
+    api: httpx.Client, ns: str
+) -> None:
+    path = f"/v1/namespaces/{ns}"
+    make_namespace(api, f"{ns}+x")
+    api.post(f"{path}+x/tables", json={"name": "a+b", "schema": SCHEMA}).raise_for_status()
+    make_table(api, ns, "c+d")
+    make_table(api, ns, "c d")
+    make_view(api, ns, "v+w")
+
+    assert api.get(f"{path}+x").json()["namespace"] == [f"{ns}+x"]
+    assert [found["name"] for found in api.get(f"{path}+x/tables").json()["identifiers"]] == ["a+b"]
+    assert api.head(f"{path}+x/tables/a+b").status_code == 204
+    assert api.post(f"{path}+x/tables/a+b", json=set_properties(x="1")).is_success
+    assert api.get(f"{path}+x/tables/a+b").json()["metadata"]["properties"]["x"] == "1"
+    assert api.delete(f"{path}/tables/c+d").status_code == 204
+    assert [found["name"] for found in api.get(f"{path}/tables").json()["identifiers"]] == ["c+d"]
+    assert api.get(f"{path}/views/v+w").is_success
+    assert error_of(api.get(f"{path}/tables/n+o"))[2] == f"Table does not exist: {ns}.n o"
+    assert api.delete(f"{path}+x/tables/a+b").status_code == 204
+    assert api.delete(f"{path}+x").status_code == 204
+
+
+def test_location_without_a_scheme_is_refused_with_what_to_write(tmp_path: Path) -> None:
+    with http_catalog(tmp_path, default_warehouse_location="s3://lake/wh") as api:
+        make_namespace(api, "a")
+        refused = api.post(
+            "/v1/namespaces/a/tables", json={"name": "t", "schema": SCHEMA, "location": "/s3/a/t/"}
+        )
+
+    assert "tables lie below s3://lake/wh; without a scheme it means a local file" in error_of(refused)[2]

@@ -173,3 +173,27 @@ def test_warehouse_with_namespaces_is_not_dropped(api: httpx.Client) -> None:
     make_namespace(api, "keeps_it")
 
     assert error_of(api.delete(f"{URL}/default"))[:2] == (409, "WarehouseNotEmptyException")
+
+
+def test_location_names_the_innermost_warehouse_around_it(api: httpx.Client, tmp_path: Path) -> None:
+    root = f"file://{tmp_path}/lake"
+    for name, place in {
+        "outer": root,
+        "inner": f"{root}/x",
+        "twin.1": f"{root}/y",
+        "twin.2": f"{root}/y/",
+    }.items():
+        api.post(URL, json={"name": name, "root-location": place}).raise_for_status()
+
+    def prefix(location: str) -> httpx.Response:
+        return api.get("/v1/config", params={"warehouse": location})
+
+    assert prefix(f"{root}/rest/").json()["overrides"]["prefix"] == "outer"
+    assert prefix(f"{root}/x/a/b").json()["overrides"]["prefix"] == "inner"
+    assert prefix(f"{tmp_path}/lake/x").json()["overrides"]["prefix"] == "inner"
+    assert error_of(prefix(f"{tmp_path}/lakes"))[:2] == (404, "NoSuchWarehouseException")
+    assert error_of(prefix(f"{root}/y/z")) == (
+        400,
+        "BadRequestException",
+        f"Location {root}/y/z belongs to several warehouses: ask for one by its name: twin.1, twin.2",
+    )

@@ -157,9 +157,9 @@ def test_file_that_holds_no_commit_is_wrong_usage(
 def test_commit_that_the_server_cannot_understand_is_refused_in_its_words(
     icetower: Icetower, folder: Path, table: str
 ) -> None:
-    told = icetower("table", "validate", table, written(folder, {"requirements": []}))
+    told = icetower("table", "validate", table, written(folder, {"updates": "none"}))
 
-    assert (told.status, told.err) == (1, "Error: Invalid body: updates: Field required\n")
+    assert (told.status, told.err) == (1, "Error: Invalid body: updates: Input should be a valid array\n")
 
 
 def test_lost_race_of_any_command_is_told_with_who_came_first(icetower: Icetower, table: str) -> None:

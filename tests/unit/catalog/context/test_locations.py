@@ -1,0 +1,84 @@
+"""Where new tables go: never into a folder that is, or was, another's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.builders.http_catalog import SCHEMA, error_of, http_catalog, make_namespace
+
+URL = "/management/v1/warehouses"
+PLAIN = {"icetower.table-locations": "plain"}
+
+
+def new_table(api: httpx.Client, namespace: str, name: str, **more: Any) -> str:
+    body = {"name": name, "schema": SCHEMA, **more}
+    made = api.post(f"/v1/wh/namespaces/{namespace}/tables", json=body).raise_for_status()
+    location: str = made.json()["metadata"]["location"]
+    return location.rpartition("/wh/")[2]
+
+
+@pytest.fixture
+def api(tmp_path: Path) -> Any:
+    with http_catalog(tmp_path) as api:
+        body = {"name": "wh", "root-location": f"file://{tmp_path}/wh", "default-properties": PLAIN}
+        api.post(URL, json=body).raise_for_status()
+        for levels in (["a"], ["a", "b"], ["a b"]):
+            api.post("/v1/wh/namespaces", json={"namespace": levels}).raise_for_status()
+        yield api
+
+
+def test_without_the_property_every_table_has_a_folder_of_its_own(tmp_path: Path) -> None:
+    with http_catalog(tmp_path) as api:
+        make_namespace(api, "a")
+        made = api.post("/v1/namespaces/a/tables", json={"name": "t", "schema": SCHEMA}).json()
+
+    assert made["metadata"]["location"].rpartition("/")[2].startswith("t-")
+
+
+def test_plain_path_is_used_where_nothing_is(api: httpx.Client) -> None:
+    assert new_table(api, "a", "t") == "a/t"
+    assert new_table(api, "a%1Fb", "c") == "a/b/c"
+    assert new_table(api, "a", "staged", **{"stage-create": True}) == "a/staged"
+
+
+def test_folder_of_an_earlier_table_is_not_used_again(api: httpx.Client) -> None:
+    new_table(api, "a", "dropped")
+    api.delete("/v1/wh/namespaces/a/tables/dropped").raise_for_status()
+    new_table(api, "a", "renamed")
+    source, destination = ({"namespace": ["a"], "name": name} for name in ("renamed", "other"))
+    api.post("/v1/wh/tables/rename", json={"source": source, "destination": destination}).raise_for_status()
+
+    assert new_table(api, "a", "dropped").startswith("a/dropped-")
+    assert new_table(api, "a", "renamed").startswith("a/renamed-")
+
+
+def test_folder_inside_or_around_another_tables_is_not_used(api: httpx.Client) -> None:
+    new_table(api, "a%1Fb", "c")
+    around = new_table(api, "a", "b")
+    api.post("/v1/wh/namespaces", json={"namespace": ["a", "t"]}).raise_for_status()
+    new_table(api, "a", "t")
+    inside = new_table(api, "a%1Ft", "x")
+
+    assert around.startswith("a/b-")
+    assert inside.startswith("a/t/x-")
+
+
+def test_files_of_others_and_odd_names_get_the_longer_name(api: httpx.Client, tmp_path: Path) -> None:
+    (tmp_path / "wh" / "a" / "foreign" / "data").mkdir(parents=True)
+    (tmp_path / "wh" / "a" / "foreign" / "data" / "x.parquet").write_bytes(b"")
+
+    assert new_table(api, "a", "foreign").startswith("a/foreign-")
+    assert new_table(api, "a", "x y").startswith("a/x_y-")
+    assert new_table(api, "a%20b", "t").startswith("a_b/t-")
+
+
+def test_other_values_are_refused(api: httpx.Client) -> None:
+    refused = api.patch(f"{URL}/wh", json={"override-properties": {"icetower.table-locations": "short"}})
+
+    assert error_of(refused)[2] == (
+        "Warehouse property icetower.table-locations must be unique or plain, found 'short'"
+    )
