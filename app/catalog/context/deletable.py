@@ -15,6 +15,9 @@ from app.fileio.locations import folders_of
 
 log = logging.getLogger(__name__)
 
+BATCH = 256
+"""How many files the database is asked for in one question."""
+
 
 @dataclass(frozen=True, slots=True)
 class Owner:
@@ -56,6 +59,14 @@ def deletable(catalog: Catalog, owner: Owner | None, locations: Sequence[Locatio
     Raises:
         DatabaseUnavailable: the database does not answer; nothing is known.
     """
+    return [
+        location
+        for start in range(0, len(locations), BATCH)
+        for location in _deletable(catalog, owner, locations[start : start + BATCH])
+    ]
+
+
+def _deletable(catalog: Catalog, owner: Owner | None, locations: Sequence[Location]) -> list[Location]:
     pointers = catalog.server.pointers
     if owner is None:
         current = pointers.claims(_spelled(locations), ()).current

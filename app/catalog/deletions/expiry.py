@@ -11,6 +11,7 @@ from app.catalog.commits.landing import land_one
 from app.catalog.commits.plans import load_base
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.kinds import TABLES
 from app.catalog.manifests.table_manifests import TableManifests
 from app.database.pointers.left_files import QueuedExpiry
@@ -124,6 +125,8 @@ def preview_expiry(catalog: Catalog, identifier: TableIdentifier, request: Expir
             stays=(pointer.metadata_location,),
             place_of=place_of,
         )
+        owner = Owner.of(pointer.uuid, pointer.id, base.present(), after)
+        found = found.only(frozenset(deletable(catalog, owner, [item.location for item in found])))
     return ExpiryOutcome(pointer.metadata_location, planned.detail.expiry, unreachable=found)
 
 

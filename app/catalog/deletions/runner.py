@@ -10,7 +10,7 @@ from itertools import islice
 
 from app.catalog.context.callers import SERVER_ITSELF
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.deletable import Owner, deletable
+from app.catalog.context.deletable import BATCH, Owner, deletable
 from app.catalog.context.server import Server
 from app.database.file_deletions import Deletion
 from app.engine.model.ids import Location
@@ -20,8 +20,6 @@ from app.errors import FilesUnavailable, IcetowerError, NoSuchWarehouse, Unavail
 log = logging.getLogger(__name__)
 
 LEASE_MS = 10 * 60_000
-BATCH = 256
-"""How many files are deleted between two looks at what the database says of them."""
 WORKERS = 8
 _STEPS = {"expire": "expired", "purge": "purged"}
 

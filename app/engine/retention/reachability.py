@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeVar
 
@@ -84,6 +84,15 @@ class Unreachable:
     @property
     def groups(self) -> tuple[tuple[FoundFile, ...], ...]:
         return (self.content, self.manifests, self.manifest_lists, self.statistics)
+
+    def only(self, locations: Collection[Location]) -> Unreachable:
+        """Return the same without the files that are at other locations."""
+        content, manifests, lists, statistics = (
+            tuple(item for item in group if item.location in locations) for group in self.groups
+        )
+        return replace(
+            self, content=content, manifests=manifests, manifest_lists=lists, statistics=statistics
+        )
 
     def __iter__(self) -> Iterator[FoundFile]:
         for group in self.groups:

@@ -146,3 +146,10 @@ def nameless_table(catalog: Catalog) -> Location:
     location = Location("memory://wh/old/metadata/v1.metadata.json")
     catalog.files.write_new(location, json.dumps(document).encode())
     return location
+
+
+def test_any_number_of_files_can_be_asked_for(catalog: Catalog) -> None:
+    table(catalog, T, "t")
+    files = {f"memory://wh/t/data/{number % 300}/{number}/a" for number in range(20_000)}
+
+    assert going(catalog, *files, "memory://wh/x") == files

@@ -11,9 +11,9 @@ from app.catalog import named
 from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
+from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots, preview_expiry
 from app.catalog.deletions.queue import work_off_one
-from app.catalog.tables import purge_table, unregister_table
+from app.catalog.tables import NewTable, purge_table, unregister_table
 from app.engine.change.updates import AddSnapshot, AssignUuid, SetProperties, SetStatistics, Update
 from app.engine.model.ids import Location, SnapshotId, TableUuid
 from app.engine.model.manifests import ManifestEntry
@@ -28,7 +28,7 @@ from tests.builders.catalogs import START_MS, Clock, catalog_on, with_server
 from tests.builders.failing_files import FailingFiles
 from tests.builders.queues import let_queue_age
 from tests.builders.table_files import TableFiles
-from tests.builders.tables import DEPARTURES, append, load_table, table_in
+from tests.builders.tables import DEPARTURES, SCHEMA, append, load_table, table_in
 from tests.unit.catalog.commits.interference import ARRIVALS
 
 ALL_BUT_LAST = ExpiryRequest(ExpiryWish(older_than_ms=START_MS * 2, retain_last=1))
@@ -476,3 +476,18 @@ def test_table_that_once_had_no_uuid_keeps_its_files(lake: Lake, end: str) -> No
 
     assert lake.work() == {"kept": 1}
     assert lake.there() == there
+
+
+def test_preview_shows_what_then_goes_and_no_file_of_another_table(lake: Lake) -> None:
+    with_history(lake)
+    inside = NewTable(ARRIVALS, SCHEMA, None, None, f"{lake.metadata.location}/data", {})
+    named.create(lake.catalog, inside)
+    there = lake.there()
+
+    found = preview_expiry(lake.catalog, DEPARTURES, ALL_BUT_LAST).unreachable
+    lake.expire()
+    lake.work()
+
+    assert found is not None
+    assert found.content == ()
+    assert {item.location.rpartition("/")[2] for item in found} == there - lake.there() != set()
