@@ -98,7 +98,7 @@ _SELECT = (
 
 
 def with_event(change: Update) -> Insert:
-    """Return a change of a pointer's row and the insertion of its event as one statement, for Postgres."""
+    """Return a change of a pointer's row and its event as one statement, for Postgres."""
     changed = change.returning(pointers).cte("changed")
     columns = _copied(changed)
     copy = select(*columns.values()).join_from(changed, namespaces, namespaces.c.id == changed.c.namespace_id)
