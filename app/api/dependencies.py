@@ -14,6 +14,7 @@ from starlette.types import Scope
 
 from app.api.names_in_paths import decode_piece, identifier_in_path, namespace_in_path, parameters_in_query
 from app.api.packed_answers import PackedAnswers
+from app.api.patience import Patience
 from app.api.scope_keys import HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
@@ -23,6 +24,7 @@ from app.catalog.context.server import Server
 from app.catalog.pointer_batches import PointerBatches
 from app.catalog.warehouses import WarehouseMemo
 from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.fileio.wanted import ask_if_wanted
 
 Work = TypeVar("Work")
 
@@ -152,7 +154,10 @@ class Visit:
 
 async def open_visit(request: Request) -> Visit:
     """Read the whole request."""
-    return Visit(request.scope, await request.body())
+    visit = Visit(request.scope, await request.body())
+    # Threads get a copy of this request's context, and no other request sees it.
+    ask_if_wanted.set(Patience(request))
+    return visit
 
 
 async def _visit_with_room(request: Request) -> AsyncIterator[Visit]:
