@@ -40,6 +40,7 @@ IcetowerError
 ├── AmbiguousProperties        a key both set and removed
 ├── IdempotencyKeyReused       one key, two different requests
 ├── CommitStateUnknown         whether the change landed is not known
+├── GivenUp                    work was broken off: its client has gone, or its time is over
 ├── CorruptMetadata            a metadata file of ours that cannot be read
 ├── DatabaseBehind             the database's revision is not the one this build knows
 └── Unavailable                nothing was changed; try again
@@ -400,6 +401,10 @@ class IdempotencyKeyReused(IcetowerError):
 
 class CommitStateUnknown(IcetowerError):
     """Whether the change landed is not known; nothing was deleted."""
+
+
+class GivenUp(IcetowerError):
+    """Work was broken off between two files: its client has gone, or its time is over."""
 
 
 class CorruptMetadata(IcetowerError):

@@ -141,9 +141,11 @@ def build_server(
         scan_plans=ScanPlans(database),
         signing_keys=SigningKeys(database),
         metadata_files=MetadataFiles(
-            settings.metadata_cache_bytes, round(settings.metadata_recheck_seconds * 1000)
+            settings.metadata_cache_bytes,
+            round(settings.metadata_recheck_seconds * 1000),
+            settings.max_metadata_bytes,
         ),
-        manifest_cache=ManifestCache(settings.manifest_cache_bytes),
+        manifest_cache=ManifestCache(settings.manifest_cache_bytes, settings.max_metadata_bytes),
         manifest_folder=None if folder is None else ManifestFolder(folder, settings.manifest_folder_bytes),
         files_of=files_of or _FilesOfWarehouses(environment, settings.store_answer_seconds),
         now_ms=lambda: time.time_ns() // 1_000_000,

@@ -28,6 +28,7 @@ from pydantic_settings import (
 
 from app.errors import InvalidSetting
 from app.fileio.circuit import ANSWER_SECONDS
+from app.formats.bounds import MAX_FILE_BYTES
 from app.setting_types import (
     DatabaseUrl,
     HostNames,
@@ -158,10 +159,11 @@ class Settings(BaseSettings):
     metadata_cache_bytes: int = Field(
         256 * 1024 * 1024, ge=0, description="Memory that each process spends on metadata files read before."
     )
+    max_metadata_bytes: int = Field(
+        MAX_FILE_BYTES, ge=1024, description="Largest file of metadata that is read or written, unpacked."
+    )
     store_answer_seconds: float = Field(
-        ANSWER_SECONDS,
-        gt=0,
-        description="How long an object store may take; a file's MiB adds a second each.",
+        ANSWER_SECONDS, gt=0, description="How long an object store may take; a second more for each MiB."
     )
     metadata_recheck_seconds: float = Field(
         30.0, ge=0, description="How long a file cached from an object store is served before asking for it."
@@ -182,9 +184,9 @@ class Settings(BaseSettings):
         20, ge=1, le=1000, description="How often a commit that loses races is applied before it is refused."
     )
     guard_read_bytes: int = Field(
-        4 * 1024 * 1024,
+        16 * 1024 * 1024,
         ge=0,
-        description="How much of manifest lists and manifests the guard against lost updates reads for a commit.",
+        description="How much of manifests, unpacked, the guard may read for a commit.",
     )
     idempotency_key_lifetime_minutes: int = Field(
         30,
@@ -198,10 +200,7 @@ class Settings(BaseSettings):
         description="How often a process looks for files of purged tables and expired snapshots to delete.",
     )
     expired_file_grace_seconds: float = Field(
-        3600.0,
-        ge=0,
-        le=366 * 24 * 3600,
-        description="How long files that only expired snapshots reached stay, for queries that still read them.",
+        3600.0, ge=0, le=366 * 24 * 3600, description="How long files of expired snapshots stay for queries."
     )
     orphan_age_hours: float = Field(24.0, ge=0, description="When files no commit landed go; 0: never.")
     history_days: int = Field(90, ge=0, description="How long old events of tables stay; 0: for ever.")
@@ -209,7 +208,7 @@ class Settings(BaseSettings):
         5_000,
         ge=1,
         le=1_000_000,
-        description="Most files that one answer to scan planning lists; the rest is left to plan tasks.",
+        description="Most files in one answer to scan planning; plan tasks have the rest.",
     )
     scan_submit_bytes: int = Field(
         1024 * 1024 * 1024,

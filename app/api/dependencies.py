@@ -21,6 +21,7 @@ from app.api.names_in_paths import (
     with_literal_plus,
 )
 from app.api.packed_answers import PackedAnswers
+from app.api.patience import Patience
 from app.api.scope_keys import HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
 from app.catalog import named
 from app.catalog.context.callers import Caller
@@ -31,6 +32,7 @@ from app.catalog.context.server import Server
 from app.catalog.pointer_batches import PointerBatches
 from app.catalog.warehouses import WarehouseMemo
 from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.fileio.wanted import ask_if_wanted
 
 Work = TypeVar("Work")
 
@@ -187,6 +189,8 @@ async def open_visit(request: Request) -> Visit:
     body = await request.body()
     parts: Parts = request.scope["app"].state.parts
     check_count(body, parts.max_body_values)
+    # Threads get a copy of this request's context, and no other request sees it.
+    ask_if_wanted.set(Patience(request))
     return Visit(request.scope, body)
 
 

@@ -75,6 +75,8 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.AmbiguousProperties: (422, "UnprocessableEntityException"),
     errors.IdempotencyKeyReused: (422, "UnprocessableEntityException"),
     errors.CommitStateUnknown: (500, "CommitStateUnknownException"),
+    # For a commit this means that its outcome is not known: nothing here says that it did not land.
+    errors.GivenUp: (504, "GatewayTimeoutException"),
     errors.CorruptMetadata: (500, "InternalServerError"),
     errors.Unavailable: (503, "ServiceUnavailableException"),
     errors.DatabaseBehind: (503, "ServiceUnavailableException"),

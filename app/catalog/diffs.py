@@ -95,8 +95,7 @@ def load_diff(
         FilesUnavailable: the store does not answer.
     """
     catalog.permit("load_diff", identifier)
-    pointer = catalog.load(TABLES, identifier)
-    current = catalog.read(TABLES, pointer)
+    pointer, current = catalog.read_now(TABLES, identifier)
     versions = _Versions(catalog, pointer, current)
     later = (
         State(current.current_snapshot, current.current_schema) if after is None else versions.state(after)

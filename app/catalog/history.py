@@ -71,7 +71,7 @@ def list_snapshots(catalog: Catalog, identifier: TableIdentifier, page: Page) ->
         NoSuchTable: no table has this name.
     """
     catalog.permit("list_snapshots", identifier)
-    metadata = catalog.read(TABLES, catalog.load(TABLES, identifier))
+    _, metadata = catalog.read_now(TABLES, identifier)
     newest_first = sorted(metadata.snapshots, key=_age, reverse=True)
     if page.after is not None:
         after = numbers_in(page.after, 3)
@@ -92,7 +92,7 @@ def load_snapshot(catalog: Catalog, identifier: TableIdentifier, wanted: str) ->
         NoSuchSnapshot: the table does not have it.
     """
     catalog.permit("load_snapshot", identifier)
-    metadata = catalog.read(TABLES, catalog.load(TABLES, identifier))
+    _, metadata = catalog.read_now(TABLES, identifier)
     return _facts_of(metadata)(snapshot_named(metadata, wanted))
 
 
@@ -163,7 +163,7 @@ def list_files(
         InvalidLocation, CorruptMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
     """
     catalog.permit("list_files", identifier)
-    metadata = catalog.read(TABLES, catalog.load(TABLES, identifier))
+    _, metadata = catalog.read_now(TABLES, identifier)
     snapshot = snapshot_named(metadata, wanted)
     rows = RowFilter.of(filter_, metadata.schema_of(snapshot))
     selection = FileSelection(rows, metadata.partition_specs)
@@ -195,8 +195,7 @@ def load_history(catalog: Catalog, identifier: TableIdentifier, page: Page) -> H
         NoSuchTable: no table has this name.
     """
     catalog.permit("load_history", identifier)
-    pointer = catalog.load(TABLES, identifier)
-    metadata = catalog.read(TABLES, pointer)
+    pointer, metadata = catalog.read_now(TABLES, identifier)
     before = None if page.after is None else numbers_in(page.after, 1)[0]
     rows = catalog.server.pointers.history(pointer.id, before, page.read_limit)
     shown = rows if page.limit is None else rows[: page.limit]

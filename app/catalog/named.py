@@ -10,7 +10,7 @@ from typing import TypeVar
 from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landing import land_one
 from app.catalog.commits.staged_files import StagedFiles
-from app.catalog.context.catalog import Catalog
+from app.catalog.context.catalog import Catalog, find_and_read
 from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.locations import check_location, default_location
@@ -145,8 +145,7 @@ def drop_as_seen(
     """
     attempts = catalog.rules.commit_attempts
     for _ in range(attempts):
-        pointer = catalog.load(kind, identifier)
-        seen = look(pointer)
+        pointer, seen = find_and_read(lambda: catalog.load(kind, identifier), look)
         try:
             dropped = catalog.server.pointers.drop(
                 catalog.warehouse.id,
@@ -245,8 +244,7 @@ def load(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> Loaded
         FilesUnavailable: the store does not answer.
     """
     catalog.permit(f"load_{kind}", identifier)
-    pointer = catalog.load(kind, identifier)
-    metadata = catalog.read(kind, pointer)
+    pointer, metadata = catalog.read_now(kind, identifier)
     return Loaded(identifier, pointer.metadata_location, metadata, metadata.to_json(), pointer.registration)
 
 

@@ -144,7 +144,7 @@ def list_refs(catalog: Catalog, identifier: TableIdentifier) -> list[NamedRef]:
         NoSuchTable: no table has this name.
     """
     catalog.permit("list_refs", identifier)
-    metadata = catalog.read(TABLES, catalog.load(TABLES, identifier))
+    _, metadata = catalog.read_now(TABLES, identifier)
     names = sorted(metadata.snapshot_refs, key=lambda name: (name != MAIN_BRANCH, name))
     return [_named(metadata, name) for name in names]
 
@@ -157,7 +157,7 @@ def load_ref(catalog: Catalog, identifier: TableIdentifier, name: str) -> NamedR
         NoSuchRef: the table has no such branch or tag.
     """
     catalog.permit("load_ref", identifier)
-    metadata = catalog.read(TABLES, catalog.load(TABLES, identifier))
+    _, metadata = catalog.read_now(TABLES, identifier)
     ref_by_name(metadata, name)
     return _named(metadata, name)
 

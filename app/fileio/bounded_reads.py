@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 
 from app.engine.model.ids import Location
 from app.fileio.files import FileIO
+from app.fileio.wanted import check_wanted
 
 
 @runtime_checkable
@@ -18,7 +19,8 @@ class BoundedReads(Protocol):
 
 
 def read_at_most(files: FileIO, location: Location, max_bytes: int) -> bytes | None:
-    """Return the content of a file, or None when it is larger; raises like `FileIO.read`."""
+    """Return a file's content, or None if it is larger; raises like `read`, or `GivenUp`."""
+    check_wanted()
     if isinstance(files, BoundedReads):
         return files.read_at_most(location, max_bytes)
     content = files.read(location)

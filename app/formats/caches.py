@@ -8,6 +8,8 @@ from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from typing import Any, Generic, TypeVar, cast
 
+from app.errors import GivenUp
+
 Value = TypeVar("Value")
 Found = TypeVar("Found")
 
@@ -78,7 +80,10 @@ class ReadThroughCache(BoundedCache[Value]):
             if reading is None:
                 reading = self._being_read[key] = Future()
         if not is_ours:
-            return cast("Found", reading.result())
+            try:
+                return cast("Found", reading.result())
+            except GivenUp:  # for that one's client; this one's may still be there
+                return self.find_or_read(key, read)
         try:
             value, size_bytes = read()
         except BaseException as error:

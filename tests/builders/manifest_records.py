@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import EntryStatus, ManifestEntry, ManifestFile
+from app.formats.avro.packers import write_packed
 from app.formats.avro.types import write_long
+from app.formats.manifests.avro_schemas import manifest_list_schema
 from app.formats.manifests.columns import ManifestColumns
+from app.formats.manifests.lists import read_manifest_list
 
 
 def read_manifest(content: bytes, manifest: ManifestFile) -> tuple[ManifestEntry, ...]:
@@ -47,3 +52,14 @@ def record(partition: bytes = b"", others: bytes = b"", *, rows: int = 5, path: 
 
 FIXED = field(1000, "f", ["null", {"type": "fixed", "name": "fixed_5", "size": 5}])
 """A partition field of five bytes."""
+
+
+def manifest_list_of(count: int) -> bytes:
+    """Return a manifest list that names one manifest many times: equal lines pack well."""
+    manifest = ManifestFile(Location("s3://b/m.avro"), 100, SpecId(0))
+    schema = manifest_list_schema(1)
+    line = text("s3://b/m.avro") + write_long(100) + write_long(0) + write_long(1) + b"\x00" * 8
+    assert read_manifest_list(write_packed(schema, [line], {}), Location("list")) == (
+        replace(manifest, added_snapshot_id=SnapshotId(1)),
+    )
+    return write_packed(schema, [line] * count, {})

@@ -17,7 +17,7 @@ from app.catalog import tables
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.rows import Pointer
-from app.errors import InvalidRequest
+from app.errors import InvalidRequest, MetadataFileMissing
 
 _SNAPSHOT_MODES = frozenset({"all", "refs"})
 _GZIP = (b"content-encoding", b"gzip")
@@ -31,7 +31,18 @@ async def load_table(request: Request) -> Response:
     if snapshots not in _SNAPSHOT_MODES:
         raise InvalidRequest(f"Invalid snapshots {snapshots[:100]!r}: it must be all or refs")
     catalog, pointer = await _load(visit, "load_table")
-    refs_only = snapshots == "refs"
+    while True:
+        try:
+            return await _loaded(visit, catalog, pointer, refs_only=snapshots == "refs")
+        except MetadataFileMissing:
+            # As in `find_and_read`: a commit may have moved the pointer and deleted the file meanwhile.
+            now = await visit.parts.lookups.load_table(catalog, "load_table", visit.table)
+            if now == pointer:
+                raise
+            pointer = now
+
+
+async def _loaded(visit: Visit, catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> Response:
     metadata = tables.find_json(catalog, pointer, refs_only=refs_only)
     if metadata is None:
         metadata = await visit.in_thread(lambda: tables.table_json(catalog, pointer, refs_only=refs_only))

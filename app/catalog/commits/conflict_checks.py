@@ -45,7 +45,7 @@ def check_conflicts(
         FilesUnavailable: the store does not answer.
     """
     catalog.permit("check_conflicts", identifier)
-    metadata = catalog.read(TABLES, catalog.load(TABLES, identifier))
+    _, metadata = catalog.read_now(TABLES, identifier)
     # A table without snapshots has no main yet, and may be written to all the same.
     if (ref != MAIN_BRANCH or ref in metadata.snapshot_refs) and not ref_by_name(metadata, ref).is_branch:
         raise InvalidRequest(

@@ -11,12 +11,13 @@ from app.catalog.commits.intentions import Base, D, Intention, Landed, Planned
 from app.catalog.commits.landed_before import check_never_landed, record_of_removal
 from app.catalog.commits.races import explain
 from app.catalog.commits.staged_files import StagedFiles
-from app.catalog.context.catalog import Catalog
+from app.catalog.context.catalog import Catalog, find_and_read
 from app.catalog.context.file_names import new_file_uuid
 from app.catalog.context.kinds import Kind, Loaded, M
 from app.catalog.context.locations import check_locations
 from app.catalog.context.table_places import claimed_places, homes_of
 from app.database.pointers.moves import Advance, Creation
+from app.database.pointers.pointer import Pointer
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
@@ -208,10 +209,14 @@ def load_base(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, *, r
         MetadataFileMissing, CorruptMetadata: its metadata file is gone, or cannot be read.
         FilesUnavailable: the store does not answer.
     """
-    base: Base[M] = Base(kind, identifier, catalog.find(identifier), None)
-    if not reads or base.seen is None:
-        return base
-    return replace(base, metadata=catalog.read(kind, base.seen))
+
+    def read(found: Pointer | None) -> Base[M]:
+        base: Base[M] = Base(kind, identifier, found, None)
+        if not reads or base.seen is None:
+            return base
+        return replace(base, metadata=catalog.read(kind, base.seen))
+
+    return find_and_read(lambda: catalog.find(identifier), read)[1]
 
 
 def apply(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextvars import copy_context
 from typing import Generic
 
 from app import telemetry
@@ -29,6 +30,7 @@ class Wish(Generic[M, D]):
         self.plans: list[Plan[M, D]] = []
         self.author: Author = catalog.author()
         self._first: list[Plan[M, D]] = []
+        self._context = copy_context()
         self._guard = CommitGuard(catalog)
         self._files = StagedFiles(catalog)
         self._landed: list[Landed[M, D]] | None = None
@@ -39,6 +41,10 @@ class Wish(Generic[M, D]):
 
         What it was refused for may be a wish before it that then loses its race: it is planned anew with that one.
         """
+        # In the context of its own request: another one's client may have gone meanwhile.
+        return self._context.run(self._plan, names)
+
+    def _plan(self, names: Names[M, D]) -> bool:
         self._error, self.author = None, self.catalog.author()
         try:
             plans = names.plan(self.catalog, self.intentions, self._files)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from app.catalog.context.callers import Caller, Question
 from app.catalog.context.kinds import Kind, Loaded, M
@@ -12,8 +14,31 @@ from app.database.pointers.pointer import Pointer
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
-from app.errors import CorruptMetadata, InvalidMetadata, NoSuchNamespace
+from app.errors import CorruptMetadata, InvalidMetadata, MetadataFileMissing, NoSuchNamespace
 from app.fileio.files import FileIO
+
+Found = TypeVar("Found")
+Read = TypeVar("Read")
+
+
+def find_and_read(find: Callable[[], Found], read: Callable[[Found], Read]) -> tuple[Found, Read]:
+    """Return what is found, and what is read of it; once more if it moved meanwhile.
+
+    Between the two, commits may move a pointer on and delete the metadata file it named. That such a file is missing
+    says something about a table only if its pointer still names it.
+
+    Raises:
+        MetadataFileMissing: the file of what is found is gone.
+    """
+    found = find()
+    while True:
+        try:
+            return found, read(found)
+        except MetadataFileMissing:
+            now = find()
+            if now == found:
+                raise
+            found = now
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +102,15 @@ class Catalog:
         if pointer is None or pointer.kind is not kind.of_pointer:
             raise kind.no_such(identifier)
         return pointer
+
+    def read_now(self, kind: Kind[M], identifier: TableIdentifier) -> tuple[Pointer, M]:
+        """Return the pointer of a table or view as it is now, and its metadata.
+
+        Raises:
+            NoSuchTable, NoSuchView: nothing of this kind has this name.
+            MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata file is gone, or cannot be read.
+        """
+        return find_and_read(lambda: self.load(kind, identifier), lambda pointer: self.read(kind, pointer))
 
     def load_namespace(self, namespace: Namespace) -> dict[str, str]:
         """Return a namespace's properties.

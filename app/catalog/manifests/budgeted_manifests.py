@@ -10,6 +10,8 @@ from app.engine.model.ids import Location
 from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.fileio.bounded_reads import read_at_most
+from app.formats.avro import cost_within
+from app.formats.bounds import read_bounded
 from app.formats.manifests.source import FileManifestSource
 
 MOST_LOOKS = 20
@@ -76,10 +78,17 @@ class BudgetedTableManifests:
         content = read_at_most(self._files, location, self._left_bytes)
         if content is None:
             return False
-        self._left_bytes -= len(content)
+        cost_bytes = cost_within(content, self._left_bytes)
+        if cost_bytes is None:
+            # What was spent to find that out is not known: up to all that was left.
+            self._left_bytes = 0
+            return False
+        self._left_bytes -= cost_bytes
         self._fetched[location] = content
         return True
 
     def _fetched_or_read(self, location: Location) -> bytes:
         content = self._fetched.pop(location, None)
-        return self._files.read(location) if content is None else content
+        if content is not None:
+            return content
+        return read_bounded(self._files, location, self._catalog.server.manifest_cache.max_file_bytes)

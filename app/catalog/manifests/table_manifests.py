@@ -12,6 +12,7 @@ from app.engine.model.ids import Location
 from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.errors import CorruptMetadata, InvalidMetadata
+from app.formats.bounds import read_bounded
 from app.formats.manifests.paths import statuses_and_paths
 from app.formats.manifests.source import FileManifestSource, ManifestCache
 
@@ -27,8 +28,11 @@ class TableManifests:
         self._catalog = catalog
         self._files = catalog.files
         folder = catalog.server.manifest_folder
-        read = None if folder is None else folder.reader(catalog.warehouse.storage, self._files.read)
+        read = None if folder is None else folder.reader(catalog.warehouse.storage, self._read)
         self._source = FileManifestSource(self._files, catalog.server.manifest_cache, read)
+
+    def _read(self, location: Location) -> bytes:
+        return read_bounded(self._files, location, self._catalog.server.manifest_cache.max_file_bytes)
 
     def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile]:
         """Return a snapshot's manifests in the order of its list.
@@ -97,11 +101,12 @@ class CheckedManifests(TableManifests):
         contents: list[bytes] = []
 
         def read(wanted: Location) -> bytes:
-            contents.append(self._files.read(wanted))
+            contents.append(self._read(wanted))
             return contents[-1]
 
         # What is kept of the file is not asked: both decoders read the same bytes, which are fetched once.
-        source = FileManifestSource(self._files, ManifestCache(0), read)
+        none_kept = ManifestCache(0, self._catalog.server.manifest_cache.max_file_bytes)
+        source = FileManifestSource(self._files, none_kept, read)
         with _corrupt_if_invalid(location):
             entries = list(source.entries(manifest))
             found = [(int(entry.status), str(entry.file.file_path)) for entry in entries]

@@ -97,8 +97,7 @@ def plan_scan(
         Unavailable: too many scans are being planned.
     """
     catalog.permit("plan_scan", identifier)
-    pointer = catalog.load(TABLES, identifier)
-    metadata = catalog.read(TABLES, pointer)
+    pointer, metadata = catalog.read_now(TABLES, identifier)
     # By its text: in Python 1, 1.0 and true are equal, and so are 0.0 and -0.0.
     key = _key(catalog, pointer, repr(request))
     kept = catalog.server.scan_answers.find(key)
@@ -121,8 +120,7 @@ def expand_task(catalog: Catalog, identifier: TableIdentifier, token: str, write
         InvalidLocation, CorruptMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
     """
     catalog.permit("expand_task", identifier)
-    pointer = catalog.load(TABLES, identifier)
-    metadata = catalog.read(TABLES, pointer)
+    pointer, metadata = catalog.read_now(TABLES, identifier)
     task = PlanTokens(catalog, pointer).read(token, metadata)
     key = _key(catalog, pointer, token)
     kept = catalog.server.scan_answers.find(key)
@@ -171,7 +169,7 @@ def fetch_plan(
         case "failed":
             return Failed(**json.loads(plan.result or "{}"))
         case "completed":
-            return ScanPage((), json.loads(plan.result or "[]"), catalog.read(TABLES, pointer))
+            return ScanPage((), json.loads(plan.result or "[]"), catalog.read_now(TABLES, identifier)[1])
         case state:
             assert_never(state)
 

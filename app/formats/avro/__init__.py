@@ -5,8 +5,16 @@
 
 from __future__ import annotations
 
-from app.formats.avro.container import AvroFile, open_avro
+from app.formats.avro.container import AvroFile, TooLargeError, cost_within, open_avro
 from app.formats.avro.entry_columns import EntryColumns, read_entries
 from app.formats.avro.packers import write_avro
 
-__all__ = ["AvroFile", "EntryColumns", "open_avro", "read_entries", "write_avro"]
+__all__ = [
+    "AvroFile",
+    "EntryColumns",
+    "TooLargeError",
+    "cost_within",
+    "open_avro",
+    "read_entries",
+    "write_avro",
+]

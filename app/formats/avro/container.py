@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from app.fileio.wanted import check_wanted
 from app.formats.avro.schema_types import record_type
 from app.formats.avro.types import read_long
 
 MAX_UNPACKED_BYTES: Final = 1 << 30
-"""A file that unpacks to more is refused: it would take the server down."""
+_BYTES_A_RECORD: Final = 256
+"""A record counts as much at least: found, a short one takes as much time and memory as others."""
 _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16
 _CHECKSUM_BYTES: Final = 4
@@ -47,6 +49,7 @@ class AvroFile:
         """
         kind = record_type(self.schema_text, ids_by_name)
         for block in self.blocks:
+            check_wanted()
             pos = 0
             for _ in range(block.record_count):
                 record, pos = kind.read(block.content, pos)
@@ -55,11 +58,15 @@ class AvroFile:
                 raise ValueError("a block does not have the records it says")
 
 
+class TooLargeError(ValueError):
+    """A file that unpacks to more than it may."""
+
+
 def open_avro(content: bytes, max_unpacked_bytes: int = MAX_UNPACKED_BYTES) -> AvroFile:
     """Take an Avro file apart.
 
     Raises:
-        ValueError: it is not an Avro file, is cut off, or unpacks to too much.
+        ValueError: it is not an Avro file, is cut off, or (`TooLargeError`) unpacks to too much.
     """
     if content[: len(_MAGIC)] != _MAGIC:
         raise ValueError("it is not an Avro file")
@@ -67,6 +74,24 @@ def open_avro(content: bytes, max_unpacked_bytes: int = MAX_UNPACKED_BYTES) -> A
         return _open(content, max_unpacked_bytes)
     except IndexError as error:
         raise ValueError("it is cut off") from error
+
+
+def cost_within(content: bytes, max_bytes: int) -> int | None:
+    """Return what looking at all records of a file costs, in bytes; None if it is too much.
+
+    A file that cannot be taken apart costs its own bytes: what reads it will say what is wrong.
+    """
+    try:
+        blocks = open_avro(content, max_bytes).blocks
+    except TooLargeError:
+        return None
+    except ValueError:
+        return len(content)
+    return max(len(content), sum(map(_cost_of, blocks)))
+
+
+def _cost_of(block: Block) -> int:
+    return max(len(block.content), block.record_count * _BYTES_A_RECORD)
 
 
 def _open(content: bytes, max_unpacked_bytes: int) -> AvroFile:
@@ -94,8 +119,10 @@ def _open(content: bytes, max_unpacked_bytes: int) -> AvroFile:
         # Every record has a status or a path, so it takes a byte at least, and a larger count is wrong.
         if record_count > len(unpacked):
             raise ValueError("a block has fewer records than it says")
-        left -= len(unpacked)
         blocks.append(Block(record_count, unpacked))
+        left -= _cost_of(blocks[-1])
+        if left < 0:
+            raise TooLargeError(f"it has too many records for a file of {max_unpacked_bytes} bytes")
         pos = end + _SYNC_BYTES
     if len(sync) != _SYNC_BYTES:
         raise ValueError("it is cut off")
@@ -126,7 +153,7 @@ def _read_bytes(content: bytes, pos: int) -> tuple[bytes, int]:
 
 def _within(unpacked: bytes, limit: int) -> bytes:
     if len(unpacked) > limit:
-        raise ValueError(f"it unpacks to more than {MAX_UNPACKED_BYTES} bytes")
+        raise TooLargeError(f"it unpacks to more than it may: {limit} bytes are left")
     return unpacked
 
 
@@ -157,7 +184,7 @@ def _snappy(packed: bytes, limit: int) -> bytes:
         if byte < 128:
             break
     if length > limit:
-        raise ValueError(f"it unpacks to more than {MAX_UNPACKED_BYTES} bytes")
+        raise TooLargeError(f"it unpacks to more than it may: {limit} bytes are left")
     try:
         unpacked: bytes = pa.Codec("snappy").decompress(text, decompressed_size=length, asbytes=True)
     except (pa.ArrowException, OSError) as error:

@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from app.engine.model.manifests import EntryStatus
+from app.fileio.wanted import check_wanted
 from app.formats.avro.container import AvroFile
 from app.formats.avro.entry_fields import (
     ENTRY_FIELDS,
@@ -70,6 +71,7 @@ class EntryColumns:
         numbers: dict[bytes, int] = {}
         pos = end = 0
         for block in file.blocks:
+            check_wanted()
             end += len(block.content)
             for _ in range(block.record_count):
                 self._starts.append(pos)

@@ -21,7 +21,8 @@ from app.formats.avro.entry_shapes import EntryShapes
 from app.formats.avro.schema_types import compile_type, has_plain_fixed
 from app.formats.avro.types import AvroType, NotTraceable, Record, Token
 
-_MAX_SCHEMA_BYTES: Final = 4 << 20
+_MAX_SCHEMA_BYTES: Final = 256 << 10
+"""A manifest's schema has some kilobytes; compiled it takes ten times its text, and many are kept."""
 
 
 class EntryLayout:

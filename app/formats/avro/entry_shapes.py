@@ -8,6 +8,8 @@ records looked like, takes one. It only ever matches what the walk would find, s
 from __future__ import annotations
 
 import re
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,6 +22,10 @@ _FIRST_LESSON: Final = 16
 """So many records are walked before the first expression is compiled: most manifests are small."""
 _SPREAD: Final = 16
 _MAX_SIZES: Final = 160
+_MAX_ALTERNATIVES: Final = 20_000
+"""So many sizes of texts may all shapes of a schema have together: half a second to compile."""
+_MAX_KEPT: Final = 100_000
+"""And all shapes of the process, about 100 MB; those of schemas that learnt last stay."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +33,7 @@ class _Shape:
     skeleton: tuple[bytes | None, ...]
     sizes: tuple[frozenset[int], ...]
     pattern: re.Pattern[bytes]
+    alternatives: int
 
 
 class EntryShapes:
@@ -68,23 +75,56 @@ class EntryShapes:
             else:
                 others.append(shape)
         try:
-            pattern = _compile(skeleton, sizes)
+            shapes = [_compile(skeleton, sizes), *others[: _MAX_SHAPES - 1]]
         except NotTraceable:
             self._next_lesson = self._misses * 2
             return
-        self._shapes = (_Shape(skeleton, sizes, pattern), *others[: _MAX_SHAPES - 1])
+        while sum(shape.alternatives for shape in shapes) > _MAX_ALTERNATIVES:
+            shapes.pop()
+        self._shapes = tuple(shapes)
+        _LEARNT.note(self, sum(shape.alternatives for shape in shapes))
+
+    def forget(self) -> None:
+        """Forget all shapes: records are walked until there is a new lesson."""
+        self._shapes = ()
 
 
-def _compile(skeleton: tuple[bytes | None, ...], sizes: tuple[frozenset[int], ...]) -> re.Pattern[bytes]:
+class _Learnt:
+    """How many alternatives the shapes of all schemas have; the oldest are forgotten."""
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+        self._alternatives: OrderedDict[EntryShapes, int] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def note(self, shapes: EntryShapes, alternatives: int) -> None:
+        """Note what the shapes of one schema have now."""
+        with self._lock:
+            self._left += self._alternatives.pop(shapes, 0) - alternatives
+            self._alternatives[shapes] = alternatives
+            while self._left < 0:
+                oldest, forgotten = self._alternatives.popitem(last=False)
+                oldest.forget()
+                self._left += forgotten
+
+
+_LEARNT: Final = _Learnt(_MAX_KEPT)
+
+
+def _compile(skeleton: tuple[bytes | None, ...], sizes: tuple[frozenset[int], ...]) -> _Shape:
     if len(skeleton) > _MAX_TOKENS:
         raise NotTraceable
-    rest = iter(sizes)
+    texts = [_sizes_around(seen) for seen in sizes]
+    alternatives = len(skeleton) + sum(map(len, texts))
+    if alternatives > _MAX_ALTERNATIVES:
+        raise NotTraceable
+    rest = iter(texts)
     text = b"".join(_text_pattern(next(rest)) if token is None else token for token in skeleton)
-    return re.compile(text, re.DOTALL)
+    return _Shape(skeleton, sizes, re.compile(text, re.DOTALL), alternatives)
 
 
-def _text_pattern(seen: frozenset[int]) -> bytes:
-    """Return what matches texts of the sizes seen; once they differ, also of those around."""
+def _sizes_around(seen: frozenset[int]) -> list[int]:
+    """Return the sizes of texts to expect: those seen and, once they differ, those around."""
     smallest, largest = min(seen), max(seen)
     sizes = sorted(seen)
     if smallest != largest:
@@ -92,5 +132,9 @@ def _text_pattern(seen: frozenset[int]) -> bytes:
         sizes += [size for size in around if size not in seen]
     if len(sizes) > _MAX_SIZES:
         raise NotTraceable
+    return sizes
+
+
+def _text_pattern(sizes: list[int]) -> bytes:
     texts = [re.escape(write_long(size)) + b".{%d}" % size for size in sizes]
     return texts[0] if len(texts) == 1 else b"(?>" + b"|".join(texts) + b")"

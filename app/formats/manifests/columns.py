@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, overload
 from app.engine.model.entry_filters import PartitionTest, ValueRange
 from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.errors import InvalidMetadata
-from app.formats.avro import EntryColumns, open_avro, read_entries
+from app.formats.avro import EntryColumns, TooLargeError, open_avro, read_entries
+from app.formats.bounds import MAX_FILE_BYTES, too_large
 from app.formats.manifests.headers import ManifestHeader, read_header
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ class ManifestColumns(Sequence[ManifestEntry]):
     What its manifest list says of a manifest is checked, and what its entries inherit is filled in.
     """
 
-    def __init__(self, manifest: ManifestFile, content: bytes) -> None:
+    def __init__(
+        self, manifest: ManifestFile, content: bytes, max_unpacked_bytes: int = MAX_FILE_BYTES
+    ) -> None:
         """Parse a manifest.
 
         Raises:
@@ -46,19 +49,21 @@ class ManifestColumns(Sequence[ManifestEntry]):
         self._manifest = manifest
         self._bounds: dict[Hashable, BoundColumns | None] = {}
         try:
-            self._read(content)
+            self._read(content, max_unpacked_bytes)
+        except TooLargeError as error:
+            raise too_large(str(self._invalid(error))) from error
         except IndexError as error:
             raise self._invalid("it is cut off") from error
         except ValueError as error:
             raise self._invalid(error) from error
 
-    def _read(self, content: bytes) -> None:
+    def _read(self, content: bytes, max_unpacked_bytes: int) -> None:
         manifest = self._manifest
         if len(content) < manifest.manifest_length:
             raise ValueError(
                 f"it has {len(content)} bytes, its manifest list says {manifest.manifest_length}"
             )
-        file = open_avro(content)
+        file = open_avro(content, max_unpacked_bytes)
         header = read_header(file.metadata)
         self._check_header(header)
         entries = read_entries(file, self._agrees_with_the_list, manifest.first_row_id)

@@ -12,6 +12,7 @@ from app.engine.model.manifests import ManifestContent, ManifestFile
 from app.engine.model.partition_spec import number_fields
 from app.errors import InvalidMetadata
 from app.formats.avro import open_avro
+from app.formats.bounds import MAX_FILE_BYTES
 
 _CONTENTS: Final = {"data": ManifestContent.DATA, "deletes": ManifestContent.DELETES}
 
@@ -65,14 +66,16 @@ def _partition_field_ids(text: str | None) -> tuple[int, ...] | None:
     return tuple(ids)
 
 
-def unlisted_manifest(content: bytes, location: Location) -> ManifestFile:
+def unlisted_manifest(
+    content: bytes, location: Location, max_unpacked_bytes: int = MAX_FILE_BYTES
+) -> ManifestFile:
     """Return the manifest list's entry for a manifest of which only the location is known.
 
     Raises:
         InvalidMetadata: the bytes are not a manifest; names the file.
     """
     try:
-        header = read_header(open_avro(content).metadata)
+        header = read_header(open_avro(content, max_unpacked_bytes).metadata)
     except ValueError as error:
         raise InvalidMetadata(f"Cannot read manifest {location}: {error}") from error
     return ManifestFile(

@@ -11,7 +11,8 @@ from app.engine.model.format_versions import FORMAT_VERSIONS, MAX_FORMAT_VERSION
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import ManifestContent, ManifestFile, PartitionSummary
 from app.errors import InvalidMetadata
-from app.formats.avro import open_avro, write_avro
+from app.formats.avro import TooLargeError, open_avro, write_avro
+from app.formats.bounds import MAX_FILE_BYTES, too_large
 from app.formats.manifests.avro_schemas import SUMMARY_SCHEMA, ids_of_fields, manifest_list_schema
 from app.formats.manifests.columns import UNASSIGNED_SEQUENCE_NUMBER
 
@@ -19,6 +20,8 @@ _FIELD_IDS: Final = ids_of_fields(manifest_list_schema(MAX_FORMAT_VERSION), Mani
 _SUMMARY_FIELD_IDS: Final = ids_of_fields(SUMMARY_SCHEMA, PartitionSummary)
 _SUMMARIES: Final = list(_FIELD_IDS).index("partitions") - 6
 """Where they are among the fields behind the first six."""
+_WEIGHT: Final = 4
+"""Each of its lines takes so much more memory than an entry of a manifest."""
 _FACTS_OF_MANIFEST: Final = attrgetter(*_FIELD_IDS)
 _FACTS_OF_SUMMARY: Final = attrgetter(*_SUMMARY_FIELD_IDS)
 _IDS_BY_NAME: Final = (
@@ -31,8 +34,15 @@ _IDS_BY_NAME: Final = (
 """For writers that left the ids out; v1 once had other names for the counts."""
 
 
-def read_manifest_list(content: bytes, location: Location) -> tuple[ManifestFile, ...]:
+def read_manifest_list(
+    content: bytes, location: Location, max_bytes: int = MAX_FILE_BYTES
+) -> tuple[ManifestFile, ...]:
     """Return the manifests that a list names, in its order.
+
+    Args:
+        content: the list.
+        location: names the list in errors.
+        max_bytes: the limit for files of metadata; what a list may unpack to is a part of it.
 
     Raises:
         InvalidMetadata: the bytes are not a manifest list; names the file.
@@ -40,7 +50,9 @@ def read_manifest_list(content: bytes, location: Location) -> tuple[ManifestFile
     Spec: #manifest-lists
     """
     try:
-        return tuple(map(_manifest, open_avro(content).records(_IDS_BY_NAME)))
+        return tuple(map(_manifest, open_avro(content, max_bytes // _WEIGHT).records(_IDS_BY_NAME)))
+    except TooLargeError as error:
+        raise too_large(f"Cannot read manifest list {location}: {error}") from error
     except IndexError as error:
         raise InvalidMetadata(f"Cannot read manifest list {location}: it is cut off") from error
     except (ValueError, TypeError) as error:

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any, Final
 
 from app.engine.model.ids import Location
 from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
-from app.errors import InvalidMetadata
 from app.fileio.files import FileIO
+from app.fileio.wanted import check_wanted
+from app.formats.bounds import MAX_FILE_BYTES, read_bounded, too_large
 from app.formats.caches import ReadThroughCache
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.headers import unlisted_manifest
 from app.formats.manifests.lists import read_manifest_list
 
-MAX_MANIFEST_BYTES: Final = 512 << 20
-"""A manifest that is listed as larger is not even fetched."""
 _LISTED_BYTES: Final = 700
 _SUMMARY_BYTES: Final = 250
 
@@ -27,6 +27,11 @@ class ManifestCache(ReadThroughCache[Any]):
     Such a file never changes, so its cached content is right for ever.
     """
 
+    def __init__(self, max_bytes: int, max_file_bytes: int = MAX_FILE_BYTES) -> None:
+        """Keep so many bytes; no file is read that has more than `max_file_bytes`, unpacked."""
+        super().__init__(max_bytes)
+        self.max_file_bytes = max_file_bytes
+
 
 class FileManifestSource:
     """A `ManifestSource` that reads files. Many of them, over different stores, may share one cache."""
@@ -34,10 +39,17 @@ class FileManifestSource:
     def __init__(
         self, files: FileIO, cache: ManifestCache, read: Callable[[Location], bytes] | None = None
     ) -> None:
-        """Read what the cache lacks, with `read` if it is given, else from `files`."""
+        """Read what the cache lacks, with `read` if it is given, else from `files`.
+
+        Args:
+            files: where the manifests are.
+            cache: what is known of them; its limit holds.
+            read: reads a file of at most the cache's `max_file_bytes`.
+        """
         self._files = files
         self._cache = cache
-        self._read = read or files.read
+        self._max_file_bytes = cache.max_file_bytes
+        self._read = read or partial(read_bounded, files, max_bytes=cache.max_file_bytes)
 
     def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile]:
         location = snapshot.manifest_list
@@ -45,7 +57,7 @@ class FileManifestSource:
             return [self._unlisted(Location(path)) for path in snapshot.manifests or ()]
 
         def read() -> tuple[tuple[ManifestFile, ...], int]:
-            listed = read_manifest_list(self._read(location), location)
+            listed = read_manifest_list(self._read(location), location, self._max_file_bytes)
             summaries = sum(len(manifest.partitions or ()) for manifest in listed)
             return listed, _LISTED_BYTES * len(listed) + _SUMMARY_BYTES * summaries
 
@@ -56,14 +68,15 @@ class FileManifestSource:
 
     def columns(self, manifest: ManifestFile) -> ManifestColumns:
         """Return a manifest's entries as columns; raises like `entries`."""
-        if manifest.manifest_length > MAX_MANIFEST_BYTES:
-            raise InvalidMetadata(
+        check_wanted()
+        if manifest.manifest_length > self._max_file_bytes:
+            raise too_large(
                 f"Cannot read manifest {manifest.manifest_path}: with {manifest.manifest_length} bytes "
-                f"it is larger than {MAX_MANIFEST_BYTES}"
+                f"it is larger than {self._max_file_bytes}"
             )
 
         def read() -> tuple[ManifestColumns, int]:
-            columns = ManifestColumns(manifest, self._read(manifest.manifest_path))
+            columns = ManifestColumns(manifest, self._read(manifest.manifest_path), self._max_file_bytes)
             return columns, columns.size_bytes
 
         return self._cache.find_or_read(self._key_of(manifest), read)
@@ -100,6 +113,6 @@ class FileManifestSource:
 
     def _unlisted(self, location: Location) -> ManifestFile:
         def read() -> tuple[ManifestFile, int]:
-            return unlisted_manifest(self._read(location), location), _LISTED_BYTES
+            return unlisted_manifest(self._read(location), location, self._max_file_bytes), _LISTED_BYTES
 
         return self._cache.find_or_read((self._files, location, "unlisted"), read)

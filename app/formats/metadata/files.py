@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import time
-import zlib
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -13,17 +12,13 @@ from app import telemetry
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.engine.model.view_metadata import ViewMetadata, read_view_metadata
-from app.errors import FileMissing, InvalidMetadata, MetadataFileMissing
+from app.errors import FileMissing, MetadataFileMissing
 from app.fileio.files import FileIO
 from app.fileio.locations import scheme_of
+from app.formats.bounds import MAX_FILE_BYTES, check_json, read_bounded, unpack
 from app.formats.caches import BoundedCache, ReadThroughCache
 from app.formats.metadata.names import is_gzipped
 
-MAX_METADATA_BYTES = 1 << 30
-"""A metadata file that is larger, packed or unpacked, is refused: it would take the server down."""
-UNSUSPICIOUS_BYTES = 64 << 20
-MAX_GZIP_RATIO = 100
-"""Metadata shrinks to a tenth or a twentieth; a large file with a higher ratio was made to do harm."""
 PARSED_WEIGHT = 12
 """Parsed metadata takes about this many times the memory of its JSON (measured: 10 to 14)."""
 _HITS = telemetry.METADATA_READS.labels(cache="hit")
@@ -61,13 +56,15 @@ class MetadataFiles:
     checked, on local disk each time, elsewhere when the last check is older than `recheck_ms`.
     """
 
-    def __init__(self, max_bytes: int, recheck_ms: int) -> None:
+    def __init__(self, max_bytes: int, recheck_ms: int, max_file_bytes: int = MAX_FILE_BYTES) -> None:
+        """Keep so many bytes; no file of more than `max_file_bytes` is read or written."""
         # JSON for answers and parsed metadata for commits are kept apart: a catalog that is mostly read would
         # otherwise spend its budget on parsed objects that no request needs.
         self._json: ReadThroughCache[MetadataJson] = ReadThroughCache(max_bytes // 2)
         self._parsed: ReadThroughCache[Metadata] = ReadThroughCache(max_bytes - max_bytes // 2)
         self._seen: BoundedCache[float] = BoundedCache(4 << 20)
         self._recheck_s = recheck_ms / 1000
+        self._max_file_bytes = max_file_bytes
 
     def find_json(
         self,
@@ -148,8 +145,10 @@ class MetadataFiles:
         """Write a new metadata file durably; it is compressed if its name says so.
 
         Raises:
+            InvalidMetadata: it is too large to be read again.
             FilesUnavailable: the store does not answer, or refuses.
         """
+        check_json(content, self._max_file_bytes)
         files.write_new(
             location, gzip.compress(content, compresslevel=6, mtime=0) if is_gzipped(location) else content
         )
@@ -201,13 +200,12 @@ class MetadataFiles:
     def _read(self, files: FileIO, location: Location) -> bytes:
         _MISSES.inc()
         try:
-            content = files.read(location)
+            content = read_bounded(files, location, self._max_file_bytes)
         except FileMissing as error:
             raise MetadataFileMissing(location) from error
         if content[:2] == b"\x1f\x8b" or is_gzipped(location):
-            content = _unpacked(content)
-        if len(content) > MAX_METADATA_BYTES:
-            raise InvalidMetadata(f"Metadata file {location} is larger than {MAX_METADATA_BYTES} bytes")
+            content = unpack(content, self._max_file_bytes)
+        check_json(content, self._max_file_bytes)
         self._mark_seen(files, location)
         return content
 
@@ -225,20 +223,3 @@ class MetadataFiles:
     def _mark_seen(self, files: FileIO, location: Location) -> None:
         if scheme_of(location) not in _INSTANT_SCHEMES:
             self._seen.put((files, location), time.monotonic(), 200 + len(location))
-
-
-def _unpacked(content: bytes) -> bytes:
-    """Unpack gzip within a limit: a small file can unpack to any size."""
-    limit = min(MAX_METADATA_BYTES, max(UNSUSPICIOUS_BYTES, MAX_GZIP_RATIO * len(content)))
-    unpacker = zlib.decompressobj(wbits=31)
-    try:
-        unpacked = unpacker.decompress(content, limit + 1)
-    except zlib.error as error:
-        raise InvalidMetadata(f"The file is named as gzip but cannot be unpacked: {error}") from error
-    if len(unpacked) > limit:
-        raise InvalidMetadata(f"The file is gzip and unpacks to more than {limit} bytes")
-    if not unpacker.eof:
-        raise InvalidMetadata("The file is gzip but ends too early")
-    if unpacker.unused_data:
-        raise InvalidMetadata("The file is gzip with something else behind it")
-    return unpacked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from contextvars import copy_context
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +23,9 @@ from app.engine.change.requirements import AssertRefSnapshotId, Requirement
 from app.engine.change.updates import SetProperties
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CommitStateUnknown, IdempotencyKeyTaken, NoSuchTable, RequirementFailed
+from app.errors import CommitStateUnknown, GivenUp, IdempotencyKeyTaken, NoSuchTable, RequirementFailed
+from app.fileio.wanted import ask_if_wanted
+from app.formats.metadata.files import MetadataFiles
 from tests.builders.catalogs import START_MS, with_server
 from tests.builders.tables import DEPARTURES, append, append_to, head, load_table, snapshot_on, table_in
 from tests.unit.catalog.commits.interference import files_in, interfering
@@ -201,6 +204,27 @@ def test_one_request_sent_twice_at_once_is_done_once(catalog: Catalog) -> None:
     with pytest.raises(IdempotencyKeyTaken):
         wishes[1].results()
     assert [request for request, _, _ in events(catalog)].count("one") == 1
+
+
+def test_client_that_has_gone_takes_no_other_commit_with_it(catalog: Catalog) -> None:
+    append_to(catalog, table_in(catalog))
+    forgetful = with_server(catalog, metadata_files=MetadataFiles(64 << 20, 0))
+
+    def give_up() -> None:
+        raise GivenUp("its client has gone")
+
+    def leave() -> Wish[TableMetadata, Any]:
+        ask_if_wanted.set(give_up)
+        return wish(forgetful, "gone")
+
+    gone = copy_context().run(leave)
+    wishes = [gone, wish(forgetful, "one"), wish(forgetful, "two")]
+
+    land_all(wishes)
+
+    assert set_by(wishes[1]) >= {"one", "two"}
+    with pytest.raises(GivenUp):
+        gone.results()
 
 
 def test_table_that_is_not_there(catalog: Catalog) -> None:

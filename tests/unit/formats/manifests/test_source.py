@@ -16,9 +16,10 @@ from app.engine.model.schema import Schema
 from app.engine.model.snapshot import Snapshot
 from app.errors import FileMissing, InvalidMetadata
 from app.fileio.memory import MemoryFiles
+from app.formats.bounds import MAX_FILE_BYTES
 from app.formats.manifests.folder import ManifestFolder
 from app.formats.manifests.lists import assign_numbers, write_manifest_list
-from app.formats.manifests.source import MAX_MANIFEST_BYTES, FileManifestSource, ManifestCache
+from app.formats.manifests.source import FileManifestSource, ManifestCache
 from app.formats.manifests.writer import write_manifest
 
 LIST, MANIFEST = Location("s3://b/t/snap-1.avro"), Location("s3://b/t/m-1.avro")
@@ -110,11 +111,21 @@ def test_with_a_folder_another_process_need_not_read(files: CountedFiles, tmp_pa
 
 def test_a_manifest_that_says_it_is_too_large_is_not_fetched(files: CountedFiles) -> None:
     source = FileManifestSource(files, ManifestCache(0))
-    manifest = ManifestFile(MANIFEST, MAX_MANIFEST_BYTES + 1, SpecId(0))
+    manifest = ManifestFile(MANIFEST, MAX_FILE_BYTES + 1, SpecId(0))
 
     with pytest.raises(InvalidMetadata, match=f"Cannot read manifest {MANIFEST}: .* larger than"):
         source.entries(manifest)
     assert files.readings == []
+
+
+def test_a_manifest_larger_than_it_says_is_not_read(files: CountedFiles) -> None:
+    files.go.set()
+    size = len(files.read(MANIFEST))
+    (manifest,) = FileManifestSource(files, ManifestCache(0)).manifests(SNAPSHOT)
+    source = FileManifestSource(files, ManifestCache(0, max_file_bytes=size - 1))
+
+    with pytest.raises(InvalidMetadata, match=f"more than {size - 1} bytes.*max_metadata_bytes raises"):
+        source.entries(replace(manifest, manifest_length=1))
 
 
 def test_a_manifest_shorter_than_listed_is_told(files: CountedFiles) -> None:

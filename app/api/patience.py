@@ -1,0 +1,40 @@
+"""How long a request is worked on: until its client has gone, or its time is over."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from anyio import from_thread
+from starlette.requests import Request
+
+from app.errors import GivenUp
+
+LONGEST_WORK_S: Final = 600.0
+"""Longer than any client waits."""
+_LOOK_S: Final = 0.5
+
+
+class Patience:
+    """Asked by a request's thread, between two files, whether to go on. Looks for the client now and then."""
+
+    def __init__(self, request: Request, longest_work_s: float = LONGEST_WORK_S) -> None:
+        self._request = request
+        self._longest_work_s = longest_work_s
+        self._begun_s = time.monotonic()
+        self._look_at_s = self._begun_s + _LOOK_S
+
+    def __call__(self) -> None:
+        """Return if the answer is still wanted.
+
+        Raises:
+            GivenUp: it is not.
+        """
+        now_s = time.monotonic()
+        if now_s < self._look_at_s:
+            return
+        self._look_at_s = now_s + _LOOK_S
+        if now_s - self._begun_s > self._longest_work_s:
+            raise GivenUp(f"The request was given up after {self._longest_work_s:g} s: ask for less at once")
+        if from_thread.run(self._request.is_disconnected):
+            raise GivenUp("The request was given up: its client has gone")

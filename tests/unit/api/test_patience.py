@@ -1,0 +1,81 @@
+"""Work that nothing waits for any more is given up between two files."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import httpx
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.rest import RestCatalog
+
+from app.api import patience
+from app.engine.model.ids import Location
+from app.fileio.bounded_reads import read_at_most
+from app.fileio.local import LocalFiles
+from tests.builders.http_catalog import error_of, http_catalog, make_namespace
+
+APPENDS = 40
+FILES = "/v1/namespaces/a/tables/t/snapshots/main/files"
+
+
+class SlowFiles(LocalFiles):
+    """Local files of which each manifest takes a moment, once a test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads = threading.Semaphore(0)
+        self.count = 0
+        self.is_slow = False
+
+    def read_at_most(self, location: Location, max_bytes: int) -> bytes | None:
+        if self.is_slow and location.endswith(".avro"):
+            self.count += 1
+            self.reads.release()
+            threading.Event().wait(0.05)
+        return super().read_at_most(location, max_bytes)
+
+
+@pytest.fixture
+def files(monkeypatch: pytest.MonkeyPatch) -> SlowFiles:
+    monkeypatch.setattr(patience, "_LOOK_S", 0.0)
+    return SlowFiles()
+
+
+def fill(client: httpx.Client) -> None:
+    make_namespace(client, "a")
+    rows = pa.table({"id": pa.array([1])})
+    table = RestCatalog("here", uri=str(client.base_url).rstrip("/")).create_table("a.t", rows.schema)
+    for _ in range(APPENDS):
+        table.append(rows)
+
+
+def test_a_client_that_leaves_ends_the_reading_of_its_files(tmp_path: Path, files: SlowFiles) -> None:
+    with http_catalog(tmp_path, files_of=lambda _warehouse: files, manifest_cache_bytes=0) as client:
+        fill(client)
+        files.is_slow = True
+        with pytest.raises(httpx.ReadTimeout):
+            client.get(FILES, timeout=0.2)
+        # The server ends when all its requests have ended.
+
+    assert 0 < files.count < APPENDS
+
+
+def test_work_has_an_end(tmp_path: Path, files: SlowFiles, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience.Patience.__init__, "__defaults__", (0.1,))
+    with http_catalog(tmp_path, files_of=lambda _warehouse: files, manifest_cache_bytes=0) as client:
+        fill(client)
+        files.is_slow = True
+
+        answer = client.get(FILES)
+
+    assert error_of(answer)[:2] == (504, "GatewayTimeoutException")
+    assert "given up after 0.1 s" in error_of(answer)[2]
+
+
+def test_outside_of_requests_all_work_is_wanted(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"x")
+
+    assert read_at_most(LocalFiles(), Location(str(path)), 1) == b"x"
