@@ -11,7 +11,7 @@ _DESCRIPTORS_FOR_CONNECTIONS = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class TimeLimits:
     """How long a client may take, in seconds."""
 
     head: float
@@ -27,12 +27,12 @@ class Connections:
     """Connections that wait for their clients, those that have waited longest first.
 
     Attributes:
-        patience: how long each may wait.
+        limits: how long each may wait.
         most: how many connections there may be, with those at work.
         count: how many there are.
     """
 
-    patience: Patience
+    limits: TimeLimits
     most: int
     count: int = 0
     _idle: dict[asyncio.Transport, None] = field(default_factory=dict)
@@ -71,9 +71,9 @@ class Connections:
         self._arriving.pop(transport, None)
 
 
-def connections_for(patience: Patience, most: int) -> Connections:
+def connections_for(limits: TimeLimits, most: int) -> Connections:
     """Return the connections of this process: they get at most half of its descriptors."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY:
         most = min(most, max(1, int(soft * _DESCRIPTORS_FOR_CONNECTIONS)))
-    return Connections(patience, most)
+    return Connections(limits, most)

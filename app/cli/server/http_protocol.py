@@ -11,7 +11,7 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from app.api.error_responses import RETRY_AFTER_SECONDS, error_body
-from app.cli.server.connections import Connections, Patience, connections_for
+from app.cli.server.connections import Connections, TimeLimits, connections_for
 from app.cli.server.lingering import LingeringTransport
 from app.settings import Settings
 
@@ -128,12 +128,12 @@ class CatalogProtocol(HttpToolsProtocol):
 
     def _allowed(self) -> float:
         """Return how many seconds the client has for what is awaited."""
-        patience = self._connections.patience
+        limits = self._connections.limits
         if self._awaited is Awaited.REQUEST and not self._is_new:
-            return patience.idle
+            return limits.idle
         if self._awaited is Awaited.BODY:
-            return patience.body + self._received / SLOWEST_BODY
-        return patience.head
+            return limits.body + self._received / SLOWEST_BODY
+        return limits.head
 
     def _look_at_the_clock(self) -> None:
         """End the connection if its client has taken too long."""
@@ -213,9 +213,9 @@ async def _serve_health_alone(app: Any, scope: Any, receive: Any, send: Any) -> 
 
 def protocol_for(settings: Settings) -> Any:
     """Return what uvicorn calls for each connection: each process has its own `Connections`."""
-    patience = Patience(
+    limits = TimeLimits(
         head=settings.request_head_seconds,
         body=settings.request_body_seconds,
         idle=settings.idle_connection_seconds,
     )
-    return partial(CatalogProtocol, connections=connections_for(patience, settings.max_connections))
+    return partial(CatalogProtocol, connections=connections_for(limits, settings.max_connections))
