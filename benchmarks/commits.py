@@ -15,6 +15,7 @@ from benchmarks.tables import client, make_table
 
 TABLES = 64
 CLIENTS = 16
+MANY_CLIENTS = 32
 SECONDS = 6
 
 COMMIT = """
@@ -22,16 +23,17 @@ local n = 0
 request = function()
   n = n + 1
   local body = '{"requirements":[],"updates":[{"action":"set-properties","updates":{"k":"' .. n .. '"}}]}'
-  return wrk.format("POST", "/v1/namespaces/bench/tables/t" .. (n % 64), {["Content-Type"]="application/json"}, body)
+  return wrk.format("POST", "/v1/namespaces/bench/tables/t" .. (n %% %d), {["Content-Type"]="application/json"}, body)
 end
 """
+"""A commit to each of so many tables in turn."""
 
 
 def measure(folder: Path, postgres_url: str) -> list[Row]:
     """Measure set-properties commits on both databases; the script writes to SQLite, alone and by 16 threads."""
     folder.mkdir(parents=True, exist_ok=True)
     script = folder / "commit.lua"
-    script.write_text(COMMIT)
+    script.write_text(COMMIT % TABLES)
     rows: list[Row] = []
     for name, url in (("SQLite", None), ("Postgres", postgres_url)):
         settings = {} if url is None else {"database_url": url}
@@ -47,6 +49,27 @@ def measure(folder: Path, postgres_url: str) -> list[Row]:
             rows.append(
                 Row(what, rate(commits), f"{beside} {rate(found)}", f"{commits / found:.2f}", "≥ 0.40")
             )
+    return [*rows, *_one_table(folder, postgres_url)]
+
+
+def _one_table(folder: Path, postgres_url: str) -> list[Row]:
+    """Measure commits without requirements to one table, by one client and by many."""
+    script = folder / "commit-one.lua"
+    script.write_text(COMMIT % 1)
+    rows: list[Row] = []
+    for name, url, workers in (
+        ("SQLite", None, 1),
+        ("Postgres", postgres_url, 1),
+        ("Postgres, two processes", postgres_url, 2),
+    ):
+        settings = {"workers": str(workers)} | ({} if url is None else {"database_url": url})
+        with icetower(folder / f"one-{name}".replace(" ", "-"), **settings) as server:
+            if url is None:  # the other database has it from before
+                make_table(client(server.url), "t0")
+            alone = wrk(server.url, connections=1, seconds=SECONDS, script=str(script))
+            many = wrk(server.url, connections=MANY_CLIENTS, seconds=SECONDS, script=str(script))
+        what = f"set-properties to one table, {MANY_CLIENTS} clients, {name}"
+        rows.append(Row(what, rate(many), f"1 client {rate(alone)}", f"{many / alone:.2f}", "≥ 1.00"))
     return rows
 
 
