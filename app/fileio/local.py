@@ -10,12 +10,13 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from app.engine.model.ids import Location
 from app.errors import FileExists, FileMissing
 from app.fileio.failures import local_failure
 from app.fileio.files import ListedFile
+from app.fileio.links import LinksWithin
 from app.fileio.locations import local_path
 
 # Some file systems have directories that cannot be synced, because they are synced already or by other means.
@@ -26,7 +27,9 @@ _MOST_REMEMBERED = 10_000
 class LocalFiles:
     """A FileIO over the operating system; locations are `/x`, `file:/x` or `file:///x`."""
 
-    def __init__(self) -> None:
+    def __init__(self, roots: Iterable[str] = ()) -> None:
+        """Let no symbolic link lead out of these roots; without any, all are followed."""
+        self._links = LinksWithin(roots)
         # Directories (path to device and inode) whose names this process has made durable, up to the root.
         self._anchored: dict[str, tuple[int, int]] = {}
 
@@ -39,6 +42,7 @@ class LocalFiles:
         try:
             descriptor = os.open(local_path(location), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             try:
+                self._links.check(location, descriptor)
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):  # a directory, or a device without an end
                     raise FileMissing(location)
@@ -75,7 +79,9 @@ class LocalFiles:
 
     def delete(self, location: Location) -> None:
         try:
-            os.unlink(local_path(location))
+            directory, _, name = local_path(location).rpartition("/")
+            with self._links.checked(directory or "/") as descriptor:
+                os.unlink(name, dir_fd=descriptor)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             pass
         except (OSError, ValueError) as error:
@@ -107,17 +113,23 @@ class LocalFiles:
 
     def _create(self, path: str) -> int:
         """Open a file that was not there, after making the directories it needs."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        directory = os.path.dirname(path)
         try:
-            return os.open(path, flags, 0o666)
+            return self._open_new(directory, path)
         except FileNotFoundError:
-            directory = os.path.dirname(path)
             self._forget(directory)
+            with self._links.checked(_deepest_present(directory)):
+                pass
             try:
                 os.makedirs(directory, exist_ok=True)
             except FileExistsError as error:
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory) from error
-            return os.open(path, flags, 0o666)
+            return self._open_new(directory, path)
+
+    def _open_new(self, directory: str, path: str) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with self._links.checked(directory) as descriptor:
+            return os.open(path.rpartition("/")[2], flags, 0o666, dir_fd=descriptor)
 
     def _forget(self, directory: str) -> None:
         """Forget the directories on a path that are gone: new ones may get their inodes."""
@@ -148,6 +160,12 @@ class LocalFiles:
             if len(self._anchored) > _MOST_REMEMBERED:
                 self._anchored.clear()
             self._anchored.update(climbed)  # only now: another thread may rely on it at once
+
+
+def _deepest_present(directory: str) -> str:
+    while not os.path.exists(directory):
+        directory = os.path.dirname(directory)
+    return directory
 
 
 def _write_all(descriptor: int, content: bytes) -> None:

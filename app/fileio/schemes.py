@@ -22,11 +22,9 @@ from app.fileio.storage_settings import check_names, read_environment
 
 _Opener = Callable[[Mapping[str, str]], FileIO | ObjectStore]
 
-_LOCAL = LocalFiles()
-
 
 def _open_local(_: Mapping[str, str]) -> FileIO:
-    return _LOCAL
+    return LocalFiles()
 
 
 def _open_memory(_: Mapping[str, str]) -> FileIO:
@@ -55,8 +53,9 @@ _SETTINGS = s3.SETTINGS | gcs.SETTINGS | adls.SETTINGS | hdfs.SETTINGS
 class SchemedFiles:
     """A FileIO that gives each location to the store of its scheme, opened at first use."""
 
-    def __init__(self, storage: Mapping[str, str], answer_s: float) -> None:
+    def __init__(self, storage: Mapping[str, str], answer_s: float, local_roots: tuple[str, ...]) -> None:
         self._storage = storage
+        self._roots = local_roots
         self._answer_s = answer_s
         self._stores: dict[str, FileIO] = {}
         self._opened: dict[_Opener, FileIO] = {}
@@ -94,14 +93,18 @@ class SchemedFiles:
         with self._lock:
             if opener not in self._opened:
                 store = _open_translated(opener, self._storage, location)
-                if isinstance(store, ObjectStore):
+                if scheme == "file":
+                    store = LocalFiles(self._roots)
+                elif isinstance(store, ObjectStore):
                     store = PunctualStore(store, self._answer_s)
                 self._opened[opener] = store
             self._stores[scheme] = self._opened[opener]
             return self._stores[scheme]
 
 
-def files_for(storage: Mapping[str, str], answer_s: float = ANSWER_SECONDS) -> FileIO:
+def files_for(
+    storage: Mapping[str, str], answer_s: float = ANSWER_SECONDS, local_roots: tuple[str, ...] = ()
+) -> FileIO:
     """Return the files of these storage settings: the same object for the same settings.
 
     A store is opened when its first location is used; until then only the names of its settings are checked.
@@ -109,17 +112,20 @@ def files_for(storage: Mapping[str, str], answer_s: float = ANSWER_SECONDS) -> F
     Args:
         storage: a warehouse's storage settings.
         answer_s: how long a store over a network may take for one small file.
+        local_roots: folders that no symbolic link may lead out of.
 
     Raises:
         InvalidSetting: a setting of no store, or an environment variable that is not set.
     """
     check_names(storage, _SETTINGS)
-    return _files_for(tuple(sorted(read_environment(storage).items())), answer_s)
+    return _files_for(tuple(sorted(read_environment(storage).items())), answer_s, local_roots)
 
 
 @functools.lru_cache(maxsize=256)
-def _files_for(storage: tuple[tuple[str, str], ...], answer_s: float) -> SchemedFiles:
-    return SchemedFiles(dict(storage), answer_s)
+def _files_for(
+    storage: tuple[tuple[str, str], ...], answer_s: float, local_roots: tuple[str, ...]
+) -> SchemedFiles:
+    return SchemedFiles(dict(storage), answer_s, local_roots)
 
 
 def _open_translated(opener: _Opener, storage: Mapping[str, str], location: Location) -> FileIO | ObjectStore:

@@ -184,7 +184,7 @@ REGISTRATIONS = [
         "a gzip bomb",
         "$WAREHOUSE/bomb.gz.metadata.json",
         400,
-        "The file is gzip and unpacks to more than 67108864 bytes",
+        "The file is gzip and unpacks to more than 16777216 bytes",
     ),
     registering(
         "gzip behind gzip",
