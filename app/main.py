@@ -21,6 +21,7 @@ from app.api.front_door import FrontDoor
 from app.api.packed_answers import PackedAnswers
 from app.api.routing import Dispatcher, endpoints, route_labels, routes
 from app.catalog.context.callers import SERVER_ITSELF, Permit, everyone_may
+from app.catalog.context.locations import roots_of_warehouse
 from app.catalog.context.rooms import Rooms
 from app.catalog.context.server import Rules, Server
 from app.catalog.deletions.housekeeping import keep_house
@@ -39,6 +40,7 @@ from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
 from app.errors import IcetowerError, WarehouseExists
 from app.fileio.files import FileIO
+from app.fileio.locations import scheme_of
 from app.fileio.schemes import files_for
 from app.fileio.storage_settings import StorageEnvironment
 from app.formats.manifests.folder import ManifestFolder
@@ -130,6 +132,19 @@ def build_server(
     environment = StorageEnvironment(
         settings.storage_environment, settings.default_warehouse_storage.get_secret_value()
     )
+    rules = Rules(
+        commit_attempts=settings.commit_attempts,
+        allow_external_locations=settings.allow_external_locations,
+        allowed_locations=settings.allowed_locations,
+        storage_environment=environment,
+        guard_read_bytes=settings.guard_read_bytes,
+        expired_file_grace_ms=round(settings.expired_file_grace_seconds * 1000),
+        orphan_age_ms=round(settings.orphan_age_hours * 3_600_000),
+        history_ms=settings.history_days * 24 * 3_600_000,
+        scan_page_files=settings.scan_page_files,
+        scan_submit_bytes=settings.scan_submit_bytes,
+        scan_plan_lifetime_ms=settings.scan_plan_lifetime_minutes * 60_000,
+    )
     return Server(
         pointers=Pointers(database),
         namespaces=Namespaces(database),
@@ -147,23 +162,11 @@ def build_server(
         ),
         manifest_cache=ManifestCache(settings.manifest_cache_bytes, settings.max_metadata_bytes),
         manifest_folder=None if folder is None else ManifestFolder(folder, settings.manifest_folder_bytes),
-        files_of=files_of or _FilesOfWarehouses(environment, settings.store_answer_seconds),
+        files_of=files_of or _FilesOfWarehouses(rules, settings.store_answer_seconds),
         now_ms=lambda: time.time_ns() // 1_000_000,
         new_uuid=lambda: str(uuid.uuid4()),
         pause=time.sleep,
-        rules=Rules(
-            commit_attempts=settings.commit_attempts,
-            allow_external_locations=settings.allow_external_locations,
-            allowed_locations=settings.allowed_locations,
-            storage_environment=environment,
-            guard_read_bytes=settings.guard_read_bytes,
-            expired_file_grace_ms=round(settings.expired_file_grace_seconds * 1000),
-            orphan_age_ms=round(settings.orphan_age_hours * 3_600_000),
-            history_ms=settings.history_days * 24 * 3_600_000,
-            scan_page_files=settings.scan_page_files,
-            scan_submit_bytes=settings.scan_submit_bytes,
-            scan_plan_lifetime_ms=settings.scan_plan_lifetime_minutes * 60_000,
-        ),
+        rules=rules,
         ask_permission=ask_permission,
         rooms=Rooms(settings.threads),
         step=step or (lambda _name: None),
@@ -259,15 +262,18 @@ def _warn_if_open(host: str) -> None:
 class _FilesOfWarehouses:
     """Each warehouse's files, found once for the same storage settings: every load needs them."""
 
-    def __init__(self, environment: StorageEnvironment, answer_s: float) -> None:
-        self._environment = environment
+    def __init__(self, rules: Rules, answer_s: float) -> None:
         self._answer_s = answer_s
+        self._rules = rules
         self._kept: dict[int, tuple[Mapping[str, str], FileIO]] = {}
 
     def __call__(self, warehouse: Warehouse) -> FileIO:
         kept = self._kept.get(warehouse.id)
         if kept is not None and kept[0] == warehouse.storage:
             return kept[1]
-        files = files_for(warehouse.storage, self._environment, self._answer_s)
+        roots = roots_of_warehouse(warehouse, self._rules)
+        is_open = self._rules.allow_external_locations
+        local = () if is_open else tuple(root for root in roots if scheme_of(root) == "file")
+        files = files_for(warehouse.storage, self._rules.storage_environment, self._answer_s, local)
         self._kept[warehouse.id] = (warehouse.storage, files)
         return files

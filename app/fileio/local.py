@@ -1,7 +1,7 @@
 """Files on local disk, durable when written."""
 
 # Paths are strings here: pathlib would rewrite `a//b` and costs more than the system calls do.
-# ruff: noqa: PTH103, PTH106, PTH108, PTH110, PTH116, PTH120
+# ruff: noqa: PTH103, PTH108, PTH110, PTH116, PTH120
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from app.engine.model.ids import Location
-from app.errors import FileExists, FileMissing
+from app.errors import FileExists, FileMissing, InvalidLocation
 from app.fileio.failures import local_failure
 from app.fileio.files import ListedFile
+from app.fileio.links import LinksWithin
 from app.fileio.locations import local_path
 
 # Some file systems have directories that cannot be synced, because they are synced already or by other means.
@@ -27,7 +28,9 @@ _RETRIES = 1_000
 class LocalFiles:
     """A FileIO over the operating system; locations are `/x`, `file:/x` or `file:///x`."""
 
-    def __init__(self) -> None:
+    def __init__(self, roots: Iterable[str] = ()) -> None:
+        """Let no symbolic link lead out of these roots; without any, all are followed."""
+        self._links = LinksWithin(roots)
         # Directories (path to device and inode) whose names this process has made durable, up to the root.
         self._anchored: dict[str, tuple[int, int]] = {}
 
@@ -40,6 +43,7 @@ class LocalFiles:
         try:
             descriptor = os.open(local_path(location), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             try:
+                self._links.check(location, descriptor)
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):  # a directory, or a device without an end
                     raise FileMissing(location)
@@ -76,7 +80,9 @@ class LocalFiles:
 
     def delete(self, location: Location) -> None:
         try:
-            os.unlink(local_path(location))
+            directory, _, name = local_path(location).rpartition("/")
+            with self._links.checked(directory or "/") as descriptor:
+                os.unlink(name, dir_fd=descriptor)
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
             pass
         except (OSError, ValueError) as error:
@@ -85,8 +91,12 @@ class LocalFiles:
     def delete_empty_folder(self, location: Location) -> bool:
         path = local_path(location)
         try:
-            os.rmdir(path)  # fails if anything is in it, also if that came this very moment
-        except (OSError, ValueError):
+            directory, _, name = path.rstrip("/").rpartition("/")
+            with self._links.checked(directory or "/") as descriptor:
+                os.rmdir(
+                    name, dir_fd=descriptor
+                )  # fails if anything is in it, also if that came this very moment
+        except (OSError, ValueError, InvalidLocation):
             return False
         self._anchored.pop(path, None)
         return True
@@ -117,16 +127,30 @@ class LocalFiles:
 
     def _create(self, path: str) -> int:
         """Open a file that was not there, after making the directories it needs."""
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        directory = os.path.dirname(path)
         try:
-            return os.open(path, flags, 0o666)
+            return self._open_new(directory, path)
         except FileNotFoundError:
-            self._forget(os.path.dirname(path))
+            self._forget(directory)
             for _ in range(_RETRIES):
                 # A purge may delete the folder as long as it is empty.
                 with contextlib.suppress(FileNotFoundError):
-                    return _create_with_folder(path, flags)
-            return _create_with_folder(path, flags)
+                    return self._create_with_folder(directory, path)
+            return self._create_with_folder(directory, path)
+
+    def _create_with_folder(self, directory: str, path: str) -> int:
+        with self._links.checked(_deepest_present(directory)):
+            pass
+        try:
+            os.makedirs(directory, exist_ok=True)
+        except FileExistsError as error:
+            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory) from error
+        return self._open_new(directory, path)
+
+    def _open_new(self, directory: str, path: str) -> int:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with self._links.checked(directory) as descriptor:
+            return os.open(path.rpartition("/")[2], flags, 0o666, dir_fd=descriptor)
 
     def _forget(self, directory: str) -> None:
         """Forget the directories on a path that are gone: new ones may get their inodes."""
@@ -159,13 +183,10 @@ class LocalFiles:
             self._anchored.update(climbed)  # only now: another thread may rely on it at once
 
 
-def _create_with_folder(path: str, flags: int) -> int:
-    directory = os.path.dirname(path)
-    try:
-        os.makedirs(directory, exist_ok=True)
-    except FileExistsError as error:
-        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory) from error
-    return os.open(path, flags, 0o666)
+def _deepest_present(directory: str) -> str:
+    while not os.path.exists(directory):
+        directory = os.path.dirname(directory)
+    return directory
 
 
 def _write_all(descriptor: int, content: bytes) -> None:

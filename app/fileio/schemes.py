@@ -19,15 +19,15 @@ from app.fileio.storage_settings import StorageEnvironment, StorageSettings, che
 _NETWORK = ("s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "hdfs")
 KNOWN_SCHEMES = ("file", "memory", *_NETWORK)
 
-_LOCAL = LocalFiles()
 _NO_ENVIRONMENT = StorageEnvironment()
 
 
 class SchemedFiles:
     """A FileIO that gives each location to the store of its scheme, opened at first use."""
 
-    def __init__(self, settings: StorageSettings, answer_s: float) -> None:
+    def __init__(self, settings: StorageSettings, answer_s: float, local_roots: tuple[str, ...]) -> None:
         self._settings = settings
+        self._roots = local_roots
         self._answer_s = answer_s
         self._stores: dict[str, FileIO] = {}
         self._lock = threading.Lock()
@@ -70,7 +70,7 @@ class SchemedFiles:
 
     def _opened(self, scheme: str, location: Location) -> FileIO:
         if scheme == "file":
-            return _LOCAL
+            return LocalFiles(self._roots)
         if scheme == "memory":
             return SHARED
         from app.fileio import network_stores
@@ -86,6 +86,7 @@ def files_for(
     storage: Mapping[str, str],
     environment: StorageEnvironment = _NO_ENVIRONMENT,
     answer_s: float = ANSWER_SECONDS,
+    local_roots: tuple[str, ...] = (),
 ) -> FileIO:
     """Return the files of these storage settings: the same object for the same settings.
 
@@ -95,6 +96,7 @@ def files_for(
         storage: the settings; `env:NAME` stands for the value of an environment variable.
         environment: which variables these may be.
         answer_s: how long a store over a network may take for one small file.
+        local_roots: folders that no symbolic link may lead out of.
 
     Raises:
         InvalidSetting: a setting of no store, or an environment variable that may not be read or is not set.
@@ -104,11 +106,15 @@ def files_for(
 
         check_names(storage, network_stores.SETTINGS)
     settings = environment.read(storage)
-    return _files_for(tuple(sorted(settings.values.items())), settings.from_environment, answer_s)
+    values = tuple(sorted(settings.values.items()))
+    return _files_for(values, settings.from_environment, answer_s, local_roots)
 
 
 @functools.lru_cache(maxsize=256)
 def _files_for(
-    values: tuple[tuple[str, str], ...], from_environment: frozenset[str], answer_s: float
+    values: tuple[tuple[str, str], ...],
+    from_environment: frozenset[str],
+    answer_s: float,
+    local_roots: tuple[str, ...],
 ) -> SchemedFiles:
-    return SchemedFiles(StorageSettings(dict(values), from_environment), answer_s)
+    return SchemedFiles(StorageSettings(dict(values), from_environment), answer_s, local_roots)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.server import Rules
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
@@ -30,9 +31,13 @@ _LONGEST_FOLDER_NAME = 200
 
 def roots_of(catalog: Catalog) -> tuple[str, ...]:
     """Return the locations below which tables of a warehouse may lie."""
-    warehouse = catalog.warehouse
+    return roots_of_warehouse(catalog.warehouse, catalog.rules)
+
+
+def roots_of_warehouse(warehouse: Warehouse, rules: Rules) -> tuple[str, ...]:
+    """Return the same for a warehouse without a caller."""
     own = [item.strip() for item in warehouse.storage.get(ALLOWED_LOCATIONS, "").split(",") if item.strip()]
-    return (warehouse.root_location, *own, *catalog.rules.allowed_locations)
+    return (warehouse.root_location, *own, *rules.allowed_locations)
 
 
 def is_allowed(catalog: Catalog, location: str) -> bool:

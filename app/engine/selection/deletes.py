@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
 
 from app.engine.model.delete_files import DELETE_FILE_PATH_ID, is_deletion_vector, referenced_path
 from app.engine.model.ids import FieldId, Location
@@ -15,6 +15,8 @@ from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.types import PrimitiveType
 from app.engine.model.values import FLOATING_KINDS, from_bytes, is_nan, order_key
+
+Value = TypeVar("Value")
 
 
 class DeleteIndex:
@@ -146,24 +148,49 @@ class _RowOverlap:
     def __call__(self, delete: DataFile, file: DataFile) -> bool:
         for field_id in delete.equality_ids or ():
             if field_id not in self._columns:
-                self._columns[field_id] = self._column(FieldId(field_id))
+                self._columns[field_id] = _equality_column(self._schemas, FieldId(field_id))
             column = self._columns[field_id]
             if column is not None and not _may_be_equal(column, delete, file):
                 return False
         return True
 
-    def _column(self, field_id: FieldId) -> _EqualityColumn | None:
-        """Return a column of the table; None if its counts and bounds prove nothing."""
-        found = [schema.columns[field_id] for schema in self._schemas if field_id in schema.columns]
-        if not found or any(not parent.field.required for column in found for parent in column.outer):
-            # Some writers count nulls only where there is a struct around them.
-            return None
-        # A column that was widened reads all its old bounds by its newest type.
-        kind = found[-1].field.type
-        if not isinstance(kind, PrimitiveType) or kind.kind == "uuid":
-            # Early writers put the bounds of uuids in another order.
-            return None
-        return _EqualityColumn(field_id, kind, all(column.field.required for column in found))
+
+def _equality_column(schemas: Sequence[Schema], field_id: FieldId) -> _EqualityColumn | None:
+    """Return a column of the table; None if its counts and bounds prove nothing."""
+    found = [schema.columns[field_id] for schema in schemas if field_id in schema.columns]
+    if not found or any(not parent.field.required for column in found for parent in column.outer):
+        # Some writers count nulls only where there is a struct around them.
+        return None
+    # A column that was widened reads all its old bounds by its newest type.
+    kind = found[-1].field.type
+    if not isinstance(kind, PrimitiveType) or kind.kind == "uuid":
+        # Early writers put the bounds of uuids in another order.
+        return None
+    return _EqualityColumn(field_id, kind, all(column.field.required for column in found))
+
+
+def with_proofs_only(delete: DataFile, schema: Schema) -> DataFile:
+    """Return an equality delete file with those metrics that hold for the rows it deletes.
+
+    These are equal to its own rows in the equality columns, and in no other column.
+    """
+    known: set[int] = set()
+    for field_id in delete.equality_ids or ():
+        column = _equality_column((schema,), FieldId(field_id))
+        if column is not None and (column.kind.kind not in FLOATING_KINDS or _has_no_nan(delete, column)):
+            known.add(field_id)
+
+    def only_known(metrics: Mapping[int, Value] | None) -> dict[int, Value]:
+        return {field_id: metrics[field_id] for field_id in known if metrics and field_id in metrics}
+
+    return replace(
+        delete,
+        value_counts=only_known(delete.value_counts),
+        null_value_counts=only_known(delete.null_value_counts),
+        nan_value_counts=only_known(delete.nan_value_counts),
+        lower_bounds=only_known(delete.lower_bounds),
+        upper_bounds=only_known(delete.upper_bounds),
+    )
 
 
 def _may_be_equal(column: _EqualityColumn, delete: DataFile, file: DataFile) -> bool:

@@ -37,6 +37,7 @@ from app.engine.model.manifests import (
 )
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
+from app.engine.selection.deletes import with_proofs_only
 
 _MOST_RESIDUALS = 100_000
 
@@ -63,8 +64,8 @@ class RowFilter:
 class FileSelection:
     """The files that may match a filter, by the projection for each partition spec.
 
-    A file is only left out if its partition or its metrics prove that none of its rows matches. A delete file is
-    asked by its partition: its metrics are about the deletes in it, and one delete too many does a reader no harm.
+    A file is only left out if its partition or its metrics prove that none of its rows matches. An equality delete
+    file is asked what it says of the rows that it deletes; position deletes say nothing of them.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class FileSelection:
 
         Args:
             specs: the partition specs of the table; files of any other spec are not asked by their partition.
-            asks_metrics_of_deletes: leave a delete file out, too, if its metrics prove that no deleted row matches.
+            asks_metrics_of_deletes: take all metrics of delete files for those of the rows that they delete.
         """
         self._rows = rows
         self._specs = {spec.spec_id: spec for spec in specs}
@@ -97,21 +98,28 @@ class FileSelection:
         """Return whether a file is one of the selection."""
         if not self._of(file.spec_id).is_wanted(file.partition):
             return False
-        return not self._asks_metrics(is_data=file.content is FileContent.DATA) or self._may_match_metrics(
-            file
-        )
+        if self._asks_metrics(is_data=file.content is FileContent.DATA):
+            return self._may_match_metrics(file)
+        return self._may_delete(file)
 
     def live(self, manifest: ManifestFile, entries: Iterable[ManifestEntry]) -> Iterator[ManifestEntry]:
         """Yield the entries of live files of the selection."""
         is_wanted = self._of(manifest.partition_spec_id).is_wanted
         if not self._asks_metrics(is_data=manifest.content is ManifestContent.DATA):
-            return live_entries(entries, is_wanted)
+            found = live_entries(entries, is_wanted)
+            return found if self.is_everything else (entry for entry in found if self._may_delete(entry.file))
         may_match_metrics = self._may_match_metrics
         found = live_entries(entries, is_wanted, self._ranges)
         return (entry for entry in found if may_match_metrics(entry.file))
 
     def _asks_metrics(self, *, is_data: bool) -> bool:
         return not self.is_everything and (is_data or self._asks_metrics_of_deletes)
+
+    def _may_delete(self, file: DataFile) -> bool:
+        """Return whether a delete file may delete a row that matches; True for any other file."""
+        if self.is_everything or file.content is not FileContent.EQUALITY_DELETES:
+            return True
+        return self._may_match_metrics(with_proofs_only(file, self._rows.schema))
 
     def data_files(
         self, manifest: ManifestFile, entries: Iterable[ManifestEntry]

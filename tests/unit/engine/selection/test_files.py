@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -169,6 +170,49 @@ def test_delete_files_are_asked_by_their_metrics_only_if_that_is_wanted(asks: bo
     assert [item.file.file_path for item in deletes if chooses.may_match(item.file)] == found
 
 
+def equality_delete(*ids: int, **metrics: Any) -> ManifestEntry:
+    return entry((1.0,), content=FileContent.EQUALITY_DELETES, equality_ids=ids, **metrics)
+
+
+NULLS: dict[str, Any] = {"value_counts": {1: 3}, "null_value_counts": {1: 1}}
+NO_NAN: dict[str, Any] = {"nan_value_counts": {2: 0}, "null_value_counts": {2: 0}, "value_counts": {2: 1}}
+DOUBLES: dict[str, Any] = {
+    "lower_bounds": {2: struct.pack("<d", 2.0)},
+    "upper_bounds": {2: struct.pack("<d", 2.0)},
+}
+
+
+@pytest.mark.parametrize(
+    ("filter_", "delete", "is_kept"),
+    [
+        (asking("lt", "id", 5), equality_delete(1, **LONGS[0]), True),
+        (asking("lt", "id", 5), equality_delete(1, **LONGS[10]), False),
+        ({"type": "in", "term": "id", "values": [9, 17]}, equality_delete(1, **LONGS[10]), False),
+        # A column that the deletes are not about may have any value in the rows that they delete.
+        (asking("lt", "id", 5), equality_delete(2, **LONGS[10]), True),
+        (asking("lt", "id", 5), equality_delete(1, 2, **LONGS[10]), False),
+        (asking("lt", "id", 5), entry((1.0,), content=FileContent.EQUALITY_DELETES, **LONGS[10]), True),
+        (asking("lt", "id", 5), entry((1.0,), content=FileContent.POSITION_DELETES, **LONGS[10]), True),
+        # A null deletes rows with null.
+        ({"type": "is-null", "term": "id"}, equality_delete(1, **LONGS[10]), False),
+        ({"type": "is-null", "term": "id"}, equality_delete(1, **(LONGS[10] | NULLS)), True),
+        (asking("not-eq", "id", 12), equality_delete(1, **(LONGS[10] | NULLS)), True),
+        # NaN is in no bound: only a count says that there is none.
+        (asking("gt", "price", 5.0), equality_delete(2, **DOUBLES), True),
+        (asking("gt", "price", 5.0), equality_delete(2, **(DOUBLES | NO_NAN)), False),
+        (True, equality_delete(1, **LONGS[10]), True),
+    ],
+)
+def test_equality_deletes_of_no_row_that_matches_are_left_out(
+    filter_: Any, delete: ManifestEntry, is_kept: bool
+) -> None:
+    chooses = FileSelection(RowFilter.of(parse_expression(filter_), SCHEMA), [])
+    manifest = replace(MANIFEST, content=ManifestContent.DELETES)
+
+    assert list(chooses.live(manifest, [delete])) == [delete] * is_kept
+    assert chooses.may_match(delete.file) is is_kept
+
+
 def test_files_are_asked_by_their_partition_and_their_metrics() -> None:
     chooses = selection({"type": "and", "left": asking("lt", "id", 5), "right": asking("eq", "price", 1.0)})
     files = [entry((1.0,), **LONGS[0]), entry((1.0,), **LONGS[10]), entry((2.0,), **LONGS[0]), entry((1.0,))]
@@ -208,3 +252,56 @@ def test_files_of_some_partitions() -> None:
     assert [chooses.may_match(item.file) for item in files] == [True, False]
     assert chooses.may_hold(MANIFEST)
     assert not chooses.may_hold(replace(MANIFEST, partition_spec_id=SpecId(0)))
+
+
+IDS: dict[int | None, bytes] = {0: struct.pack("<q", 0), 1: struct.pack("<q", 1)}
+PRICES: dict[float | None, bytes] = {0.5: struct.pack("<d", 0.5), 2.5: struct.pack("<d", 2.5)}
+ROWS = list(product([None, *IDS], [None, *PRICES]))
+FILTERS: list[tuple[Any, Callable[[Any, Any], bool]]] = [
+    (asking("eq", "id", 0), lambda id_, _: id_ == 0),
+    (asking("not-eq", "id", 0), lambda id_, _: id_ != 0),
+    ({"type": "is-null", "term": "id"}, lambda id_, _: id_ is None),
+    ({"type": "not-null", "term": "price"}, lambda _, price: price is not None),
+    (asking("gt", "price", 1.0), lambda _, price: price is not None and price > 1),
+    ({"type": "not-in", "term": "price", "values": [0.5]}, lambda _, price: price != 0.5),
+    (
+        {"type": "and", "left": asking("eq", "id", 1), "right": asking("lt", "price", 1.0)},
+        lambda id_, price: id_ == 1 and price is not None and price < 1,
+    ),
+    (
+        {"type": "or", "left": asking("eq", "id", 1), "right": asking("lt", "price", 1.0)},
+        lambda id_, price: id_ == 1 or (price is not None and price < 1),
+    ),
+]
+
+
+def metrics_of(rows: Sequence[tuple[Any, Any]]) -> dict[str, Any]:
+    """Return all metrics of a file of rows, also of columns that its deletes are not about."""
+    found: dict[str, dict[int, Any]] = {
+        "value_counts": {1: len(rows), 2: len(rows)},
+        "null_value_counts": {at + 1: sum(row[at] is None for row in rows) for at in (0, 1)},
+        "nan_value_counts": {2: 0},
+        "lower_bounds": {},
+        "upper_bounds": {},
+    }
+    packings: tuple[dict[Any, bytes], ...] = (IDS, PRICES)
+    for at, packed in enumerate(packings):
+        if values := sorted(row[at] for row in rows if row[at] is not None):
+            found["lower_bounds"][at + 1] = packed[values[0]]
+            found["upper_bounds"][at + 1] = packed[values[-1]]
+    return found
+
+
+@pytest.mark.parametrize("ids", [(1,), (2,), (1, 2)])
+def test_no_equality_delete_of_a_row_that_matches_is_left_out(ids: tuple[int, ...]) -> None:
+    left_out = 0
+    for rows in (*((row,) for row in ROWS), *product(ROWS, repeat=2)):
+        delete = equality_delete(*ids, record_count=len(rows), **metrics_of(rows)).file
+        deleted = [row for row in ROWS if any(all(row[at - 1] == key[at - 1] for at in ids) for key in rows)]
+        for filter_, matches in FILTERS:
+            chooses = FileSelection(RowFilter.of(parse_expression(filter_), SCHEMA), [])
+            if not chooses.may_match(delete):
+                left_out += 1
+                assert not any(matches(*row) for row in deleted), (filter_, rows)
+
+    assert left_out > 100

@@ -1,0 +1,59 @@
+"""Symbolic links in local warehouses: they may lead anywhere inside, and nowhere else."""
+
+# Paths are strings here, as in `local`.
+# ruff: noqa: PTH115
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+from app.errors import InvalidLocation
+from app.fileio.locations import is_inside, local_path
+
+# Needs no right to list a directory; only Linux has it.
+_JUST_TO_LOOK = getattr(os, "O_PATH", os.O_RDONLY)
+
+
+class LinksWithin:
+    """Finds links that lead out of the roots of a warehouse. The roots themselves may be links."""
+
+    def __init__(self, roots: Iterable[str]) -> None:
+        self._roots = [local_path(root).rstrip("/") for root in roots]
+
+    def check(self, location: str, descriptor: int) -> None:
+        """Check where an opened file or directory really is.
+
+        Raises:
+            InvalidLocation: a link leads from below a root to a place below none.
+        """
+        if not self._roots:
+            return
+        path = local_path(location)
+        real = _real_path(descriptor, path)
+        if real == path or not any(is_inside(path, root) for root in self._roots):
+            return
+        if not any(is_inside(real, os.path.realpath(root)) for root in self._roots):
+            raise InvalidLocation(f"Cannot use {location}: a symbolic link leads out of the warehouse")
+
+    @contextmanager
+    def checked(self, directory: str) -> Iterator[int]:
+        """Open a directory to make or delete a file in it; raises like `check`.
+
+        What was checked is what is used then, whatever is put in its place meanwhile.
+        """
+        descriptor = os.open(directory, _JUST_TO_LOOK | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self.check(directory, descriptor)
+            yield descriptor
+        finally:
+            with suppress(OSError):
+                os.close(descriptor)
+
+
+def _real_path(descriptor: int, path: str) -> str:
+    try:
+        return os.readlink(f"/proc/self/fd/{descriptor}")
+    except OSError:  # not on Linux
+        return os.path.realpath(path)

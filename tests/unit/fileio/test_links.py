@@ -1,0 +1,104 @@
+"""Symbolic links in a local warehouse lead nowhere outside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.engine.model.ids import Location
+from app.errors import InvalidLocation
+from app.fileio.local import LocalFiles
+from app.fileio.schemes import files_for
+
+OUT = "a symbolic link leads out of the warehouse"
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    root = tmp_path / "warehouse"
+    (root / "t").mkdir(parents=True)
+    return root
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "precious").write_bytes(b"precious")
+    return folder
+
+
+def at(path: Path) -> Location:
+    return Location(f"file://{path}")
+
+
+def test_a_folder_that_is_a_link_leads_nowhere_out(root: Path, outside: Path) -> None:
+    files = LocalFiles([f"file://{root}"])
+    (root / "t" / "data").symlink_to(outside)
+    victim = at(root / "t" / "data" / "precious")
+
+    for use in (
+        lambda: files.read(victim),
+        lambda: files.delete(victim),
+        lambda: files.write_new(at(root / "t" / "data" / "new"), b"x"),
+        lambda: files.write_new(at(root / "t" / "data" / "deeper" / "new"), b"x"),
+    ):
+        with pytest.raises(InvalidLocation, match=OUT):
+            use()
+
+    assert [path.name for path in outside.iterdir()] == ["precious"]
+
+
+def test_a_file_that_is_a_link_is_not_read_and_only_the_link_is_deleted(root: Path, outside: Path) -> None:
+    files = LocalFiles([str(root)])
+    link = root / "t" / "file"
+    link.symlink_to(outside / "precious")
+
+    with pytest.raises(InvalidLocation, match=OUT):
+        files.read(at(link))
+    files.delete(at(link))
+
+    assert not link.is_symlink()
+    assert (outside / "precious").read_bytes() == b"precious"
+
+
+def test_links_that_stay_inside_are_followed(root: Path) -> None:
+    files = LocalFiles([str(root)])
+    (root / "u").symlink_to(root / "t")
+
+    files.write_new(at(root / "u" / "file"), b"x")
+
+    assert files.read(at(root / "t" / "file")) == b"x"
+    assert files.read(at(root / "u" / "file")) == b"x"
+    files.delete(at(root / "u" / "file"))
+    assert not (root / "t" / "file").exists()
+
+
+def test_a_link_to_another_allowed_root_is_followed(root: Path, outside: Path) -> None:
+    files = LocalFiles([str(root), str(outside)])
+    (root / "u").symlink_to(outside)
+
+    assert files.read(at(root / "u" / "precious")) == b"precious"
+
+
+def test_the_root_itself_may_be_a_link(root: Path, tmp_path: Path, outside: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(root)
+    files = LocalFiles([str(link)])
+    (root / "out").symlink_to(outside)
+
+    files.write_new(at(link / "new" / "file"), b"x")
+
+    assert files.read(at(link / "new" / "file")) == b"x"
+    with pytest.raises(InvalidLocation, match=OUT):
+        files.read(at(link / "out" / "precious"))
+
+
+def test_files_of_a_warehouse_have_its_roots(root: Path, outside: Path) -> None:
+    (root / "out").symlink_to(outside)
+    victim = at(root / "out" / "precious")
+
+    with pytest.raises(InvalidLocation, match=OUT):
+        files_for({}, local_roots=(str(root),)).read(victim)
+    assert files_for({}).read(victim) == b"precious"
