@@ -32,7 +32,7 @@ def land_all(wishes: Sequence[Wish[M, D]]) -> None:
     results, or its error. No database connection is held while files are read or written.
     """
     catalog = wishes[0].catalog
-    attempts = max(1, catalog.rules.commit_attempts)
+    attempts, standing = max(1, catalog.rules.commit_attempts), list[Wish[M, D]]()
     for attempt in range(attempts):
         if attempt:
             telemetry.COMMIT_RETRIES.inc()
@@ -64,7 +64,7 @@ def land_all(wishes: Sequence[Wish[M, D]]) -> None:
             _answer(catalog, standing, staged)
             return
         _discard(files, standing)
-    for wish in wishes:
+    for wish in standing:
         wish.give_up(attempts)
 
 

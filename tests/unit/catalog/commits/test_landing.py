@@ -19,16 +19,24 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.rows import IdempotencyClaim
 from app.database.pointers.moves import Advance
+from app.database.pointers.pointers import PutOutcome
 from app.engine.change.requirements import AssertRefSnapshotId, Requirement
 from app.engine.change.updates import SetProperties
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CommitStateUnknown, GivenUp, IdempotencyKeyTaken, NoSuchTable, RequirementFailed
+from app.errors import (
+    CommitStateUnknown,
+    GivenUp,
+    IdempotencyKeyTaken,
+    NoSuchTable,
+    PointerMoved,
+    RequirementFailed,
+)
 from app.fileio.wanted import ask_if_wanted
 from app.formats.metadata.files import MetadataFiles
-from tests.builders.catalogs import START_MS, with_server
+from tests.builders.catalogs import START_MS, with_rules, with_server
 from tests.builders.tables import DEPARTURES, append, append_to, head, load_table, snapshot_on, table_in
-from tests.unit.catalog.commits.interference import files_in, interfering
+from tests.unit.catalog.commits.interference import InterferingPointers, files_in, interfering
 
 STALE = AssertRefSnapshotId(ref="main", snapshot_id=None)
 
@@ -144,6 +152,22 @@ def test_lost_race_plans_all_anew(catalog: Catalog) -> None:
     land_all(wishes)
 
     assert set_by(wishes[0]) == set_by(wishes[1]) == {"rival", "one", "two"}
+
+
+def test_when_every_race_is_lost_each_hears_its_own_reason(catalog: Catalog) -> None:
+    append_to(catalog, table_in(catalog))
+    pointers = InterferingPointers(catalog.server.pointers)
+    pointers.check_and_put = lambda *_args, **_kwargs: PutOutcome.MOVED  # type: ignore[method-assign]  # always lost
+    hopeless = with_rules(with_server(catalog, pointers=pointers), commit_attempts=2)
+    files = files_in(catalog)
+    wishes = [wish(hopeless, "one"), wish(hopeless, "two", STALE), wish(hopeless, "three")]
+
+    land_all(wishes)
+
+    for each, error in zip(wishes, (PointerMoved, RequirementFailed, PointerMoved), strict=True):
+        with pytest.raises(error):
+            each.results()
+    assert files_in(catalog) == files
 
 
 @pytest.mark.parametrize("landed", [True, False])
