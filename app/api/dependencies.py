@@ -190,7 +190,7 @@ async def open_visit(request: Request) -> Visit:
     parts: Parts = request.scope["app"].state.parts
     check_count(body, parts.max_body_values)
     # Threads get a copy of this request's context, and no other request sees it.
-    ask_if_wanted.set(Patience(request))
+    ask_if_wanted.set(Patience(Request(request.scope, request.receive)))
     return Visit(request.scope, body)
 
 
