@@ -236,18 +236,17 @@ def test_server_whose_connections_are_all_at_work_refuses_all_but_health(tmp_pat
     with http_catalog(tmp_path, max_connections=4, step=step) as api, ExitStack() as stack:
         go_on.set()
         make_namespace(api, "a")
-        make_table(api, "a", "t")
+        for number in range(4):  # of one table only one commit is at work
+            make_table(api, "a", f"t{number}")
         api.close()
         go_on.clear()
         while at_work.acquire(blocking=False):
             pass
         body = json.dumps(set_properties(x="1")).encode()
-        commit = (
-            b"POST /v1/namespaces/a/tables/t HTTP/1.1\r\n" + HEAD + b"Content-Length: %d\r\n\r\n" % len(body)
-        )
+        head = b"POST /v1/namespaces/a/tables/t%d HTTP/1.1\r\n" + HEAD + b"Content-Length: %d\r\n\r\n"
         busy = [stack.enter_context(closing(connected(api))) for _ in range(4)]
-        for connection in busy:
-            connection.sendall(commit + body)
+        for number, connection in enumerate(busy):
+            connection.sendall(head % (number, len(body)) + body)
             assert at_work.acquire(timeout=PATIENCE_SECONDS)
         with httpx.Client(base_url=api.base_url) as other:
             health = other.get("/health")

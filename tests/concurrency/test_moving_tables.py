@@ -40,13 +40,24 @@ def files() -> Interrupted:
 
 
 @pytest.fixture(scope="module")
-def api(tmp_path_factory: pytest.TempPathFactory, files: Interrupted) -> Iterator[httpx.Client]:
-    folder = tmp_path_factory.mktemp("moving")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("moving")
+
+
+@pytest.fixture(scope="module")
+def api(folder: Path, files: Interrupted) -> Iterator[httpx.Client]:
     # Nothing is kept, so that every request reads the file.
     with http_catalog(folder, files_of=files.files_of, metadata_cache_bytes=0) as client:
         make_namespace(client, "a")
         make_table(client, "a", "t")
         client.post(TABLE, json=set_properties(**DELETE_AT_ONCE)).raise_for_status()
+        yield client
+
+
+@pytest.fixture(scope="module")
+def other(folder: Path) -> Iterator[httpx.Client]:
+    """Another server on the same database: its commits do not wait for those of the first."""
+    with http_catalog(folder) as client:
         yield client
 
 
@@ -74,9 +85,15 @@ REQUESTS: list[tuple[str, str, Any]] = [
 @pytest.mark.parametrize(("method", "path", "body"), REQUESTS, ids=[f"{m} {p}" for m, p, _ in REQUESTS])
 @pytest.mark.parametrize("times", [1, 3])
 def test_a_file_that_a_commit_deletes_meanwhile_is_not_missed(
-    api: httpx.Client, files: Interrupted, method: str, path: str, body: Any, times: int
+    api: httpx.Client,
+    other: httpx.Client,
+    files: Interrupted,
+    method: str,
+    path: str,
+    body: Any,
+    times: int,
 ) -> None:
-    files.interruptions = [lambda: undisturbed(api, files)] * times
+    files.interruptions = [lambda: undisturbed(other, files)] * times
 
     answer = api.request(method, path, json=body)
 

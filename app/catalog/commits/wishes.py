@@ -88,8 +88,8 @@ class Wish(Generic[M, D]):
         self._landed = [next(results[plan.base.identifier]) for plan in self.plans for _ in plan.intentions]
 
     def fail(self, error: BaseException) -> None:
-        """End it with an error."""
-        self._error = error
+        """End it with an error, which others may end with too: its frames are theirs."""
+        self._error = error.with_traceback(None)
 
     def leave_unknown(self) -> None:
         """End it because it may have landed or not; its files stay."""
