@@ -39,9 +39,8 @@ def land_all(wishes: Sequence[Wish[M, D]]) -> None:
             longest_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**attempt)
             catalog.server.pause(random.uniform(0.2, 1.0) * longest_s)  # noqa: S311 - back-off, not a secret
         names, files = Names[M, D](), StagedFiles(catalog)
-        standing = [
-            wish for wish in wishes if wish.plan(names)
-        ]  # find, read, require, apply, look with the guard
+        # Find, read, require, apply, look with the guard.
+        standing = [wish for wish in wishes if wish.plan(names)]
         if not standing:
             return
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from sqlalchemy import func, select, update
+from sqlalchemy import Table, func, select, update
 
 from app.database.old_rows import KEPT_EVENTS, OldRows
 from app.database.pointers.moves import Advance
@@ -17,8 +17,8 @@ from tests.contract.database.stores import AUTHOR, Stores, name
 DAY_MS = 24 * 3_600_000
 
 
-def count(stores: Stores, rows: object) -> int:
-    query = select(func.count()).select_from(rows)  # type: ignore[arg-type]
+def count(stores: Stores, rows: Table) -> int:
+    query = select(func.count()).select_from(rows)
     return stores.database.read(lambda connection: int(connection.scalars(query).one()))
 
 

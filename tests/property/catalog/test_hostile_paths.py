@@ -186,7 +186,7 @@ class TableFilesSource:
     def of(self, manifest_list: str) -> set[str]:
 
         def records(location: str) -> list[dict[str, Any]]:
-            return list(fastavro.reader(BytesIO(self._ground.store.read(Location(location)))))  # type: ignore[arg-type]
+            return list(fastavro.reader(BytesIO(self._ground.store.read(Location(location)))))  # type: ignore[arg-type]  # records are mappings here
 
         found = {manifest_list}
         for manifest in records(manifest_list):

@@ -202,7 +202,7 @@ def _mark() -> str:
 
 def _reached(store: MemoryFiles, manifest_list: str) -> Iterator[str]:
     def records(location: str) -> list[dict[str, Any]]:
-        return list(fastavro.reader(BytesIO(store.read(Location(location)))))  # type: ignore[arg-type]
+        return list(fastavro.reader(BytesIO(store.read(Location(location)))))  # type: ignore[arg-type]  # records are mappings here
 
     for manifest in records(manifest_list):
         yield from (entry["data_file"]["file_path"] for entry in records(manifest["manifest_path"]))
