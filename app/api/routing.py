@@ -16,6 +16,7 @@ from starlette.types import Receive, Scope, Send
 from app.api.answers import json_answer
 from app.api.error_responses import error_body, status_and_type
 from app.api.routes import (
+    appends,
     commits,
     config,
     conflicts,
@@ -62,6 +63,7 @@ def routes() -> list[BaseRoute]:
         tables,
         namespaces,
         commits,
+        appends,
         dry_runs,
         refs,
         history,

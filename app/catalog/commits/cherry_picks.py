@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from app.catalog.commits.new_snapshots import NewSnapshots
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.manifests.table_manifests import TableManifests
@@ -16,15 +17,11 @@ from app.engine.branches.picked_changes import (
     without_files,
 )
 from app.engine.branches.ref_changes import PickKind
-from app.engine.model.ids import Location, SnapshotId, SpecId
+from app.engine.model.ids import SnapshotId, SpecId
 from app.engine.model.manifests import DataFile, ManifestContent, ManifestEntry, ManifestFile
-from app.engine.model.partition_values import schema_with_sources
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CorruptMetadata, InvalidRefMove
-from app.formats.manifests.lists import assign_numbers, write_manifest_list
-from app.formats.manifests.writer import write_manifest
-from app.formats.metadata.names import metadata_folder
+from app.errors import InvalidRefMove
 
 
 class CherryPicks:
@@ -52,33 +49,17 @@ class CherryPicks:
         else:
             head_id = head.snapshot_id if head else None
             check_replaced_partitions(self._source, base, head_id, picked, changes)
-        snapshot_id = self._new_snapshot_id(base)
+        new = NewSnapshots(self._catalog, self._files, base)
+        snapshot_id = new.new_id()
         manifests = [
-            *self._added_manifests(base, snapshot_id, changes.added),
-            *self._kept_manifests(base, head, snapshot_id, changes.removed),
+            *_added_manifests(new, snapshot_id, changes.added),
+            *self._kept_manifests(new, head, snapshot_id, changes.removed),
         ]
-        return self._snapshot(base, head, snapshot_id, manifests, picked_summary(kind, picked, head, changes))
-
-    def _new_snapshot_id(self, base: TableMetadata) -> SnapshotId:
-        while True:
-            number = int(self._catalog.server.new_uuid().replace("-", ""), 16)
-            snapshot_id = SnapshotId((number >> 64 ^ number) & (1 << 63) - 1)
-            if snapshot_id and snapshot_id not in base.snapshots_by_id:
-                return snapshot_id
-
-    def _added_manifests(
-        self, base: TableMetadata, snapshot_id: SnapshotId, added: Sequence[DataFile]
-    ) -> list[ManifestFile]:
-        by_spec: dict[SpecId, list[ManifestEntry]] = {}
-        for file in added:
-            by_spec.setdefault(file.spec_id, []).append(added_again(file))
-        return [
-            self._write_manifest(base, spec_id, snapshot_id, entries) for spec_id, entries in by_spec.items()
-        ]
+        return new.write_snapshot(head, snapshot_id, manifests, picked_summary(kind, picked, head, changes))
 
     def _kept_manifests(
         self,
-        base: TableMetadata,
+        new: NewSnapshots,
         head: Snapshot | None,
         snapshot_id: SnapshotId,
         removed: Sequence[DataFile],
@@ -99,67 +80,16 @@ class CherryPicks:
                 continue
             missing -= found
             rewritten = without_files(entries, doomed, snapshot_id)
-            kept.append(self._write_manifest(base, manifest.partition_spec_id, snapshot_id, rewritten))
+            kept.append(new.write_manifest(manifest.partition_spec_id, snapshot_id, rewritten))
         if missing:
             raise InvalidRefMove(f"Missing required files to delete: {', '.join(sorted(missing)[:5])}")
         return kept
 
-    def _write_manifest(
-        self, base: TableMetadata, spec_id: SpecId, snapshot_id: SnapshotId, entries: Sequence[ManifestEntry]
-    ) -> ManifestFile:
-        spec = base.find_spec(spec_id)
-        if spec is None:
-            raise CorruptMetadata(
-                base.location, f"a manifest has partition spec {spec_id}, which the table has not"
-            )
-        written = write_manifest(
-            entries,
-            schema=schema_with_sources(base, spec),
-            spec=spec,
-            format_version=base.format_version,
-            content=ManifestContent.DATA,
-            snapshot_id=snapshot_id,
-        )
-        location = Location(
-            f"{metadata_folder(base.location, base.properties)}/{self._catalog.server.new_uuid()}-m0.avro"
-        )
-        self._files.write(location, written.content)
-        return written.at(location)
 
-    def _snapshot(
-        self,
-        base: TableMetadata,
-        head: Snapshot | None,
-        snapshot_id: SnapshotId,
-        manifests: Sequence[ManifestFile],
-        summary: dict[str, str],
-    ) -> Snapshot:
-        sequence_number = base.last_sequence + 1 if base.format.has_sequence_numbers else 0
-        first_row_id = (base.next_row_id or 0) if base.format.has_row_lineage else None
-        parent_id = head.snapshot_id if head else None
-        content = write_manifest_list(
-            manifests,
-            format_version=base.format_version,
-            snapshot_id=snapshot_id,
-            parent_snapshot_id=parent_id,
-            sequence_number=sequence_number,
-            first_row_id=first_row_id,
-        )
-        location = Location(
-            f"{metadata_folder(base.location, base.properties)}/"
-            f"snap-{snapshot_id}-1-{self._catalog.server.new_uuid()}.avro"
-        )
-        self._files.write(location, content)
-        _, next_row_id = assign_numbers(manifests, sequence_number=sequence_number, first_row_id=first_row_id)
-        return Snapshot(
-            snapshot_id=snapshot_id,
-            parent_snapshot_id=parent_id,
-            sequence_number=sequence_number if base.format.has_sequence_numbers else None,
-            # Time in the log must not run backwards, whatever the clocks of other writers said.
-            timestamp_ms=max(self._catalog.now_ms(), base.last_updated_ms),
-            manifest_list=location,
-            summary=summary,
-            schema_id=base.current_schema_id,
-            first_row_id=first_row_id,
-            added_rows=None if first_row_id is None else (next_row_id or first_row_id) - first_row_id,
-        )
+def _added_manifests(
+    new: NewSnapshots, snapshot_id: SnapshotId, added: Sequence[DataFile]
+) -> list[ManifestFile]:
+    by_spec: dict[SpecId, list[ManifestEntry]] = {}
+    for file in added:
+        by_spec.setdefault(file.spec_id, []).append(added_again(file))
+    return [new.write_manifest(spec_id, snapshot_id, entries) for spec_id, entries in by_spec.items()]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from app.engine.branches.ref_changes import PUBLISHED_WAP_ID, SOURCE_SNAPSHOT_ID, WAP_ID, PickKind
+from app.engine.change.summaries import added_counts, changed_partition_count, removed_counts, totals
 from app.engine.model.ancestry import ancestors
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import (
@@ -134,39 +135,7 @@ def picked_summary(
         summary[PUBLISHED_WAP_ID] = theirs[WAP_ID]
     if kind is PickKind.REPLACE_PARTITIONS:
         summary[REPLACE_PARTITIONS] = "true"
-    summary.update(_counts("added-data-files", "added-records", "added-files-size", changes.added))
-    summary.update(_counts("deleted-data-files", "deleted-records", "removed-files-size", changes.removed))
-    partitions = {file.partition_key for file in (*changes.added, *changes.removed)}
-    summary["changed-partition-count"] = str(len(partitions))
-    return {**summary, **_totals(head, changes)}
-
-
-def _counts(files_key: str, records_key: str, size_key: str, files: Sequence[DataFile]) -> dict[str, str]:
-    if not files:
-        return {}
-    return {
-        files_key: str(len(files)),
-        records_key: str(sum(file.record_count for file in files)),
-        size_key: str(sum(file.file_size_in_bytes for file in files)),
-    }
-
-
-def _totals(head: Snapshot | None, changes: FileChanges) -> dict[str, str]:
-    """Return the head's totals, changed by what the pick adds and removes."""
-    moves = {
-        "total-records": sum(file.record_count for file in changes.added)
-        - sum(file.record_count for file in changes.removed),
-        "total-data-files": len(changes.added) - len(changes.removed),
-        "total-files-size": sum(file.file_size_in_bytes for file in changes.added)
-        - sum(file.file_size_in_bytes for file in changes.removed),
-        "total-delete-files": 0,
-        "total-position-deletes": 0,
-        "total-equality-deletes": 0,
-    }
-    before = dict.fromkeys(moves, "0") if head is None else head.summary or {}
-    totals = {}
-    for key, change in moves.items():
-        known = before.get(key, "")
-        if known.isascii() and known.isdigit():
-            totals[key] = str(max(0, int(known) + change))
-    return totals
+    summary.update(added_counts(changes.added))
+    summary.update(removed_counts(changes.removed))
+    summary.update(changed_partition_count((*changes.added, *changes.removed)))
+    return {**summary, **totals(head, changes.added, changes.removed)}
