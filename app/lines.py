@@ -1,18 +1,21 @@
-"""Lines: threads that want the same thing wait, and the first one works for all of them."""
+"""Lines: those who want the same thing wait, and the first one works for all of them."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Hashable
-from threading import Event, Lock
+from concurrent.futures import Future
+from threading import Lock
 from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 
 
 class Lines(Generic[Item]):
-    """One line for each key. While a thread works, those that come wait, and then go together.
+    """One line for each key. While one works, those that come wait, and then go together.
 
-    A thread without company starts at once. What is worked on says itself what became of it.
+    Who comes without company starts at once. What is worked on says itself what became of it. Threads and coroutines
+    may stand in one line; a coroutine that waits holds no thread.
     """
 
     def __init__(self, most: int, longest_wait_s: float) -> None:
@@ -20,20 +23,11 @@ class Lines(Generic[Item]):
         self._most = most
         self._longest_wait_s = longest_wait_s
         self._lock = Lock()
-        self._waiting: dict[Hashable, list[_Place[Item]]] = {}
+        self._waiting: dict[Hashable, list[Place[Item]]] = {}
 
-    def join(self, key: Hashable, item: Item, work: Callable[[list[Item]], None]) -> bool:
-        """Return once the item has been worked on.
-
-        Returns False if its turn did not come in time, and never will.
-
-        Args:
-            key: the line.
-            item: what this thread wants.
-            work: works on items of one key, in the order in which they came. An error that it raises reaches all
-                whose items it was given.
-        """
-        place = _Place(item)
+    def enter(self, key: Hashable, item: Item) -> Place[Item]:
+        """Take a place in a line; it leads if nothing is at work there. A place that leads must work or leave."""
+        place = Place(key, item)
         with self._lock:
             line = self._waiting.get(key)
             if line is None:
@@ -41,52 +35,105 @@ class Lines(Generic[Item]):
                 place.leads = True
             else:
                 line.append(place)
-        if not place.leads and not self._waited(key, place):
-            return False
+        return place
+
+    def wait(self, place: Place[Item]) -> bool:
+        """Wait in a thread until a place leads or is worked on; False if its time is over: it has left."""
+        if not place.leads:
+            try:
+                place.called.result(self._longest_wait_s)
+            except TimeoutError:
+                if self._has_left(place):
+                    return False
+                place.called.result()  # just taken by another one, which is at work on it
+        return True
+
+    async def wait_here(self, place: Place[Item]) -> bool:
+        """Like `wait`, for coroutines."""
         if place.leads:
-            self._lead(key, place, work)
+            return True
+        called = asyncio.wrap_future(place.called)
+        # Unlike `wait_for`, this leaves the future alone when the time is over.
+        await asyncio.wait([called], timeout=self._longest_wait_s)
+        if not called.done():
+            if self._has_left(place):
+                return False
+            await asyncio.wait([called])
+        return True
+
+    def work(self, place: Place[Item], work: Callable[[list[Item]], None]) -> None:
+        """Work, if the place leads, on its item and those that wait behind it.
+
+        Args:
+            place: what `enter` gave, and `wait` has returned True for.
+            work: works on items of one key, in the order in which they came. An error that it raises reaches all
+                whose items it was given.
+        """
+        if place.leads:
+            self._lead(place, work)
         if place.error is not None:
             raise place.error
+
+    def join(self, key: Hashable, item: Item, work: Callable[[list[Item]], None]) -> bool:
+        """Return once the item has been worked on; False if its turn did not come in time, and never will."""
+        place = self.enter(key, item)
+        if not self.wait(place):
+            return False
+        self.work(place, work)
         return True
 
-    def _waited(self, key: Hashable, place: _Place[Item]) -> bool:
-        if place.called.wait(self._longest_wait_s):
-            return True
-        with self._lock:
-            if place in self._waiting[key]:
-                self._waiting[key].remove(place)
-                return False
-        place.called.wait()  # just taken by another thread, which is at work on it
-        return True
+    def leave(self, place: Place[Item]) -> None:
+        """Leave the line, unless the item is being worked on; the next one leads if this place did."""
+        if self._has_left(place):
+            return
+        # No longer in the line: it leads, or another one works on it, or has done so.
+        if place.leads:
+            place.leads = False
+            self._call_next(place.key)
 
-    def _lead(self, key: Hashable, place: _Place[Item], work: Callable[[list[Item]], None]) -> None:
+    def _has_left(self, place: Place[Item]) -> bool:
         with self._lock:
-            line = self._waiting[key]
+            line = self._waiting.get(place.key, [])
+            if place in line:
+                line.remove(place)
+                return True
+        return False
+
+    def _lead(self, place: Place[Item], work: Callable[[list[Item]], None]) -> None:
+        with self._lock:
+            line = self._waiting[place.key]
             group, line[:] = [place, *line[: self._most - 1]], line[self._most - 1 :]
         try:
             work([each.item for each in group])
-        except BaseException as error:  # noqa: BLE001 - raised again by `join`
+        except BaseException as error:  # noqa: BLE001 - raised again by `work`
             for each in group:
                 each.error = error
         finally:
-            with self._lock:
-                following = self._waiting[key]
-                if following:
-                    following[0].leads = True
-                    following.pop(0).called.set()
-                else:
-                    del self._waiting[key]
+            place.leads = False
+            self._call_next(place.key)
             for each in group[1:]:
-                each.called.set()
+                each.called.set_result(None)
+
+    def _call_next(self, key: Hashable) -> None:
+        with self._lock:
+            following = self._waiting[key]
+            if not following:
+                del self._waiting[key]
+                return
+            first = following.pop(0)
+            first.leads = True
+        first.called.set_result(None)
 
 
-class _Place(Generic[Item]):
+class Place(Generic[Item]):
     """One item's place in a line."""
 
-    __slots__ = ("called", "error", "item", "leads")
+    __slots__ = ("called", "error", "item", "key", "leads")
 
-    def __init__(self, item: Item) -> None:
+    def __init__(self, key: Hashable, item: Item) -> None:
+        self.key = key
         self.item = item
-        self.called = Event()
+        self.called: Future[None] = Future()
         self.leads = False
+        """Whether it has to work for those behind it."""
         self.error: BaseException | None = None

@@ -45,30 +45,53 @@ def run_once(
         InvalidRequest: the key is not 1 to 255 printable characters.
         IdempotencyKeyReused: the key belongs to another request.
     """
-    claim = claim_of(visit)
-    if claim is None:
-        return mutate(visit.catalog)
-    earlier = _replayed(visit, claim, replay)
+    once = Once(visit, replay)
+    earlier = once.earlier()
     if earlier is not None:
         return earlier
     try:
-        return mutate(visit.catalog_of(visit.warehouse, claim))
-    except IdempotencyKeyTaken as taken:
-        return _winner(visit, claim, replay, taken)
+        return mutate(once.catalog())
     except IcetowerError as error:
+        return once.refused(error)
+
+
+class Once:
+    """One mutation under its Idempotency-Key, if it has one; for routes that carry it out in several steps."""
+
+    def __init__(self, visit: Visit, replay: Callable[[str], Response]) -> None:
+        """Read the key; raises `InvalidRequest`."""
+        self._visit = visit
+        self._replay = replay
+        self._claim = claim_of(visit)
+
+    def earlier(self) -> Response | None:
+        """Return the answer of the first request under this key; None if there was none, or there is no key."""
+        return None if self._claim is None else _replayed(self._visit, self._claim, self._replay)
+
+    def catalog(self) -> Catalog:
+        """Return the catalog in which the mutation is made."""
+        return self._visit.catalog_of(self._visit.warehouse, self._claim)
+
+    def refused(self, error: IcetowerError) -> Response:
+        """Remember a final refusal and raise it again; or answer like an equal request that was faster."""
+        visit, claim = self._visit, self._claim
+        if claim is None:
+            raise error
+        if isinstance(error, IdempotencyKeyTaken):
+            return _winner(visit, claim, self._replay, error)
         status, _ = status_and_type(error)
         if not 400 <= status < 500 or status in _NOT_FINAL:
-            raise
+            raise error
         body = body_of(error, visit.request_id, visit.prefix)
         try:
             record_refusal(visit.parts.server, claim, status, body)
         except IdempotencyKeyTaken as taken:
             # An equal request was faster, and what it did may be why this one was refused.
-            return _winner(visit, claim, replay, taken)
+            return _winner(visit, claim, self._replay, taken)
         except IcetowerError as failure:
             # The request is refused, remembered or not: nothing was changed.
             log.warning("could not remember a refusal under its Idempotency-Key: %s", failure)
-        raise
+        raise error
 
 
 def done_once(visit: Visit, mutate: Callable[[Catalog], object]) -> Response:

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from app.lines import Lines
+from app.lines import Lines, Place
 
 
 class Held:
@@ -89,3 +90,58 @@ def test_error_of_the_work_reaches_all_and_the_next_go_on() -> None:
             with pytest.raises(RuntimeError, match=r"cannot do \[1, 2\]"):
                 each.result(10)
         assert joined[3].result(10)
+
+
+def test_place_that_leaves_is_never_worked_on() -> None:
+    lines, work = Lines[int](most=3, longest_wait_s=10), Held()
+    first, second, third = (lines.enter("t", number) for number in range(3))
+    work.let_go.set()
+
+    lines.leave(second)
+    lines.work(first, work)
+    lines.work(third, work)
+    assert work.groups == [[0, 2]]
+
+
+def test_next_one_leads_when_the_first_leaves() -> None:
+    lines, work = Lines[int](most=3, longest_wait_s=10), Held()
+    first, second = lines.enter("t", 0), lines.enter("t", 1)
+    work.let_go.set()
+
+    lines.leave(first)
+
+    assert second.leads
+    assert lines.wait(second)
+    lines.work(second, work)
+    assert work.groups == [[1]]
+    assert lines._waiting == {}
+
+
+def test_coroutines_and_threads_stand_in_one_line() -> None:
+    lines, work = Lines[int](most=3, longest_wait_s=10), Held()
+    first = lines.enter("t", 0)
+    places = [lines.enter("t", number) for number in (1, 2)]
+
+    async def wait(place: Place[int]) -> bool:
+        return await lines.wait_here(place)
+
+    with ThreadPoolExecutor(2) as threads:
+        waiting_here = threads.submit(asyncio.run, wait(places[0]))
+        waiting_there = threads.submit(lines.wait, places[1])
+        work.let_go.set()
+        lines.work(first, work)
+
+        assert waiting_here.result(10)
+        assert waiting_there.result(10)
+    assert [number for group in work.groups for number in group] == [0, 1, 2]
+
+
+def test_coroutine_whose_turn_does_not_come_leaves() -> None:
+    lines = Lines[int](most=3, longest_wait_s=0.01)
+    first, second = lines.enter("t", 0), lines.enter("t", 1)
+
+    assert not asyncio.run(lines.wait_here(second))
+    work = Held()
+    work.let_go.set()
+    lines.work(first, work)
+    assert work.groups == [[0]]

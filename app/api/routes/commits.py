@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -11,11 +14,13 @@ from app.api.bodies.commits import CommitBody, CommitTransactionBody
 from app.api.bodies.identifiers import check_same
 from app.api.bodies.json_body import parse_body
 from app.api.dependencies import Visit, Visited, open_visit
-from app.api.idempotency import done_once
-from app.api.named_answers import loaded_once
+from app.api.idempotency import Once, done_once
+from app.catalog import named
 from app.catalog.commits import table_commits
-from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import TABLES, LoadedTable
+from app.catalog.commits.landing import Landing
+from app.catalog.commits.table_commits import TableCommit
+from app.catalog.context.kinds import TABLES
+from app.errors import IcetowerError
 
 router = APIRouter()
 
@@ -23,18 +28,54 @@ router = APIRouter()
 async def commit_table(request: Request) -> Response:
     """Commit changes to a table; on the quick road, past FastAPI's dependencies."""
     visit = await open_visit(request)
-    return await visit.in_thread(lambda: _commit_table(visit))
+    commit = _Commit(visit)
+    answer = await visit.in_thread(commit.begin)
+    return answer or await commit.end()
 
 
-def _commit_table(visit: Visit) -> Response:
-    identifier = visit.table
-    body = parse_body(CommitBody, visit.body)
-    check_same(body.identifier, identifier)
+class _Commit:
+    """One commit on its way: it holds no thread while others to the same table go before it."""
 
-    def mutate(catalog: Catalog) -> LoadedTable:
-        return table_commits.commit_table(catalog, identifier, body.requirements or (), body.updates or ())
+    def __init__(self, visit: Visit) -> None:
+        self._visit = visit
+        self._once: Once
+        self._landing: Landing[Any, Any]
 
-    return loaded_once(visit, TABLES, identifier, mutate, loaded_table_answer)
+    def begin(self) -> Response | None:
+        """Begin in a thread; return the answer, or None if it has to wait first."""
+        visit, identifier = self._visit, self._visit.table
+        body = parse_body(CommitBody, visit.body)
+        check_same(body.identifier, identifier)
+
+        def replay(location: str) -> Response:
+            return loaded_table_answer(named.load_recorded(visit.catalog, TABLES, identifier, location))
+
+        self._once = Once(visit, replay)
+        earlier = self._once.earlier()
+        if earlier is not None:
+            return earlier
+        commit = TableCommit(identifier, body.requirements or (), body.updates or ())
+        self._landing = table_commits.begin_commit(self._once.catalog(), commit)
+        return self._answer() if self._landing.works else None
+
+    async def end(self) -> Response:
+        """Wait, and return the answer."""
+        landing = self._landing
+        try:
+            await landing.wait_here()
+            if landing.works:
+                return await self._visit.in_thread(self._answer)
+        except BaseException:
+            landing.leave()  # Else those behind it would wait for it.
+            raise
+        # It is done: to wait for room is for those who begin something.
+        return await run_in_threadpool(self._answer)
+
+    def _answer(self) -> Response:
+        try:
+            return loaded_table_answer(self._landing.finish().loaded)
+        except IcetowerError as error:
+            return self._once.refused(error)
 
 
 @router.post("/v1/transactions/commit")

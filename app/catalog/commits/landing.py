@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Any
+from typing import Any, Generic
 
 from app.catalog.commits.door import land_all
 from app.catalog.commits.intentions import D, Intention, Landed
@@ -14,11 +14,56 @@ from app.catalog.context.kinds import M
 from app.errors import Unavailable
 
 
-def land_one(catalog: Catalog, intention: Intention[M, D]) -> Landed[M, D]:
-    """Carry out one intention, and return its result.
+class Landing(Generic[M, D]):
+    """One intention on its way through the door.
 
     Intentions for one name wait for each other inside this process. Those that came together land together where
     each allows that: one metadata file, one move of the pointer, and each has its own result.
+    """
+
+    def __init__(self, catalog: Catalog, intention: Intention[M, D]) -> None:
+        """Stand in the line of the intention's name; `finish` or `leave` must follow."""
+        self._wish = Wish(catalog, [intention])
+        self._lines = catalog.server.commit_lines
+        key = (catalog.warehouse.id, intention.kind.of_pointer, intention.identifier)
+        self._place = self._lines.enter(key, self._wish)
+        catalog.server.step("in_line")
+
+    @property
+    def works(self) -> bool:
+        """Whether `finish` carries out the intention now, and does not only return what came of it."""
+        return self._place.leads
+
+    def wait(self) -> None:
+        """Wait in a thread until `finish` may be called.
+
+        Raises:
+            Unavailable: its turn did not come in time; nothing was changed, and it has left.
+        """
+        if not self._lines.wait(self._place):
+            raise self._late()
+
+    async def wait_here(self) -> None:
+        """Like `wait`, for coroutines."""
+        if not await self._lines.wait_here(self._place):
+            raise self._late()
+
+    def finish(self) -> Landed[M, D]:
+        """Carry out the intention if nothing has done so yet, and return its result; raises like `land_one`."""
+        self._lines.work(self._place, _work)
+        return self._wish.results()[0]
+
+    def leave(self) -> None:
+        """Give the intention up, unless it is being carried out."""
+        self._lines.leave(self._place)
+
+    def _late(self) -> Unavailable:
+        identifier = self._wish.intentions[0].identifier
+        return Unavailable(f"Too many commits to {identifier} wait already; nothing was changed")
+
+
+def land_one(catalog: Catalog, intention: Intention[M, D]) -> Landed[M, D]:
+    """Carry out one intention, and return its result.
 
     Raises:
         NotFound, AlreadyExists, CommitFailed, BadRequest: the intention is refused, or the guard rejects it.
@@ -26,11 +71,9 @@ def land_one(catalog: Catalog, intention: Intention[M, D]) -> Landed[M, D]:
         CommitStateUnknown: the database did not answer; the new files stay.
         Unavailable: the database or the store does not answer, or its turn did not come; nothing was changed.
     """
-    wish = Wish(catalog, [intention])
-    key = (catalog.warehouse.id, intention.kind.of_pointer, intention.identifier)
-    if not catalog.server.commit_lines.join(key, wish, _work):
-        raise Unavailable(f"Too many commits to {intention.identifier} wait already; nothing was changed")
-    return wish.results()[0]
+    landing = Landing(catalog, intention)
+    landing.wait()
+    return landing.finish()
 
 
 def land(catalog: Catalog, intentions: Sequence[Intention[M, D]]) -> list[Landed[M, D]]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.catalog.commits.intentions import Base, Intention, Planned
-from app.catalog.commits.landing import land, land_one
+from app.catalog.commits.landing import Landing, land
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
@@ -124,8 +124,15 @@ def commit_table(
         CommitStateUnknown: the database did not answer; the new file stays.
         CorruptMetadata: the current metadata file cannot be read.
     """
-    catalog.permit("commit_table", identifier)
-    return land_one(catalog, TableCommit(identifier, requirements, updates)).loaded
+    landing = begin_commit(catalog, TableCommit(identifier, requirements, updates))
+    landing.wait()
+    return landing.finish().loaded
+
+
+def begin_commit(catalog: Catalog, commit: TableCommit) -> Landing[TableMetadata, None]:
+    """Begin what `commit_table` does: the way for callers that hold no thread while they wait."""
+    catalog.permit("commit_table", commit.identifier)
+    return Landing(catalog, commit)
 
 
 def commit_transaction(catalog: Catalog, commits: Sequence[TableCommit]) -> list[LoadedTable]:
