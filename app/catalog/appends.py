@@ -10,7 +10,7 @@ from threading import Lock
 from typing import Any, Final
 
 from app.catalog.commits.appends import Appended, AppendedByReference
-from app.catalog.commits.landing import land_one
+from app.catalog.commits.landing import Landing
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.locations import check_location
@@ -20,6 +20,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SpecId
 from app.engine.model.manifests import DataFile
 from app.engine.model.refs import MAIN_BRANCH
+from app.engine.model.table_metadata import TableMetadata
 from app.errors import FileMissing, InvalidDataFile, InvalidLocation, InvalidRequest
 from app.fileio.locations import place_of
 from app.fileio.tails import read_tail
@@ -63,26 +64,20 @@ class AppendRequest:
     requirements: Sequence[Requirement] = ()
 
 
-def append_files(
+def begin_append(
     catalog: Catalog, identifier: TableIdentifier, request: AppendRequest
-) -> tuple[Appended, Location]:
-    """Append files to a branch; return what was added, and where the metadata is then.
+) -> Landing[TableMetadata, Appended]:
+    """Look at the files, and stand in the table's line; the caller finishes, or leaves.
 
-    Requests that come together land as one snapshot.
+    Those who stand there together land as one snapshot.
 
     Raises:
         NoSuchTable: no table has this name.
-        NoSuchRef: the table has no such branch.
-        InvalidRequest: there are too many files, one is named twice, or the branch is a tag.
+        InvalidRequest: there are too many files, or the summary has a key that the server sets.
         InvalidLocation: a file is outside the places that the warehouse may use.
         InvalidDataFile: a file is not there, cannot be read, or does not fit the table.
-        FilesAlreadyLive: the branch has one of the files already.
-        RequirementFailed: the table is not what the client built on.
         NotSupported: the table is encrypted.
-        CommitRefused: the guard rejects the new snapshot.
-        PointerMoved: other commits won every attempt.
-        CommitStateUnknown: the database did not answer; the new files stay.
-        FilesUnavailable, Unavailable: the store does not answer, or its turn did not come; nothing was changed.
+        FilesUnavailable: the store does not answer; nothing was changed.
     """
     catalog.permit("append_files", identifier)
     _check(request)
@@ -97,10 +92,7 @@ def append_files(
     )
     # What does not fit is answered before it stands in the line.
     intention.fit(metadata)
-    landed = land_one(catalog, intention)
-    assert landed.detail is not None
-    assert landed.loaded.location is not None
-    return landed.detail, landed.loaded.location
+    return Landing(catalog, intention)
 
 
 def _check(request: AppendRequest) -> None:

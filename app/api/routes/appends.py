@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import orjson
 from fastapi import APIRouter
+from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.answers import json_answer
 from app.api.bodies.appends import AppendFilesBody
 from app.api.bodies.json_body import parse_body
-from app.api.dependencies import Visited
-from app.api.idempotency import run_once
+from app.api.dependencies import open_visit
+from app.api.landings import land_once
 from app.catalog import appends
+from app.catalog.commits.appends import Appended
+from app.catalog.commits.intentions import Landed
+from app.catalog.commits.landing import Landing
 from app.catalog.context.catalog import Catalog
 
 router = APIRouter()
 
 
 @router.post("/v1/namespaces/{namespace}/tables/{table}/append")
-def append_files(visit: Visited) -> Response:
+async def append_files(request: Request) -> Response:
     """Append data files that are in storage already."""
-    identifier = visit.table
-    request = parse_body(AppendFilesBody, visit.body).request()
+    visit = await open_visit(request)
 
-    def mutate(catalog: Catalog) -> Response:
-        appended, location = appends.append_files(catalog, identifier, request)
-        return json_answer(orjson.dumps(appended.facts(location)))
+    def begin(catalog: Catalog) -> Landing[Any, Appended]:
+        body = parse_body(AppendFilesBody, visit.body)
+        return appends.begin_append(catalog, visit.table, body.request())
 
-    return run_once(visit, mutate, lambda recorded: json_answer(recorded.encode()))
+    return await land_once(visit, begin, _answer, lambda recorded: json_answer(recorded.encode()))
+
+
+def _answer(landed: Landed[Any, Appended]) -> Response:
+    assert landed.detail is not None
+    return json_answer(orjson.dumps(landed.detail.facts(landed.loaded.location)))

@@ -53,7 +53,7 @@ class Appended:
     added_records: int
     added_files_size: int
 
-    def facts(self, location: Location) -> dict[str, Any]:
+    def facts(self, location: Location | None) -> dict[str, Any]:
         """Return them by the names of the answer, with where the table's metadata is then."""
         return {
             "snapshot-id": self.snapshot_id,
