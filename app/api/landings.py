@@ -66,8 +66,11 @@ class _Standing(Generic[D]):
         except BaseException:
             landing.leave()  # Else those behind it would wait for it.
             raise
-        # It is done: to wait for room is for those who begin something.
-        return await run_in_threadpool(self._answer)
+        try:
+            return self._shaped(landing.finish())
+        except IcetowerError as error:
+            # It is done: to wait for room is for those who begin something.
+            return await run_in_threadpool(self._once.refused, error)
 
     def _answer(self) -> Response:
         try:

@@ -56,6 +56,7 @@ def routes() -> list[BaseRoute]:
     """Return every route, the quick ones first."""
     quick: list[BaseRoute] = [
         Route("/v1/namespaces/{namespace}/tables/{table}", of_table, methods=list(_QUICK)),
+        Route("/v1/namespaces/{namespace}/tables/{table}/append", appends.append_files, methods=["POST"]),
         _without_head(Route(_CONFIG, config.get_config, methods=["GET"])),
         _without_head(Route("/health", health.health, methods=["GET"])),
     ]
@@ -63,7 +64,6 @@ def routes() -> list[BaseRoute]:
         tables,
         namespaces,
         commits,
-        appends,
         dry_runs,
         refs,
         history,

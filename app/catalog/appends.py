@@ -33,6 +33,8 @@ MOST_FOOTER_BYTES: Final = 64 << 20
 _FIRST_LOOK_BYTES: Final = 64 << 10
 """Most footers are smaller, and are read in one request to the store."""
 _THREADS: Final = 8
+_FEW: Final = 10
+"""So many described files are fitted to the table at once."""
 _RESERVED_KEYS: Final = frozenset({"operation", "changed-partition-count"})
 _RESERVED_PREFIXES: Final = ("added-", "deleted-", "removed-", "total-")
 _MOST_SUMMARY_KEYS: Final = 100
@@ -81,7 +83,6 @@ def begin_append(
     """
     catalog.permit("append_files", identifier)
     _check(request)
-    _, metadata = catalog.read_now(TABLES, identifier)
     intention = AppendedByReference(
         identifier,
         request.branch,
@@ -90,8 +91,10 @@ def begin_append(
         tuple(sorted(request.summary.items())),
         request.allow_duplicates,
     )
-    # What does not fit is answered before it stands in the line.
-    intention.fit(metadata)
+    if len(request.files) > _FEW or any(file.described is None for file in request.files):
+        # What takes a while is done before others may have to wait for it.
+        _, metadata = catalog.read_now(TABLES, identifier)
+        intention.fit(metadata)
     return Landing(catalog, intention)
 
 

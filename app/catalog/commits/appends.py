@@ -13,6 +13,7 @@ from app.catalog.commits.new_snapshots import NewSnapshots
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
+from app.catalog.context.live_paths import LiveFiles
 from app.catalog.manifests.table_manifests import TableManifests
 from app.engine.appends.appended_files import AppendedFile
 from app.engine.appends.merging import MergeRules, merge_groups, merged_entries
@@ -184,6 +185,7 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
         self._source = TableManifests(catalog)
         self._parts: list[_Fitted] = []
         self._places: set[Hashable] = set()
+        self._live: LiveFiles | None = None
 
     def add(self, intention: Intention[TableMetadata, Appended]) -> None:
         """Take one request's files in, unless the branch has one of them already."""
@@ -193,12 +195,7 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
         paths = [file.file_path for file in fitted.files]
         if not intention.allow_duplicates:
             live = [path for path in paths if place_of(path) in self._places]
-            live = live or self._catalog.server.live_paths.live_among(
-                (metadata.uuid, self._base.kind.of_pointer, self._branch),
-                self._source,
-                self._head(metadata),
-                paths,
-            )
+            live = live or self._live_files(metadata).among(paths)
             if live:
                 raise FilesAlreadyLive(self._branch, live)
         self._places.update(map(place_of, paths))
@@ -227,6 +224,13 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
             Planned(after, self._detail(snapshot, part), updates=() if number else updates)
             for number, part in enumerate(self._parts)
         ]
+
+    def _live_files(self, metadata: TableMetadata) -> LiveFiles:
+        if self._live is None:
+            branch = (self._catalog.warehouse.id, metadata.uuid, self._branch)
+            head = self._head(metadata)
+            self._live = self._catalog.server.live_paths.at(branch, self._source, head)
+        return self._live
 
     def _head(self, metadata: TableMetadata) -> Snapshot | None:
         ref = metadata.snapshot_refs.get(self._branch)

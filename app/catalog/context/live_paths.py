@@ -37,29 +37,24 @@ class LivePaths:
     def __init__(self, max_bytes: int) -> None:
         self._indexes = BoundedCache[_Index](max_bytes)
 
-    def live_among(
-        self, branch: Hashable, source: ManifestSource, head: Snapshot | None, paths: Iterable[Location]
-    ) -> list[Location]:
-        """Return which of some paths are live files of a head.
+    def at(self, branch: Hashable, source: ManifestSource, head: Snapshot | None) -> LiveFiles:
+        """Return the live files of a head.
 
         Args:
             branch: names a branch of a table; another table of the same name must have another one.
             source: reads manifests.
             head: the newest snapshot of the branch, if there is one.
-            paths: what is looked for; two spellings of one place are one file.
 
         Raises:
             CorruptMetadata, InvalidLocation, FileMissing, FilesUnavailable: a manifest cannot be read.
         """
-        wanted = {place_of(path): path for path in paths}
-        if head is None or not wanted:
-            return []
+        if head is None:
+            return LiveFiles(_Index(), source, ())
         manifests = [item for item in source.manifests(head) if item.content is ManifestContent.DATA]
         index = self._indexes.find(branch) or _Index()
         with index.lock:
             try:
                 _advance_or_rebuild(index, source, manifests)
-                found = {place for place in wanted if hash(place) in index.counts}
             except BaseException:
                 # It may be half of one head and half of another.
                 index.manifests.clear()
@@ -68,8 +63,29 @@ class LivePaths:
                 raise
             size_bytes = _BYTES_A_PATH * len(index.counts) + _BYTES_A_MANIFEST * len(index.manifests)
         self._indexes.put(branch, index, size_bytes)
+        return LiveFiles(index, source, manifests)
+
+
+class LiveFiles:
+    """The live files of one head; to be asked before the branch moves on."""
+
+    def __init__(self, index: _Index, source: ManifestSource, manifests: Sequence[ManifestFile]) -> None:
+        self._index = index
+        self._source = source
+        self._manifests = manifests
+
+    def among(self, paths: Iterable[Location]) -> list[Location]:
+        """Return which of some paths are live files; two spellings of one place are one file.
+
+        Raises:
+            CorruptMetadata, InvalidLocation, FileMissing, FilesUnavailable: a manifest cannot be read.
+        """
+        wanted = {place_of(path): path for path in paths}
+        found = {place for place in wanted if hash(place) in self._index.counts}
         # Hashes of two places may be equal: the manifests decide.
-        return [wanted[place] for place in _surely_live(source, manifests, found)] if found else []
+        return (
+            [wanted[place] for place in _surely_live(self._source, self._manifests, found)] if found else []
+        )
 
 
 def _advance_or_rebuild(index: _Index, source: ManifestSource, manifests: Sequence[ManifestFile]) -> None:
