@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from app.engine.appends.columns import map_columns
 from app.engine.appends.footers import Footer
@@ -21,6 +21,10 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.types import PrimitiveType
 from app.engine.model.values import from_bytes, is_nan
 from app.errors import InvalidDataFile
+
+
+_SHORTEST_CUT: Final = 1
+"""Tables may ask for bounds as short as that."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,9 @@ class ReadyFile(AppendedFile):
         def facts_of(field_id: FieldId) -> SourceFacts:
             lower, upper = bounds.get(field_id, (None, None))
             values, nulls = file.value_counts or {}, file.null_value_counts or {}
-            return SourceFacts(values.get(field_id), nulls.get(field_id), lower, upper)
+            return SourceFacts(
+                values.get(field_id), nulls.get(field_id), lower, upper, shortest_cut=_SHORTEST_CUT
+            )
 
         rules.check(path, partition, facts_of)
         return DataFile(

@@ -23,6 +23,7 @@ _DEFAULT_LENGTH: Final = 16
 NONE, COUNTS, FULL = -2, -1, 0
 """Modes; a number above is the length to which text and binary bounds are cut."""
 _UNORDERED: Final = frozenset({"bucket", "void"})
+_CUT: Final = frozenset({"string", "binary"})
 _SURROGATES: Final = range(0xD800, 0xE000)
 
 
@@ -44,8 +45,9 @@ def file_metrics(columns: MappedColumns, metadata: TableMetadata) -> dict[str, A
             nulls[field_id] = facts.null_count
         if mode == COUNTS or leaf.is_repeated or facts.lower is None or facts.upper is None:
             continue
-        lower[field_id] = to_bytes(leaf.type, cut_down(facts.lower, mode))
-        highest = cut_up(facts.upper, mode)
+        length = mode if leaf.type.kind in _CUT else FULL
+        lower[field_id] = to_bytes(leaf.type, cut_down(facts.lower, length))
+        highest = cut_up(facts.upper, length)
         if highest is not None:
             upper[field_id] = to_bytes(leaf.type, highest)
     return {

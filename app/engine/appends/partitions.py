@@ -19,8 +19,6 @@ from app.engine.model.types import PrimitiveType
 from app.errors import InvalidDataFile
 
 _HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"
-_CUT_KINDS: Final = frozenset({"string", "binary"})
-"""Writers may cut their bounds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +32,8 @@ class SourceFacts:
     constant: Any = None
     """What rows have for a column that is not in the file."""
     is_absent: bool = False
+    shortest_cut: int = 16
+    """To which length the writer may have cut bounds of text and binary; Parquet's writers keep more."""
 
     @property
     def is_all_null(self) -> bool:
@@ -213,7 +213,7 @@ class _Field:
         if self.transform.name == "bucket" and not is_single:
             return
         lowest, highest = transformed(facts.lower), transformed(facts.upper)
-        if lowest == highest == value or _may_be_cut(source, value, lowest, highest):
+        if lowest == highest == value or _may_be_cut(value, lowest, highest, facts.shortest_cut):
             return
         raise self._contradiction(path, result, value, "its bounds say that it has other values")
 
@@ -233,11 +233,16 @@ class _Field:
         return InvalidDataFile(path, f"its value {shown} for partition field {self.name} is wrong: {why}")
 
 
-def _may_be_cut(source: PrimitiveType, value: Any, lowest: Any, highest: Any) -> bool:
+def _may_be_cut(value: Any, lowest: Any, highest: Any, shortest_cut: int) -> bool:
     """Say whether bounds may be those of one value that was cut: the lower one begins it."""
-    if source.kind not in _CUT_KINDS or type(value) is not type(lowest):
+    if not isinstance(value, str | bytes) or type(value) is not type(lowest):
         return False
-    return len(value) > len(lowest) and bool(value.startswith(lowest)) and bool(value <= highest)
+    return (
+        shortest_cut <= len(lowest) < len(value)
+        and value[: len(lowest)] == lowest
+        and len(highest) <= len(lowest)
+        and bool(value < highest)
+    )
 
 
 def _json_of_text(transform: Transform, result: PrimitiveType, text: str) -> Any:
