@@ -22,7 +22,7 @@ Answer = Callable[[Landed[Any, D]], Response]
 async def land_once(
     visit: Visit, begin: Begin[D], answer: Answer[D], replay: Callable[[str], Response]
 ) -> Response:
-    """Land what a request wants, or answer like the first request under its Idempotency-Key did.
+    """Land what a request wants, or answer like the first one under its Idempotency-Key.
 
     Args:
         visit: the request.

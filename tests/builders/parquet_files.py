@@ -52,9 +52,9 @@ def table_of(
     *,
     sort_fields: Sequence[Json] = (),
     format_version: int = 2,
-    **properties: str,
+    properties: Mapping[str, str] | None = None,
 ) -> TableMetadata:
-    """Return an empty table with these columns; `a__b` stands for property `a.b`."""
+    """Return an empty table with these columns."""
     document: Json = {
         "format-version": format_version,
         "table-uuid": "9c12d441-03fe-4693-9a96-a0705ddf69c1",
@@ -70,7 +70,7 @@ def table_of(
         "default-sort-order-id": 1 if sort_fields else 0,
         "sort-orders": [{"order-id": 0, "fields": []}]
         + ([{"order-id": 1, "fields": list(sort_fields)}] if sort_fields else []),
-        "properties": {name.replace("__", "."): value for name, value in properties.items()},
+        "properties": dict(properties or {}),
     }
     if format_version == 3:
         document["next-row-id"] = 0

@@ -21,7 +21,7 @@ from app.catalog.context.catalog import Catalog
 
 
 async def append_files(request: Request) -> Response:
-    """Append data files that are in storage already; on the quick road, past FastAPI's dependencies."""
+    """Append data files that are in storage already; past FastAPI's dependencies."""
     visit = await open_visit(request)
 
     def begin(catalog: Catalog) -> Landing[Any, Appended]:

@@ -22,7 +22,6 @@ from app.engine.model.types import PrimitiveType
 from app.engine.model.values import from_bytes, is_nan
 from app.errors import InvalidDataFile
 
-
 _SHORTEST_CUT: Final = 1
 """Tables may ask for bounds as short as that."""
 

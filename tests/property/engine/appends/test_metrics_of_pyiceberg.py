@@ -76,7 +76,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
 @given(tables(), st.integers(1, 4), st.sampled_from(["", "full", "counts", "none", "truncate(3)"]))
 def test_metrics_are_those_of_add_files(table: pa.Table, group_rows: int, mode: str) -> None:
     properties = {"write.metadata.metrics.default": mode} if mode else {}
-    metadata = table_of(COLUMNS, **properties)
+    metadata = table_of(COLUMNS, properties=properties)
     content = parquet(table, row_group_size=group_rows, store_decimal_as_integer=True)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "1.parquet")
