@@ -27,6 +27,11 @@ def parquet(table: pa.Table, **options: Any) -> bytes:
     return stream.getvalue()
 
 
+def parquet_rows(**columns: list[Any]) -> bytes:
+    """Return rows, column by column, as a Parquet file without field ids."""
+    return parquet(pa.table(columns))
+
+
 def with_ids(schema: pa.Schema, ids: Mapping[str, int]) -> pa.Schema:
     """Return an Arrow schema whose columns have field ids."""
     return pa.schema([field.with_metadata({"PARQUET:field_id": str(ids[field.name])}) for field in schema])

@@ -1,0 +1,1 @@
+"""PyIceberg and DuckDB read what was appended by reference, and PyIceberg goes on writing."""
