@@ -55,19 +55,29 @@ def numbered(
     return listed, next_row_id
 
 
-LISTED = st.lists(st.tuples(st.integers(0, 2), st.integers(1, 100)), min_size=1, max_size=30)
+LISTED = st.lists(
+    st.tuples(st.integers(0, 2), st.integers(1, 100), st.integers(1, 5) | st.integers(1, 60_000)),
+    min_size=1,
+    max_size=30,
+)
 
 
-def listed_manifests(facts: list[tuple[int, int]]) -> list[ManifestFile]:
+def listed_manifests(facts: list[tuple[int, int, int]]) -> list[ManifestFile]:
     return [
-        ManifestFile(Location(f"{number}.avro"), length, SpecId(spec_id))
-        for number, (spec_id, length) in enumerate(facts)
+        ManifestFile(
+            Location(f"{number}.avro"),
+            length,
+            SpecId(spec_id),
+            added_files_count=files,
+            existing_files_count=0,
+        )
+        for number, (spec_id, length, files) in enumerate(facts)
     ]
 
 
 @given(LISTED, st.integers(1, 8), st.integers(1, 300))
 def test_groups_have_every_manifest_once_and_obey_the_rules(
-    facts: list[tuple[int, int]], min_count: int, target_bytes: int
+    facts: list[tuple[int, int, int]], min_count: int, target_bytes: int
 ) -> None:
     manifests = listed_manifests(facts)
 
@@ -76,14 +86,39 @@ def test_groups_have_every_manifest_once_and_obey_the_rules(
     assert sorted(item.manifest_path for group in groups for item in group) == sorted(
         item.manifest_path for item in manifests
     )
-    for group in groups:
+    merged = [group for group in groups if len(group) > 1]
+    for group in merged:
         assert len({item.partition_spec_id for item in group}) == 1
-        assert len(group) == 1 or sum(item.manifest_length for item in group) <= target_bytes
-        assert len(group) == 1 or manifests[0] not in group or len(group) >= min_count
+        assert sum(item.manifest_length for item in group) <= target_bytes
+        assert manifests[0] not in group or len(group) >= min_count
+    assert sum(item.added_files_count or 0 for group in merged for item in group) <= 50_000
+
+
+@pytest.mark.parametrize("files", [1, 40])
+def test_many_small_appends_leave_few_manifests_and_write_files_a_few_times(files: int) -> None:
+    rules = MergeRules(True, 100, 8 << 20)
+    manifests: list[ManifestFile] = []
+    written = 0
+    for number in range(5_000):
+        new = ManifestFile(
+            Location(f"{number}.avro"), 5_000, SpecId(0), added_files_count=files, existing_files_count=0
+        )
+        after = []
+        for group in merge_groups([new, *manifests], rules):
+            count = sum(item.live_files or 0 for item in group)
+            if len(group) > 1:
+                written += count
+            size = group[0].manifest_length if len(group) == 1 else 4_000 + 60 * count
+            path = group[0].manifest_path if len(group) == 1 else Location(f"merged-{number}-{count}.avro")
+            after.append(ManifestFile(path, size, SpecId(0), added_files_count=0, existing_files_count=count))
+        manifests = after
+        assert len(manifests) <= 110
+    assert sum(item.live_files or 0 for item in manifests) == 5_000 * files
+    assert written <= 12 * 5_000 * files
 
 
 @given(LISTED)
-def test_nothing_is_merged_where_that_is_turned_off(facts: list[tuple[int, int]]) -> None:
+def test_nothing_is_merged_where_that_is_turned_off(facts: list[tuple[int, int, int]]) -> None:
     manifests = listed_manifests(facts)
 
     assert merge_groups(manifests, MergeRules(False, 2, 1_000)) == [[manifest] for manifest in manifests]
