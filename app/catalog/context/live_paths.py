@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from app.engine.model.entry_filters import live_paths
 from app.engine.model.ids import Location
 from app.engine.model.manifests import ManifestContent, ManifestFile, ManifestSource
 from app.engine.model.snapshot import Snapshot
@@ -107,19 +108,17 @@ def _advance(index: _Index, source: ManifestSource, manifests: Sequence[Manifest
     counts = index.counts
     for path, manifest in now.items():
         if path not in index.manifests:
-            for entry in source.entries(manifest):
-                if entry.is_live:
-                    key = hash(place_of(entry.file.file_path))
-                    counts[key] = counts.get(key, 0) + 1
+            for file_path in live_paths(source.entries(manifest)):
+                key = hash(place_of(file_path))
+                counts[key] = counts.get(key, 0) + 1
     for manifest in gone:
-        for entry in source.entries(manifest):
-            if entry.is_live:
-                key = hash(place_of(entry.file.file_path))
-                left = counts.get(key, 0) - 1
-                if left > 0:
-                    counts[key] = left
-                else:
-                    counts.pop(key, None)
+        for file_path in live_paths(source.entries(manifest)):
+            key = hash(place_of(file_path))
+            left = counts.get(key, 0) - 1
+            if left > 0:
+                counts[key] = left
+            else:
+                counts.pop(key, None)
     index.manifests = now
 
 
@@ -128,8 +127,8 @@ def _surely_live(
 ) -> list[Hashable]:
     found = []
     for manifest in manifests:
-        for entry in source.entries(manifest):
-            if entry.is_live and (place := place_of(entry.file.file_path)) in places:
+        for file_path in live_paths(source.entries(manifest)):
+            if (place := place_of(file_path)) in places:
                 places.discard(place)
                 found.append(place)
         if not places:
