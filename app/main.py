@@ -26,10 +26,12 @@ from app.catalog.context.rooms import Rooms
 from app.catalog.context.server import Rules, Server
 from app.catalog.deletions.housekeeping import keep_house
 from app.catalog.pointer_batches import PointerBatches
+from app.catalog.slots.landing_slots import LandingSlots
 from app.catalog.warehouses import WarehouseMemo, create_warehouse
 from app.database.connections.database import Database
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
+from app.database.landing_queues import LandingQueues
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
 from app.database.old_rows import OldRows
@@ -89,6 +91,7 @@ def create_app(
     app.state.parts = Parts(
         server=server,
         rooms=server.rooms,
+        slots=LandingSlots(server.landing_queues, settings.commit_hold_seconds),
         warehouses=WarehouseMemo(server),
         lookups=PointerBatches(server.pointers, executor),
         packed_answers=PackedAnswers(settings.metadata_cache_bytes // PACKED_SHARE),
@@ -153,6 +156,7 @@ def build_server(
         file_deletions=FileDeletions(database),
         metadata_sweeps=MetadataSweeps(database),
         old_rows=OldRows(database),
+        landing_queues=LandingQueues(database),
         scan_plans=ScanPlans(database),
         signing_keys=SigningKeys(database),
         metadata_files=MetadataFiles(

@@ -183,6 +183,12 @@ class Settings(BaseSettings):
     commit_attempts: int = Field(
         20, ge=1, le=1000, description="How often a commit that loses races is applied before it is refused."
     )
+    commit_hold_seconds: float = Field(
+        20.0,
+        ge=0,
+        le=50,
+        description="How long a commit that lost a race may wait for its answer, so that its retry lands; 0: never.",
+    )
     guard_read_bytes: int = Field(
         16 * 1024 * 1024,
         ge=0,

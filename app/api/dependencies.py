@@ -30,6 +30,7 @@ from app.catalog.context.rooms import Rooms
 from app.catalog.context.rows import IdempotencyClaim, Warehouse
 from app.catalog.context.server import Server
 from app.catalog.pointer_batches import PointerBatches
+from app.catalog.slots.landing_slots import LandingSlots
 from app.catalog.warehouses import WarehouseMemo
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.fileio.wanted import ask_if_wanted
@@ -43,6 +44,7 @@ class Parts:
 
     server: Server
     rooms: Rooms
+    slots: LandingSlots
     warehouses: WarehouseMemo
     lookups: PointerBatches
     packed_answers: PackedAnswers

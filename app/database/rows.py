@@ -83,6 +83,8 @@ pointers = Table(
     Column("updated_ms", BigInteger, nullable=False),
     # 0, or the number of the registration that brought the metadata: files from elsewhere may be replaced.
     Column("registration", BigInteger, nullable=False, server_default=text("0")),
+    # 1 while slots are reserved for writers that have lost races: commits ask `landing_queues` before they land.
+    Column("reserved", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("namespace_id", "name"),
     CheckConstraint("kind IN ('table', 'view')", name="ck_pointers_kind"),
     Index(None, "namespace_id", "kind", "name"),
@@ -100,6 +102,17 @@ table_places = Table(
     Column("place", _Name, nullable=False),
     PrimaryKeyConstraint("pointer_id", "place"),
     Index(None, "place"),
+)
+
+# Writers that have lost races for a table, and when each may land: see `app.catalog.slots`.
+landing_queues = Table(
+    "landing_queues",
+    metadata,
+    Column("pointer_id", _Id, primary_key=True, autoincrement=False),
+    Column("version", BigInteger, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("changed_ms", BigInteger, nullable=False),
+    Index(None, "changed_ms"),
 )
 
 # When each table's metadata folder was last searched for files that no commit landed.

@@ -14,6 +14,7 @@ from app.catalog.context.server import Rules, Server
 from app.database.connections.database import Database
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
+from app.database.landing_queues import LandingQueues
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.migrations import migrate
 from app.database.namespaces import Namespaces
@@ -76,6 +77,7 @@ def server_on(
         file_deletions=FileDeletions(database),
         metadata_sweeps=MetadataSweeps(database),
         old_rows=OldRows(database),
+        landing_queues=LandingQueues(database),
         scan_plans=ScanPlans(database),
         signing_keys=SigningKeys(database),
         metadata_files=MetadataFiles(64 << 20, 0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from fastapi import APIRouter
@@ -18,31 +19,89 @@ from app.api.idempotency import Once, done_once
 from app.catalog import named
 from app.catalog.commits import table_commits
 from app.catalog.commits.landing import Landing
-from app.catalog.commits.table_commits import TableCommit
+from app.catalog.commits.table_commits import Reserved, TableCommit
 from app.catalog.context.kinds import TABLES
-from app.errors import IcetowerError
+from app.catalog.slots.retries import find_retries
+from app.errors import CommitFailed, IcetowerError
 
 router = APIRouter()
 
 
 async def commit_table(request: Request) -> Response:
     """Commit changes to a table; on the quick road, past FastAPI's dependencies."""
-    visit = await open_visit(request)
-    commit = _Commit(visit)
-    answer = await visit.in_thread(commit.begin)
-    return answer or await commit.end()
+    commit = _Commit(await open_visit(request), request)
+    try:
+        try:
+            answer = await commit.attempt()
+        except Reserved as reserved:
+            answer = await commit.attempt_in_turn(reserved)
+    except CommitFailed as error:
+        await commit.hold(error)
+        raise
+    commit.note_landed()
+    return answer
 
 
 class _Commit:
     """One commit on its way: it holds no thread while others to the same table go before it."""
 
-    def __init__(self, visit: Visit) -> None:
+    def __init__(self, visit: Visit, request: Request) -> None:
         self._visit = visit
+        self._request = request
+        self._slots = visit.parts.slots
         self._once: Once
+        self._commit: TableCommit | None = None
         self._landing: Landing[Any, Any]
+        self._landed_at: int | None = None
 
-    def begin(self) -> Response | None:
+    async def attempt(self) -> Response:
+        """Carry it out and return the answer.
+
+        Raises:
+            Reserved: it has to wait for the slots of other writers first.
+        """
+        return await self._visit.in_thread(self._begin) or await self._end()
+
+    async def attempt_in_turn(self, reserved: Reserved) -> Response:
+        """Wait for the slots of other writers, then carry it out."""
+        assert self._commit is not None
+        self._commit = replace(self._commit, asks_first=False)
+        await self._slots.ask(reserved.pointer_id, reserved.writer)
+        return await self.attempt()
+
+    async def hold(self, error: CommitFailed) -> None:
+        """Hold a refusal back until the client may try again, if that is because others came first."""
+        commit = self._commit
+        if commit is None or not self._slots.is_on or not table_commits.has_lost_race(commit, error):
+            return
+        assert commit.writer is not None
+        try:
+            pointer_id, retries = await run_in_threadpool(
+                find_retries, self._visit.catalog, commit.identifier
+            )
+        except IcetowerError:
+            return  # The refusal stands, whatever became of the table meanwhile.
+        await self._slots.hold(pointer_id, commit.writer, retries, self._is_wanted)
+
+    def note_landed(self) -> None:
+        """Let the queue of the table know."""
+        if self._landed_at is not None and self._commit is not None and self._commit.writer is not None:
+            self._slots.note_landed(self._landed_at, self._commit.writer)
+
+    async def _is_wanted(self) -> bool:
+        return not await self._request.is_disconnected()
+
+    def _begin(self) -> Response | None:
         """Begin in a thread; return the answer, or None if it has to wait first."""
+        if self._commit is None:
+            self._commit = self._parsed()
+        earlier = self._once.earlier()
+        if earlier is not None:
+            return earlier
+        self._landing = table_commits.begin_commit(self._once.catalog(), self._commit)
+        return self._answer() if self._landing.works else None
+
+    def _parsed(self) -> TableCommit:
         visit, identifier = self._visit, self._visit.table
         body = parse_body(CommitBody, visit.body)
         check_same(body.identifier, identifier)
@@ -51,14 +110,10 @@ class _Commit:
             return loaded_table_answer(named.load_recorded(visit.catalog, TABLES, identifier, location))
 
         self._once = Once(visit, replay)
-        earlier = self._once.earlier()
-        if earlier is not None:
-            return earlier
-        commit = TableCommit(identifier, body.requirements or (), body.updates or ())
-        self._landing = table_commits.begin_commit(self._once.catalog(), commit)
-        return self._answer() if self._landing.works else None
+        requirements, updates = body.requirements or (), body.updates or ()
+        return TableCommit(identifier, requirements, updates, asks_first=self._slots.is_on)
 
-    async def end(self) -> Response:
+    async def _end(self) -> Response:
         """Wait, and return the answer."""
         landing = self._landing
         try:
@@ -73,9 +128,12 @@ class _Commit:
 
     def _answer(self) -> Response:
         try:
-            return loaded_table_answer(self._landing.finish().loaded)
+            landed = self._landing.finish()
         except IcetowerError as error:
             return self._once.refused(error)
+        if landed.base.found is not None:
+            self._landed_at = landed.base.found.id
+        return loaded_table_answer(landed.loaded)
 
 
 @router.post("/v1/transactions/commit")

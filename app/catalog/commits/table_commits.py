@@ -11,14 +11,30 @@ from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
 from app.engine.change.apply import apply_to_new, apply_updates
-from app.engine.change.requirements import Report, Requirement, check_requirements, is_create, raise_refusal
+from app.engine.change.requirements import (
+    AssertRefSnapshotId,
+    Report,
+    Requirement,
+    check_requirements,
+    is_create,
+    raise_refusal,
+)
 from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
 from app.engine.model.ancestry import is_ancestor
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import SnapshotId
 from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CommitStateUnknown
+from app.errors import CommitFailed, CommitStateUnknown, PointerMoved, RequirementFailed, StaleUpdate
+
+
+class Reserved(Exception):
+    """Slots of the table are reserved for writers that have lost races: the commit has to ask before it lands."""
+
+    def __init__(self, pointer_id: int, writer: str) -> None:
+        self.pointer_id = pointer_id
+        self.writer = writer
+        super().__init__(f"slots of table {pointer_id} are reserved")
 
 
 @dataclass(frozen=True)
@@ -30,7 +46,16 @@ class TableCommit(Intention[TableMetadata, None]):
     updates: Sequence[Update]
     report_requirement: Report = raise_refusal
     report_update: Report = raise_refusal
+    asks_first: bool = False
+    """Whether it does not land while slots are reserved for others, but raises `Reserved`."""
     kind = TABLES
+
+    @property
+    def writer(self) -> str | None:
+        """What the client keeps from one attempt to the next: its snapshot's id. None if it adds no snapshot."""
+        return next(
+            (str(item.snapshot.snapshot_id) for item in self.updates if isinstance(item, AddSnapshot)), None
+        )
 
     def lands_with_others(self) -> bool:
         """Say whether it commits to a table that is there."""
@@ -52,7 +77,13 @@ class TableCommit(Intention[TableMetadata, None]):
     def apply(
         self, catalog: Catalog, base: Base[TableMetadata], _files: StagedFiles
     ) -> Planned[TableMetadata, None]:
-        """Apply every update."""
+        """Apply every update.
+
+        Raises:
+            Reserved: it has to ask for the slots of others first.
+        """
+        if self.asks_first and base.found is not None and base.found.is_reserved and self.writer:
+            raise Reserved(base.found.id, self.writer)
         if is_create(self.requirements):
             return Planned(
                 apply_to_new(self.updates, catalog.now_ms(), self.report_update).finish(None), None
@@ -133,6 +164,15 @@ def begin_commit(catalog: Catalog, commit: TableCommit) -> Landing[TableMetadata
     """Begin what `commit_table` does: the way for callers that hold no thread while they wait."""
     catalog.permit("commit_table", commit.identifier)
     return Landing(catalog, commit)
+
+
+def has_lost_race(commit: TableCommit, error: CommitFailed) -> bool:
+    """Return whether a commit failed because others came first, so that its client will try it again."""
+    if commit.writer is None:
+        return False
+    if isinstance(error, RequirementFailed):
+        return isinstance(error.requirement, AssertRefSnapshotId)
+    return isinstance(error, StaleUpdate | PointerMoved)
 
 
 def commit_transaction(catalog: Catalog, commits: Sequence[TableCommit]) -> list[LoadedTable]:

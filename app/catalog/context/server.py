@@ -12,6 +12,7 @@ from app.catalog.context.rooms import Rooms
 from app.catalog.context.scan_workers import ScanWorkers
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
+from app.database.landing_queues import LandingQueues
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
 from app.database.old_rows import OldRows
@@ -77,6 +78,7 @@ class Server:
     file_deletions: FileDeletions
     metadata_sweeps: MetadataSweeps
     old_rows: OldRows
+    landing_queues: LandingQueues
     scan_plans: ScanPlans
     signing_keys: SigningKeys
     metadata_files: MetadataFiles

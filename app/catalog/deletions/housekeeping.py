@@ -15,6 +15,7 @@ log = logging.getLogger(__name__)
 
 CLEANING_SECONDS = 60.0
 PRUNING_SECONDS = 6 * 3_600.0
+QUEUE_KEPT_MS = 24 * 3_600_000
 
 
 def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None:
@@ -34,6 +35,7 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
             if not stop.is_set() and time.monotonic() >= clean_at:
                 server.idempotency_keys.delete_expired(server.now_ms())
                 server.scan_plans.delete_expired(server.now_ms())
+                server.landing_queues.delete_old(QUEUE_KEPT_MS)
                 clean_at = time.monotonic() + CLEANING_SECONDS
             if not stop.is_set() and server.rules.history_ms and time.monotonic() >= prune_at:
                 prune_at = time.monotonic() + PRUNING_SECONDS

@@ -1,0 +1,200 @@
+"""The queue of one table: who has lost a race, and which slot each gets. Pure: times are given."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final
+
+PROTECTED_LOSSES: Final = 2
+"""After so many lost races a writer's slots are its own; sooner if its retries are fewer."""
+PACKING: Final = 0.8
+"""Slots that are not protected begin so many windows after each other."""
+SAFETY: Final = 1.2
+"""A protected slot is so many windows long."""
+JITTER: Final = 0.1
+"""Clients add up to this share to their back-off."""
+LONGER, SHORTER = 1.1, 0.975
+"""How a window grows when a writer comes later than it, and shrinks when one comes earlier: four of five fit in."""
+FIRST_WINDOW_MS: Final = 60.0
+SHORTEST_WINDOW_MS: Final = 3.0
+LONGEST_WINDOW_MS: Final = 15_000.0
+KEPT_MS: Final = 60_000
+"""How long a writer that has not come back is remembered after its slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How a client tries again after a 409: the table's `commit.retry.*` properties."""
+
+    count: int = 4
+    min_wait_ms: int = 100
+    max_wait_ms: int = 60_000
+
+    def back_off_ms(self, losses: int) -> int:
+        """Return how long the client waits at least after so many losses: it doubles each time."""
+        return min(self.min_wait_ms << min(losses - 1, 20), self.max_wait_ms)
+
+    @property
+    def protected_losses(self) -> int:
+        """From how many losses on the writer's slots are its own."""
+        return min(PROTECTED_LOSSES, max(1, self.count - 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One writer's place in the queue, and its slot once it was released."""
+
+    writer: str
+    losses: int
+    retries: Retries
+    asked_ms: int
+    """When it lost: since then its 409 is held back."""
+    opens_ms: int | None = None
+    """Once released: before this time it cannot have loaded the table again."""
+    closes_ms: int = 0
+    took_ms: float = 0.0
+    """How long it took the last time from the slot's opening to its commit."""
+
+    @property
+    def is_released(self) -> bool:
+        return self.opens_ms is not None
+
+    @property
+    def is_protected(self) -> bool:
+        return self.losses >= self.retries.protected_losses
+
+    @property
+    def back_off_ms(self) -> int:
+        return self.retries.back_off_ms(self.losses)
+
+    def is_reserved_at(self, now_ms: int) -> bool:
+        """Return whether no other writer may land now."""
+        return self.is_protected and self.opens_ms is not None and self.opens_ms <= now_ms < self.closes_ms
+
+
+@dataclass
+class LandingQueue:
+    """The writers of one table that have lost a race, in the order in which they lost it."""
+
+    slots: dict[str, Slot] = field(default_factory=dict)
+    window_ms: float = FIRST_WINDOW_MS
+    """How long a writer takes, as learnt, from the end of its back-off to its commit."""
+
+    @property
+    def has_reservations(self) -> bool:
+        """Whether commits have to ask before they land."""
+        return any(slot.is_protected for slot in self.slots.values())
+
+    def closed_until_ms(self, writer: str, now_ms: int) -> int | None:
+        """Return until when other writers' slots keep a commit from landing; None if it may land now."""
+        own = self.slots.get(writer)
+        if own is not None and own.is_released and own.is_protected:
+            return None
+        ends = [
+            slot.closes_ms
+            for slot in self.slots.values()
+            if slot.writer != writer and slot.is_reserved_at(now_ms)
+        ]
+        return max(ends, default=None)
+
+    def land(self, writer: str, now_ms: int) -> None:
+        """Note that a writer has landed."""
+        self._learn(writer, now_ms)
+        self.slots.pop(writer, None)
+
+    def lose(self, writer: str, retries: Retries, now_ms: int) -> bool:
+        """Note that a writer has lost a race; False if it will not come back: its retries are used up."""
+        self._learn(writer, now_ms)
+        before = self.slots.pop(writer, None)
+        losses = 1 + (before.losses if before else 0)
+        if losses > retries.count:
+            return False
+        self.slots[writer] = Slot(writer, losses, retries, now_ms, took_ms=before.took_ms if before else 0.0)
+        return True
+
+    def leave(self, writers: Collection[str]) -> None:
+        """Forget writers whose clients have gone."""
+        for writer in writers:
+            self.slots.pop(writer, None)
+
+    def release(self, waiting: Collection[str], now_ms: int, longest_hold_ms: int) -> list[str]:
+        """Release those whose time has come, and return the ones of `waiting` that have been released.
+
+        Args:
+            waiting: writers whose answers are held back here.
+            now_ms: the time.
+            longest_hold_ms: who has waited so long is released whatever its slot.
+        """
+        for slot in [*self.slots.values()]:
+            end = slot.closes_ms if slot.is_released else slot.asked_ms + longest_hold_ms
+            if end + KEPT_MS < now_ms:
+                del self.slots[slot.writer]
+        while True:
+            ready = next(
+                (
+                    (slot, max(opens, now_ms + slot.back_off_ms))
+                    for slot, opens in self._planned(now_ms)
+                    if opens - slot.back_off_ms <= now_ms or now_ms - slot.asked_ms >= longest_hold_ms
+                ),
+                None,
+            )
+            if ready is None:
+                return [
+                    writer for writer in waiting if (own := self.slots.get(writer)) is None or own.is_released
+                ]
+            slot, opens = ready
+            if now_ms - slot.asked_ms >= longest_hold_ms:
+                opens = now_ms + slot.back_off_ms
+            closes = opens + round(self._length_ms(slot))
+            self.slots[slot.writer] = replace(slot, opens_ms=opens, closes_ms=closes)
+
+    def next_release_ms(self, now_ms: int, longest_hold_ms: int) -> int | None:
+        """Return when to ask again whether somebody may be released; None if no writer waits."""
+        times = [
+            min(opens - slot.back_off_ms, slot.asked_ms + longest_hold_ms)
+            for slot, opens in self._planned(now_ms)
+        ]
+        return min(times, default=None)
+
+    def _planned(self, now_ms: int) -> Iterator[tuple[Slot, int]]:
+        """Yield those who wait, and when the slot of each would open: those with fewest retries left come first."""
+        released = [slot for slot in self.slots.values() if slot.opens_ms is not None]
+        last = max(released, key=lambda slot: slot.opens_ms or 0, default=None)
+        last_opens = (last.opens_ms or 0) if last else 0
+        waiting = [slot for slot in self.slots.values() if slot.opens_ms is None]
+        for slot in sorted(waiting, key=lambda slot: (-slot.losses, slot.asked_ms)):
+            opens = now_ms + slot.back_off_ms
+            if last is not None:
+                opens = max(opens, last_opens + round(self._distance_ms(last, slot)))
+            yield slot, opens
+            last, last_opens = slot, opens
+
+    def _distance_ms(self, first: Slot, second: Slot) -> float:
+        """Return how long after the first slot the second one opens."""
+        if first.is_protected:
+            return self._length_ms(first)
+        return SAFETY * self.window_ms if second.is_protected else PACKING * self.window_ms
+
+    def _length_ms(self, slot: Slot) -> float:
+        window = min(LONGEST_WINDOW_MS, max(self.window_ms, SAFETY * slot.took_ms))
+        return JITTER * slot.back_off_ms + SAFETY * window
+
+    def _learn(self, writer: str, now_ms: int) -> None:
+        slot = self.slots.get(writer)
+        if slot is None or slot.opens_ms is None:
+            return
+        took_ms = max(0.0, now_ms - slot.opens_ms)
+        self.slots[writer] = replace(slot, took_ms=took_ms)
+        window_ms = self.window_ms * (LONGER if took_ms > self.window_ms else SHORTER)
+        self.window_ms = min(LONGEST_WINDOW_MS, max(SHORTEST_WINDOW_MS, window_ms))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        return {"window-ms": self.window_ms, "slots": [asdict(slot) for slot in self.slots.values()]}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> LandingQueue:
+        """Return what `to_json` has written."""
+        slots = [Slot(**{**item, "retries": Retries(**item["retries"])}) for item in value["slots"]]
+        return cls({slot.writer: slot for slot in slots}, value["window-ms"])
