@@ -76,12 +76,12 @@ class _Commit:
             return
         assert commit.writer is not None
         try:
-            pointer_id, retries = await run_in_threadpool(
+            pointer_id, retries, sequence = await run_in_threadpool(
                 find_retries, self._visit.catalog, commit.identifier
             )
         except IcetowerError:
             return  # The refusal stands, whatever became of the table meanwhile.
-        await self._slots.hold(pointer_id, commit.writer, retries, self._is_wanted)
+        await self._slots.hold(pointer_id, commit.writer, retries, sequence, self._is_wanted)
 
     def note_landed(self) -> None:
         """Let the queue of the table know."""

@@ -55,6 +55,7 @@ class LandingSlots:
         pointer_id: int,
         writer: str,
         retries: Retries,
+        sequence: int,
         is_wanted: Callable[[], Awaitable[bool]],
     ) -> None:
         """Return when a writer that has lost a race may have its answer, and so begin anew.
@@ -63,11 +64,12 @@ class LandingSlots:
             pointer_id: the table.
             writer: what the client keeps from one attempt to the next: its snapshot's id.
             retries: how it tries again.
+            sequence: the table's last sequence number.
             is_wanted: says whether the client still waits for the answer.
         """
         self._expect(pointer_id, writer)
         table = self._table(pointer_id)
-        table.changes.append(lambda queue, now_ms: queue.lose(writer, retries, now_ms))
+        table.changes.append(lambda queue, now_ms: queue.lose(writer, retries, sequence, now_ms))
         held = asyncio.ensure_future(table.wait_in(at_gate=False, writer=writer))
         while not held.done():
             await asyncio.wait([held], timeout=CLIENT_LOOK_S)
@@ -195,9 +197,10 @@ class _Table:
                 times.append(next_ms)
             look_s = GATE_LOOK_S if any(until is not None for until in closed.values()) else HOLD_LOOK_S
             look_in_s = max(0.001, min([look_s, *((time - now_ms) / 1000 for time in times)]))
-            content = orjson.dumps(queue.to_json()).decode()
+            is_reserved = queue.is_reserved_at(now_ms)
+            content = orjson.dumps({**queue.to_json(), "is-reserved": is_reserved}).decode()
             if content == seen.content or self.queues.put(
-                self.pointer_id, seen, content, is_reserved=queue.has_reservations
+                self.pointer_id, seen, content, is_reserved=is_reserved
             ):
                 return _Verdict(may_go, look_in_s)
         return _Verdict(frozenset([*at_gate, *held]), HOLD_LOOK_S)

@@ -8,14 +8,20 @@ from typing import Any, Final
 
 PROTECTED_LOSSES: Final = 2
 """After so many lost races a writer's slots are its own; sooner if its retries are fewer."""
-PACKING: Final = 0.8
-"""Slots that are not protected begin so many windows after each other."""
+CLOSER, WIDER = 0.95, 1.08
+"""How the spacing of slots that are not protected shrinks when a writer lands, and grows when one loses again."""
 SAFETY: Final = 1.2
 """A protected slot is so many windows long."""
+MARGIN_MS: Final = 20
+"""What may land now needs some time for it: this long before a protected slot opens nothing else begins."""
 JITTER: Final = 0.1
 """Clients add up to this share to their back-off."""
 LONGER, SHORTER = 1.1, 0.975
 """How a window grows when a writer comes later than it, and shrinks when one comes earlier: four of five fit in."""
+PATIENCE: Final = 1.0
+"""How many landings for each writer in the queue one may wait before newcomers have to wait too."""
+RECENT: Final = 0.2
+"""How much the last writer's loss says about the time between two landings."""
 FIRST_WINDOW_MS: Final = 60.0
 SHORTEST_WINDOW_MS: Final = 3.0
 LONGEST_WINDOW_MS: Final = 15_000.0
@@ -48,6 +54,8 @@ class Slot:
     writer: str
     losses: int
     retries: Retries
+    first_ms: int
+    """When it lost for the first time."""
     asked_ms: int
     """When it lost: since then its 409 is held back."""
     opens_ms: int | None = None
@@ -68,9 +76,17 @@ class Slot:
     def back_off_ms(self) -> int:
         return self.retries.back_off_ms(self.losses)
 
-    def is_reserved_at(self, now_ms: int) -> bool:
-        """Return whether no other writer may land now."""
-        return self.is_protected and self.opens_ms is not None and self.opens_ms <= now_ms < self.closes_ms
+    def is_over_at(self, now_ms: int) -> bool:
+        """Return whether it was released and has not come back in its slot."""
+        return self.is_released and self.closes_ms <= now_ms
+
+    def is_closed_at(self, now_ms: int) -> bool:
+        """Return whether no other writer may begin to land now."""
+        return (
+            self.is_protected
+            and self.opens_ms is not None
+            and self.opens_ms - MARGIN_MS <= now_ms < self.closes_ms
+        )
 
 
 @dataclass
@@ -80,11 +96,16 @@ class LandingQueue:
     slots: dict[str, Slot] = field(default_factory=dict)
     window_ms: float = FIRST_WINDOW_MS
     """How long a writer takes, as learnt, from the end of its back-off to its commit."""
+    spacing_ms: float = FIRST_WINDOW_MS
+    """How long after each other slots open that are not protected: as learnt, so that most of them are used."""
+    interval_ms: float = FIRST_WINDOW_MS
+    """The time between two landings, whoever lands."""
+    head: tuple[int, int] = (0, 0)
+    """The table's last sequence number that was seen, and when."""
 
-    @property
-    def has_reservations(self) -> bool:
-        """Whether commits have to ask before they land."""
-        return any(slot.is_protected for slot in self.slots.values())
+    def is_reserved_at(self, now_ms: int) -> bool:
+        """Return whether commits have to ask before they land."""
+        return any(slot.is_protected for slot in self.slots.values()) or self._is_unfair(now_ms)
 
     def closed_until_ms(self, writer: str, now_ms: int) -> int | None:
         """Return until when other writers' slots keep a commit from landing; None if it may land now."""
@@ -94,23 +115,40 @@ class LandingQueue:
         ends = [
             slot.closes_ms
             for slot in self.slots.values()
-            if slot.writer != writer and slot.is_reserved_at(now_ms)
+            if slot.writer != writer and slot.is_closed_at(now_ms)
         ]
+        if own is None and self._is_unfair(now_ms):
+            ends.append(now_ms + round(self.window_ms))
         return max(ends, default=None)
+
+    def _is_unfair(self, now_ms: int) -> bool:
+        """Return whether a writer has waited for so long that those who have not lost yet must wait as well."""
+        # Those whose slots are over are not waited for.
+        since = [slot.first_ms for slot in self.slots.values() if not slot.is_over_at(now_ms)]
+        return now_ms - min(since, default=now_ms) > PATIENCE * (len(since) + 2) * self.interval_ms
 
     def land(self, writer: str, now_ms: int) -> None:
         """Note that a writer has landed."""
-        self._learn(writer, now_ms)
+        self._learn(writer, now_ms, has_landed=True)
         self.slots.pop(writer, None)
 
-    def lose(self, writer: str, retries: Retries, now_ms: int) -> bool:
-        """Note that a writer has lost a race; False if it will not come back: its retries are used up."""
-        self._learn(writer, now_ms)
+    def lose(self, writer: str, retries: Retries, sequence: int, now_ms: int) -> bool:
+        """Note that a writer has lost a race; False if it will not come back: its retries are used up.
+
+        Args:
+            writer: who has lost.
+            retries: how it tries again.
+            sequence: the table's last sequence number: it shows how many have landed.
+            now_ms: the time.
+        """
+        self._learn(writer, now_ms, has_landed=False)
+        self._count(sequence, now_ms)
         before = self.slots.pop(writer, None)
         losses = 1 + (before.losses if before else 0)
         if losses > retries.count:
             return False
-        self.slots[writer] = Slot(writer, losses, retries, now_ms, took_ms=before.took_ms if before else 0.0)
+        first_ms, took_ms = (before.first_ms, before.took_ms) if before else (now_ms, 0.0)
+        self.slots[writer] = Slot(writer, losses, retries, first_ms, now_ms, took_ms=took_ms)
         return True
 
     def leave(self, writers: Collection[str]) -> None:
@@ -174,13 +212,22 @@ class LandingQueue:
         """Return how long after the first slot the second one opens."""
         if first.is_protected:
             return self._length_ms(first)
-        return SAFETY * self.window_ms if second.is_protected else PACKING * self.window_ms
+        return SAFETY * self.window_ms if second.is_protected else self.spacing_ms
 
     def _length_ms(self, slot: Slot) -> float:
         window = min(LONGEST_WINDOW_MS, max(self.window_ms, SAFETY * slot.took_ms))
         return JITTER * slot.back_off_ms + SAFETY * window
 
-    def _learn(self, writer: str, now_ms: int) -> None:
+    def _count(self, sequence: int, now_ms: int) -> None:
+        """Learn how fast commits land."""
+        before, since_ms = self.head
+        if sequence == before or now_ms == since_ms:
+            return
+        if sequence > before > 0 and now_ms - since_ms < KEPT_MS:
+            self.interval_ms += RECENT * ((now_ms - since_ms) / (sequence - before) - self.interval_ms)
+        self.head = sequence, now_ms
+
+    def _learn(self, writer: str, now_ms: int, *, has_landed: bool) -> None:
         slot = self.slots.get(writer)
         if slot is None or slot.opens_ms is None:
             return
@@ -188,13 +235,23 @@ class LandingQueue:
         self.slots[writer] = replace(slot, took_ms=took_ms)
         window_ms = self.window_ms * (LONGER if took_ms > self.window_ms else SHORTER)
         self.window_ms = min(LONGEST_WINDOW_MS, max(SHORTEST_WINDOW_MS, window_ms))
+        if not slot.is_protected:
+            self.spacing_ms *= CLOSER if has_landed else WIDER
+            self.spacing_ms = min(self.window_ms, max(SHORTEST_WINDOW_MS, self.spacing_ms))
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON values."""
-        return {"window-ms": self.window_ms, "slots": [asdict(slot) for slot in self.slots.values()]}
+        learnt = {
+            "window-ms": self.window_ms,
+            "spacing-ms": self.spacing_ms,
+            "interval-ms": self.interval_ms,
+            "head": self.head,
+        }
+        return learnt | {"slots": [asdict(slot) for slot in self.slots.values()]}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> LandingQueue:
         """Return what `to_json` has written."""
         slots = [Slot(**{**item, "retries": Retries(**item["retries"])}) for item in value["slots"]]
-        return cls({slot.writer: slot for slot in slots}, value["window-ms"])
+        learnt = value["window-ms"], value["spacing-ms"], value["interval-ms"]
+        return cls({slot.writer: slot for slot in slots}, *learnt, (value["head"][0], value["head"][1]))

@@ -14,8 +14,8 @@ from app.errors import InvalidUpdate
 _DEFAULT = Retries()
 
 
-def find_retries(catalog: Catalog, identifier: TableIdentifier) -> tuple[int, Retries]:
-    """Return the id of a table's pointer, and how its clients try again after a lost race.
+def find_retries(catalog: Catalog, identifier: TableIdentifier) -> tuple[int, Retries, int]:
+    """Return the id of a table's pointer, how its clients try again, and its last sequence number.
 
     Raises:
         NoSuchTable: no table has this name any more.
@@ -24,7 +24,7 @@ def find_retries(catalog: Catalog, identifier: TableIdentifier) -> tuple[int, Re
     """
     catalog.permit("commit_table", identifier)
     pointer, metadata = catalog.read_now(TABLES, identifier)
-    return pointer.id, retries_of(metadata.properties)
+    return pointer.id, retries_of(metadata.properties), metadata.last_sequence
 
 
 def retries_of(properties: Mapping[str, str]) -> Retries:
