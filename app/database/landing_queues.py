@@ -28,7 +28,7 @@ _FIND = select(rows.c.version, rows.c.content, database_now_ms().label("now_ms")
     rows.c.pointer_id == bindparam("of_id")
 )
 _NOW = select(database_now_ms())
-_INSERT = on_each_database(rows, lambda insert: insert.on_conflict_do_nothing())
+_INSERT = on_each_database(rows, lambda insert: insert.on_conflict_do_nothing().returning(rows.c.version))
 _UPDATE = (
     update(rows)
     .where(rows.c.pointer_id == bindparam("of_id"), rows.c.version == bindparam("seen_version"))
@@ -95,10 +95,11 @@ class LandingQueues:
 
         def put(connection: Connection) -> bool:
             if seen.version:
-                changed = connection.execute(_UPDATE, values).rowcount
+                is_put = connection.execute(_UPDATE, values).rowcount == 1
             else:
-                changed = connection.execute(_INSERT[connection.dialect.name], new_row).rowcount
-            if changed != 1:
+                inserted = connection.execute(_INSERT[connection.dialect.name], new_row)
+                is_put = inserted.one_or_none() is not None
+            if not is_put:
                 return False
             connection.execute(_RESERVE, {"of_id": pointer_id, "is_reserved": int(is_reserved)})
             return True
