@@ -56,7 +56,7 @@ def run_once(
 
 
 class Once:
-    """One mutation under its Idempotency-Key, if it has one; for routes that carry it out in several steps."""
+    """One mutation under its Idempotency-Key, if it has one, carried out in several steps."""
 
     def __init__(self, visit: Visit, replay: Callable[[str], Response]) -> None:
         """Read the key; raises `InvalidRequest`."""
@@ -65,7 +65,7 @@ class Once:
         self._claim = claim_of(visit)
 
     def earlier(self) -> Response | None:
-        """Return the answer of the first request under this key; None if there was none, or there is no key."""
+        """Return the answer of the first request under this key; None if there is none."""
         return None if self._claim is None else _replayed(self._visit, self._claim, self._replay)
 
     def catalog(self) -> Catalog:
@@ -73,7 +73,7 @@ class Once:
         return self._visit.catalog_of(self._visit.warehouse, self._claim)
 
     def refused(self, error: IcetowerError) -> Response:
-        """Remember a final refusal and raise it again; or answer like an equal request that was faster."""
+        """Remember a final refusal and raise it, or answer like an equal request that was faster."""
         visit, claim = self._visit, self._claim
         if claim is None:
             raise error

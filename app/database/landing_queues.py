@@ -1,4 +1,4 @@
-"""The landing queues of tables: one row for each table on which writers have lost races lately."""
+"""The landing queues: one row for each table on which writers have lost races lately."""
 
 from __future__ import annotations
 
@@ -51,20 +51,20 @@ class LandingQueues:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def find(self, pointer_id: int) -> StoredQueue:
+    def load(self, pointer_id: int) -> StoredQueue:
         """Return a table's queue.
 
         Raises:
             DatabaseUnavailable: the database does not answer.
         """
 
-        def find(connection: Connection) -> StoredQueue:
+        def load(connection: Connection) -> StoredQueue:
             row = connection.execute(_FIND, {"of_id": pointer_id}).one_or_none()
             if row is None:
                 return StoredQueue(0, None, int(connection.execute(_NOW).scalar_one()))
             return StoredQueue(row.version, row.content, row.now_ms)
 
-        return self._database.read(find)
+        return self._database.read(load)
 
     def put(self, pointer_id: int, seen: StoredQueue, content: str, *, is_reserved: bool) -> bool:
         """Replace a queue if it is as it was seen; False if another server was faster.

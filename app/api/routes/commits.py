@@ -21,7 +21,7 @@ from app.catalog.commits import table_commits
 from app.catalog.commits.landing import Landing
 from app.catalog.commits.table_commits import Reserved, TableCommit
 from app.catalog.context.kinds import TABLES
-from app.catalog.slots.retries import find_retries
+from app.catalog.slots.retries import load_retries
 from app.errors import CommitFailed, IcetowerError
 
 router = APIRouter()
@@ -77,7 +77,7 @@ class _Commit:
         assert commit.writer is not None
         try:
             pointer_id, retries, sequence = await run_in_threadpool(
-                find_retries, self._visit.catalog, commit.identifier
+                load_retries, self._visit.catalog, commit.identifier
             )
         except IcetowerError:
             return  # The refusal stands, whatever became of the table meanwhile.

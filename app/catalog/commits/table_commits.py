@@ -29,7 +29,7 @@ from app.errors import CommitFailed, CommitStateUnknown, PointerMoved, Requireme
 
 
 class Reserved(Exception):
-    """Slots of the table are reserved for writers that have lost races: the commit has to ask before it lands."""
+    """Slots are reserved for writers that have lost races: the commit has to ask first."""
 
     def __init__(self, pointer_id: int, writer: str) -> None:
         self.pointer_id = pointer_id
@@ -52,7 +52,7 @@ class TableCommit(Intention[TableMetadata, None]):
 
     @property
     def writer(self) -> str | None:
-        """What the client keeps from one attempt to the next: its snapshot's id. None if it adds no snapshot."""
+        """The id of its snapshot, which clients keep between attempts; None without one."""
         return next(
             (str(item.snapshot.snapshot_id) for item in self.updates if isinstance(item, AddSnapshot)), None
         )
@@ -133,15 +133,10 @@ def _has_reached(current: TableMetadata, name: str, snapshot_id: SnapshotId) -> 
     return ref is not None and is_ancestor(current, snapshot_id, ref.snapshot_id)
 
 
-def commit_table(
-    catalog: Catalog,
-    identifier: TableIdentifier,
-    requirements: Sequence[Requirement],
-    updates: Sequence[Update],
-) -> LoadedTable:
-    """Advance a table by one commit, or create it if the only requirement is `assert-create`.
+def begin_commit(catalog: Catalog, commit: TableCommit) -> Landing[TableMetadata, None]:
+    """Begin to advance a table, or to create it if the only requirement is `assert-create`.
 
-    Raises:
+    `Landing.finish` then raises:
         NoSuchTable: no table has this name.
         NoSuchNamespace: the table is to be created in a namespace that is not there.
         RequirementFailed: the table is not what the client built on.
@@ -152,22 +147,16 @@ def commit_table(
         StaleUpdate: a snapshot was numbered before another commit landed.
         DanglingRef: a ref would lose its snapshot.
         PointerMoved: other commits won every attempt.
+        Reserved: the commit has to ask for the slots of others first.
         CommitStateUnknown: the database did not answer; the new file stays.
         CorruptMetadata: the current metadata file cannot be read.
     """
-    landing = begin_commit(catalog, TableCommit(identifier, requirements, updates))
-    landing.wait()
-    return landing.finish().loaded
-
-
-def begin_commit(catalog: Catalog, commit: TableCommit) -> Landing[TableMetadata, None]:
-    """Begin what `commit_table` does: the way for callers that hold no thread while they wait."""
     catalog.permit("commit_table", commit.identifier)
     return Landing(catalog, commit)
 
 
 def has_lost_race(commit: TableCommit, error: CommitFailed) -> bool:
-    """Return whether a commit failed because others came first, so that its client will try it again."""
+    """Return whether a commit failed only because others came first."""
     if commit.writer is None:
         return False
     if isinstance(error, RequirementFailed):

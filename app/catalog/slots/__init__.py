@@ -1,1 +1,1 @@
-"""Slots: which of the writers that lost a race may try again when, so that each of them lands."""
+"""Slots: when each writer that lost a race may try again, so that all of them land."""

@@ -12,7 +12,7 @@ from typing import Final
 import orjson
 from anyio import to_thread
 
-from app.catalog.slots.queue import KEPT_MS, LandingQueue, Retries
+from app.catalog.slots.queue import KEPT_MS, LandingQueue, RetryRules
 from app.database.landing_queues import LandingQueues
 from app.errors import IcetowerError
 
@@ -54,7 +54,7 @@ class LandingSlots:
         self,
         pointer_id: int,
         writer: str,
-        retries: Retries,
+        retries: RetryRules,
         sequence: int,
         is_wanted: Callable[[], Awaitable[bool]],
     ) -> None:
@@ -71,12 +71,14 @@ class LandingSlots:
         table = self._table(pointer_id)
         table.changes.append(lambda queue, now_ms: queue.lose(writer, retries, sequence, now_ms))
         held = asyncio.ensure_future(table.wait_in(at_gate=False, writer=writer))
-        while not held.done():
-            await asyncio.wait([held], timeout=CLIENT_LOOK_S)
-            if not held.done() and not await is_wanted():
-                held.cancel()
-                self.note_gone(pointer_id, writer)
-                return
+        try:
+            while not held.done():
+                await asyncio.wait([held], timeout=CLIENT_LOOK_S)
+                if not held.done() and not await is_wanted():
+                    self.note_gone(pointer_id, writer)
+                    return
+        finally:
+            held.cancel()
 
     def note_landed(self, pointer_id: int, writer: str) -> None:
         """Note that a writer has landed; it costs nothing if it never lost a race nor had to ask."""
@@ -181,7 +183,7 @@ class _Table:
     ) -> _Verdict:
         """Change the queue in the database, and return who may go on."""
         for _ in range(ATTEMPTS):
-            seen = self.queues.find(self.pointer_id)
+            seen = self.queues.load(self.pointer_id)
             now_ms, hold_ms = seen.now_ms, round(self.longest_hold_s * 1000)
             queue = (
                 LandingQueue() if seen.content is None else LandingQueue.from_json(orjson.loads(seen.content))

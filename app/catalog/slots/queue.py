@@ -30,7 +30,7 @@ KEPT_MS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True)
-class Retries:
+class RetryRules:
     """How a client tries again after a 409: the table's `commit.retry.*` properties."""
 
     count: int = 4
@@ -53,7 +53,7 @@ class Slot:
 
     writer: str
     losses: int
-    retries: Retries
+    retries: RetryRules
     first_ms: int
     """When it lost for the first time."""
     asked_ms: int
@@ -99,7 +99,7 @@ class LandingQueue:
     spacing_ms: float = FIRST_WINDOW_MS
     """How long after each other slots open that are not protected: as learnt, so that most of them are used."""
     interval_ms: float = FIRST_WINDOW_MS
-    """The time between two landings, whoever lands."""
+    """The time between two landings of any writers."""
     head: tuple[int, int] = (0, 0)
     """The table's last sequence number that was seen, and when."""
 
@@ -108,7 +108,7 @@ class LandingQueue:
         return any(slot.is_protected for slot in self.slots.values()) or self._is_unfair(now_ms)
 
     def closed_until_ms(self, writer: str, now_ms: int) -> int | None:
-        """Return until when other writers' slots keep a commit from landing; None if it may land now."""
+        """Return until when others' slots keep a commit from landing; None if it may land now."""
         own = self.slots.get(writer)
         if own is not None and own.is_released and own.is_protected:
             return None
@@ -122,7 +122,7 @@ class LandingQueue:
         return max(ends, default=None)
 
     def _is_unfair(self, now_ms: int) -> bool:
-        """Return whether a writer has waited for so long that those who have not lost yet must wait as well."""
+        """Return whether newcomers must wait, because a writer has waited for too long."""
         # Those whose slots are over are not waited for.
         since = [slot.first_ms for slot in self.slots.values() if not slot.is_over_at(now_ms)]
         return now_ms - min(since, default=now_ms) > PATIENCE * (len(since) + 2) * self.interval_ms
@@ -132,8 +132,8 @@ class LandingQueue:
         self._learn(writer, now_ms, has_landed=True)
         self.slots.pop(writer, None)
 
-    def lose(self, writer: str, retries: Retries, sequence: int, now_ms: int) -> bool:
-        """Note that a writer has lost a race; False if it will not come back: its retries are used up.
+    def lose(self, writer: str, retries: RetryRules, sequence: int, now_ms: int) -> bool:
+        """Note that a writer has lost a race; False if its retries are used up by now.
 
         Args:
             writer: who has lost.
@@ -157,7 +157,7 @@ class LandingQueue:
             self.slots.pop(writer, None)
 
     def release(self, waiting: Collection[str], now_ms: int, longest_hold_ms: int) -> list[str]:
-        """Release those whose time has come, and return the ones of `waiting` that have been released.
+        """Release those whose time has come, and return which of `waiting` are released.
 
         Args:
             waiting: writers whose answers are held back here.
@@ -196,7 +196,7 @@ class LandingQueue:
         return min(times, default=None)
 
     def _planned(self, now_ms: int) -> Iterator[tuple[Slot, int]]:
-        """Yield those who wait, and when the slot of each would open: those with fewest retries left come first."""
+        """Yield those who wait and when their slots would open, the fewest retries first."""
         released = [slot for slot in self.slots.values() if slot.opens_ms is not None]
         last = max(released, key=lambda slot: slot.opens_ms or 0, default=None)
         last_opens = (last.opens_ms or 0) if last else 0
@@ -252,6 +252,6 @@ class LandingQueue:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> LandingQueue:
         """Return what `to_json` has written."""
-        slots = [Slot(**{**item, "retries": Retries(**item["retries"])}) for item in value["slots"]]
+        slots = [Slot(**{**item, "retries": RetryRules(**item["retries"])}) for item in value["slots"]]
         learnt = value["window-ms"], value["spacing-ms"], value["interval-ms"]
         return cls({slot.writer: slot for slot in slots}, *learnt, (value["head"][0], value["head"][1]))

@@ -6,16 +6,16 @@ from collections.abc import Mapping
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.slots.queue import Retries
+from app.catalog.slots.queue import RetryRules
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.properties import int_property
 from app.errors import InvalidUpdate
 
-_DEFAULT = Retries()
+_DEFAULT = RetryRules()
 
 
-def find_retries(catalog: Catalog, identifier: TableIdentifier) -> tuple[int, Retries, int]:
-    """Return the id of a table's pointer, how its clients try again, and its last sequence number.
+def load_retries(catalog: Catalog, identifier: TableIdentifier) -> tuple[int, RetryRules, int]:
+    """Return a pointer's id, how clients of its table try again, its last sequence number.
 
     Raises:
         NoSuchTable: no table has this name any more.
@@ -27,9 +27,9 @@ def find_retries(catalog: Catalog, identifier: TableIdentifier) -> tuple[int, Re
     return pointer.id, retries_of(metadata.properties), metadata.last_sequence
 
 
-def retries_of(properties: Mapping[str, str]) -> Retries:
-    """Return what a table's `commit.retry.*` properties say; what clients cannot read has its default."""
-    return Retries(
+def retries_of(properties: Mapping[str, str]) -> RetryRules:
+    """Return what a table's `commit.retry.*` properties say, or the clients' defaults."""
+    return RetryRules(
         count=_count(properties, "commit.retry.num-retries", _DEFAULT.count),
         min_wait_ms=_count(properties, "commit.retry.min-wait-ms", _DEFAULT.min_wait_ms),
         max_wait_ms=_count(properties, "commit.retry.max-wait-ms", _DEFAULT.max_wait_ms),

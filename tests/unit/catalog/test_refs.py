@@ -7,7 +7,6 @@ import pytest
 
 from app.catalog.commits.cherry_picks import CherryPicks
 from app.catalog.commits.staged_files import StagedFiles
-from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import LoadedTable
 from app.catalog.manifests.table_manifests import TableManifests
@@ -39,6 +38,7 @@ from app.errors import (
     RequirementFailed,
 )
 from tests.builders.catalogs import with_rules, with_server
+from tests.builders.commits import commit_table
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, append, append_to, load_table, table_in
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 import http.client
 import json
 import random
+import subprocess
 import sys
 import threading
 import time
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -31,7 +32,6 @@ from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.formats.manifests.lists import read_manifest_list, write_manifest_list
 from app.formats.manifests.writer import write_manifest
-
 
 RETRIES = 4
 MIN_WAIT_S = 0.1
@@ -71,6 +71,7 @@ class Writer:
     def __init__(self, orders: Orders, number: int, found: Found, lock: threading.Lock) -> None:
         self._orders, self._number, self._found, self._lock = orders, number, found, lock
         self._chance = random.Random(number)
+        self._pause = threading.Event()
         where = urlsplit(orders.urls[number % len(orders.urls)])
         assert where.hostname is not None
         self._http = http.client.HTTPConnection(where.hostname, where.port, timeout=120)
@@ -99,7 +100,7 @@ class Writer:
         for attempt in range(RETRIES + 1):
             if attempt:
                 wait_s = MIN_WAIT_S * 2 ** (attempt - 1)
-                time.sleep(wait_s + self._chance.uniform(0, 0.1 * wait_s))
+                self._pause.wait(wait_s + self._chance.uniform(0, 0.1 * wait_s))
             metadata = self._call("GET", None)[1]["metadata"]
             head = _head(metadata)
             if manifest is None:
@@ -207,7 +208,7 @@ class Writer:
     def _storage(self) -> None:
         """Wait as long as an object store would take."""
         if self._orders.latency_s:
-            time.sleep(self._orders.latency_s)
+            self._pause.wait(self._orders.latency_s)
 
     def _call(self, method: str, body: dict[str, Any] | None) -> tuple[int, Any]:
         self._http.request(method, self._orders.path, None if body is None else orjson.dumps(body), HEADERS)
@@ -223,6 +224,27 @@ def _head(metadata: dict[str, Any]) -> dict[str, Any] | None:
     head_id = metadata.get("refs", {}).get("main", {}).get("snapshot-id")
     found = [snapshot for snapshot in metadata.get("snapshots", ()) if snapshot["snapshot-id"] == head_id]
     return found[0] if found else None
+
+
+def run_writers(orders: Orders) -> Found:
+    """Run writers in a process of their own, and return what happened.
+
+    Raises:
+        RuntimeError: a writer failed otherwise than by a lost race.
+    """
+    process = subprocess.run(
+        [sys.executable, "-m", "tests.builders.contending_writers"],
+        input=json.dumps(asdict(orders)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if process.returncode or "Traceback" in process.stderr:
+        raise RuntimeError(process.stderr[-3000:])
+    found = Found(**json.loads(process.stdout))
+    if found.errors:
+        raise RuntimeError("; ".join(found.errors[:5]))
+    return found
 
 
 def main() -> None:
