@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import copy_context
+from dataclasses import replace
 from typing import Generic
 
 from app import telemetry
@@ -16,6 +17,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
 from app.catalog.context.rows import IdempotencyClaim
 from app.database.pointers.history import Author
+from app.database.receipt import CommitReceipt, Outcome, landed
 from app.engine.model.identifiers import TableIdentifier
 from app.errors import CommitFailed, CommitStateUnknown
 
@@ -78,6 +80,24 @@ class Wish(Generic[M, D]):
     def claim(self, staged: Staged[M, D]) -> IdempotencyClaim | None:
         """Return the claim to the request's Idempotency-Key, if it has one."""
         return self.catalog.caller.claim_of(self.remembered(staged))
+
+    def receipt(self, staged: Sequence[Staged[M, D]], together: int) -> CommitReceipt | None:
+        """Return what its receipt will be if all that is staged lands; None if it is to have none."""
+        head = self.author.head
+        if head is None:
+            return None
+        changes = []
+        for plan in self.plans:
+            if plan.changes:
+                whole = next(each for each in staged if each.plan.base.identifier == plan.base.identifier)
+                seen = whole.plan.base.seen
+                before = seen.metadata_location if seen is not None else None
+                changes.append(
+                    replace(plan.change, location_before=before, location_after=whole.loaded.location)
+                )
+        if not changes:
+            return CommitReceipt(head, Outcome.UNCHANGED, self.author.at_ms)
+        return landed(head, self.author.at_ms, changes, together)
 
     def discard(self) -> None:
         """Delete the manifests that it has written: nothing can name them."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.catalog.context.callers import SERVER_ITSELF, Caller, Permit, Question, everyone_may
+from app.catalog.context.receipt_book import ReceiptBook
 from app.catalog.context.rooms import Rooms
 from app.catalog.context.scan_workers import ScanWorkers
 from app.database.file_deletions import FileDeletions
@@ -79,6 +80,7 @@ class Server:
     old_rows: OldRows
     scan_plans: ScanPlans
     signing_keys: SigningKeys
+    receipts: ReceiptBook
     metadata_files: MetadataFiles
     manifest_cache: ManifestCache
     """Parsed manifests, shared by all warehouses; see `app.catalog.manifests`."""

@@ -50,9 +50,11 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "check_and_put creation": lambda stores: stores.add("a.new"),
     "rename": lambda stores: stores.pointers.rename(1, TABLE, name("a.t"), name("a.u"), AUTHOR),
     "drop pointer": lambda stores: stores.pointers.drop(1, name("a.spare"), TABLE, AUTHOR, deletion=True),
-    "create namespace": lambda stores: stores.namespaces.create(1, levels("b.c"), {}, NOW_MS),
-    "drop namespace": lambda stores: stores.namespaces.drop(1, levels("empty")),
-    "update_properties": lambda stores: stores.namespaces.update_properties(1, levels("a"), [], {"x": "y"}),
+    "create namespace": lambda stores: stores.namespaces.create(1, levels("b.c"), {}, AUTHOR),
+    "drop namespace": lambda stores: stores.namespaces.drop(1, levels("empty"), AUTHOR),
+    "update_properties": lambda stores: stores.namespaces.update_properties(
+        1, levels("a"), [], {"x": "y"}, AUTHOR
+    ),
     "create warehouse": lambda stores: stores.warehouses.create("other", "file:///x", created_ms=NOW_MS),
     "update warehouse": lambda stores: stores.warehouses.update("main", storage={}),
     "drop warehouse": lambda stores: stores.warehouses.drop("spare"),

@@ -1,0 +1,59 @@
+"""Receipts: what became of each request that changes something."""
+
+from __future__ import annotations
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0005"
+down_revision = "0004"
+branch_labels = None
+depends_on = None
+
+NAME = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
+
+
+def upgrade() -> None:
+    op.create_table(
+        "receipts",
+        sa.Column("commit_id", NAME, nullable=False),
+        sa.Column("outcome", sa.Text(), nullable=False),
+        sa.Column("operation", sa.Text(), nullable=False),
+        sa.Column("warehouse", sa.Text(), nullable=False),
+        sa.Column("principal", NAME, nullable=False),
+        sa.Column("request_id", NAME, nullable=False),
+        sa.Column("key", NAME, nullable=True),
+        sa.Column("began_ms", sa.BigInteger(), nullable=False),
+        sa.Column("noted_ms", sa.BigInteger(), nullable=False),
+        sa.Column("facts", sa.Text(), nullable=False),
+        sa.PrimaryKeyConstraint("commit_id", name="pk_receipts"),
+        sa.CheckConstraint(
+            "outcome IN ('landed', 'unchanged', 'failed', 'in-progress', 'unknown')",
+            name="ck_receipts_outcome",
+        ),
+        sqlite_with_rowid=False,
+    )
+    op.create_index("ix_receipts_principal_request_id", "receipts", ["principal", "request_id"])
+    has_key, did_not_land = sa.text('"key" IS NOT NULL'), sa.text("outcome != 'landed'")
+    op.create_index(
+        "ix_receipts_principal_key",
+        "receipts",
+        ["principal", "key"],
+        postgresql_where=has_key,
+        sqlite_where=has_key,
+    )
+    op.create_index(
+        "ix_receipts_not_landed",
+        "receipts",
+        ["commit_id"],
+        postgresql_where=did_not_land,
+        sqlite_where=did_not_land,
+    )
+    op.add_column(
+        "idempotency_keys", sa.Column("commit_id", sa.Text(), nullable=False, server_default=sa.text("''"))
+    )
+
+
+def downgrade() -> None:
+    op.drop_column("idempotency_keys", "commit_id")
+    op.drop_table("receipts")
