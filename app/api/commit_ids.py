@@ -39,7 +39,8 @@ class CommitIds:
             return
         now_ms = self._book.now_ms()
         commit_id = id_of_time(now_ms) + secrets.token_hex(_RANDOM_BYTES)
-        key = scope[HEADERS].get(b"idempotency-key", b"").decode("latin-1")
+        headers, request_id = scope[HEADERS], scope[REQUEST_ID]
+        key = headers.get(b"idempotency-key", b"").decode("latin-1")
         is_management = not scope["path"].startswith("/v1/")
         prefix = scope.get(PREFIX)
         head = ReceiptHead(
@@ -47,7 +48,7 @@ class CommitIds:
             operation=operation,
             warehouse="" if is_management else self._default_warehouse if prefix is None else prefix,
             principal=scope[PRINCIPAL],
-            request_id=scope[REQUEST_ID],
+            request_id=request_id if headers.get(b"x-request-id") == request_id.encode() else None,
             key=key if KEY.fullmatch(key) else None,
             began_ms=now_ms,
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
@@ -41,7 +41,8 @@ class ReceiptHead:
     warehouse: str
     """The warehouse's name; empty for what is about the server as a whole."""
     principal: str
-    request_id: str
+    request_id: str | None
+    """Its `X-Request-Id`, if the client sent one."""
     key: str | None
     """Its Idempotency-Key."""
     began_ms: int
@@ -110,9 +111,12 @@ def facts_from(stored: str) -> dict[str, Any]:
     }
 
 
+_FIELDS = tuple(item.name for item in fields(LandedChange))
+
+
 def _stored(change: LandedChange) -> dict[str, Any]:
-    # Most fields of most changes are empty, and every commit writes this.
-    return {name: value for name, value in asdict(change).items() if value}
+    # Every commit writes this: `asdict` would take longer than the insertion of the row.
+    return {name: value for name in _FIELDS if (value := getattr(change, name))}
 
 
 def _change(stored: dict[str, Any]) -> LandedChange:

@@ -21,7 +21,7 @@ def upgrade() -> None:
         sa.Column("operation", sa.Text(), nullable=False),
         sa.Column("warehouse", sa.Text(), nullable=False),
         sa.Column("principal", NAME, nullable=False),
-        sa.Column("request_id", NAME, nullable=False),
+        sa.Column("request_id", NAME, nullable=True),
         sa.Column("key", NAME, nullable=True),
         sa.Column("began_ms", sa.BigInteger(), nullable=False),
         sa.Column("noted_ms", sa.BigInteger(), nullable=False),
@@ -33,15 +33,15 @@ def upgrade() -> None:
         ),
         sqlite_with_rowid=False,
     )
-    op.create_index("ix_receipts_principal_request_id", "receipts", ["principal", "request_id"])
-    has_key, did_not_land = sa.text('"key" IS NOT NULL'), sa.text("outcome != 'landed'")
-    op.create_index(
-        "ix_receipts_principal_key",
-        "receipts",
-        ["principal", "key"],
-        postgresql_where=has_key,
-        sqlite_where=has_key,
-    )
+    for column, condition in (("key", '"key" IS NOT NULL'), ("request_id", "request_id IS NOT NULL")):
+        op.create_index(
+            f"ix_receipts_principal_{column}",
+            "receipts",
+            ["principal", column],
+            postgresql_where=sa.text(condition),
+            sqlite_where=sa.text(condition),
+        )
+    did_not_land = sa.text("outcome != 'landed'")
     op.create_index(
         "ix_receipts_not_landed",
         "receipts",

@@ -21,8 +21,8 @@ def list_receipts(visit: Visited) -> Response:
     return json_answer(commit_receipts_json(found, visit.principal))
 
 
-@router.get("/v1/commits/{commit}")
+@router.get("/v1/commits/{commit_id}")
 def load_receipt(visit: Visited) -> Response:
     """Return what became of one request."""
-    found = receipts.load_receipt(visit.catalog, visit.text("commit"))
+    found = receipts.load_receipt(visit.catalog, visit.text("commit_id"))
     return json_answer(commit_receipt_json(found, visit.principal))
