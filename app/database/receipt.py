@@ -81,7 +81,7 @@ class CommitReceipt:
     """How many requests landed by the same move of a pointer, this one among them."""
     error: Mapping[str, Any] = field(default_factory=dict)
     """What a request that did not land was answered with: the protocol's error object."""
-    age_ms: int = 0
+    age_ms: int = field(default=0, compare=False)
     """How long ago it was noted, by the database's clock; only known of what was read there."""
 
     def facts(self) -> str:

@@ -17,6 +17,7 @@ from sqlalchemy import (
     Text,
     and_,
     bindparam,
+    case,
     delete,
     literal_column,
     or_,
@@ -63,9 +64,13 @@ _LAND = on_each_database(
 _LAND_ON_SQLITE = str(
     upsert(sqlite.insert(rows), Outcome.IN_PROGRESS).compile(dialect=sqlite.dialect(paramstyle="named"))
 )
-# Its age is asked for by other servers later: only the database's clock can say.
+# How old a request at work is will be asked by other servers: only the database's clock can say.
+_NOTED_MS = case(
+    (_VALUES["outcome"] == Outcome.IN_PROGRESS, database_now_ms()),
+    else_=_VALUES["noted_ms"],
+)
 _NOTE = on_each_database(
-    rows, lambda insert: upsert(insert, Outcome.IN_PROGRESS, Outcome.UNKNOWN, noted_ms=database_now_ms())
+    rows, lambda insert: upsert(insert, Outcome.IN_PROGRESS, Outcome.UNKNOWN, noted_ms=_NOTED_MS)
 )
 
 
