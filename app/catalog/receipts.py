@@ -35,7 +35,12 @@ def load_receipt(catalog: Catalog, commit_id: str) -> CommitReceipt:
             f"Invalid commit id {commit_id[:100]!r}: it must be {ID_LENGTH} lower-case hexadecimal digits"
         )
     find = catalog.server.receipts.stored.find
-    found = _settled(catalog, lambda: find(commit_id), lambda head: head.commit_id == commit_id)
+    found = _settled(
+        catalog,
+        lambda: find(commit_id),
+        lambda head: head.commit_id == commit_id,
+        lambda receipt: receipt.outcome.is_final,
+    )
     if found:
         return found[0]
     history_ms = catalog.rules.history_ms
@@ -71,7 +76,8 @@ def list_receipts(catalog: Catalog, *, key: str | None, request_id: str | None) 
     def is_wanted(head: ReceiptHead) -> bool:
         return head.principal == principal and value == (head.key if key is not None else head.request_id)
 
-    found = _settled(catalog, read, is_wanted)
+    # Of several requests one may still land, whatever became of the others.
+    found = _settled(catalog, read, is_wanted, lambda receipt: receipt.outcome is Outcome.LANDED)
     if not found:
         word = "Idempotency-Key" if key is not None else "request id"
         raise NoSuchCommit(
@@ -86,7 +92,10 @@ def metadata_version(change: LandedChange) -> int | None:
 
 
 def _settled(
-    catalog: Catalog, read: Callable[[], list[CommitReceipt]], is_wanted: Callable[[ReceiptHead], bool]
+    catalog: Catalog,
+    read: Callable[[], list[CommitReceipt]],
+    is_wanted: Callable[[ReceiptHead], bool],
+    says_all: Callable[[CommitReceipt], bool],
 ) -> list[CommitReceipt]:
     """Return the receipts that are asked for, as final as they can be known, newest first."""
 
@@ -94,7 +103,7 @@ def _settled(
         return head.warehouse in ("", catalog.warehouse.name) and is_wanted(head)
 
     found = _found(catalog, read, is_here)
-    if any(receipt.outcome is Outcome.LANDED or _is_at_work(receipt) for receipt in found):
+    if any(says_all(receipt) or _is_at_work(receipt) for receipt in found):
         return found
     # A transaction whose reply was lost, or another server's, may still be about to land one.
     catalog.server.receipts.stored.wait_for_open_transactions()

@@ -22,7 +22,7 @@ LOST_AFTER_MS = 30_000
 """A request at work whose server has given no sign of life for so long is given up if somebody asks for it."""
 FAILURES_KEPT_MS = 3_600_000
 """How long it is known why a request did not land; that it did not land is known as long as what landed."""
-MOST_KEPT, MOST_UNWRITTEN, MOST_AT_ONCE = 5_000, 2_000, 200
+MOST_KEPT, MOST_UNWRITTEN, MOST_AT_ONCE = 1_000, 1_000, 200
 
 
 @dataclass(slots=True)

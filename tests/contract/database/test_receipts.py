@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from sqlalchemy import Connection
 
+from app.database.connections.database import Database
 from app.database.pointers.history import Author
 from app.database.pointers.moves import Advance, Unmoved
 from app.database.pointers.pointer import PointerKind
@@ -24,8 +26,9 @@ from app.database.receipt import (
 )
 from app.database.receipts import GivenUpMeanwhile, Receipts, insert_landed
 from app.engine.model.ids import Location
-from app.errors import NamespaceExists
+from app.errors import DatabaseUnavailable, NamespaceExists
 from tests.contract.database.stores import NOW_MS, Stores, levels, name
+from tests.servers.postgres import PostgresServer
 
 TABLE = PointerKind.TABLE
 CHANGE = LandedChange("table", "committed", ("a",), "t", "0.json", "1.json", (7, 8), 8, rebased=True)
@@ -43,6 +46,16 @@ def author(of: ReceiptHead) -> Author:
 
 def failed(of: ReceiptHead, outcome: Outcome = Outcome.FAILED) -> CommitReceipt:
     return CommitReceipt(of, outcome, NOW_MS, error=ERROR)
+
+
+@pytest.fixture
+def direct(postgres_server: PostgresServer, migrated_database: str) -> Iterator[Stores]:
+    """Stores on Postgres, whatever the other tests run on."""
+    database_name = postgres_server.create_database(migrated_database)
+    database = Database.open(postgres_server.url(database_name))
+    yield Stores.on(database)
+    database.close()
+    postgres_server.drop_database(database_name)
 
 
 @pytest.fixture
@@ -202,6 +215,21 @@ def test_old_receipts_go_and_those_that_did_not_land_go_first(stores: Stores, re
     ]
     assert receipts.delete(NOW_MS + 3) == 1
     assert outcomes(receipts, *map(head, (1, 2, 3, 4))) == [None, None, Outcome.LANDED, Outcome.FAILED]
+
+
+@pytest.mark.postgres
+def test_a_transaction_that_stays_open_is_no_answer(direct: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.database.receipts.LONGEST_WAIT_S", 0.05)
+    receipts = Receipts(direct.database)
+
+    def ask(connection: Connection) -> None:
+        insert_landed(connection, [landed(head(), NOW_MS, [CHANGE])])
+        with pytest.raises(DatabaseUnavailable, match="does not say yet"):
+            receipts.wait_for_open_transactions()
+
+    direct.database.write(ask)
+
+    assert outcomes(receipts, head()) == [Outcome.LANDED]
 
 
 def test_waiting_returns_when_open_transactions_have_ended(stores: Stores, receipts: Receipts) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import httpx
+import orjson
 import pytest
 
 from app.api.description import description
 from app.main import create_app
+from app.telemetry import LogLines
 from tests.builders.http_catalog import (
     SCHEMA,
     VIEW_VERSION,
@@ -342,6 +345,21 @@ def test_keys_of_others_are_not_found_and_not_shown(
         receipt = receipt_of(api, answer)
         assert receipt["author"] == "anonymous"
         assert "idempotency-key" not in receipt
+
+
+def test_log_line_of_a_change_has_its_commit_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = io.BytesIO()
+    lines = LogLines(stream)
+    monkeypatch.setattr("app.api.front_door.log_lines", lines)
+    with http_catalog(tmp_path, log_level="info") as api:
+        refused = api.delete("/v1/namespaces/none")
+        made = api.post("/v1/namespaces", json={"namespace": ["a"]})
+        api.get("/v1/namespaces/a")
+    lines.flush()
+
+    logged = [orjson.loads(line) for line in stream.getvalue().splitlines()]
+
+    assert [line.get("commit_id") for line in logged] == [refused.headers[HEADER], made.headers[HEADER], None]
 
 
 def test_request_at_work_is_in_progress_and_then_landed(tmp_path: Path) -> None:
