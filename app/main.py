@@ -26,6 +26,7 @@ from app.catalog.context.locations import roots_of_warehouse
 from app.catalog.context.receipt_book import ReceiptBook
 from app.catalog.context.rooms import Rooms
 from app.catalog.context.server import Rules, Server
+from app.catalog.context.traffic import Traffic
 from app.catalog.deletions.housekeeping import keep_house
 from app.catalog.pointer_batches import PointerBatches
 from app.catalog.warehouses import WarehouseMemo, create_warehouse
@@ -162,6 +163,7 @@ def build_server(
         scan_plans=ScanPlans(database),
         signing_keys=SigningKeys(database),
         receipts=ReceiptBook(Receipts(database), now_ms),
+        traffic=Traffic(now_ms),
         metadata_files=MetadataFiles(
             settings.metadata_cache_bytes,
             round(settings.metadata_recheck_seconds * 1000),

@@ -33,6 +33,7 @@ from app.api.routes import (
     refs,
     scans,
     tables,
+    tower,
     views,
     warehouses,
 )
@@ -72,6 +73,7 @@ def routes() -> list[BaseRoute]:
         refs,
         history,
         receipts,
+        tower,
         conflicts,
         expiry,
         scans,

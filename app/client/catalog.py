@@ -16,6 +16,7 @@ from app.client.receipts import ReceiptCalls
 from app.client.refs import RefCalls
 from app.client.scans import ScanCalls
 from app.client.tables import TableCalls
+from app.client.tower import TowerCalls
 from app.client.validation import ValidationCalls
 from app.client.views import ViewCalls
 
@@ -55,6 +56,7 @@ class RemoteCatalog:
         self.refs = RefCalls(self._calls, root)
         self.scans = ScanCalls(self._calls, root)
         self.conflicts = ConflictCalls(self._calls, root)
+        self.tower = TowerCalls(self._calls, root)
         self.validation = ValidationCalls(self._calls, root)
 
     def close(self) -> None:

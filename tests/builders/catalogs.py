@@ -12,6 +12,7 @@ from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.receipt_book import ReceiptBook
 from app.catalog.context.server import Rules, Server
+from app.catalog.context.traffic import Traffic
 from app.database.connections.database import Database
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
@@ -81,6 +82,7 @@ def server_on(
         scan_plans=ScanPlans(database),
         signing_keys=SigningKeys(database),
         receipts=ReceiptBook(Receipts(database), clock),
+        traffic=Traffic(clock),
         metadata_files=MetadataFiles(64 << 20, 0),
         manifest_cache=ManifestCache(64 << 20),
         files_of=lambda _warehouse: shared,

@@ -12,7 +12,7 @@ from app.catalog.commits.intentions import D
 from app.catalog.commits.old_metadata import forget_old_metadata
 from app.catalog.commits.plans import Names, Staged
 from app.catalog.commits.staged_files import StagedFiles
-from app.catalog.commits.wishes import Wish
+from app.catalog.commits.wishes import Wish, discard, lose_race
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
 from app.database.pointers.moves import Advance, NameTaken, Unmoved
@@ -48,7 +48,7 @@ def land_all(wishes: Sequence[Wish[M, D]]) -> None:
             staged = [plan.stage(catalog, files) for plan in names.plans]
             outcome = _put(catalog, standing, staged)
         except IcetowerError as error:
-            _discard(files, standing)  # Raised only when the transaction certainly did not happen.
+            discard(files, standing)  # Raised only when the transaction certainly did not happen.
             for wish in standing:
                 wish.fail(error)
             if isinstance(error, IdempotencyKeyTaken | GivenUpMeanwhile) and len(wishes) > 1:
@@ -62,7 +62,7 @@ def land_all(wishes: Sequence[Wish[M, D]]) -> None:
         if outcome is not PutOutcome.MOVED:
             _answer(catalog, standing, staged)
             return
-        _discard(files, standing)
+        lose_race(files, standing)
     for wish in standing:
         wish.give_up(attempts)
 
@@ -105,16 +105,13 @@ def _has_landed(catalog: Catalog, wishes: Sequence[Wish[M, D]], staged: Sequence
 
 def _answer(catalog: Catalog, wishes: Sequence[Wish[M, D]], staged: Sequence[Staged[M, D]]) -> None:
     """Answer for pointers that have moved: nothing may fail the requests any more."""
+    together = sum(wish.changes for wish in wishes)
     for each in staged:
         if each.move is not None:
+            telemetry.COMMITS_TOGETHER.observe(together)
+            catalog.count(each.plan.base.kind, each.plan.base.identifier, moves=1, together=together)
             catalog.keep(each.move.location, each.loaded)
             forget_old_metadata(catalog, each.plan.base, each.loaded.metadata)
     results = {each.plan.base.identifier: iter(each.results()) for each in staged}
     for wish in wishes:
         wish.land(results)
-
-
-def _discard(files: StagedFiles, wishes: Sequence[Wish[M, D]]) -> None:
-    files.discard()
-    for wish in wishes:
-        wish.discard()

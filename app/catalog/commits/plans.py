@@ -60,6 +60,11 @@ class Plan(Generic[M, D]):
         return [update for intention in self.intentions for update in intention.updates]
 
     @property
+    def rebased(self) -> bool:
+        """Whether the server has put snapshots on top of others than their client had seen."""
+        return any(item.rebased for item in self._changes)
+
+    @property
     def change(self) -> LandedChange:
         """What a receipt says of it, without the locations, which are those of the whole commit."""
         before, now, identifier = self.base.metadata, self.metadata, self.base.identifier
@@ -76,7 +81,7 @@ class Plan(Generic[M, D]):
             identifier.name,
             snapshot_ids=tuple(snapshot.snapshot_id for snapshot in added)[::-1],
             current_snapshot_id=now.current_snapshot.snapshot_id if now.current_snapshot else None,
-            rebased=any(item.rebased for item in self._changes),
+            rebased=self.rebased,
         )
 
     def stage(self, catalog: Catalog, files: StagedFiles) -> Staged[M, D]:

@@ -130,10 +130,35 @@ class Wish(Generic[M, D]):
         if isinstance(error, CommitFailed | CommitStateUnknown):
             outcome = "conflict" if isinstance(error, CommitFailed) else "unknown"
             telemetry.COMMITS.labels(kind=self.kind, outcome=outcome).inc()
+            self.count(**{"refused" if outcome == "conflict" else "unknown": 1})
         if error is not None:
             raise error
         telemetry.COMMITS.labels(kind=self.kind, outcome="landed").inc(
             sum(plan.changes for plan in self.plans)
         )
+        for plan in self.plans:
+            if plan.changes:
+                base = plan.base
+                self.catalog.count(base.kind, base.identifier, landed=1, rebased=int(plan.rebased))
         assert self._landed is not None
         return self._landed
+
+    def count(self, **numbers: int) -> None:
+        """Count what has become of it for each of its tables."""
+        for identifier in {intention.identifier for intention in self.intentions}:
+            self.catalog.count(self.intentions[0].kind, identifier, **numbers)
+
+
+def discard(files: StagedFiles, wishes: Sequence[Wish[M, D]]) -> None:
+    """Delete all that an attempt has written for some wishes."""
+    files.discard()
+    for wish in wishes:
+        wish.discard()
+
+
+def lose_race(files: StagedFiles, wishes: Sequence[Wish[M, D]]) -> None:
+    """Delete what an attempt has written that another process was faster than, and count it."""
+    discard(files, wishes)
+    telemetry.RACES_LOST.inc()
+    for wish in wishes:
+        wish.count(races_lost=1)

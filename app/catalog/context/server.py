@@ -11,6 +11,7 @@ from app.catalog.context.callers import SERVER_ITSELF, Caller, Permit, Question,
 from app.catalog.context.receipt_book import ReceiptBook
 from app.catalog.context.rooms import Rooms
 from app.catalog.context.scan_workers import ScanWorkers
+from app.catalog.context.traffic import Traffic
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
 from app.database.metadata_sweeps import MetadataSweeps
@@ -81,6 +82,8 @@ class Server:
     scan_plans: ScanPlans
     signing_keys: SigningKeys
     receipts: ReceiptBook
+    traffic: Traffic
+    """What comes of commits to the busiest tables."""
     metadata_files: MetadataFiles
     manifest_cache: ManifestCache
     """Parsed manifests, shared by all warehouses; see `app.catalog.manifests`."""
