@@ -29,6 +29,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
+from app.database.driver_sql import sqlite_sql
 from app.database.inserts import AnyInsert, on_each_database
 from app.database.receipt import CommitReceipt, Outcome, ReceiptHead, facts_from, id_of_time
 from app.database.rows import receipts as rows
@@ -61,9 +62,7 @@ def upsert(insert: AnyInsert, *replaced: Outcome, **values: Any) -> AnyInsert:
 _LAND = on_each_database(
     rows, lambda insert: upsert(insert, Outcome.IN_PROGRESS).execution_options(preserve_rowcount=True)
 )
-_LAND_ON_SQLITE = str(
-    upsert(sqlite.insert(rows), Outcome.IN_PROGRESS).compile(dialect=sqlite.dialect(paramstyle="named"))
-)
+_LAND_ON_SQLITE = sqlite_sql(upsert(sqlite.insert(rows), Outcome.IN_PROGRESS))
 # How old a request at work is will be asked by other servers: only the database's clock can say.
 _NOTED_MS = case(
     (_VALUES["outcome"] == Outcome.IN_PROGRESS, database_now_ms()),
@@ -121,7 +120,6 @@ def insert_landed(connection: Connection, receipts: Iterable[CommitReceipt]) -> 
     if not values:
         return
     if len(values) == 1 and connection.dialect.name == "sqlite":
-        # Every commit comes by here, and SQLAlchemy would take longer for it than the database.
         written = connection.exec_driver_sql(_LAND_ON_SQLITE, values[0])
     else:
         written = connection.execute(_LAND[connection.dialect.name], values)

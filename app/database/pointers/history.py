@@ -22,6 +22,7 @@ from sqlalchemy import (
     select,
 )
 
+from app.database.driver_sql import sqlite_sql
 from app.database.namespace_keys import namespace_of
 from app.database.pages import ALL_ROWS
 from app.database.pointers.pointer import PointerKind
@@ -94,6 +95,7 @@ _COPY = (
 )
 _COPY_WITHOUT_LOCATION = _COPY.with_only_columns(*{**_COPIED, "location": null()}.values())
 _INSERT = insert(rows).from_select(list(_COPIED), _COPY)
+_INSERT_ON_SQLITE = sqlite_sql(_INSERT)
 _INSERT_LAST = insert(rows).from_select(list(_COPIED), _COPY_WITHOUT_LOCATION)
 _SELECT = (
     select(rows)
@@ -125,7 +127,11 @@ def insert_event(
     connection: Connection, pointer_id: int, event: str, author: Author, previous_location: str | None
 ) -> None:
     """Record what this transaction has done to a pointer, which it has locked."""
-    connection.execute(_INSERT, event_values(pointer_id, event, author, previous_location))
+    values = event_values(pointer_id, event, author, previous_location)
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(_INSERT_ON_SQLITE, values)
+    else:
+        connection.execute(_INSERT, values)
 
 
 def insert_last_event(

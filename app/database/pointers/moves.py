@@ -14,6 +14,7 @@ from sqlalchemy import BigInteger, Connection, Row, bindparam, delete, select, t
 from sqlalchemy.exc import IntegrityError
 
 from app.database.connections.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
+from app.database.driver_sql import sqlite_sql
 from app.database.inserts import on_each_database
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, parameters_of
 from app.database.pointers.history import Author, event_values, insert_event, insert_last_event, with_event
@@ -108,6 +109,7 @@ _ADVANCE = (
         registration=bindparam("new_registration", type_=BigInteger),
     )
 )
+_ADVANCE_ON_SQLITE = sqlite_sql(_ADVANCE)
 _ADVANCE_WITH_EVENT = with_event(_ADVANCE).execution_options(preserve_rowcount=True)
 _ADVANCE_WITH_RECEIPT = with_event(_ADVANCE, landing_receipt())
 _INSERT_PLACE = on_each_database(table_places, lambda insert: insert.on_conflict_do_nothing())
@@ -209,7 +211,7 @@ def advance(
         if not moved:
             raise PointerMovedOn
     else:
-        if connection.execute(_ADVANCE, values).rowcount != 1:
+        if connection.exec_driver_sql(_ADVANCE_ON_SQLITE, values).rowcount != 1:
             raise PointerMovedOn
         insert_event(connection, move.seen.id, move.event, author, move.seen.metadata_location)
     _claim(connection, move.seen.id, move.places)
