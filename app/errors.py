@@ -23,6 +23,7 @@ IcetowerError
 │   ├── NoSuchWarehouse, NoSuchNamespace, NoSuchTable, NoSuchView
 │   ├── NoSuchSnapshot, NoSuchRef
 │   ├── NoSuchPlan, NoSuchPlanTask
+│   ├── NoSuchCommit           no request that was asked for has landed
 │   ├── MetadataFileMissing    the pointer names a file that is gone
 │   ├── NoSuchRoute
 │   └── FileMissing            bytes asked for at a location that has none
@@ -232,6 +233,10 @@ class NoSuchPlanTask(NotFound):
 
     def __init__(self) -> None:
         super().__init__("Plan task does not exist: plan the scan again")
+
+
+class NoSuchCommit(NotFound):
+    """No request that was asked for has landed, and none is known to be at work."""
 
 
 class MetadataFileMissing(NotFound):

@@ -209,7 +209,9 @@ class Settings(BaseSettings):
         3600.0, ge=0, le=366 * 24 * 3600, description="How long files of expired snapshots stay for queries."
     )
     orphan_age_hours: float = Field(24.0, ge=0, description="When files no commit landed go; 0: never.")
-    history_days: int = Field(90, ge=0, description="How long old events of tables stay; 0: for ever.")
+    history_days: int = Field(
+        90, ge=0, description="How long old events of tables, and receipts, stay; 0: for ever."
+    )
     scan_page_files: int = Field(
         5_000,
         ge=1,

@@ -54,6 +54,7 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.NoSuchRef: (404, "NoSuchRefException"),
     errors.NoSuchPlan: (404, "NoSuchPlanIdException"),
     errors.NoSuchPlanTask: (404, "NoSuchPlanTaskException"),
+    errors.NoSuchCommit: (404, "NoSuchCommitException"),
     errors.MetadataFileMissing: (404, "NotFoundException"),
     errors.FileMissing: (404, "NotFoundException"),
     errors.NoSuchRoute: (404, "NoSuchRouteException"),

@@ -72,6 +72,7 @@ def create_warehouse(
         override_properties=override_properties,
         storage=storage,
         created_ms=server.now_ms(),
+        author=caller.author(server.now_ms()),
     )
 
 
@@ -117,7 +118,11 @@ def update_warehouse(
         files_for(storage, server.rules.storage_environment)
     _check_properties(default_properties or {}, override_properties or {})
     return server.warehouses.update(
-        name, default_properties=default_properties, override_properties=override_properties, storage=storage
+        name,
+        default_properties=default_properties,
+        override_properties=override_properties,
+        storage=storage,
+        author=caller.author(server.now_ms()),
     )
 
 
@@ -159,7 +164,7 @@ def drop_warehouse(server: Server, caller: Caller, name: str) -> None:
         WarehouseNotEmpty: it has namespaces, or files that are still to be deleted.
     """
     server.permit(caller, "drop_warehouse")
-    server.warehouses.drop(name)
+    server.warehouses.drop(name, caller.author(server.now_ms()))
 
 
 def load_configuration(catalog: Catalog) -> Warehouse:

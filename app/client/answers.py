@@ -42,6 +42,12 @@ class PageAnswer(ServerAnswer):
     next_page_token: str | None = None
 
 
+class ReceiptsAnswer(ServerAnswer):
+    """Receipts of requests."""
+
+    commits: list[JsonObject]
+
+
 class NamespacePage(PageAnswer):
     """One page of a list of namespaces."""
 

@@ -74,6 +74,8 @@ class Planned(Generic[M, D]):
     """Where the new metadata is stored already, if it is: a registered file."""
     expiry: QueuedExpiry | None = None
     """Files that go out of reach, to be queued for deletion in the same transaction: of one intention at most."""
+    rebased: bool = False
+    """Whether snapshots were put on top of others than the client had seen; the receipt says it."""
 
 
 class Intention(ABC, Generic[M, D]):

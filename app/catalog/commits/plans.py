@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Generic
 
 from app.catalog.commits.intentions import Base, D, Intention, Landed, Planned
@@ -18,6 +19,7 @@ from app.catalog.context.locations import check_locations
 from app.catalog.context.table_places import claimed_places, homes_of
 from app.database.pointers.moves import Advance, Creation
 from app.database.pointers.pointer import Pointer
+from app.database.receipt import LandedChange
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
@@ -56,6 +58,31 @@ class Plan(Generic[M, D]):
     def updates(self) -> list[Update]:
         """The updates of all intentions, for the guard."""
         return [update for intention in self.intentions for update in intention.updates]
+
+    @property
+    def rebased(self) -> bool:
+        """Whether the server has put snapshots on top of others than their client had seen."""
+        return any(item.rebased for item in self._changes)
+
+    @property
+    def change(self) -> LandedChange:
+        """What a receipt says of it, without the locations, which are those of the whole commit."""
+        before, now, identifier = self.base.metadata, self.metadata, self.base.identifier
+        kind, last = self.base.kind.of_pointer, self.intentions[-1]
+        event = last.created_as if self.base.found is None else last.advanced_as
+        if not isinstance(now, TableMetadata):
+            return LandedChange(kind, event, identifier.namespace.levels, identifier.name)
+        known = before.snapshots_by_id if isinstance(before, TableMetadata) else {}
+        added = takewhile(lambda item: item.snapshot_id not in known, reversed(now.snapshots))
+        return LandedChange(
+            kind,
+            event,
+            identifier.namespace.levels,
+            identifier.name,
+            snapshot_ids=tuple(snapshot.snapshot_id for snapshot in added)[::-1],
+            current_snapshot_id=now.current_snapshot.snapshot_id if now.current_snapshot else None,
+            rebased=self.rebased,
+        )
 
     def stage(self, catalog: Catalog, files: StagedFiles) -> Staged[M, D]:
         """Write the new metadata file, unless it is there already or nothing changes.

@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.catalog.context.callers import SERVER_ITSELF, Caller, Permit, Question, everyone_may
+from app.catalog.context.receipt_book import ReceiptBook
 from app.catalog.context.rooms import Rooms
 from app.catalog.context.scan_workers import ScanWorkers
+from app.catalog.context.traffic import Traffic
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
 from app.database.landing_queues import LandingQueues
@@ -81,6 +83,9 @@ class Server:
     landing_queues: LandingQueues
     scan_plans: ScanPlans
     signing_keys: SigningKeys
+    receipts: ReceiptBook
+    traffic: Traffic
+    """What comes of commits to the busiest tables."""
     metadata_files: MetadataFiles
     manifest_cache: ManifestCache
     """Parsed manifests, shared by all warehouses; see `app.catalog.manifests`."""

@@ -15,6 +15,7 @@ from app.database.idempotency_keys import IdempotencyClaim
 from app.database.pointers.history import Author
 from app.database.pointers.moves import Advance, Creation, Unmoved
 from app.database.pointers.pointers import Pointers, PutOutcome
+from app.database.receipt import CommitReceipt
 from app.engine.branches.ref_changes import (
     CherryPick,
     PickKind,
@@ -162,12 +163,13 @@ class RivalPointers(Pointers):
         changes: Sequence[Advance | Unmoved | Creation],
         author: Author,
         *claims: IdempotencyClaim | None,
+        receipts: Sequence[CommitReceipt] = (),
     ) -> PutOutcome:
         if self.rivals:
             self.rivals.pop(0)()
         if self.lose_request:
             return PutOutcome.UNKNOWN
-        return super().check_and_put(changes, author, *claims)
+        return super().check_and_put(changes, author, *claims, receipts=receipts)
 
 
 def contested(catalog: Catalog) -> tuple[Catalog, RivalPointers]:
