@@ -11,6 +11,7 @@ from app.catalog.commits.guard import CommitGuard
 from app.catalog.commits.intentions import Base, Planned
 from app.catalog.commits.plans import Plan, after, apply, load_base
 from app.catalog.commits.races import explain
+from app.catalog.commits.rebases import NOTHING_ASKED, RebaseRequest
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.catalog import Catalog
@@ -113,6 +114,7 @@ def dry_run_commit(
     identifier: TableIdentifier,
     requirements: Sequence[Requirement],
     updates: Sequence[Update],
+    rebasing: RebaseRequest = NOTHING_ASKED,
 ) -> TableDryRun:
     """Return what a commit to a table would do now; nothing is written.
 
@@ -123,7 +125,8 @@ def dry_run_commit(
         FilesUnavailable: the store does not answer.
     """
     catalog.permit("dry_run_commit", identifier)
-    found = dry_run_transaction(catalog, [TableCommit(identifier, requirements, updates)])
+    commit = TableCommit(identifier, requirements, updates, rebasing=rebasing)
+    found = dry_run_transaction(catalog, [commit])
     if isinstance(found.error, NotFound):
         raise found.error
     return found.tables[0]

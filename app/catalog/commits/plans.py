@@ -54,8 +54,12 @@ class Plan(Generic[M, D]):
 
     @property
     def updates(self) -> list[Update]:
-        """The updates of all intentions, for the guard."""
-        return [update for intention in self.intentions for update in intention.updates]
+        """The updates of all intentions as they are applied, for the guard."""
+        return [
+            update
+            for intention, item in zip(self.intentions, self.planned, strict=True)
+            for update in (intention.updates if item is None or item.rebase is None else item.rebase.updates)
+        ]
 
     def stage(self, catalog: Catalog, files: StagedFiles) -> Staged[M, D]:
         """Write the new metadata file, unless it is there already or nothing changes.
@@ -138,7 +142,7 @@ class Staged(Generic[M, D]):
         return [
             Landed(base, loaded, changed=False, detail=None)
             if item is None
-            else Landed(base, loaded, changed=item.metadata is not None, detail=item.detail)
+            else Landed(base, loaded, item.metadata is not None, item.detail, item.rebase)
             for item in self.plan.planned
         ]
 

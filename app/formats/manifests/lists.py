@@ -9,12 +9,16 @@ from typing import Any, Final
 
 from app.engine.model.format_versions import FORMAT_VERSIONS, MAX_FORMAT_VERSION
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import ManifestContent, ManifestFile, PartitionSummary
+from app.engine.model.manifests import (
+    UNASSIGNED_SEQUENCE_NUMBER,
+    ManifestContent,
+    ManifestFile,
+    PartitionSummary,
+)
 from app.errors import InvalidMetadata
 from app.formats.avro import TooLargeError, open_avro, write_avro
 from app.formats.bounds import MAX_FILE_BYTES, too_large
 from app.formats.manifests.avro_schemas import SUMMARY_SCHEMA, ids_of_fields, manifest_list_schema
-from app.formats.manifests.columns import UNASSIGNED_SEQUENCE_NUMBER
 
 _FIELD_IDS: Final = ids_of_fields(manifest_list_schema(MAX_FORMAT_VERSION), ManifestFile)
 _SUMMARY_FIELD_IDS: Final = ids_of_fields(SUMMARY_SCHEMA, PartitionSummary)
