@@ -167,6 +167,7 @@ class _TableDryRun:
         self, catalog: Catalog, identifier: TableIdentifier, commits: Sequence[tuple[int, TableCommit]]
     ) -> None:
         self._catalog = catalog
+        self._files = StagedFiles(catalog, is_dry_run=True)
         self._base = load_base(catalog, TABLES, identifier)
         self._commits = commits
         self._notes: list[_Notes] = []
@@ -177,7 +178,6 @@ class _TableDryRun:
 
     def run(self) -> None:
         """Plan the commits to the table as the door would, and note what each comes to."""
-        files = StagedFiles(self._catalog)
         now = self._base
         for number, commit in self._commits:
             notes = _Notes(number, commit, now)
@@ -186,7 +186,7 @@ class _TableDryRun:
                 commit, report_requirement=self._note_requirement, report_update=self._note_update
             )
             try:
-                planned = apply(self._catalog, noted, now, files)
+                planned = apply(self._catalog, noted, now, self._files)
                 notes.is_repeated = planned is None
             except IcetowerError as error:
                 planned = Planned(None, None)
@@ -250,7 +250,7 @@ class _TableDryRun:
         """Return why the guard would reject this table's part; it only looks when all else is well."""
         if self.error is not None:
             return None
-        guard = CommitGuard(self._catalog, is_dry_run=True)
+        guard = CommitGuard(self._catalog, self._files, is_dry_run=True)
         try:
             guard.check(self._plan)
         except CommitRefused as refused:

@@ -17,9 +17,16 @@ from app.engine.model.identifiers import Namespace
 from app.engine.model.rebase_settings import RebaseMode, allows_exactly_once, rebase_mode
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.rebase.late_commits import LateCommit, exactly_once_key, late_commit_of, refusal_of
+from app.engine.rebase.late_commits import (
+    LateCommit,
+    exactly_once_key,
+    filter_in_summary,
+    late_commit_of,
+    refusal_of,
+)
 from app.engine.rebase.new_lists import NewList, new_list
 from app.engine.rebase.own_changes import OwnChanges, as_written, own_changes
+from app.engine.rebase.proofs import refusal_of_changes
 from app.engine.rebase.rebased_snapshots import Rebase, rebase_of
 from app.engine.rebase.refusals import Reason, refusal
 from app.errors import BadRequest, CorruptMetadata, NoSuchNamespace, NotFound, RebaseRefusal
@@ -120,6 +127,14 @@ class Rebases:
             changes = own_changes(current, late, settings.mode, self._source)
             if isinstance(changes, RebaseRefusal):
                 return changes
+            for own in changes.own:
+                self._source.keep_listed(as_written(own.listed), own.listed)
+            conflict_filter = settings.conflict_filter
+            if conflict_filter is None:
+                conflict_filter = filter_in_summary(late.snapshot)
+            refused = refusal_of_changes(current, late, changes, conflict_filter, self._source)
+            if refused is not None:
+                return refused
             at_head = () if late.head is None else self._source.manifests(late.head)
             listed = new_list(changes, late.snapshot.snapshot_id, at_head, self._source)
         except (NotFound, BadRequest, CorruptMetadata) as error:

@@ -79,8 +79,7 @@ class SnapshotFiles:
     ) -> StagedList:
         """Write the manifest list of a snapshot that is the table's next one.
 
-        Raises:
-            FilesUnavailable: the store does not answer, or refuses.
+        It is stored when the files are settled, which is before a pointer moves.
         """
         sequence_number = base.last_sequence + 1 if base.format.has_sequence_numbers else 0
         first_row_id = (base.next_row_id or 0) if base.format.has_row_lineage else None
@@ -99,6 +98,6 @@ class SnapshotFiles:
             f"{metadata_folder(base.location, base.properties)}/"
             f"snap-{snapshot_id}-1-{self._catalog.server.new_uuid()}.avro"
         )
-        self._files.write(location, content)
+        self._files.write_soon(location, content)
         added_rows = None if first_row_id is None else (next_row_id or first_row_id) - first_row_id
         return StagedList(location, numbered, sequence_number, first_row_id, added_rows)

@@ -92,7 +92,7 @@ class TableCommit(Intention[TableMetadata, None]):
 
     @staticmethod
     def _reporting(report: Report, refused: RebaseRefusal | None, *, is_rebased: bool = False) -> Report:
-        """Return a report that says why there was no rebase, or passes over what a rebase made good."""
+        """Return a report that adds why there was no rebase, or leaves out what one made good."""
 
         def reported(position: int, error: IcetowerError | None) -> bool:
             if isinstance(error, CommitFailed):

@@ -31,8 +31,8 @@ class Wish(Generic[M, D]):
         self.author: Author = catalog.author()
         self._first: list[Plan[M, D]] = []
         self._context = copy_context()
-        self._guard = CommitGuard(catalog)
         self._files = StagedFiles(catalog)
+        self._guard = CommitGuard(catalog, self._files)
         self._landed: list[Landed[M, D]] | None = None
         self._error: BaseException | None = None
 
@@ -78,6 +78,14 @@ class Wish(Generic[M, D]):
     def claim(self, staged: Staged[M, D]) -> IdempotencyClaim | None:
         """Return the claim to the request's Idempotency-Key, if it has one."""
         return self.catalog.caller.claim_of(self.remembered(staged))
+
+    def settle(self) -> None:
+        """Wait until its manifests and manifest lists are durable.
+
+        Raises:
+            FilesUnavailable: the store does not answer, or refuses.
+        """
+        self._files.settle()
 
     def discard(self) -> None:
         """Delete the manifests that it has written: nothing can name them."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -32,6 +33,7 @@ DELETE_INDEX_BYTES = 64 << 20
 SCAN_ANSWER_BYTES = 32 << 20
 COMMITS_TOGETHER = 64
 COMMIT_WAIT_S = 30.0
+LIST_WRITERS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,10 @@ class Server:
     """Where scans are planned in the background."""
     commit_lines: Lines[Any] = field(default_factory=lambda: Lines(COMMITS_TOGETHER, COMMIT_WAIT_S))
     """Commits to one table wait for each other here."""
+    list_writers: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(LIST_WRITERS, "list-writer")
+    )
+    """Threads that write the manifest lists of commits that land together; they start when they are needed."""
     has_deletions: threading.Event = field(default_factory=threading.Event)
     """Set when files were queued that may be deleted at once: housekeeping need not wait for its next round."""
     step: Callable[[str], None] = _ignore

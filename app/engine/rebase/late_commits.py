@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -9,6 +10,8 @@ from app.engine.branches.ref_changes import PUBLISHED_WAP_ID, SOURCE_SNAPSHOT_ID
 from app.engine.change.edits.snapshots import OPERATIONS, is_row_id_stale, is_sequence_stale
 from app.engine.change.requirements import AssertRefSnapshotId, Requirement, check_requirements
 from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
+from app.engine.expressions.expression_json import parse_expression
+from app.engine.expressions.expressions import Expression
 from app.engine.model.ancestry import ancestors
 from app.engine.model.ids import NO_SNAPSHOT, SnapshotId
 from app.engine.model.rebase_settings import RebaseMode
@@ -16,10 +19,12 @@ from app.engine.model.refs import SnapshotRef
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.rebase.refusals import Reason, refusal
-from app.errors import IcetowerError, RebaseRefusal
+from app.errors import IcetowerError, InvalidFilter, RebaseRefusal
 
 REBASED_FROM = "icetower.rebased-from"
 """In the summary of a rebased snapshot: the manifest list that its writer made."""
+CONFLICT_FILTER = "icetower.conflict-filter"
+"""In the summary of a snapshot: which rows its writer has read, as an expression in JSON."""
 _PUBLISHING = (WAP_ID, PUBLISHED_WAP_ID, SOURCE_SNAPSHOT_ID)
 _EXACTLY_ONCE = ("flink.", "kafka.connect.")
 """What the summary keys of writers begin with that write everything exactly once."""
@@ -107,6 +112,21 @@ def late_commit_of(
         None if parent_id is None else current.snapshots_by_id[parent_id],
         None if head_id is None else current.snapshots_by_id[head_id],
     )
+
+
+def filter_in_summary(snapshot: Snapshot) -> Expression | None:
+    """Return which rows a snapshot's writer says it has read; None if it does not say.
+
+    Raises:
+        InvalidFilter: what it says is not an expression.
+    """
+    text = (snapshot.summary or {}).get(CONFLICT_FILTER)
+    if text is None:
+        return None
+    try:
+        return parse_expression(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise InvalidFilter(f"Invalid {CONFLICT_FILTER} in the summary: it is not JSON: {error}") from error
 
 
 def exactly_once_key(snapshot: Snapshot) -> str | None:
