@@ -22,6 +22,10 @@ class Lines(Generic[Item]):
         self._lock = Lock()
         self._waiting: dict[Hashable, list[_Place[Item]]] = {}
 
+    def is_busy(self, key: Hashable) -> bool:
+        """Say whether a thread is at work for a line now, so that one that joins it will wait."""
+        return key in self._waiting
+
     def join(self, key: Hashable, item: Item, work: Callable[[list[Item]], None]) -> bool:
         """Return once the item has been worked on.
 

@@ -28,6 +28,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.rebase.rebased_snapshots import Rebase
 from app.errors import (
     AlreadyExists,
     BadRequest,
@@ -55,7 +56,8 @@ class CheckedRequirement:
     requirement: Requirement
     expected: Value
     found: Value
-    result: Literal["passed", "failed", "not-checked"] = "not-checked"
+    result: Literal["passed", "failed", "rebased", "not-checked"] = "not-checked"
+    """It is rebased if it does not hold, and the server would rebase the commit."""
     error: IcetowerError | None = None
 
 
@@ -98,6 +100,8 @@ class TableDryRun:
     snapshots: Sequence[CheckedSnapshot]
     findings: Sequence[Finding]
     """What the guard against lost updates says of the new snapshots."""
+    rebases: Sequence[Rebase]
+    """What the server would put on the head of a branch instead of refusing it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +192,8 @@ class _TableDryRun:
             try:
                 planned = apply(self._catalog, noted, now, self._files)
                 notes.is_repeated = planned is None
+                if planned is not None and planned.rebase is not None:
+                    notes.note_rebase()
             except IcetowerError as error:
                 planned = Planned(None, None)
                 self._note_whole(error)
@@ -284,6 +290,7 @@ class _TableDryRun:
             difference=self._difference(),
             snapshots=self._checked_snapshots(),
             findings=self._findings,
+            rebases=[item.rebase for item in self._planned if item is not None and item.rebase is not None],
         )
 
     def _difference(self) -> MetadataDiff | None:
@@ -339,3 +346,14 @@ class _Notes:
             for item in commit.requirements
         ]
         self.updates = [TriedUpdate(number, item) for item in commit.updates]
+
+    def note_rebase(self) -> None:
+        """Note that what does not hold keeps nothing from landing."""
+        for checked in self.requirements:
+            if checked.result == "passed" and _differ(checked.expected, checked.found):
+                checked.result = "rebased"
+
+
+def _differ(expected: Value, found: Value) -> bool:
+    """Return whether a requirement does not hold; upper and lower case of uuids are the same."""
+    return str(expected).lower() != str(found).lower()

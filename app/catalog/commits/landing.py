@@ -28,6 +28,8 @@ def land_one(catalog: Catalog, intention: Intention[M, D]) -> Landed[M, D]:
     """
     wish = Wish(catalog, [intention])
     key = (catalog.warehouse.id, intention.kind.of_pointer, intention.identifier)
+    if catalog.server.commit_lines.is_busy(key):
+        intention.prepare(catalog)
     if not catalog.server.commit_lines.join(key, wish, _work):
         raise Unavailable(f"Too many commits to {intention.identifier} wait already; nothing was changed")
     return wish.results()[0]

@@ -96,6 +96,22 @@ class SettingsOfPlace:
         return self._properties
 
 
+def read_ahead(catalog: Catalog, current: TableMetadata, snapshot: Snapshot) -> None:
+    """Read the manifests that rebasing a snapshot will need into the server's cache.
+
+    Raises:
+        InvalidLocation, CorruptMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
+    """
+    source = TableManifests(catalog)
+    for manifest in source.manifests(snapshot):
+        if manifest.added_snapshot_id == snapshot.snapshot_id:
+            source.entries(as_written(manifest))
+    for snapshot_id in (snapshot.parent_snapshot_id, current.current_snapshot_id):
+        listed = None if snapshot_id is None else current.snapshots_by_id.get(snapshot_id)
+        if listed is not None:
+            source.manifests(listed)
+
+
 class Rebases:
     """Rebases commits in one attempt: manifests and manifest lists are written to its files."""
 

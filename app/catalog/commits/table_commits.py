@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landing import land, land_one
-from app.catalog.commits.rebases import NOTHING_ASKED, RebaseRequest, Rebases, SettingsOfPlace
+from app.catalog.commits.rebases import (
+    NOTHING_ASKED,
+    RebaseRequest,
+    Rebases,
+    SettingsOfPlace,
+    read_ahead,
+)
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
@@ -20,9 +27,11 @@ from app.engine.model.ids import SnapshotId
 from app.engine.model.rebase_settings import RebaseMode
 from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.rebase.late_commits import is_behind
+from app.engine.rebase.late_commits import is_behind, snapshot_to_rebase
 from app.engine.rebase.rebased_snapshots import Rebase, lists_of_writer
 from app.errors import CommitFailed, CommitStateUnknown, IcetowerError, RebaseRefusal
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -37,6 +46,21 @@ class TableCommit(Intention[TableMetadata, None]):
     rebasing: RebaseRequest = NOTHING_ASKED
     place: SettingsOfPlace = field(default_factory=SettingsOfPlace, compare=False)
     kind = TABLES
+
+    def prepare(self, catalog: Catalog) -> None:
+        """Read what a rebase will need: whoever is at work now moves the branch."""
+        snapshot = snapshot_to_rebase(self.updates)
+        if snapshot is None or self.rebasing.mode is RebaseMode.OFF:
+            return
+        try:
+            _, current = catalog.read_now(TABLES, self.identifier)
+            base = Base(TABLES, self.identifier, None, current)
+            settings = self.place.settings(catalog, base, self.rebasing, snapshot)
+            if settings.mode is not RebaseMode.OFF:
+                read_ahead(catalog, current, snapshot)
+        except IcetowerError as error:
+            # Its turn will show whether that matters.
+            log.debug("could not read ahead for a commit to %s: %s", self.identifier, error)
 
     def lands_with_others(self) -> bool:
         """Say whether it commits to a table that is there."""

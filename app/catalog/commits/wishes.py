@@ -118,10 +118,15 @@ class Wish(Generic[M, D]):
         if isinstance(error, CommitFailed | CommitStateUnknown):
             outcome = "conflict" if isinstance(error, CommitFailed) else "unknown"
             telemetry.COMMITS.labels(kind=self.kind, outcome=outcome).inc()
+        if isinstance(error, CommitFailed) and error.not_rebased is not None:
+            telemetry.REBASES.labels(outcome="refused", reason=error.not_rebased.reason).inc()
         if error is not None:
             raise error
         telemetry.COMMITS.labels(kind=self.kind, outcome="landed").inc(
             sum(plan.changes for plan in self.plans)
         )
         assert self._landed is not None
+        rebased_count = sum(landed.rebased for landed in self._landed)
+        if rebased_count:
+            telemetry.REBASES.labels(outcome="landed", reason="").inc(rebased_count)
         return self._landed
