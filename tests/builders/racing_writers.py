@@ -12,6 +12,7 @@ from app.catalog.commits.rebases import NOTHING_ASKED, RebaseRequest
 from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.catalog import Catalog
 from app.engine.guard.lists import Tally, tally_of_entries
+from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.manifests import EntryStatus, ManifestEntry
 from app.engine.model.table_metadata import TableMetadata
 from app.fileio.memory import MemoryFiles
@@ -23,10 +24,17 @@ NUMBERS = itertools.count(100_000)
 """Of files and snapshots: no two writers may give the same."""
 
 
-def rebasing_table(catalog: Catalog, mode: str = "appends", version: int = 2, **properties: str) -> None:
+def rebasing_table(
+    catalog: Catalog,
+    mode: str = "appends",
+    version: int = 2,
+    identifier: TableIdentifier = DEPARTURES,
+    **properties: str,
+) -> None:
     """Make a table whose commits are rebased."""
     table_in(
         catalog,
+        identifier,
         properties={
             "icetower.rebase": mode,
             "icetower.guard": "reject",
@@ -36,18 +44,23 @@ def rebasing_table(catalog: Catalog, mode: str = "appends", version: int = 2, **
     )
 
 
-def writer(catalog: Catalog) -> WritingEngine:
+def writer(catalog: Catalog, identifier: TableIdentifier = DEPARTURES) -> WritingEngine:
     """Return a writer that has just loaded the table."""
-    metadata = load_table(catalog).metadata
-    return WritingEngine(
-        metadata.format_version, files=cast("MemoryFiles", catalog.files), numbers=NUMBERS, on=metadata
-    )
+    return writer_on(catalog, load_table(catalog, identifier).metadata)
 
 
-def sent(commit: Commit, request: RebaseRequest = NOTHING_ASKED) -> TableCommit:
+def writer_on(catalog: Catalog, metadata: TableMetadata) -> WritingEngine:
+    """Return a writer that knows the table as it was then."""
+    files = cast("MemoryFiles", catalog.files)
+    return WritingEngine(metadata.format_version, files=files, numbers=NUMBERS, on=metadata)
+
+
+def sent(
+    commit: Commit, request: RebaseRequest = NOTHING_ASKED, identifier: TableIdentifier = DEPARTURES
+) -> TableCommit:
     """Return what a writer sends of a commit that it has made."""
     requirements = requirements_for(commit.base, commit.updates)
-    return TableCommit(DEPARTURES, requirements, commit.updates, rebasing=request)
+    return TableCommit(identifier, requirements, commit.updates, rebasing=request)
 
 
 def commit(
@@ -76,13 +89,13 @@ def added_by(made: Commit, engine: WritingEngine) -> set[str]:
     }
 
 
-def recount(catalog: Catalog) -> Tally:
+def recount(catalog: Catalog, identifier: TableIdentifier = DEPARTURES) -> Tally:
     """Return what the manifests of the current snapshot have, entry by entry."""
-    return tally_of_entries(_entries(catalog, "main"))
+    return tally_of_entries(_entries(catalog, "main", identifier))
 
 
-def _entries(catalog: Catalog, branch: str) -> list[ManifestEntry]:
-    reader = writer(catalog)
+def _entries(catalog: Catalog, branch: str, identifier: TableIdentifier = DEPARTURES) -> list[ManifestEntry]:
+    reader = writer(catalog, identifier)
     return [
         entry
         for manifest in reader.manifests(reader.head(branch))

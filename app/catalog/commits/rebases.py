@@ -106,6 +106,8 @@ def read_ahead(catalog: Catalog, current: TableMetadata, snapshot: Snapshot) -> 
     for manifest in source.manifests(snapshot):
         if manifest.added_snapshot_id == snapshot.snapshot_id:
             source.entries(as_written(manifest))
+            # If it comes first, it lands as it was sent, and the guard looks at it so.
+            source.keep_listed(as_written(manifest), manifest)
     for snapshot_id in (snapshot.parent_snapshot_id, current.current_snapshot_id):
         listed = None if snapshot_id is None else current.snapshots_by_id.get(snapshot_id)
         if listed is not None:

@@ -93,6 +93,7 @@ class SnapshotFiles:
             parent_snapshot_id=parent_id,
             sequence_number=sequence_number,
             first_row_id=first_row_id,
+            lines=self._catalog.server.packed_lines,
         )
         location = Location(
             f"{metadata_folder(base.location, base.properties)}/"

@@ -25,6 +25,7 @@ from app.fileio.files import FileIO
 from app.fileio.storage_settings import StorageEnvironment
 from app.formats.caches import BoundedCache, ReadThroughCache
 from app.formats.manifests.folder import ManifestFolder
+from app.formats.manifests.lists import PackedLines
 from app.formats.manifests.source import ManifestCache
 from app.formats.metadata.files import MetadataFiles
 from app.lines import Lines
@@ -34,6 +35,7 @@ SCAN_ANSWER_BYTES = 32 << 20
 COMMITS_TOGETHER = 64
 COMMIT_WAIT_S = 30.0
 LIST_WRITERS = 32
+PACKED_LINES_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,8 @@ class Server:
     """Where scans are planned in the background."""
     commit_lines: Lines[Any] = field(default_factory=lambda: Lines(COMMITS_TOGETHER, COMMIT_WAIT_S))
     """Commits to one table wait for each other here."""
+    packed_lines: PackedLines = field(default_factory=lambda: PackedLines(PACKED_LINES_BYTES))
+    """Lines of the manifest lists that this process wrote last."""
     list_writers: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(LIST_WRITERS, "list-writer")
     )

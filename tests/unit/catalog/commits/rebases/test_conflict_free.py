@@ -117,7 +117,9 @@ def test_compaction_of_a_file_of_which_rows_were_deleted_is_refused(
     compacted = writer(catalog).compact(filled[:2])
     commit(catalog, writer(catalog).delete_rows(["deletes"]))
 
-    assert why_not(catalog, compacted).startswith("conflict: Cannot commit, found new delete for replaced data file")
+    assert why_not(catalog, compacted).startswith(
+        "conflict: Cannot commit, found new delete for replaced data file"
+    )
 
 
 def test_delete_of_files_beside_a_compaction_of_others_lands(catalog: Catalog, filled: list[str]) -> None:
@@ -176,9 +178,7 @@ def test_delete_of_a_file_that_is_gone_is_refused(catalog: Catalog, filled: list
     assert why_not(catalog, second, NOTHING_READ).startswith("conflict: Missing required files to delete")
 
 
-def test_append_that_merged_manifests_lands_with_what_came_first(
-    catalog: Catalog, filled: list[str]
-) -> None:
+def test_append_that_merged_manifests_lands_with_what_came_first(catalog: Catalog, filled: list[str]) -> None:
     merger, other = writer(catalog), writer(catalog)
     merged, appended = merger.append(["e"], merge=True), other.append(["f"])
     commit(catalog, appended)
