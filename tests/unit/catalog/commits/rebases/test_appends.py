@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import pytest
+from prometheus_client import REGISTRY
 
 from app.catalog.commits.door import land_all
 from app.catalog.commits.wishes import Wish
 from app.catalog.context.catalog import Catalog
+from app.engine.change.updates import SetSnapshotRef
 from app.engine.rebase.late_commits import REBASED_FROM
 from app.errors import RequirementFailed
 from tests.builders.racing_writers import added_by, commit, live_files, rebasing_table, recount, sent, writer
-from tests.builders.tables import load_table, table_in
+from tests.builders.tables import commit_to, load_table, table_in
 from tests.unit.catalog.commits.interference import files_in
 
 
@@ -105,3 +107,69 @@ def test_commit_that_was_rebased_and_is_sent_again_is_a_success(catalog: Catalog
 
     assert not again.changed
     assert load_table(catalog).location == before
+
+
+def test_append_to_a_table_of_version_1_is_refused(catalog: Catalog) -> None:
+    rebasing_table(catalog, version=1)
+    one, two = writer(catalog).append(["a"]), writer(catalog).append(["b"])
+    commit(catalog, one)
+
+    with pytest.raises(RequirementFailed) as refused:
+        commit(catalog, two)
+
+    assert refused.value.not_rebased is not None
+    assert refused.value.not_rebased.reason == "format"
+
+
+def test_append_to_a_branch_that_stands_still_lands_though_the_tables_numbers_moved(
+    catalog: Catalog, version: int
+) -> None:
+    rebasing_table(catalog, version=version)
+    commit(catalog, writer(catalog).append(["first"]))
+    commit(catalog, writer(catalog).append(["on b"], branch="b"))
+    late = writer(catalog).append(["late on b"], branch="b")
+    commit(catalog, writer(catalog).append(["rival on main"]))
+
+    landed = commit(catalog, late)
+
+    assert landed.rebase is not None
+    assert landed.rebase.onto == late.snapshot.parent_snapshot_id
+    assert (len(live_files(catalog)), len(live_files(catalog, "b"))) == (2, 2)
+
+
+def test_branch_keeps_its_settings(catalog: Catalog) -> None:
+    rebasing_table(catalog)
+    commit(catalog, writer(catalog).append(["first"]))
+    late = writer(catalog).append(["late"])
+    rival = writer(catalog).append(["rival"])
+    commit(catalog, rival)
+    kept = SetSnapshotRef(
+        ref_name="main", snapshot_id=rival.snapshot.snapshot_id, type="branch", min_snapshots_to_keep=7
+    )
+    commit_to(catalog, kept)
+
+    commit(catalog, late)
+
+    assert load_table(catalog).metadata.snapshot_refs["main"].min_snapshots_to_keep == 7
+
+
+def test_rebases_are_counted(catalog: Catalog) -> None:
+    rebasing_table(catalog)
+    commit(catalog, writer(catalog).append(["first"]))
+    made = [
+        writer(catalog).append(["a"]),
+        writer(catalog).append(["b"]),
+        writer(catalog).append(["c"], merge=True),
+    ]
+    commit(catalog, made[0])
+    before = counted("landed", ""), counted("refused", "manifests")
+
+    commit(catalog, made[1])
+    with pytest.raises(RequirementFailed):
+        commit(catalog, made[2])
+
+    assert (counted("landed", ""), counted("refused", "manifests")) == (before[0] + 1, before[1] + 1)
+
+
+def counted(outcome: str, reason: str) -> float:
+    return REGISTRY.get_sample_value("icetower_rebases_total", {"outcome": outcome, "reason": reason}) or 0

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 
 from app.catalog.commits.rebases import RebaseRequest
 from app.catalog.context.catalog import Catalog
 from app.catalog.namespaces import create_namespace
+from app.database.namespaces import Namespaces
 from app.engine.change.updates import SetProperties
+from app.engine.model.identifiers import Namespace
 from app.engine.model.rebase_settings import RebaseMode
 from app.errors import InvalidUpdate, RequirementFailed
 from tests.builders.catalogs import with_server, with_warehouse
@@ -82,7 +82,7 @@ class WatchedNamespaces(Namespaces):
         self._namespaces = namespaces
         self.found = 0
 
-    def find(self, warehouse_id: WarehouseId, namespace: Namespace) -> dict[str, str] | None:
+    def find(self, warehouse_id: int, namespace: Namespace) -> dict[str, str] | None:
         self.found += 1
         return self._namespaces.find(warehouse_id, namespace)
 
