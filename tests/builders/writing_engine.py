@@ -185,6 +185,35 @@ class WritingEngine:
         new = self._manifest(snapshot_id, [self._added(name, FileContent.POSITION_DELETES) for name in names])
         return self._commit(snapshot_id, "overwrite", parent, [*self.manifests(parent), new], branch=branch)
 
+    def delete_with(self, *deletes: DataFile, branch: str = "main") -> Commit:
+        """Add delete files that are given: see `vector_for`, `position_deletes_for` and `equality_deletes`."""
+        parent = self.head(branch)
+        snapshot_id = self._next_id()
+        entries = [ManifestEntry(EntryStatus.ADDED, None, None, None, file) for file in deletes]
+        new = self._manifest(snapshot_id, entries)
+        return self._commit(snapshot_id, "delete", parent, [*self.manifests(parent), new], branch=branch)
+
+    def vector_for(self, path: str) -> DataFile:
+        """Return a deletion vector for a data file."""
+        added = self._added("deletes", FileContent.POSITION_DELETES).file
+        return replace(
+            added,
+            file_path=Location(added.file_path.replace(".parquet", ".puffin")),
+            file_format="puffin",
+            referenced_data_file=Location(path),
+            content_offset=4,
+            content_size_in_bytes=40,
+        )
+
+    def position_deletes_for(self, path: str | None) -> DataFile:
+        """Return a file of position deletes for one data file, or for some of which it does not say which."""
+        added = self._added("deletes", FileContent.POSITION_DELETES).file
+        return replace(added, referenced_data_file=None if path is None else Location(path))
+
+    def equality_deletes(self) -> DataFile:
+        """Return a file of equality deletes."""
+        return replace(self._added("deletes", FileContent.EQUALITY_DELETES).file, equality_ids=(1,))
+
     def rewrite_manifests(self, *, branch: str = "main") -> Commit:
         """Put all that lives into two manifests of each content."""
         parent = self.head(branch)

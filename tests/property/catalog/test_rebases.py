@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -26,7 +26,7 @@ from tests.builders.racing_writers import rebasing_table, recount, sent, writer,
 from tests.builders.tables import FLIGHTS, load_table
 from tests.builders.writing_engine import Commit, WritingEngine
 
-OPERATIONS = ("append", "merge", "delete", "overwrite", "compact", "rewrite", "delete_rows")
+OPERATIONS = ("append", "merge", "delete", "overwrite", "compact", "rewrite", "row_deletes", "equality")
 NOTHING_READ = RebaseRequest(conflict_filter=parse_expression(False))
 _numbers = itertools.count(1)
 
@@ -40,6 +40,8 @@ class Made:
     added: set[str]
     removed: set[str]
     own_files: set[str]
+    targets: set[str]
+    """The data files of which it deletes rows."""
 
 
 @dataclass
@@ -48,7 +50,27 @@ class Table:
 
     catalog: Catalog
     name: TableIdentifier
-    live: set[str]
+    live: set[str] = field(default_factory=set)
+    row_deletes: dict[str, set[int]] = field(default_factory=dict)
+    """For each data file the snapshots that deleted rows of it."""
+    additions: set[int] = field(default_factory=set)
+    """The snapshots that brought new rows."""
+
+    def land(self, made: Made) -> None:
+        """Note what has landed, and check that nothing came between that it would have had to see."""
+        known, snapshot_id = made.commit.base.snapshots_by_id.keys(), made.commit.snapshot.snapshot_id
+        assert made.removed <= self.live
+        assert made.targets <= self.live
+        for path in made.removed:
+            # Otherwise deleted rows would come back.
+            assert self.row_deletes.get(path, set()) <= known
+        if made.operation == "equality":
+            assert self.additions <= known
+        self.live = self.live - made.removed | made.added
+        for path in made.targets:
+            self.row_deletes.setdefault(path, set()).add(snapshot_id)
+        if made.operation in ("append", "merge", "overwrite"):
+            self.additions.add(snapshot_id)
 
     def load(self) -> LoadedTable:
         return load_table(self.catalog, self.name)
@@ -80,6 +102,10 @@ def work(data: st.DataObject, engine: WritingEngine) -> tuple[str, Commit]:
     live = sorted(entry.file.file_path for entry in engine.live(engine.head(), ManifestContent.DATA))
     operation = data.draw(st.sampled_from(OPERATIONS if live else OPERATIONS[:2]))
     some = data.draw(st.sets(st.sampled_from(live), min_size=1)) if live else set()
+    # A data file has one deletion vector at most, as far as its writer knows.
+    with_vectors = {
+        str(entry.file.referenced_data_file) for entry in engine.live(engine.head(), ManifestContent.DELETES)
+    }
     match operation:
         case "append":
             return operation, engine.append(["a"] * data.draw(st.integers(1, 3)))
@@ -93,7 +119,13 @@ def work(data: st.DataObject, engine: WritingEngine) -> tuple[str, Commit]:
             return operation, engine.compact(some)
         case "rewrite":
             return operation, engine.rewrite_manifests()
-    return operation, engine.delete_rows(["d"])
+        case "equality":
+            return operation, engine.delete_with(engine.equality_deletes())
+    files = [
+        engine.vector_for(path) if engine.format_version > 2 else engine.position_deletes_for(path)
+        for path in some - with_vectors
+    ]
+    return operation, engine.delete_with(*files) if files else engine.append(["a"])
 
 
 def make(data: st.DataObject, table: Table, engine: WritingEngine) -> Made:
@@ -106,7 +138,18 @@ def make(data: st.DataObject, table: Table, engine: WritingEngine) -> Made:
                 if entry.snapshot_id == commit.snapshot.snapshot_id:
                     changed[entry.status].add(entry.file.file_path)
     added, removed = changed[EntryStatus.ADDED], changed[EntryStatus.DELETED]
-    return Made(commit, operation, added, removed, table.files() - before)
+    return Made(commit, operation, added, removed, table.files() - before, targets_of(engine, commit))
+
+
+def targets_of(engine: WritingEngine, commit: Commit) -> set[str]:
+    """Return the data files of which a commit deletes rows."""
+    return {
+        str(entry.file.referenced_data_file)
+        for manifest in engine.manifests(commit.snapshot)
+        if manifest.added_snapshot_id == commit.snapshot.snapshot_id
+        for entry in engine.source.entries(manifest)
+        if entry.file.referenced_data_file is not None and entry.status is EntryStatus.ADDED
+    }
 
 
 @pytest.fixture(scope="module", params=[2, 3])
@@ -124,7 +167,7 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Catalog:
 def test_what_lands_is_what_each_did(catalog: Catalog, version: int, data: st.DataObject, mode: str) -> None:
     name = TableIdentifier(FLIGHTS, f"t{next(_numbers)}")
     rebasing_table(catalog, mode, version, name)
-    table = Table(catalog, name, set())
+    table = Table(catalog, name)
     states = [table.load().metadata]
     for _ in range(data.draw(st.integers(1, 4))):
         made = [
@@ -141,8 +184,7 @@ def test_what_lands_is_what_each_did(catalog: Catalog, version: int, data: st.Da
             assert landed or each.operation != "append"
             assert landed or each.operation != "merge" or mode == "appends"
             if landed:
-                assert each.removed <= table.live
-                table.live = table.live - each.removed | each.added
+                table.land(each)
             table.clean_up(each, landed=landed)
         states.append(table.load().metadata)
 
@@ -169,6 +211,13 @@ def check_numbers(table: Table) -> None:
         str(tally.delete_files),
         str(tally.records),
     )
+    reader = writer(table.catalog, table.name)
+    vectors = [
+        entry.file.referenced_data_file
+        for entry in reader.live(snapshot, ManifestContent.DELETES)
+        if entry.file.file_format == "puffin"
+    ]
+    assert len(vectors) == len(set(vectors))
     line = metadata.snapshots
     for parent, child in itertools.pairwise(line):
         assert child.parent_snapshot_id == parent.snapshot_id

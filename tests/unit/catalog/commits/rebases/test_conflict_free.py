@@ -7,11 +7,12 @@ import pytest
 from app.catalog.commits.rebases import RebaseRequest
 from app.catalog.context.catalog import Catalog
 from app.engine.expressions.expression_json import parse_expression
+from app.engine.model.manifests import DataFile
 from app.engine.model.rebase_settings import RebaseMode
 from app.errors import RequirementFailed
 from tests.builders.racing_writers import added_by, commit, live_files, rebasing_table, recount, writer
 from tests.builders.tables import load_table
-from tests.builders.writing_engine import Commit
+from tests.builders.writing_engine import Commit, WritingEngine
 
 NOTHING_READ = RebaseRequest(conflict_filter=parse_expression(False))
 
@@ -107,19 +108,6 @@ def test_compactions_of_the_same_file_do_not_both_land(catalog: Catalog, filled:
     commit(catalog, first)
 
     assert why_not(catalog, second).startswith("conflict: Missing required files to delete")
-
-
-def test_compaction_of_a_file_of_which_rows_were_deleted_is_refused(
-    catalog: Catalog, filled: list[str], version: int
-) -> None:
-    if version > 2:
-        pytest.skip("position delete files are for version 2")
-    compacted = writer(catalog).compact(filled[:2])
-    commit(catalog, writer(catalog).delete_rows(["deletes"]))
-
-    assert why_not(catalog, compacted).startswith(
-        "conflict: Cannot commit, found new delete for replaced data file"
-    )
 
 
 def test_delete_of_files_beside_a_compaction_of_others_lands(catalog: Catalog, filled: list[str]) -> None:
@@ -231,3 +219,107 @@ def test_only_appends_are_rebased_where_only_they_are_asked_for(catalog: Catalog
         "mode: It is of operation delete, and only appends are rebased here."
     )
     assert len(live_files(catalog)) == 3
+
+
+def deletes_for(engine: WritingEngine, path: str) -> DataFile:
+    """Return the deletes of one data file's rows, as the format version has them."""
+    return engine.vector_for(path) if engine.format_version > 2 else engine.position_deletes_for(path)
+
+
+def test_row_deletes_of_other_files_both_land_where_nothing_else_was_read(
+    catalog: Catalog, filled: list[str]
+) -> None:
+    one, two = writer(catalog), writer(catalog)
+    first, second = one.delete_with(deletes_for(one, filled[0])), two.delete_with(deletes_for(two, filled[1]))
+    commit(catalog, first)
+
+    assert why_not(catalog, second).startswith("conflict: Found new conflicting delete files")
+    assert commit(catalog, second, NOTHING_READ).rebased
+
+    assert recount(catalog).delete_files == 2
+
+
+def test_second_deletion_vector_of_a_file_is_refused(
+    catalog: Catalog, filled: list[str], version: int
+) -> None:
+    one, two = writer(catalog), writer(catalog)
+    first, second = one.delete_with(deletes_for(one, filled[0])), two.delete_with(deletes_for(two, filled[0]))
+    commit(catalog, first)
+
+    if version > 2:
+        assert why_not(catalog, second, NOTHING_READ).startswith(
+            "conflict: Found concurrently added deletion vector"
+        )
+    else:
+        assert commit(catalog, second, NOTHING_READ).rebased
+
+
+def test_row_deletes_of_a_file_that_was_compacted_are_refused(catalog: Catalog, filled: list[str]) -> None:
+    deleter = writer(catalog)
+    deleted = deleter.delete_with(deletes_for(deleter, filled[0]))
+    commit(catalog, writer(catalog).compact(filled[:2]))
+
+    assert why_not(catalog, deleted, NOTHING_READ).startswith("conflict: Cannot commit, missing data files")
+
+
+def test_compaction_of_a_file_of_which_rows_were_deleted_since_is_refused(
+    catalog: Catalog, filled: list[str]
+) -> None:
+    compacted, deleter = writer(catalog).compact(filled[:2]), writer(catalog)
+    commit(catalog, deleter.delete_with(deletes_for(deleter, filled[0])))
+
+    assert why_not(catalog, compacted).startswith("conflict: Cannot commit, found new delete")
+
+
+def test_delete_of_a_file_of_which_rows_were_deleted_since_is_refused(
+    catalog: Catalog, filled: list[str]
+) -> None:
+    """It would leave deletes behind that are about nothing."""
+    deleted, deleter = writer(catalog).delete(filled[:1]), writer(catalog)
+    commit(catalog, deleter.delete_with(deletes_for(deleter, filled[0])))
+
+    assert why_not(catalog, deleted, NOTHING_READ).startswith("conflict: Cannot commit, found new delete")
+
+
+def test_row_deletes_that_do_not_say_of_which_files_are_refused_once_a_file_may_be_gone(
+    catalog: Catalog, filled: list[str], version: int
+) -> None:
+    if version > 2:
+        pytest.skip("such deletes are for version 2")
+    beside_append, beside_compaction = writer(catalog), writer(catalog)
+    first = beside_append.delete_with(beside_append.position_deletes_for(None))
+    second = beside_compaction.delete_with(beside_compaction.position_deletes_for(None))
+    commit(catalog, writer(catalog).append(["e"]))
+    assert commit(catalog, first, NOTHING_READ).rebased
+
+    commit(catalog, writer(catalog).compact(filled[:2]))
+
+    assert why_not(catalog, second, NOTHING_READ).startswith("conflict: Its position deletes do not say")
+
+
+def test_equality_deletes_are_refused_once_data_came_in(catalog: Catalog, filled: list[str]) -> None:
+    beside_delete, beside_append = writer(catalog), writer(catalog)
+    first = beside_delete.delete_with(beside_delete.equality_deletes())
+    second = beside_append.delete_with(beside_append.equality_deletes())
+    commit(catalog, writer(catalog).delete(filled[:1]))
+    assert commit(catalog, first, NOTHING_READ).rebased
+
+    commit(catalog, writer(catalog).append(["e"]))
+
+    assert why_not(catalog, second, NOTHING_READ).startswith("conflict: Found conflicting files")
+
+
+def test_dropped_equality_deletes_are_refused_where_older_data_may_have_come_back(
+    catalog: Catalog, filled: list[str]
+) -> None:
+    """A manifest that came since has files older than the deletes: whether these still apply is not known."""
+    first = writer(catalog)
+    equality = first.equality_deletes()
+    commit(catalog, first.delete_with(equality))
+    dropper = writer(catalog)
+    dropped = dropper.delete([equality.file_path], operation="replace")
+    commit(catalog, writer(catalog).rewrite_manifests())
+
+    assert why_not(catalog, dropped, NOTHING_READ).startswith(
+        "conflict: It removes delete files that may apply"
+    )
