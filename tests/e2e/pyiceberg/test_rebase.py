@@ -34,7 +34,7 @@ def stale_appends(tables: list[Table], numbers: list[int]) -> list[Exception]:
         return [error for error in pool.map(append, tables, numbers) if error is not None]
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [2])
 def test_no_append_from_a_stale_table_is_refused_and_rows_are_the_union(
     catalog: RestCatalog, namespace: str, version: int
 ) -> None:
