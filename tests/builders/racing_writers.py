@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from typing import cast
 
 from app.catalog.commits.intentions import Landed
 from app.catalog.commits.landing import land_one
@@ -15,7 +14,6 @@ from app.engine.guard.lists import Tally, tally_of_entries
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.manifests import EntryStatus, ManifestEntry
 from app.engine.model.table_metadata import TableMetadata
-from app.fileio.memory import MemoryFiles
 from tests.builders.derived_requirements import requirements_for
 from tests.builders.tables import DEPARTURES, load_table, table_in
 from tests.builders.writing_engine import Commit, WritingEngine
@@ -51,8 +49,7 @@ def writer(catalog: Catalog, identifier: TableIdentifier = DEPARTURES) -> Writin
 
 def writer_on(catalog: Catalog, metadata: TableMetadata) -> WritingEngine:
     """Return a writer that knows the table as it was then."""
-    files = cast("MemoryFiles", catalog.files)
-    return WritingEngine(metadata.format_version, files=files, numbers=NUMBERS, on=metadata)
+    return WritingEngine(metadata.format_version, files=catalog.files, numbers=NUMBERS, on=metadata)
 
 
 def sent(

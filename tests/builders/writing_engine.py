@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from app.engine.change.apply import apply_updates
 from app.engine.change.initial import new_table_metadata
@@ -66,7 +67,8 @@ class WritingEngine:
 
     format_version: int = 2
     counts_in_lists: bool = True
-    files: MemoryFiles = field(default_factory=MemoryFiles)
+    files: Any = field(default_factory=MemoryFiles)
+    """A store: in memory, or of local files."""
     numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
     on: TableMetadata | None = None
     """The table that it writes to; without one it makes a new one."""

@@ -48,7 +48,7 @@ class TableCommit(Intention[TableMetadata, None]):
     kind = TABLES
 
     def prepare(self, catalog: Catalog) -> None:
-        """Read what a rebase will need: whoever is at work now moves the branch."""
+        """Read what a rebase will need: commits that land now may move the branch."""
         snapshot = snapshot_to_rebase(self.updates)
         if snapshot is None or self.rebasing.mode is RebaseMode.OFF:
             return

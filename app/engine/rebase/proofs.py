@@ -1,4 +1,4 @@
-"""Whether changes conflict with what happened since: asked of the checks in `engine.conflicts`."""
+"""Whether changes conflict with what happened since, as `engine.conflicts` says."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def refusal_of_changes(
 def _of_files(
     current: TableMetadata, late: LateCommit, changes: OwnChanges, source: ManifestSource
 ) -> Iterator[ops.Operation]:
-    """Yield operations that ask for the files that a commit removes, and those that its deletes are about."""
+    """Yield what to ask about the files that a commit removes or deletes rows of."""
     yield operation_of(current, source, late.snapshot)
     if late.snapshot.operation == "replace":
         yield row_delta_of(_deletes_of(changes.added))
@@ -78,7 +78,7 @@ def _of_files(
 def _of_rows(
     late: LateCommit, changes: OwnChanges, conflict_filter: Expression | None
 ) -> Iterator[ops.Operation]:
-    """Yield operations that ask for changes of the rows that a commit has read; compactions read none."""
+    """Yield what to ask about the rows that a commit has read; compactions read none."""
     if late.snapshot.operation != "replace":
         yield ops.RowDelta(
             conflict_filter=ALWAYS_TRUE if conflict_filter is None else conflict_filter,
@@ -101,7 +101,7 @@ def _deletes_of(files: Sequence[DataFile]) -> list[DataFile]:
 
 
 def _flaw_of_deletes(late: LateCommit, changes: OwnChanges, source: ManifestSource) -> RebaseRefusal | None:
-    """Return a refusal for delete files of which it is not known which data files they are about."""
+    """Return a refusal for delete files that may be about any data file."""
     at_head = [] if late.head is None else source.manifests(late.head)
     before = [] if late.parent is None else source.manifests(late.parent)
     if any(
