@@ -54,9 +54,7 @@ class Appender:
         made = self._engine(seen).append(["data"])
         needed = requirements_for(seen, made.updates)
         body = {
-            "requirements": [
-                item.model_dump(mode="json", by_alias=True) for item in requirements_for(seen, made.updates)
-            ],
+            "requirements": [item.model_dump(mode="json", by_alias=True) for item in needed],
             "updates": [
                 item.model_dump(mode="json", by_alias=True, exclude_none=True) for item in made.updates
             ],

@@ -141,6 +141,7 @@ class WritingEngine:
         branch: str = "main",
         operation: str | None = None,
         entries: Sequence[ManifestEntry] = (),
+        falsify: Falsify = _honest,
     ) -> Commit:
         """Remove data files, rewriting only manifests that have them; with new files it is an overwrite."""
         doomed = set(paths)
@@ -164,7 +165,7 @@ class WritingEngine:
         if added:
             manifests.insert(0, self._manifest(snapshot_id, added))
         operation = operation or ("overwrite" if added else "delete")
-        return self._commit(snapshot_id, operation, parent, manifests, branch=branch)
+        return self._commit(snapshot_id, operation, parent, manifests, branch=branch, falsify=falsify)
 
     def compact(self, paths: Iterable[str]) -> Commit:
         """Put the rows of some data files into one new file."""

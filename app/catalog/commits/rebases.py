@@ -159,7 +159,11 @@ class Rebases:
             return refusal(Reason.UNREADABLE, f"{error}.")
         if isinstance(listed, RebaseRefusal):
             return listed
-        return self._write(current, late, changes, listed)
+        try:
+            return self._write(current, late, changes, listed)
+        except ValueError as error:
+            # What others wrote lacks something that the format version asks for.
+            return refusal(Reason.MANIFESTS, f"{error}.")
 
     def _write(
         self, current: TableMetadata, late: LateCommit, changes: OwnChanges, listed: NewList

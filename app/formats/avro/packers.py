@@ -58,7 +58,8 @@ def write_avro(
 def named_packer(schema: Any) -> Callable[[str, Mapping[int, Any]], bytes]:
     """Return the function that packs records by field id.
 
-    Each record comes with the words that an error names it by. It raises `ValueError` for a record that does not follow the schema.
+    Each record comes with the words that an error names it by. The function raises `ValueError` for a record that
+    does not follow the schema.
     """
     pack = _packer(schema, {})
 

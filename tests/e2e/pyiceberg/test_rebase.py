@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,9 +10,14 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
 from pyiceberg.table import Table
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import LongType, NestedField, StringType
 
 WRITERS, APPENDS = 6, 4
+PARTED = Schema(NestedField(1, "id", LongType()), NestedField(2, "part", StringType()))
 
 
 def rows(number: int) -> pa.Table:
@@ -63,3 +69,43 @@ def test_no_append_from_a_stale_table_is_refused_and_rows_are_the_union(
     assert head is not None
     assert head.summary is not None
     assert head.summary["total-records"] == str(len(expected))
+
+
+def test_delete_lands_beside_an_append_if_its_client_says_what_it_read(
+    catalog: RestCatalog, namespace: str
+) -> None:
+    name = f"{namespace}.parts"
+    table = catalog.create_table(
+        name,
+        schema=PARTED,
+        partition_spec=PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "part")),
+        properties={
+            "icetower.rebase": "conflict-free",
+            "icetower.guard": "reject",
+            "commit.retry.num-retries": "0",
+        },
+    )
+    table.append(parts((1, "a"), (2, "b")))
+    says = {"type": "eq", "term": "part", "value": "a"}
+    outspoken = RestCatalog(
+        "outspoken", uri=catalog.uri, **{"header.X-Icetower-Conflict-Filter": json.dumps(says)}
+    )
+    silent, deleter = catalog.load_table(name), outspoken.load_table(name)
+    catalog.load_table(name).append(parts((3, "b")))
+
+    with pytest.raises(CommitFailedException):
+        silent.delete("part = 'a'")
+    deleter.delete("part = 'a'")
+
+    found = catalog.load_table(name)
+    assert sorted(found.scan().to_arrow()["id"].to_pylist()) == [2, 3]
+    assert [snapshot.summary.operation.value for snapshot in found.snapshots() if snapshot.summary] == [
+        "append",
+        "append",
+        "delete",
+    ]
+
+
+def parts(*rows: tuple[int, str]) -> pa.Table:
+    ids, names = zip(*rows, strict=True)
+    return pa.table({"id": pa.array(ids, pa.int64()), "part": pa.array(names, pa.string())})

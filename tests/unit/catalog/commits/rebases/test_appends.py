@@ -13,6 +13,7 @@ from app.engine.rebase.late_commits import REBASED_FROM
 from app.errors import RequirementFailed
 from tests.builders.racing_writers import added_by, commit, live_files, rebasing_table, recount, sent, writer
 from tests.builders.tables import commit_to, load_table, table_in
+from tests.builders.writing_engine import Made
 from tests.unit.catalog.commits.interference import files_in
 
 
@@ -151,6 +152,23 @@ def test_branch_keeps_its_settings(catalog: Catalog) -> None:
     commit(catalog, late)
 
     assert load_table(catalog).metadata.snapshot_refs["main"].min_snapshots_to_keep == 7
+
+
+def test_list_may_leave_out_manifests_without_live_files(catalog: Catalog) -> None:
+    """PyIceberg does."""
+
+    def leave_out(made: Made) -> None:
+        made.manifests[:] = [item for item in made.manifests if item.may_have_live_files]
+
+    rebasing_table(catalog)
+    commit(catalog, writer(catalog).append(["gone"]))
+    commit(catalog, writer(catalog).delete(live_files(catalog)))
+    late = writer(catalog).append(["late"], falsify=leave_out)
+    commit(catalog, writer(catalog).append(["rival"]))
+
+    assert commit(catalog, late).rebased
+
+    assert len(live_files(catalog)) == 2
 
 
 def test_rebases_are_counted(catalog: Catalog) -> None:

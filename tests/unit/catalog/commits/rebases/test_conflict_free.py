@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from app.catalog.commits.rebases import RebaseRequest
@@ -12,7 +14,7 @@ from app.engine.model.rebase_settings import RebaseMode
 from app.errors import RequirementFailed
 from tests.builders.racing_writers import added_by, commit, live_files, rebasing_table, recount, writer
 from tests.builders.tables import load_table
-from tests.builders.writing_engine import Commit, WritingEngine
+from tests.builders.writing_engine import Commit, Made, WritingEngine
 
 NOTHING_READ = RebaseRequest(conflict_filter=parse_expression(False))
 
@@ -133,6 +135,30 @@ def test_delete_beside_an_append_is_refused_unless_its_filter_says_that_it_did_n
 
     assert live_files(catalog).keys() == {*filled[1:], *added_by(appended, other)}
     check_totals(catalog)
+
+
+def test_summary_may_say_what_was_read(catalog: Catalog, filled: list[str]) -> None:
+    deleter = writer(catalog)
+
+    def say(text: str) -> Callable[[Made], None]:
+        return lambda made: made.summary.update({"icetower.conflict-filter": text})
+
+    deleted = deleter.delete(filled[:1], falsify=say("false"))
+    nonsense = writer(catalog).delete(filled[1:2], falsify=say("{"))
+    commit(catalog, writer(catalog).append(["e"]))
+
+    assert why_not(catalog, nonsense).startswith("unreadable: Invalid icetower.conflict-filter")
+    assert commit(catalog, deleted).rebased
+
+    assert len(live_files(catalog)) == 4
+
+
+def test_filter_that_does_not_fit_the_table_proves_nothing(catalog: Catalog, filled: list[str]) -> None:
+    deleted = writer(catalog).delete(filled[:1])
+    commit(catalog, writer(catalog).append(["e"]))
+    request = RebaseRequest(conflict_filter=parse_expression({"type": "is-null", "term": "nowhere"}))
+
+    assert "nowhere" in why_not(catalog, deleted, request)
 
 
 def test_overwrite_beside_a_delete_of_other_files_is_refused_without_a_filter(
