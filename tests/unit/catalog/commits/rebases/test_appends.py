@@ -8,6 +8,7 @@ from prometheus_client import REGISTRY
 from app.catalog.commits.door import land_all
 from app.catalog.commits.wishes import Wish
 from app.catalog.context.catalog import Catalog
+from app.catalog.manifests.table_manifests import TableManifests
 from app.engine.change.updates import SetSnapshotRef
 from app.engine.rebase.late_commits import REBASED_FROM
 from app.errors import RequirementFailed
@@ -169,6 +170,25 @@ def test_list_may_leave_out_manifests_without_live_files(catalog: Catalog) -> No
     assert commit(catalog, late).rebased
 
     assert len(live_files(catalog)) == 2
+
+
+def test_what_is_kept_in_memory_is_what_a_reader_finds_in_the_files(catalog: Catalog, version: int) -> None:
+    rebasing_table(catalog, version=version)
+    commit(catalog, writer(catalog).append(["first"]))
+    made = [writer(catalog).append([name, name]) for name in "ab"]
+    for each in made:
+        commit(catalog, each)
+    snapshot = load_table(catalog).metadata.current_snapshot
+    assert snapshot is not None
+
+    kept, fresh = TableManifests(catalog), writer(catalog)
+
+    assert list(kept.manifests(snapshot)) == fresh.manifests(snapshot)
+    for manifest in fresh.manifests(snapshot):
+        entries = list(fresh.source.entries(manifest))
+        assert list(kept.entries(manifest)) == entries
+        assert all(entry.data_sequence_number == manifest.sequence_number for entry in entries)
+        assert all((entry.file.first_row_id is not None) is (version > 2) for entry in entries)
 
 
 def test_rebases_are_counted(catalog: Catalog) -> None:

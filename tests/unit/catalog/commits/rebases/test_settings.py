@@ -7,11 +7,12 @@ import pytest
 from app.catalog.commits.rebases import RebaseRequest
 from app.catalog.context.catalog import Catalog
 from app.catalog.namespaces import create_namespace
+from app.catalog.warehouses import update_warehouse
 from app.database.namespaces import Namespaces
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace
 from app.engine.model.rebase_settings import RebaseMode
-from app.errors import InvalidUpdate, RequirementFailed
+from app.errors import InvalidSetting, InvalidUpdate, RequirementFailed
 from tests.builders.catalogs import with_server, with_warehouse
 from tests.builders.racing_writers import commit, writer
 from tests.builders.tables import FLIGHTS, commit_to, table_in
@@ -97,3 +98,11 @@ def test_namespace_is_looked_up_only_after_a_lost_race(catalog: Catalog) -> None
 
     assert not lands(catalog)
     assert namespaces.found == 1
+
+
+@pytest.mark.parametrize("name", ["icetower.rebase", "icetower.rebase.exactly-once"])
+def test_value_without_meaning_cannot_be_set_on_a_warehouse(catalog: Catalog, name: str) -> None:
+    with pytest.raises(InvalidSetting, match=f"Warehouse property {name} must be .*sometimes"):
+        update_warehouse(
+            catalog.server, catalog.caller, catalog.warehouse.name, {name: "sometimes"}, None, None
+        )
