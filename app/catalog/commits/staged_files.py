@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import Future, wait
+from functools import partial
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import deletable
@@ -50,8 +51,8 @@ class StagedFiles:
         if self._is_dry_run:
             return
         self._written.append(location)
-        writers = self._catalog.server.list_writers
-        self._writing.append(writers.submit(self._catalog.files.write_new, location, content))
+        write = partial(self._catalog.files.write_new, location, content)
+        self._writing.append(self._catalog.server.side_writes.start(write))
 
     def settle(self) -> None:
         """Wait until everything is durable.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
 from app.catalog.context.callers import SERVER_ITSELF, Caller, Permit, Question, everyone_may
 from app.catalog.context.rooms import Rooms
 from app.catalog.context.scan_workers import ScanWorkers
+from app.catalog.context.side_writes import SideWrites
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
 from app.database.metadata_sweeps import MetadataSweeps
@@ -34,7 +34,7 @@ DELETE_INDEX_BYTES = 64 << 20
 SCAN_ANSWER_BYTES = 32 << 20
 COMMITS_TOGETHER = 64
 COMMIT_WAIT_S = 30.0
-LIST_WRITERS = 32
+SIDE_WRITES = 32
 PACKED_LINES_BYTES = 32 << 20
 
 
@@ -109,10 +109,8 @@ class Server:
     """Commits to one table wait for each other here."""
     packed_lines: PackedLines = field(default_factory=lambda: PackedLines(PACKED_LINES_BYTES))
     """Lines of the manifest lists that this process wrote last."""
-    list_writers: ThreadPoolExecutor = field(
-        default_factory=lambda: ThreadPoolExecutor(LIST_WRITERS, "list-writer")
-    )
-    """Threads that write the manifest lists of commits that land together; they start when they are needed."""
+    side_writes: SideWrites = field(default_factory=lambda: SideWrites(SIDE_WRITES))
+    """Where the manifest lists of commits that land together are written."""
     has_deletions: threading.Event = field(default_factory=threading.Event)
     """Set when files were queued that may be deleted at once: housekeeping need not wait for its next round."""
     step: Callable[[str], None] = _ignore
