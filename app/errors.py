@@ -300,14 +300,26 @@ class WarehouseNotEmpty(IcetowerError):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class RebaseRefusal:
+    """Why the server did not rebase a commit that lost a race."""
+
+    reason: str
+    """One of a few words."""
+    message: str
+    """One short sentence."""
+
+
 class CommitFailed(IcetowerError):
     """The commit certainly did not happen.
 
     Attributes:
         standing: the table at that time, once the catalog has added it.
+        not_rebased: why it was not rebased, if the table asks for that.
     """
 
     standing: Standing | None = None
+    not_rebased: RebaseRefusal | None = None
 
 
 class RequirementFailed(CommitFailed):

@@ -25,6 +25,10 @@ class Lines(Generic[Item]):
         self._lock = Lock()
         self._waiting: dict[Hashable, list[Turn[Item]]] = {}
 
+    def is_busy(self, key: Hashable) -> bool:
+        """Return whether something is at work for a line now, so that what enters it will wait."""
+        return key in self._waiting
+
     def enter(self, key: Hashable, item: Item) -> Turn[Item]:
         """Take a turn in a line; it leads if nothing is at work there. A turn that leads must work or leave."""
         turn = Turn(key, item)

@@ -52,6 +52,11 @@ METADATA_READS = Counter(
     "icetower_metadata_reads", "Metadata wanted, by whether the cache had it.", ["cache"]
 )
 ANSWER_READS = Counter("icetower_answer_reads", "Load answers wanted, by whether they were ready.", ["cache"])
+REBASES = Counter(
+    "icetower_rebases",
+    "Commits that lost a race where rebases are asked for, and why not.",
+    ["outcome", "reason"],
+)
 CLIENT_REPORTS = Counter("icetower_client_reports", "Metrics reports that clients sent.", ["type"])
 REPLAYS = Counter("icetower_idempotent_replays", "Mutations answered from their Idempotency-Key.")
 GUARD_FINDINGS = Counter(

@@ -164,6 +164,8 @@ def conflict_of(error: BaseException, prefix: str | None) -> dict[str, Any] | No
             facts |= {"ref": error.ref, "snapshot-id": error.snapshot_id}
         case PointerMoved():
             facts["attempts"] = error.attempts
+    if error.not_rebased is not None:
+        facts["not-rebased"] = error.not_rebased.message
     if error.standing is not None:
         facts |= _standing(error.standing, prefix)
     return sendable(facts) if facts else None

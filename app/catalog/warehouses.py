@@ -14,6 +14,7 @@ from app.catalog.context.server import Server
 from app.database.warehouses import Warehouse
 from app.engine.model.guard_settings import flaw_of_guard_settings
 from app.engine.model.properties import SCAN_PLANNING_MODE, check_planning_mode
+from app.engine.model.rebase_settings import flaw_of_rebase_settings
 from app.errors import (
     InvalidLocation,
     InvalidName,
@@ -128,7 +129,9 @@ def update_warehouse(
 
 def _check_properties(*properties: Mapping[str, str]) -> None:
     for given in properties:
-        flaw = flaw_of_guard_settings(given) or flaw_of_table_locations(given)
+        flaw = (
+            flaw_of_guard_settings(given) or flaw_of_table_locations(given) or flaw_of_rebase_settings(given)
+        )
         if flaw is not None:
             raise InvalidSetting(f"Warehouse property {flaw}")
         try:

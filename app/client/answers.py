@@ -187,6 +187,7 @@ class DryRunAnswer(OpenAnswer):
     difference: JsonObject | None = None
     snapshots: list[NewSnapshotAnswer] = Field(default_factory=list)
     guard: list[JsonObject] = Field(default_factory=list)
+    rebased: list[JsonObject] = Field(default_factory=list)
 
 
 class TransactionDryRunAnswer(ServerAnswer):

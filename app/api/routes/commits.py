@@ -16,6 +16,7 @@ from app.api.bodies.identifiers import check_same
 from app.api.bodies.json_body import parse_body
 from app.api.dependencies import Visit, Visited, open_visit
 from app.api.idempotency import Once, done_once
+from app.api.rebase_headers import rebase_request
 from app.catalog import named
 from app.catalog.commits import table_commits
 from app.catalog.commits.landing import Landing
@@ -111,7 +112,13 @@ class _Commit:
 
         self._once = Once(visit, replay)
         requirements, updates = body.requirements or (), body.updates or ()
-        return TableCommit(identifier, requirements, updates, asks_first=self._slots.is_on)
+        return TableCommit(
+            identifier,
+            requirements,
+            updates,
+            asks_first=self._slots.is_on,
+            rebasing=rebase_request(visit),
+        )
 
     async def _end(self) -> Response:
         """Wait, and return the answer."""
@@ -139,5 +146,5 @@ class _Commit:
 @router.post("/v1/transactions/commit")
 def commit_transaction(visit: Visited) -> Response:
     """Commit changes to several tables, all or none."""
-    commits = parse_body(CommitTransactionBody, visit.body).commits()
+    commits = parse_body(CommitTransactionBody, visit.body).commits(rebase_request(visit))
     return done_once(visit, lambda catalog: table_commits.commit_transaction(catalog, commits))

@@ -46,6 +46,8 @@ def land_all(wishes: Sequence[Wish[M, D]]) -> None:
             return
         try:
             staged = [plan.stage(catalog, files) for plan in names.plans]
+            for wish in standing:
+                wish.settle()
             outcome = _put(catalog, standing, staged)
         except IcetowerError as error:
             discard(files, standing)  # Raised only when the transaction certainly did not happen.

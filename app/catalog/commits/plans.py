@@ -56,13 +56,17 @@ class Plan(Generic[M, D]):
 
     @property
     def updates(self) -> list[Update]:
-        """The updates of all intentions, for the guard."""
-        return [update for intention in self.intentions for update in intention.updates]
+        """The updates of all intentions as they are applied, for the guard."""
+        return [
+            update
+            for intention, item in zip(self.intentions, self.planned, strict=True)
+            for update in (intention.updates if item is None or item.rebase is None else item.rebase.updates)
+        ]
 
     @property
     def rebased(self) -> bool:
         """Whether the server has put snapshots on top of others than their client had seen."""
-        return any(item.rebased for item in self._changes)
+        return any(item.rebase is not None for item in self._changes)
 
     @property
     def change(self) -> LandedChange:
@@ -165,7 +169,7 @@ class Staged(Generic[M, D]):
         return [
             Landed(base, loaded, changed=False, detail=None)
             if item is None
-            else Landed(base, loaded, changed=item.metadata is not None, detail=item.detail)
+            else Landed(base, loaded, item.metadata is not None, item.detail, item.rebase)
             for item in self.plan.planned
         ]
 

@@ -33,8 +33,8 @@ class Wish(Generic[M, D]):
         self.author: Author = catalog.author()
         self._first: list[Plan[M, D]] = []
         self._context = copy_context()
-        self._guard = CommitGuard(catalog)
         self._files = StagedFiles(catalog)
+        self._guard = CommitGuard(catalog, self._files)
         self._landed: list[Landed[M, D]] | None = None
         self._error: BaseException | None = None
 
@@ -99,6 +99,14 @@ class Wish(Generic[M, D]):
             return CommitReceipt(head, Outcome.UNCHANGED, self.author.at_ms)
         return landed(head, self.author.at_ms, changes, together)
 
+    def settle(self) -> None:
+        """Wait until its manifests and manifest lists are durable.
+
+        Raises:
+            FilesUnavailable: the store does not answer, or refuses.
+        """
+        self._files.settle()
+
     def discard(self) -> None:
         """Delete the manifests that it has written: nothing can name them."""
         self._files.discard()
@@ -131,6 +139,8 @@ class Wish(Generic[M, D]):
             outcome = "conflict" if isinstance(error, CommitFailed) else "unknown"
             telemetry.COMMITS.labels(kind=self.kind, outcome=outcome).inc()
             self.count(**{"refused" if outcome == "conflict" else "unknown": 1})
+        if isinstance(error, CommitFailed) and error.not_rebased is not None:
+            telemetry.REBASES.labels(outcome="refused", reason=error.not_rebased.reason).inc()
         if error is not None:
             raise error
         telemetry.COMMITS.labels(kind=self.kind, outcome="landed").inc(
@@ -141,6 +151,9 @@ class Wish(Generic[M, D]):
                 base = plan.base
                 self.catalog.count(base.kind, base.identifier, landed=1, rebased=int(plan.rebased))
         assert self._landed is not None
+        rebased_count = sum(landed.rebased for landed in self._landed)
+        if rebased_count:
+            telemetry.REBASES.labels(outcome="landed", reason="").inc(rebased_count)
         return self._landed
 
     def count(self, **numbers: int) -> None:

@@ -11,6 +11,7 @@ from app.catalog.context.callers import SERVER_ITSELF, Caller, Permit, Question,
 from app.catalog.context.receipt_book import ReceiptBook
 from app.catalog.context.rooms import Rooms
 from app.catalog.context.scan_workers import ScanWorkers
+from app.catalog.context.side_writes import SideWrites
 from app.catalog.context.traffic import Traffic
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
@@ -27,6 +28,7 @@ from app.fileio.files import FileIO
 from app.fileio.storage_settings import StorageEnvironment
 from app.formats.caches import BoundedCache, ReadThroughCache
 from app.formats.manifests.folder import ManifestFolder
+from app.formats.manifests.lists import PackedLines
 from app.formats.manifests.source import ManifestCache
 from app.formats.metadata.files import MetadataFiles
 from app.lines import Lines
@@ -35,6 +37,8 @@ DELETE_INDEX_BYTES = 64 << 20
 SCAN_ANSWER_BYTES = 32 << 20
 COMMITS_TOGETHER = 64
 COMMIT_WAIT_S = 30.0
+SIDE_WRITES = 32
+PACKED_LINES_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,10 @@ class Server:
     """Where scans are planned in the background."""
     commit_lines: Lines[Any] = field(default_factory=lambda: Lines(COMMITS_TOGETHER, COMMIT_WAIT_S))
     """Commits to one table wait for each other here."""
+    packed_lines: PackedLines = field(default_factory=lambda: PackedLines(PACKED_LINES_BYTES))
+    """Lines of the manifest lists that this process wrote last."""
+    side_writes: SideWrites = field(default_factory=lambda: SideWrites(SIDE_WRITES))
+    """Where the manifest lists of commits that land together are written."""
     has_deletions: threading.Event = field(default_factory=threading.Event)
     """Set when files were queued that may be deleted at once: housekeeping need not wait for its next round."""
     step: Callable[[str], None] = _ignore

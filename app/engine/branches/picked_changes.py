@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from app.engine.branches.ref_changes import PUBLISHED_WAP_ID, SOURCE_SNAPSHOT_ID, WAP_ID, PickKind
+from app.engine.branches.summary_totals import totals_after
 from app.engine.model.ancestry import ancestors
-from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.ids import SnapshotId
 from app.engine.model.manifests import (
     DataFile,
     EntryStatus,
+    FileKey,
     ManifestContent,
     ManifestEntry,
     ManifestFile,
@@ -107,14 +109,14 @@ def added_again(file: DataFile) -> ManifestEntry:
 
 
 def without_files(
-    entries: Iterable[ManifestEntry], doomed: Mapping[Location, DataFile], snapshot_id: SnapshotId
+    entries: Iterable[ManifestEntry], doomed: Container[FileKey], snapshot_id: SnapshotId
 ) -> list[ManifestEntry]:
     """Return a manifest's entries, rewritten by a snapshot that removes some files."""
     kept = []
     for entry in entries:
         if not entry.is_live:
             continue
-        if entry.file.file_path in doomed:
+        if entry.file.key in doomed:
             kept.append(replace(entry, status=EntryStatus.DELETED, snapshot_id=snapshot_id))
         else:
             kept.append(replace(entry, status=EntryStatus.EXISTING))
@@ -138,7 +140,7 @@ def picked_summary(
     summary.update(_counts("deleted-data-files", "deleted-records", "removed-files-size", changes.removed))
     partitions = {file.partition_key for file in (*changes.added, *changes.removed)}
     summary["changed-partition-count"] = str(len(partitions))
-    return {**summary, **_totals(head, changes)}
+    return {**summary, **totals_after(head, changes.added, changes.removed)}
 
 
 def _counts(files_key: str, records_key: str, size_key: str, files: Sequence[DataFile]) -> dict[str, str]:
@@ -149,24 +151,3 @@ def _counts(files_key: str, records_key: str, size_key: str, files: Sequence[Dat
         records_key: str(sum(file.record_count for file in files)),
         size_key: str(sum(file.file_size_in_bytes for file in files)),
     }
-
-
-def _totals(head: Snapshot | None, changes: FileChanges) -> dict[str, str]:
-    """Return the head's totals, changed by what the pick adds and removes."""
-    moves = {
-        "total-records": sum(file.record_count for file in changes.added)
-        - sum(file.record_count for file in changes.removed),
-        "total-data-files": len(changes.added) - len(changes.removed),
-        "total-files-size": sum(file.file_size_in_bytes for file in changes.added)
-        - sum(file.file_size_in_bytes for file in changes.removed),
-        "total-delete-files": 0,
-        "total-position-deletes": 0,
-        "total-equality-deletes": 0,
-    }
-    before = dict.fromkeys(moves, "0") if head is None else head.summary or {}
-    totals = {}
-    for key, change in moves.items():
-        known = before.get(key, "")
-        if known.isascii() and known.isdigit():
-            totals[key] = str(max(0, int(known) + change))
-    return totals

@@ -26,6 +26,7 @@ from app.database.rows import receipts as rows
 from app.engine.change.requirements import AssertRefSnapshotId, Requirement
 from app.engine.change.updates import AddSnapshot, SetProperties, SetSnapshotRef, Update
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.rebase.rebased_snapshots import Rebase
 from app.errors import CommitStateUnknown, DatabaseUnavailable, NoSuchCommit
 from tests.builders.catalogs import START_MS, with_server
 from tests.builders.tables import DEPARTURES, append_to, load_table, snapshot_on, table_in
@@ -87,9 +88,10 @@ def test_a_rebased_commit_says_so(catalog: Catalog) -> None:
         def apply(
             self, catalog: Catalog, base: Base[TableMetadata], files: StagedFiles
         ) -> Planned[TableMetadata, None]:
-            return replace(super().apply(catalog, base, files), rebased=True)
+            return replace(super().apply(catalog, base, files), rebase=rebase)
 
-    table_in(catalog)
+    made = table_in(catalog)
+    rebase = Rebase(None, snapshot_on(made.metadata), ())
     head = new_head()
 
     land_all([Wish(calling(catalog, head), [Rebased(DEPARTURES, (), [SetProperties(updates={"a": "b"})])])])
