@@ -24,6 +24,7 @@ IcetowerError
 │   ├── NoSuchWarehouse, NoSuchNamespace, NoSuchTable, NoSuchView
 │   ├── NoSuchSnapshot, NoSuchRef
 │   ├── NoSuchPlan, NoSuchPlanTask
+│   ├── NoSuchCommit           no request that was asked for has landed
 │   ├── MetadataFileMissing    the pointer names a file that is gone
 │   ├── NoSuchRoute
 │   └── FileMissing            bytes asked for at a location that has none
@@ -243,6 +244,10 @@ class NoSuchPlanTask(NotFound):
         super().__init__("Plan task does not exist: plan the scan again")
 
 
+class NoSuchCommit(NotFound):
+    """No request that was asked for has landed, and none is known to be at work."""
+
+
 class MetadataFileMissing(NotFound):
     """The pointer names a file that is gone."""
 
@@ -314,14 +319,26 @@ class WarehouseNotEmpty(IcetowerError):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class RebaseRefusal:
+    """Why the server did not rebase a commit that lost a race."""
+
+    reason: str
+    """One of a few words."""
+    message: str
+    """One short sentence."""
+
+
 class CommitFailed(IcetowerError):
     """The commit certainly did not happen.
 
     Attributes:
         standing: the table at that time, once the catalog has added it.
+        not_rebased: why it was not rebased, if the table asks for that.
     """
 
     standing: Standing | None = None
+    not_rebased: RebaseRefusal | None = None
 
 
 class RequirementFailed(CommitFailed):

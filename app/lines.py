@@ -23,94 +23,98 @@ class Lines(Generic[Item]):
         self._most = most
         self._longest_wait_s = longest_wait_s
         self._lock = Lock()
-        self._waiting: dict[Hashable, list[Place[Item]]] = {}
+        self._waiting: dict[Hashable, list[Turn[Item]]] = {}
 
-    def enter(self, key: Hashable, item: Item) -> Place[Item]:
-        """Take a place in a line; it leads if nothing is at work there. A place that leads must work or leave."""
-        place = Place(key, item)
+    def is_busy(self, key: Hashable) -> bool:
+        """Return whether something is at work for a line now, so that what enters it will wait."""
+        return key in self._waiting
+
+    def enter(self, key: Hashable, item: Item) -> Turn[Item]:
+        """Take a turn in a line; it leads if nothing is at work there. A turn that leads must work or leave."""
+        turn = Turn(key, item)
         with self._lock:
             line = self._waiting.get(key)
             if line is None:
                 self._waiting[key] = []
-                place.leads = True
+                turn.leads = True
             else:
-                line.append(place)
-        return place
+                line.append(turn)
+        return turn
 
-    def wait(self, place: Place[Item]) -> bool:
-        """Wait in a thread until a place leads or is worked on; False if its time is over: it has left."""
-        if not place.leads:
+    def wait(self, turn: Turn[Item]) -> bool:
+        """Wait in a thread until a turn leads or is worked on; False if its time is over."""
+        if not turn.leads:
             try:
-                place.called.result(self._longest_wait_s)
+                turn.called.result(self._longest_wait_s)
             except TimeoutError:
-                if self._has_left(place):
+                if self._has_left(turn):
                     return False
-                place.called.result()  # just taken by another one, which is at work on it
+                turn.called.result()  # just taken by another one, which is at work on it
         return True
 
-    async def wait_here(self, place: Place[Item]) -> bool:
+    async def wait_here(self, turn: Turn[Item]) -> bool:
         """Like `wait`, for coroutines."""
-        if place.leads:
+        if turn.leads:
             return True
-        called = asyncio.wrap_future(place.called)
+        called = asyncio.wrap_future(turn.called)
         # Unlike `wait_for`, this leaves the future alone when the time is over.
         await asyncio.wait([called], timeout=self._longest_wait_s)
         if not called.done():
-            if self._has_left(place):
+            if self._has_left(turn):
                 return False
             await asyncio.wait([called])
         return True
 
-    def work(self, place: Place[Item], work: Callable[[list[Item]], None]) -> None:
-        """Work, if the place leads, on its item and those that wait behind it.
+    def work(self, turn: Turn[Item], work: Callable[[list[Item]], None]) -> None:
+        """Work, if the turn leads, on its item and those that wait behind it.
 
         Args:
-            place: what `enter` gave, and `wait` has returned True for.
+            turn: what `enter` gave, and `wait` has returned True for.
             work: works on items of one key, in the order in which they came. An error that it raises reaches all
                 whose items it was given.
         """
-        if place.leads:
-            self._lead(place, work)
-        if place.error is not None:
-            raise place.error
+        if turn.leads:
+            self._lead(turn, work)
+        if turn.error is not None:
+            raise turn.error
 
     def join(self, key: Hashable, item: Item, work: Callable[[list[Item]], None]) -> bool:
-        """Return once the item has been worked on; False if its turn did not come in time, and never will."""
-        place = self.enter(key, item)
-        if not self.wait(place):
+        """Return once the item has been worked on; False if its turn did not come in time."""
+        turn = self.enter(key, item)
+        if not self.wait(turn):
             return False
-        self.work(place, work)
+        self.work(turn, work)
         return True
 
-    def leave(self, place: Place[Item]) -> None:
-        """Leave the line, unless the item is being worked on; the next one leads if this place did."""
-        if self._has_left(place):
+    def leave(self, turn: Turn[Item]) -> None:
+        """Leave the line, unless the item is being worked on; the next one leads if this turn did."""
+        if self._has_left(turn):
             return
         # No longer in the line: it leads, or another one works on it, or has done so.
-        if place.leads:
-            place.leads = False
-            self._call_next(place.key)
+        if turn.leads:
+            turn.leads = False
+            self._call_next(turn.key)
 
-    def _has_left(self, place: Place[Item]) -> bool:
+    def _has_left(self, turn: Turn[Item]) -> bool:
         with self._lock:
-            line = self._waiting.get(place.key, [])
-            if place in line:
-                line.remove(place)
+            line = self._waiting.get(turn.key, [])
+            if turn in line:
+                line.remove(turn)
                 return True
         return False
 
-    def _lead(self, place: Place[Item], work: Callable[[list[Item]], None]) -> None:
+    def _lead(self, turn: Turn[Item], work: Callable[[list[Item]], None]) -> None:
         with self._lock:
-            line = self._waiting[place.key]
-            group, line[:] = [place, *line[: self._most - 1]], line[self._most - 1 :]
+            line = self._waiting[turn.key]
+            group, line[:] = [turn, *line[: self._most - 1]], line[self._most - 1 :]
         try:
             work([each.item for each in group])
         except BaseException as error:  # noqa: BLE001 - raised again by `work`
             for each in group:
                 each.error = error
         finally:
-            place.leads = False
-            self._call_next(place.key)
+            turn.leads = False
+            self._call_next(turn.key)
             for each in group[1:]:
                 each.called.set_result(None)
 
@@ -125,8 +129,8 @@ class Lines(Generic[Item]):
         first.called.set_result(None)
 
 
-class Place(Generic[Item]):
-    """One item's place in a line."""
+class Turn(Generic[Item]):
+    """One item's turn in a line."""
 
     __slots__ = ("called", "error", "item", "key", "leads")
 

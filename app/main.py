@@ -16,24 +16,30 @@ from anyio import to_thread
 from fastapi import FastAPI
 
 from app.api.addresses import OFF, ON, Addresses, host_and_port, is_loopback
+from app.api.commit_ids import CommitIds
 from app.api.dependencies import Parts
 from app.api.front_door import FrontDoor
 from app.api.packed_answers import PackedAnswers
-from app.api.routing import Dispatcher, endpoints, route_labels, routes
+from app.api.routing import Dispatcher, endpoints, mutations, route_labels, routes
 from app.catalog.context.callers import SERVER_ITSELF, Permit, everyone_may
 from app.catalog.context.locations import roots_of_warehouse
+from app.catalog.context.receipt_book import ReceiptBook
 from app.catalog.context.rooms import Rooms
 from app.catalog.context.server import Rules, Server
+from app.catalog.context.traffic import Traffic
 from app.catalog.deletions.housekeeping import keep_house
 from app.catalog.pointer_batches import PointerBatches
+from app.catalog.slots.landing_slots import LandingSlots
 from app.catalog.warehouses import WarehouseMemo, create_warehouse
 from app.database.connections.database import Database
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
+from app.database.landing_queues import LandingQueues
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
 from app.database.old_rows import OldRows
 from app.database.pointers.pointers import Pointers
+from app.database.receipts import Receipts
 from app.database.revisions import check_revision, found_revision, known_revision
 from app.database.scan_plans import ScanPlans
 from app.database.signing_keys import SigningKeys
@@ -86,9 +92,11 @@ def create_app(
         redoc_url=None,
         lifespan=lambda _app: _lifespan(settings, database, server, executor),
     )
+    commit_ids = CommitIds(mutations(served), server.receipts, settings.default_warehouse)
     app.state.parts = Parts(
         server=server,
         rooms=server.rooms,
+        slots=LandingSlots(server.landing_queues, settings.commit_hold_seconds),
         warehouses=WarehouseMemo(server),
         lookups=PointerBatches(server.pointers, executor),
         packed_answers=PackedAnswers(settings.metadata_cache_bytes // PACKED_SHARE),
@@ -96,6 +104,7 @@ def create_app(
         max_body_values=settings.max_body_values,
         key_lifetime_minutes=settings.idempotency_key_lifetime_minutes,
         endpoints=endpoints(served),
+        commit_ids=commit_ids,
         check_migrations=lambda: check_revision(database),
     )
     # The front door does what FastAPI's own middleware would do, and the errors of the protocol besides.
@@ -106,6 +115,7 @@ def create_app(
         max_bodies_bytes=settings.max_bodies_bytes,
         log_requests=settings.log_level in ("debug", "info"),
         route_labels=route_labels(served),
+        commit_ids=commit_ids,
     )
     return app
 
@@ -153,8 +163,11 @@ def build_server(
         file_deletions=FileDeletions(database),
         metadata_sweeps=MetadataSweeps(database),
         old_rows=OldRows(database),
+        landing_queues=LandingQueues(database),
         scan_plans=ScanPlans(database),
         signing_keys=SigningKeys(database),
+        receipts=ReceiptBook(Receipts(database), now_ms),
+        traffic=Traffic(now_ms),
         metadata_files=MetadataFiles(
             settings.metadata_cache_bytes,
             round(settings.metadata_recheck_seconds * 1000),
@@ -163,7 +176,7 @@ def build_server(
         manifest_cache=ManifestCache(settings.manifest_cache_bytes, settings.max_metadata_bytes),
         manifest_folder=None if folder is None else ManifestFolder(folder, settings.manifest_folder_bytes),
         files_of=files_of or _FilesOfWarehouses(rules, settings.store_answer_seconds),
-        now_ms=lambda: time.time_ns() // 1_000_000,
+        now_ms=now_ms,
         new_uuid=lambda: str(uuid.uuid4()),
         pause=time.sleep,
         rules=rules,
@@ -171,6 +184,11 @@ def build_server(
         rooms=Rooms(settings.threads),
         step=step or (lambda _name: None),
     )
+
+
+def now_ms() -> int:
+    """Return the time, in epoch milliseconds."""
+    return time.time_ns() // 1_000_000
 
 
 def prepare(settings: Settings, database: Database, server: Server) -> None:
@@ -229,6 +247,8 @@ async def _lifespan(
         target=keep_house, args=(server, stop, settings.file_deletion_interval_seconds), name="housekeeping"
     )
     housekeeping.start()
+    writing = threading.Thread(target=server.receipts.keep_writing, args=(stop,), name="receipts")
+    writing.start()
     flushing = asyncio.create_task(_flush_logs())
     try:
         yield
@@ -237,6 +257,7 @@ async def _lifespan(
         stop.set()
         server.has_deletions.set()
         await asyncio.to_thread(housekeeping.join, settings.shutdown_grace_seconds or None)
+        await asyncio.to_thread(writing.join, settings.shutdown_grace_seconds or None)
         await asyncio.to_thread(server.scan_workers.stop, settings.shutdown_grace_seconds or None)
         if executor is not None:
             executor.shutdown(wait=False)

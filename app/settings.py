@@ -183,6 +183,12 @@ class Settings(BaseSettings):
     commit_attempts: int = Field(
         20, ge=1, le=1000, description="How often a commit that loses races is applied before it is refused."
     )
+    commit_hold_seconds: float = Field(
+        20.0,
+        ge=0,
+        le=50,
+        description="How long a commit that lost a race may wait for its answer, so that its retry lands; 0: never.",
+    )
     guard_read_bytes: int = Field(
         16 * 1024 * 1024,
         ge=0,
@@ -203,7 +209,9 @@ class Settings(BaseSettings):
         3600.0, ge=0, le=366 * 24 * 3600, description="How long files of expired snapshots stay for queries."
     )
     orphan_age_hours: float = Field(24.0, ge=0, description="When files no commit landed go; 0: never.")
-    history_days: int = Field(90, ge=0, description="How long old events of tables stay; 0: for ever.")
+    history_days: int = Field(
+        90, ge=0, description="How long old events of tables, and receipts, stay; 0: for ever."
+    )
     scan_page_files: int = Field(
         5_000,
         ge=1,

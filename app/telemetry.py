@@ -9,7 +9,7 @@ import secrets
 import sys
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import BinaryIO
@@ -23,7 +23,9 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
+from prometheus_client.metrics_core import Metric
 from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 
 request_id: ContextVar[str] = ContextVar("icetower_request_id", default="")
 """The id of the request being answered; empty outside of one."""
@@ -40,10 +42,21 @@ REQUEST_SECONDS = Histogram(
 )
 COMMITS = Counter("icetower_commits", "Commits by how they ended.", ["kind", "outcome"])
 COMMIT_RETRIES = Counter("icetower_commit_retries", "Commit attempts that lost a race and went round again.")
+COMMITS_TOGETHER = Histogram(
+    "icetower_commits_together",
+    "How many commits one move of a pointer has landed.",
+    buckets=(1, 2, 4, 8, 16, 32, 64),
+)
+RACES_LOST = Counter("icetower_races_lost", "Attempts to land that another process was faster than.")
 METADATA_READS = Counter(
     "icetower_metadata_reads", "Metadata wanted, by whether the cache had it.", ["cache"]
 )
 ANSWER_READS = Counter("icetower_answer_reads", "Load answers wanted, by whether they were ready.", ["cache"])
+REBASES = Counter(
+    "icetower_rebases",
+    "Commits that lost a race where rebases are asked for, and why not.",
+    ["outcome", "reason"],
+)
 CLIENT_REPORTS = Counter("icetower_client_reports", "Metrics reports that clients sent.", ["type"])
 REPLAYS = Counter("icetower_idempotent_replays", "Mutations answered from their Idempotency-Key.")
 GUARD_FINDINGS = Counter(
@@ -140,10 +153,26 @@ def new_request_id() -> str:
     return f"{_PROCESS}-{next(_numbers):06x}"
 
 
-def render_metrics() -> bytes:
-    """Return all metrics in the Prometheus text format, of all workers that share a directory."""
+def render_metrics(more: Iterable[Metric] = ()) -> bytes:
+    """Return all metrics in the Prometheus text format, of all workers that share a directory.
+
+    Args:
+        more: metrics that are made at this moment, of this process alone.
+    """
+    own = CollectorRegistry()
+    own.register(_Made(list(more)))
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
-        return generate_latest(REGISTRY)
+        return generate_latest(REGISTRY) + generate_latest(own)
     registry = CollectorRegistry()
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]  # the library leaves it untyped
-    return generate_latest(registry)
+    return generate_latest(registry) + generate_latest(own)
+
+
+class _Made(Collector):
+    """Metrics that are there already."""
+
+    def __init__(self, made: list[Metric]) -> None:
+        self._made = made
+
+    def collect(self) -> Iterable[Metric]:
+        return self._made

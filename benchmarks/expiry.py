@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.catalog import Catalog
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots, preview_expiry
 from app.catalog.deletions.queue import work_off_one
@@ -20,6 +19,7 @@ from app.formats.manifests.source import ManifestCache
 from app.formats.manifests.writer import write_manifest
 from benchmarks.report import Row
 from tests.builders.catalogs import START_MS, catalog_on, with_server
+from tests.builders.commits import commit_table
 from tests.builders.tables import DEPARTURES, table_in
 
 SIZES = (1_000, 10_000)

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.catalog import Catalog
 from app.engine.change.requirements import AssertRefSnapshotId
 from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
@@ -24,6 +23,7 @@ from app.formats.manifests.source import ManifestCache
 from app.formats.manifests.writer import WrittenManifest, write_manifest
 from benchmarks.report import Row
 from tests.builders.catalogs import START_MS, new_warehouse, server_on, with_server
+from tests.builders.commits import commit_table
 from tests.builders.tables import FLIGHTS, SCHEMA, load_table, table_in
 
 ROUNDS = 60

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends
@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from app.api.bodies.json_body import check_count
+from app.api.commit_ids import CommitIds
 from app.api.names_in_paths import (
     decode_piece,
     identifier_in_path,
@@ -22,14 +23,15 @@ from app.api.names_in_paths import (
 )
 from app.api.packed_answers import PackedAnswers
 from app.api.patience import Patience
-from app.api.scope_keys import HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
+from app.api.scope_keys import COMMIT_ID, HEADERS, PREFIX, PRINCIPAL, RECEIPT_HEAD, REQUEST_ID
 from app.catalog import named
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.rooms import Rooms
-from app.catalog.context.rows import IdempotencyClaim, Warehouse
+from app.catalog.context.rows import IdempotencyClaim, ReceiptHead, Warehouse
 from app.catalog.context.server import Server
 from app.catalog.pointer_batches import PointerBatches
+from app.catalog.slots.landing_slots import LandingSlots
 from app.catalog.warehouses import WarehouseMemo
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.fileio.wanted import ask_if_wanted
@@ -43,6 +45,7 @@ class Parts:
 
     server: Server
     rooms: Rooms
+    slots: LandingSlots
     warehouses: WarehouseMemo
     lookups: PointerBatches
     packed_answers: PackedAnswers
@@ -53,6 +56,7 @@ class Parts:
     """How long the outcome under an Idempotency-Key is remembered."""
     endpoints: tuple[str, ...]
     """Every operation of the protocol that is served, as `GET /v1/{prefix}/namespaces`."""
+    commit_ids: CommitIds
     check_migrations: Callable[[], None]
     """Raises `DatabaseBehind` or `DatabaseUnavailable`."""
 
@@ -67,13 +71,16 @@ class Visit:
         self.body = body
         self.parts: Parts = scope["app"].state.parts
 
-    def caller(self, claim: IdempotencyClaim | None = None) -> Caller:
-        """Return the caller, with the claim of an Idempotency-Key."""
-        return Caller(principal=self.principal, request_id=self.request_id, claim=claim)
+    def caller(self, claim: IdempotencyClaim | None = None, warehouse: str = "") -> Caller:
+        """Return the caller, with the claim of an Idempotency-Key, and what a receipt begins with."""
+        head: ReceiptHead | None = self._scope.get(RECEIPT_HEAD)
+        if head is not None and head.warehouse != warehouse:
+            head = replace(head, warehouse=warehouse)
+        return Caller(self.principal, self.request_id, claim, head)
 
     def catalog_of(self, warehouse: Warehouse, claim: IdempotencyClaim | None = None) -> Catalog:
         """Return a warehouse for this caller: the only way from routes to the catalog."""
-        return Catalog(self.parts.server, warehouse, self.caller(claim))
+        return Catalog(self.parts.server, warehouse, self.caller(claim, warehouse.name))
 
     @property
     def catalog(self) -> Catalog:
@@ -92,6 +99,15 @@ class Visit:
     @property
     def request_id(self) -> str:
         return str(self._scope[REQUEST_ID])
+
+    @property
+    def commit_id(self) -> str:
+        """The commit id that the answer carries; empty for a request that changes nothing."""
+        return str(self._scope.get(COMMIT_ID, ""))
+
+    @commit_id.setter
+    def commit_id(self, first: str) -> None:
+        self._scope[COMMIT_ID] = first
 
     @property
     def principal(self) -> str:
@@ -188,6 +204,7 @@ async def open_visit(request: Request) -> Visit:
     """
     body = await request.body()
     parts: Parts = request.scope["app"].state.parts
+    parts.commit_ids.begin(request.scope)
     check_count(body, parts.max_body_values)
     # Threads get a copy of this request's context, and no other request sees it.
     ask_if_wanted.set(Patience(Request(request.scope, request.receive)))

@@ -55,6 +55,7 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.NoSuchRef: (404, "NoSuchRefException"),
     errors.NoSuchPlan: (404, "NoSuchPlanIdException"),
     errors.NoSuchPlanTask: (404, "NoSuchPlanTaskException"),
+    errors.NoSuchCommit: (404, "NoSuchCommitException"),
     errors.MetadataFileMissing: (404, "NotFoundException"),
     errors.FileMissing: (404, "NotFoundException"),
     errors.NoSuchRoute: (404, "NoSuchRouteException"),
@@ -166,6 +167,8 @@ def conflict_of(error: BaseException, prefix: str | None) -> dict[str, Any] | No
             facts |= {"ref": error.ref, "snapshot-id": error.snapshot_id}
         case PointerMoved():
             facts["attempts"] = error.attempts
+    if error.not_rebased is not None:
+        facts["not-rebased"] = error.not_rebased.message
     if error.standing is not None:
         facts |= _standing(error.standing, prefix)
     return sendable(facts) if facts else None

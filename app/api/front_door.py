@@ -16,11 +16,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from app.api.addresses import Addresses
 from app.api.authentication import principal_of
 from app.api.body_budget import BodyBudget
+from app.api.commit_ids import COMMIT_ID_HEADER, CommitIds
 from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip, compress
 from app.api.error_responses import RETRY_AFTER_SECONDS, body_of, is_retry_safe, status_and_type
 from app.api.incoming import Incoming
 from app.api.names_in_paths import split_prefix
-from app.api.scope_keys import HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
+from app.api.scope_keys import COMMIT_ID, HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
 from app.api.web_pages import check_sender
 from app.telemetry import REQUEST_SECONDS, REQUESTS, log_lines, new_request_id, request_id
 
@@ -42,6 +43,7 @@ class FrontDoor:
         max_bodies_bytes: int,
         log_requests: bool,
         route_labels: Mapping[object, str],
+        commit_ids: CommitIds,
     ) -> None:
         self.app = app
         self.addresses = addresses
@@ -49,6 +51,7 @@ class FrontDoor:
         self.budget = BodyBudget(max_bodies_bytes)
         self.log_requests = log_requests
         self.route_labels = route_labels
+        self.commit_ids = commit_ids
         self._meters: dict[tuple[object, str, int], tuple[Counter, Histogram, str]] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -71,7 +74,7 @@ class FrontDoor:
         incoming = Incoming(
             receive, headers, scope["raw_path"], max_bytes=self.max_body_bytes, budget=self.budget
         )
-        answer = _Answer(send, id_bytes, incoming, gzip_accepted=gzip_accepted)
+        answer = _Answer(scope, send, id_bytes, incoming, gzip_accepted=gzip_accepted)
         failure: Exception | None = None
         try:
             check_sender(scope["method"], headers, self.addresses.host_check(scope))
@@ -86,12 +89,14 @@ class FrontDoor:
         except Exception as error:  # the outermost handler: every failure is answered here
             failure = error
             self._report(error, visit_id)
+            self.commit_ids.fail(scope, error)
             if answer.has_started:
                 # Half an answer is out: only a broken connection shows the client that it is not whole.
                 raise
             await _send_error(scope, answer.send, error)
         finally:
             incoming.let_go()
+            self.commit_ids.end(scope)
             self._close(scope, answer, perf_counter() - started, failure)
             if failure is not None:
                 _let_go_of_frames(failure)
@@ -147,6 +152,8 @@ class FrontDoor:
             "ms": round(seconds * 1000, 3),
             "bytes": answer.sent_bytes,
         }
+        if COMMIT_ID in scope:
+            line["commit_id"] = scope[COMMIT_ID]
         client = scope.get("client")
         if client:
             line["client"] = client[0]
@@ -158,9 +165,22 @@ class FrontDoor:
 class _Answer:
     """The answer to one request: adds headers, and compresses a large body."""
 
-    __slots__ = ("_accepts_gzip", "_held", "_id", "_incoming", "_send", "has_started", "sent_bytes", "status")
+    __slots__ = (
+        "_accepts_gzip",
+        "_held",
+        "_id",
+        "_incoming",
+        "_scope",
+        "_send",
+        "has_started",
+        "sent_bytes",
+        "status",
+    )
 
-    def __init__(self, send: Send, id_bytes: bytes, incoming: Incoming, *, gzip_accepted: bool) -> None:
+    def __init__(
+        self, scope: Scope, send: Send, id_bytes: bytes, incoming: Incoming, *, gzip_accepted: bool
+    ) -> None:
+        self._scope = scope
         self._send = send
         self._id = id_bytes
         self._incoming = incoming
@@ -175,6 +195,8 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = [*message["headers"], (b"x-request-id", self._id)]
+            if COMMIT_ID in self._scope:
+                headers.append((COMMIT_ID_HEADER, self._scope[COMMIT_ID].encode("ascii")))
             if not self._incoming.is_whole:
                 # The rest of the body will not be read.
                 headers.append((b"connection", b"close"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Callable
 from hashlib import sha256
 
@@ -11,6 +10,7 @@ from starlette.responses import Response
 
 from app import telemetry
 from app.api.answers import json_answer, no_content
+from app.api.commit_ids import KEY
 from app.api.dependencies import Visit
 from app.api.error_responses import body_of, status_and_type
 from app.catalog.context.catalog import Catalog
@@ -23,7 +23,6 @@ log = logging.getLogger(__name__)
 REPLAYED = (b"idempotent-replayed", b"true")
 """Marks an answer as a repetition, for those who debug a client."""
 
-_KEY = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")
 _NOT_FINAL = frozenset({401, 403, 408, 413, 419, 429})
 """Refusals that are not stored: the same request may succeed when it is sent again."""
 
@@ -56,7 +55,7 @@ def run_once(
 
 
 class Once:
-    """One mutation under its Idempotency-Key, if it has one; for routes that carry it out in several steps."""
+    """One mutation under its Idempotency-Key, if it has one, carried out in several steps."""
 
     def __init__(self, visit: Visit, replay: Callable[[str], Response]) -> None:
         """Read the key; raises `InvalidRequest`."""
@@ -65,7 +64,7 @@ class Once:
         self._claim = claim_of(visit)
 
     def earlier(self) -> Response | None:
-        """Return the answer of the first request under this key; None if there was none, or there is no key."""
+        """Return the answer of the first request under this key; None if there is none."""
         return None if self._claim is None else _replayed(self._visit, self._claim, self._replay)
 
     def catalog(self) -> Catalog:
@@ -73,7 +72,7 @@ class Once:
         return self._visit.catalog_of(self._visit.warehouse, self._claim)
 
     def refused(self, error: IcetowerError) -> Response:
-        """Remember a final refusal and raise it again; or answer like an equal request that was faster."""
+        """Remember a final refusal and raise it, or answer like an equal request that was faster."""
         visit, claim = self._visit, self._claim
         if claim is None:
             raise error
@@ -110,7 +109,7 @@ def claim_of(visit: Visit) -> IdempotencyClaim | None:
     if header is None:
         return None
     key = header.decode("latin-1")
-    if not _KEY.fullmatch(key):
+    if not KEY.fullmatch(key):
         raise InvalidRequest("Invalid Idempotency-Key: it must be 1 to 255 printable ASCII characters")
     now_ms = visit.parts.server.now_ms()
     digest = sha256()
@@ -123,6 +122,7 @@ def claim_of(visit: Visit) -> IdempotencyClaim | None:
         request_hash=digest.hexdigest(),
         now_ms=now_ms,
         expires_ms=now_ms + visit.parts.key_lifetime_minutes * 60_000,
+        commit_id=visit.commit_id,
     )
 
 
@@ -132,6 +132,9 @@ def _replayed(visit: Visit, claim: IdempotencyClaim, replay: Callable[[str], Res
     if outcome is None:
         return None
     telemetry.REPLAYS.inc()
+    if outcome.commit_id:
+        # What became of this request is what became of the first one.
+        visit.commit_id = outcome.commit_id
     if outcome.status >= 400:
         return json_answer(outcome.result.encode(), outcome.status, REPLAYED)
     response = replay(outcome.result)

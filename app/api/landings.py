@@ -41,12 +41,14 @@ class _Standing(Generic[D]):
         self, visit: Visit, begin: Begin[D], answer: Answer[D], replay: Callable[[str], Response]
     ) -> None:
         self._visit = visit
-        self._once = Once(visit, replay)
+        self._replay = replay
+        self._once: Once
         self._begin, self._shaped = begin, answer
         self._landing: Landing[Any, D]
 
     def begin(self) -> Response | None:
         """Begin in a thread; return the answer, or None if it has to wait first."""
+        self._once = Once(self._visit, self._replay)
         earlier = self._once.earlier()
         if earlier is not None:
             return earlier

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 
 from fastapi import FastAPI
@@ -14,6 +15,7 @@ from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Receive, Scope, Send
 
 from app.api.answers import json_answer
+from app.api.commit_ids import Mutations
 from app.api.error_responses import error_body, status_and_type
 from app.api.routes import (
     appends,
@@ -28,9 +30,11 @@ from app.api.routes import (
     loads,
     metrics,
     namespaces,
+    receipts,
     refs,
     scans,
     tables,
+    tower,
     views,
     warehouses,
 )
@@ -42,6 +46,9 @@ _CONFIG = "/v1/config"
 _ALONE = {_CONFIG: config.get_config, "/health": health.health}
 _PARAMETER = re.compile(r"{\w+}")
 """Routes have underscores where the description has hyphens."""
+
+_CHANGE_NOTHING = (conflicts, dry_runs, metrics, scans)
+"""Routes that ask, whatever their method."""
 
 _OF_TABLE = re.compile(r"/v1/namespaces/(?P<namespace>[^/]+)/tables/(?P<table>[^/]+)")
 _QUICK = {"GET": loads.load_table, "HEAD": loads.table_exists, "POST": commits.commit_table}
@@ -67,6 +74,8 @@ def routes() -> list[BaseRoute]:
         dry_runs,
         refs,
         history,
+        receipts,
+        tower,
         conflicts,
         expiry,
         scans,
@@ -103,6 +112,20 @@ def described_path(path: str) -> str:
     if path.startswith(_V1) and path != _CONFIG:
         return _PREFIXED + path[len(_V1) :]
     return path
+
+
+def mutations(served: list[BaseRoute]) -> Mutations:
+    """Return the operations that change something in the catalog, by method and endpoint."""
+    found: dict[tuple[str, object], str] = {("POST", of_table): "commit_table"}
+    for route in served:
+        assert isinstance(route, Route)
+        for method in (route.methods or set()) - {"GET", "HEAD"}:
+            if (
+                route.endpoint is not of_table
+                and sys.modules[route.endpoint.__module__] not in _CHANGE_NOTHING
+            ):
+                found[method, route.endpoint] = route.endpoint.__name__
+    return found
 
 
 class Dispatcher:

@@ -42,7 +42,7 @@ def create_namespace(catalog: Catalog, namespace: Namespace, properties: Mapping
     if LOCATION in properties:
         check_location(catalog, properties[LOCATION], "namespace location")
     catalog.server.namespaces.create(
-        catalog.warehouse.id, namespace, dict(properties), catalog.now_ms(), catalog.caller.claim
+        catalog.warehouse.id, namespace, dict(properties), catalog.author(), catalog.caller.claim
     )
 
 
@@ -65,7 +65,7 @@ def drop_namespace(catalog: Catalog, namespace: Namespace) -> None:
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit("drop_namespace", namespace)
-    catalog.server.namespaces.drop(catalog.warehouse.id, namespace, catalog.caller.claim)
+    catalog.server.namespaces.drop(catalog.warehouse.id, namespace, catalog.author(), catalog.caller.claim)
 
 
 def update_namespace_properties(
@@ -89,5 +89,5 @@ def update_namespace_properties(
     if LOCATION in updates:
         check_location(catalog, updates[LOCATION], "namespace location")
     return catalog.server.namespaces.update_properties(
-        catalog.warehouse.id, namespace, list(removals), dict(updates), catalog.caller.claim
+        catalog.warehouse.id, namespace, list(removals), dict(updates), catalog.author(), catalog.caller.claim
     )

@@ -14,6 +14,7 @@ from app.catalog.context.server import Server
 from app.database.warehouses import Warehouse
 from app.engine.model.guard_settings import flaw_of_guard_settings
 from app.engine.model.properties import SCAN_PLANNING_MODE, check_planning_mode
+from app.engine.model.rebase_settings import flaw_of_rebase_settings
 from app.errors import (
     InvalidLocation,
     InvalidName,
@@ -72,6 +73,7 @@ def create_warehouse(
         override_properties=override_properties,
         storage=storage,
         created_ms=server.now_ms(),
+        author=caller.author(server.now_ms()),
     )
 
 
@@ -117,13 +119,19 @@ def update_warehouse(
         files_for(storage, server.rules.storage_environment)
     _check_properties(default_properties or {}, override_properties or {})
     return server.warehouses.update(
-        name, default_properties=default_properties, override_properties=override_properties, storage=storage
+        name,
+        default_properties=default_properties,
+        override_properties=override_properties,
+        storage=storage,
+        author=caller.author(server.now_ms()),
     )
 
 
 def _check_properties(*properties: Mapping[str, str]) -> None:
     for given in properties:
-        flaw = flaw_of_guard_settings(given) or flaw_of_table_locations(given)
+        flaw = (
+            flaw_of_guard_settings(given) or flaw_of_table_locations(given) or flaw_of_rebase_settings(given)
+        )
         if flaw is not None:
             raise InvalidSetting(f"Warehouse property {flaw}")
         try:
@@ -159,7 +167,7 @@ def drop_warehouse(server: Server, caller: Caller, name: str) -> None:
         WarehouseNotEmpty: it has namespaces, or files that are still to be deleted.
     """
     server.permit(caller, "drop_warehouse")
-    server.warehouses.drop(name)
+    server.warehouses.drop(name, caller.author(server.now_ms()))
 
 
 def load_configuration(catalog: Catalog) -> Warehouse:

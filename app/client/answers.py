@@ -42,6 +42,12 @@ class PageAnswer(ServerAnswer):
     next_page_token: str | None = None
 
 
+class ReceiptsAnswer(ServerAnswer):
+    """Receipts of requests."""
+
+    commits: list[JsonObject]
+
+
 class NamespacePage(PageAnswer):
     """One page of a list of namespaces."""
 
@@ -181,6 +187,7 @@ class DryRunAnswer(OpenAnswer):
     difference: JsonObject | None = None
     snapshots: list[NewSnapshotAnswer] = Field(default_factory=list)
     guard: list[JsonObject] = Field(default_factory=list)
+    rebased: list[JsonObject] = Field(default_factory=list)
 
 
 class TransactionDryRunAnswer(ServerAnswer):

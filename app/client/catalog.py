@@ -13,9 +13,11 @@ from app.client.conflicts import ConflictCalls
 from app.client.history import HistoryCalls
 from app.client.http_calls import HttpCalls, Retries
 from app.client.namespaces import NamespaceCalls
+from app.client.receipts import ReceiptCalls
 from app.client.refs import RefCalls
 from app.client.scans import ScanCalls
 from app.client.tables import TableCalls
+from app.client.tower import TowerCalls
 from app.client.validation import ValidationCalls
 from app.client.views import ViewCalls
 
@@ -52,9 +54,11 @@ class RemoteCatalog:
         self.views = ViewCalls(self._calls, root)
         self.history = HistoryCalls(self._calls, root)
         self.appends = AppendCalls(self._calls, root)
+        self.receipts = ReceiptCalls(self._calls, root)
         self.refs = RefCalls(self._calls, root)
         self.scans = ScanCalls(self._calls, root)
         self.conflicts = ConflictCalls(self._calls, root)
+        self.tower = TowerCalls(self._calls, root)
         self.validation = ValidationCalls(self._calls, root)
 
     def close(self) -> None:

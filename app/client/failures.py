@@ -66,8 +66,14 @@ class ScanNotPlanned(CallFailed):
 
 
 class AnswerLost(CallFailed):
-    """The request was sent, but no whole answer came back."""
+    """The request was sent, but no whole answer came back.
 
-    def __init__(self, method: str, url: str, reason: str) -> None:
+    Attributes:
+        key: the Idempotency-Key that it was sent with; by it the server says what became of it.
+    """
+
+    def __init__(self, method: str, url: str, reason: str, key: str | None = None) -> None:
+        self.key = key
         outcome = "" if method in {"GET", "HEAD"} else "; whether the change was made is not known"
-        super().__init__(f"No answer to {method} {url}: {reason}{outcome}")
+        question = f". Icetower knows: icetower commit find --key {key}" if key is not None else ""
+        super().__init__(f"No answer to {method} {url}: {reason}{outcome}{question}")

@@ -164,7 +164,8 @@ class HttpCalls:
         reason = str(error) or type(error).__name__
         if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol):
             return failures.CatalogUnreachable(self.uri, reason)
-        return failures.AnswerLost(request.method, str(request.url), reason)
+        key = request.headers.get("Idempotency-Key")
+        return failures.AnswerLost(request.method, str(request.url), reason, key)
 
 
 class CatalogCalls:

@@ -23,6 +23,8 @@ class IdempotencyClaim:
     expires_ms: int
     result: str = ""
     """What a success stores for a repeated request."""
+    commit_id: str = ""
+    """The request's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +34,22 @@ class RecordedOutcome:
     request_hash: str
     status: int
     result: str
+    commit_id: str
+    """The first request's; empty if an older build answered it."""
 
 
 _IS_KEY = rows.c.principal == bindparam("of_principal"), rows.c.key == bindparam("of_key")
-_FIND = select(rows.c.request_hash, rows.c.status, rows.c.result).where(
+_FIND = select(rows.c.request_hash, rows.c.status, rows.c.result, rows.c.commit_id).where(
     *_IS_KEY, rows.c.expires_ms > bindparam("now_ms", type_=BigInteger)
 )
-_CHANGED = (rows.c.request_hash, rows.c.status, rows.c.result, rows.c.created_ms, rows.c.expires_ms)
+_CHANGED = (
+    rows.c.request_hash,
+    rows.c.status,
+    rows.c.result,
+    rows.c.created_ms,
+    rows.c.expires_ms,
+    rows.c.commit_id,
+)
 # An expired row is replaced; no row comes back if a row that is still valid is there.
 _INSERT = on_each_database(
     rows,
@@ -97,6 +108,7 @@ def insert_claim(
         "result": claim.result if result is None else result,
         "created_ms": claim.now_ms,
         "expires_ms": claim.expires_ms,
+        "commit_id": claim.commit_id,
     }
     if connection.execute(_INSERT[connection.dialect.name], values).one_or_none() is None:
         raise IdempotencyKeyTaken(f"Idempotency-Key {claim.key!r} was answered before")

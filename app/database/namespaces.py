@@ -14,7 +14,10 @@ from app.database.idempotency_keys import IdempotencyClaim, complete_claim, inse
 from app.database.inserts import on_each_database
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, parameters_of
 from app.database.pages import names_on_page, page_of, page_parameters
+from app.database.pointers.history import Author
 from app.database.pointers.pointer import PointerKind
+from app.database.receipt import LandedChange
+from app.database.receipts import insert_landed
 from app.database.rows import namespaces as rows
 from app.database.rows import pointers
 from app.engine.model.identifiers import Namespace
@@ -74,7 +77,7 @@ class Namespaces:
         warehouse_id: int,
         namespace: Namespace,
         properties: Mapping[str, str],
-        now_ms: int,
+        author: Author,
         claim: IdempotencyClaim | None = None,
     ) -> None:
         """Add a namespace, and those of its ancestors that are missing, without properties.
@@ -89,9 +92,10 @@ class Namespaces:
             parent_id: int | None = None
             for length in range(1, len(namespace.levels)):
                 ancestor = Namespace(namespace.levels[:length])
-                parent_id = _find_or_insert(connection, warehouse_id, ancestor, parent_id, now_ms)
-            if _insert(connection, warehouse_id, namespace, parent_id, properties, now_ms) is None:
+                parent_id = _find_or_insert(connection, warehouse_id, ancestor, parent_id, author.at_ms)
+            if _insert(connection, warehouse_id, namespace, parent_id, properties, author.at_ms) is None:
                 raise NamespaceExists(namespace)
+            insert_landed(connection, author.receipts_of(_change_of(namespace, "created")))
 
         self._database.write(create)
 
@@ -127,7 +131,13 @@ class Namespaces:
 
         return self._database.read(list_children)
 
-    def drop(self, warehouse_id: int, namespace: Namespace, claim: IdempotencyClaim | None = None) -> None:
+    def drop(
+        self,
+        warehouse_id: int,
+        namespace: Namespace,
+        author: Author,
+        claim: IdempotencyClaim | None = None,
+    ) -> None:
         """Remove an empty namespace; its ancestors stay.
 
         Raises:
@@ -141,6 +151,7 @@ class Namespaces:
             insert_claim(connection, claim)
             if connection.execute(_DELETE, parameters).one_or_none() is None:
                 raise NoSuchNamespace(namespace)
+            insert_landed(connection, author.receipts_of(_change_of(namespace, "dropped")))
 
         try:
             self._database.write(drop)
@@ -154,6 +165,7 @@ class Namespaces:
         namespace: Namespace,
         removals: Iterable[str],
         updates: Mapping[str, str],
+        author: Author,
         claim: IdempotencyClaim | None = None,
     ) -> PropertyChanges:
         """Set some properties, then remove others; the claim's result becomes the answer's JSON.
@@ -181,9 +193,14 @@ class Namespaces:
                 del properties[key]
             connection.execute(_SET_PROPERTIES, {"changed_id": row.id, "changed": json.dumps(properties)})
             complete_claim(connection, claim, json.dumps(asdict(changes)))
+            insert_landed(connection, author.receipts_of(_change_of(namespace, "updated")))
             return changes
 
         return self._database.write(update_properties)
+
+
+def _change_of(namespace: Namespace, event: str) -> LandedChange:
+    return LandedChange("namespace", event, namespace.levels)
 
 
 def _insert(

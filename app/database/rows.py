@@ -83,6 +83,8 @@ pointers = Table(
     Column("updated_ms", BigInteger, nullable=False),
     # 0, or the number of the registration that brought the metadata: files from elsewhere may be replaced.
     Column("registration", BigInteger, nullable=False, server_default=text("0")),
+    # 1 while slots are reserved for writers that have lost races: commits ask `landing_queues` before they land.
+    Column("reserved", Integer, nullable=False, server_default=text("0")),
     UniqueConstraint("namespace_id", "name"),
     CheckConstraint("kind IN ('table', 'view')", name="ck_pointers_kind"),
     Index(None, "namespace_id", "kind", "name"),
@@ -100,6 +102,17 @@ table_places = Table(
     Column("place", _Name, nullable=False),
     PrimaryKeyConstraint("pointer_id", "place"),
     Index(None, "place"),
+)
+
+# Writers that have lost races for a table, and when each may land: see `app.catalog.slots`.
+landing_queues = Table(
+    "landing_queues",
+    metadata,
+    Column("pointer_id", _Id, primary_key=True, autoincrement=False),
+    Column("version", BigInteger, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("changed_ms", BigInteger, nullable=False),
+    Index(None, "changed_ms"),
 )
 
 # When each table's metadata folder was last searched for files that no commit landed.
@@ -143,8 +156,48 @@ idempotency_keys = Table(
     Column("result", Text, nullable=False),
     Column("created_ms", BigInteger, nullable=False),
     Column("expires_ms", BigInteger, nullable=False),
+    Column("commit_id", Text, nullable=False, server_default=text("''")),  # of the request that was answered
     PrimaryKeyConstraint("principal", "key"),
     Index(None, "expires_ms"),
+)
+
+# What became of each request that changes something. The commit id begins with its time, so rows come in order.
+receipts = Table(
+    "receipts",
+    metadata,
+    Column("commit_id", _Name, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("operation", Text, nullable=False),
+    Column("warehouse", Text, nullable=False),
+    Column("principal", _Name, nullable=False),
+    Column("request_id", _Name, nullable=True),  # if the client sent one
+    Column("key", _Name, nullable=True),  # the Idempotency-Key
+    Column("began_ms", BigInteger, nullable=False),
+    Column("noted_ms", BigInteger, nullable=False),
+    Column("facts", Text, nullable=False),
+    PrimaryKeyConstraint("commit_id"),
+    CheckConstraint(
+        "outcome IN ('landed', 'unchanged', 'failed', 'in-progress', 'unknown')", name="ck_receipts_outcome"
+    ),
+    # One tree less to write to in each commit.
+    sqlite_with_rowid=False,
+)
+# Most requests bring neither: they pay for neither.
+for _column in (receipts.c.key, receipts.c.request_id):
+    _is_given = _column.is_not(None)
+    Index(
+        f"ix_receipts_principal_{_column.name}",
+        receipts.c.principal,
+        _column,
+        postgresql_where=_is_given,
+        sqlite_where=_is_given,
+    )
+_did_not_land = receipts.c.outcome != "landed"
+Index(
+    "ix_receipts_not_landed",
+    receipts.c.commit_id,
+    postgresql_where=_did_not_land,
+    sqlite_where=_did_not_land,
 )
 
 file_deletions = Table(

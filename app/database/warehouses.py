@@ -11,6 +11,9 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from app.database.connections.database import Database
 from app.database.connections.driver_errors import ConstraintBroken
+from app.database.pointers.history import Author
+from app.database.receipt import LandedChange
+from app.database.receipts import insert_landed
 from app.database.rows import file_deletions
 from app.database.rows import warehouses as rows
 from app.errors import NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
@@ -46,6 +49,7 @@ class Warehouses:
         override_properties: Mapping[str, str] | None = None,
         storage: Mapping[str, str] | None = None,
         created_ms: int,
+        author: Author | None = None,
     ) -> Warehouse:
         """Add a warehouse.
 
@@ -62,8 +66,13 @@ class Warehouses:
             .values(name=name, root_location=root_location, created_ms=created_ms, **values)
             .returning(*_COLUMNS)
         )
+
+        def create(connection: Connection) -> Warehouse:
+            _note(connection, author, name, "created")
+            return _warehouse(connection.execute(statement).one())
+
         try:
-            return _warehouse(self._database.write(lambda connection: connection.execute(statement).one()))
+            return self._database.write(create)
         except ConstraintBroken as error:
             raise WarehouseExists(name) from error
 
@@ -80,6 +89,7 @@ class Warehouses:
         default_properties: Mapping[str, str] | None = None,
         override_properties: Mapping[str, str] | None = None,
         storage: Mapping[str, str] | None = None,
+        author: Author | None = None,
     ) -> Warehouse:
         """Replace the mappings that are given, and return the warehouse as it then is.
 
@@ -91,12 +101,17 @@ class Warehouses:
         )
         # The name replaces itself, so that the statement finds the row even with nothing else to replace.
         statement = update(rows).where(rows.c.name == name).values(name=name, **values).returning(*_COLUMNS)
-        row = self._database.write(lambda connection: connection.execute(statement).one_or_none())
-        if row is None:
-            raise NoSuchWarehouse(name)
-        return _warehouse(row)
 
-    def drop(self, name: str) -> None:
+        def update_row(connection: Connection) -> Warehouse:
+            row = connection.execute(statement).one_or_none()
+            if row is None:
+                raise NoSuchWarehouse(name)
+            _note(connection, author, name, "updated")
+            return _warehouse(row)
+
+        return self._database.write(update_row)
+
+    def drop(self, name: str, author: Author | None = None) -> None:
         """Remove an empty warehouse; its pointer history stays.
 
         Raises:
@@ -109,22 +124,27 @@ class Warehouses:
         )
         statement = delete(rows).where(rows.c.name == name).returning(rows.c.id)
 
-        def drop(connection: Connection) -> bool:
+        def drop(connection: Connection) -> None:
             connection.execute(forget_finished)
-            return connection.execute(statement).one_or_none() is not None
+            if connection.execute(statement).one_or_none() is None:
+                raise NoSuchWarehouse(name)
+            _note(connection, author, name, "dropped")
 
         try:
-            dropped = self._database.write(drop)
+            self._database.write(drop)
         except ConstraintBroken as error:
             raise WarehouseNotEmpty(name) from error
-        if not dropped:
-            raise NoSuchWarehouse(name)
 
     def list(self) -> Sequence[Warehouse]:
         """Return all warehouses, by name."""
         query = select(*_COLUMNS).order_by(rows.c.name)
         found = self._database.read(lambda connection: connection.execute(query).all())
         return [_warehouse(row) for row in found]
+
+
+def _note(connection: Connection, author: Author | None, name: str, event: str) -> None:
+    if author is not None:
+        insert_landed(connection, author.receipts_of(LandedChange("warehouse", event, name=name)))
 
 
 def _warehouse(row: Row[*tuple[Any, ...]]) -> Warehouse:

@@ -10,15 +10,19 @@ from typing import Any
 
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.receipt_book import ReceiptBook
 from app.catalog.context.server import Rules, Server
+from app.catalog.context.traffic import Traffic
 from app.database.connections.database import Database
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
+from app.database.landing_queues import LandingQueues
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.migrations import migrate
 from app.database.namespaces import Namespaces
 from app.database.old_rows import OldRows
 from app.database.pointers.pointers import Pointers
+from app.database.receipts import Receipts
 from app.database.scan_plans import ScanPlans
 from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouses
@@ -67,7 +71,7 @@ def server_on(
     """Return a server on an empty or migrated database."""
     database = Database.open(database_url)
     migrate(database)
-    shared = files or MemoryFiles()
+    shared, clock = files or MemoryFiles(), Clock()
     return Server(
         pointers=Pointers(database),
         namespaces=Namespaces(database),
@@ -76,12 +80,15 @@ def server_on(
         file_deletions=FileDeletions(database),
         metadata_sweeps=MetadataSweeps(database),
         old_rows=OldRows(database),
+        landing_queues=LandingQueues(database),
         scan_plans=ScanPlans(database),
         signing_keys=SigningKeys(database),
+        receipts=ReceiptBook(Receipts(database), clock),
+        traffic=Traffic(clock),
         metadata_files=MetadataFiles(64 << 20, 0),
         manifest_cache=ManifestCache(64 << 20),
         files_of=lambda _warehouse: shared,
-        now_ms=Clock(),
+        now_ms=clock,
         new_uuid=lambda: str(uuid.uuid4()),
         pause=lambda _seconds: None,
         rules=rules,

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 
 from app.catalog import named
-from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable, LoadedView
 from app.catalog.namespaces import create_namespace
@@ -21,6 +20,7 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewVersion
 from app.errors import NamespaceExists
 from tests.builders.catalogs import START_MS
+from tests.builders.commits import commit_table
 
 FLIGHTS = Namespace(("flights",))
 DEPARTURES = TableIdentifier(FLIGHTS, "departures")

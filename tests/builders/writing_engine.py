@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from app.engine.change.apply import apply_updates
 from app.engine.change.initial import new_table_metadata
@@ -66,19 +67,26 @@ class WritingEngine:
 
     format_version: int = 2
     counts_in_lists: bool = True
-    files: MemoryFiles = field(default_factory=MemoryFiles)
+    files: Any = field(default_factory=MemoryFiles)
+    """A store: in memory, or of local files."""
     numbers: itertools.count[int] = field(default_factory=lambda: itertools.count(1))
+    on: TableMetadata | None = None
+    """The table that it writes to; without one it makes a new one."""
 
     def __post_init__(self) -> None:
         self.source = FileManifestSource(self.files, ManifestCache(64 << 20))
-        self.metadata = new_table_metadata(
-            schema=SCHEMA,
-            spec=None,
-            order=None,
-            location=Location(ROOT),
-            properties={"format-version": str(self.format_version)},
-            uuid=UUID,
-            now_ms=START_MS,
+        self.metadata = (
+            self.on
+            if self.on is not None
+            else new_table_metadata(
+                schema=SCHEMA,
+                spec=None,
+                order=None,
+                location=Location(ROOT),
+                properties={"format-version": str(self.format_version)},
+                uuid=UUID,
+                now_ms=START_MS,
+            )
         )
 
     # What a table holds.
@@ -125,30 +133,53 @@ class WritingEngine:
             snapshot_id, "append", parent, manifests, branch=branch, totals=totals, falsify=falsify
         )
 
-    def delete(self, paths: Iterable[str], add: Sequence[str] = (), *, branch: str = "main") -> Commit:
+    def delete(
+        self,
+        paths: Iterable[str],
+        add: Sequence[str] = (),
+        *,
+        branch: str = "main",
+        operation: str | None = None,
+        entries: Sequence[ManifestEntry] = (),
+        falsify: Falsify = _honest,
+    ) -> Commit:
         """Remove data files, rewriting only manifests that have them; with new files it is an overwrite."""
         doomed = set(paths)
         parent = self.head(branch)
         snapshot_id = self._next_id()
         manifests = []
         for manifest in self.manifests(parent):
-            entries = list(self.source.entries(manifest))
-            if not any(entry.is_live and entry.file.file_path in doomed for entry in entries):
+            present = list(self.source.entries(manifest))
+            if not any(entry.is_live and entry.file.file_path in doomed for entry in present):
                 manifests.append(manifest)
                 continue
             rewritten = [
                 replace(entry, status=EntryStatus.DELETED, snapshot_id=snapshot_id)
                 if entry.file.file_path in doomed
                 else _existing(entry)
-                for entry in entries
+                for entry in present
                 if entry.is_live
             ]
             manifests.append(self._manifest(snapshot_id, rewritten))
-        if add:
-            added = [self._added(name, FileContent.DATA) for name in add]
+        added = [*(self._added(name, FileContent.DATA) for name in add), *entries]
+        if added:
             manifests.insert(0, self._manifest(snapshot_id, added))
-        operation = "overwrite" if add else "delete"
-        return self._commit(snapshot_id, operation, parent, manifests, branch=branch)
+        operation = operation or ("overwrite" if added else "delete")
+        return self._commit(snapshot_id, operation, parent, manifests, branch=branch, falsify=falsify)
+
+    def compact(self, paths: Iterable[str]) -> Commit:
+        """Put the rows of some data files into one new file."""
+        doomed = set(paths)
+        gone = [
+            entry.file
+            for entry in self.live(self.head(), ManifestContent.DATA)
+            if entry.file.file_path in doomed
+        ]
+        new = self._added("compacted", FileContent.DATA)
+        rows = sum(file.record_count for file in gone)
+        return self.delete(
+            doomed, operation="replace", entries=[replace(new, file=replace(new.file, record_count=rows))]
+        )
 
     def delete_rows(self, names: Sequence[str], *, branch: str = "main") -> Commit:
         """Add delete files."""
@@ -156,6 +187,35 @@ class WritingEngine:
         snapshot_id = self._next_id()
         new = self._manifest(snapshot_id, [self._added(name, FileContent.POSITION_DELETES) for name in names])
         return self._commit(snapshot_id, "overwrite", parent, [*self.manifests(parent), new], branch=branch)
+
+    def delete_with(self, *deletes: DataFile, branch: str = "main") -> Commit:
+        """Add delete files that are given: see `vector_for`, `position_deletes_for` and `equality_deletes`."""
+        parent = self.head(branch)
+        snapshot_id = self._next_id()
+        entries = [ManifestEntry(EntryStatus.ADDED, None, None, None, file) for file in deletes]
+        new = self._manifest(snapshot_id, entries)
+        return self._commit(snapshot_id, "delete", parent, [*self.manifests(parent), new], branch=branch)
+
+    def vector_for(self, path: str) -> DataFile:
+        """Return a deletion vector for a data file."""
+        added = self._added("deletes", FileContent.POSITION_DELETES).file
+        return replace(
+            added,
+            file_path=Location(added.file_path.replace(".parquet", ".puffin")),
+            file_format="puffin",
+            referenced_data_file=Location(path),
+            content_offset=4,
+            content_size_in_bytes=40,
+        )
+
+    def position_deletes_for(self, path: str | None) -> DataFile:
+        """Return a file of position deletes for one data file, or for some of which it does not say which."""
+        added = self._added("deletes", FileContent.POSITION_DELETES).file
+        return replace(added, referenced_data_file=None if path is None else Location(path))
+
+    def equality_deletes(self) -> DataFile:
+        """Return a file of equality deletes."""
+        return replace(self._added("deletes", FileContent.EQUALITY_DELETES).file, equality_ids=(1,))
 
     def rewrite_manifests(self, *, branch: str = "main") -> Commit:
         """Put all that lives into two manifests of each content."""
@@ -187,7 +247,7 @@ class WritingEngine:
 
     def _added(self, name: str, content: FileContent) -> ManifestEntry:
         number = next(self.numbers)
-        path = name if ":" in name else f"{ROOT}/data/{name}-{number}.parquet"
+        path = name if ":" in name else f"{self.metadata.location}/data/{name}-{number}.parquet"
         file = DataFile(content, Location(path), "parquet", SpecId(0), (), 1 + number % 7, 100)
         return ManifestEntry(EntryStatus.ADDED, None, None, None, file)
 
@@ -195,13 +255,13 @@ class WritingEngine:
         is_data = not entries or entries[0].file.content is FileContent.DATA
         written = write_manifest(
             entries,
-            schema=SCHEMA,
+            schema=self.metadata.current_schema,
             spec=self.metadata.default_spec,
             format_version=self.format_version,
             content=ManifestContent.DATA if is_data else ManifestContent.DELETES,
             snapshot_id=snapshot_id,
         )
-        location = Location(f"{ROOT}/metadata/{snapshot_id}-m{next(self.numbers)}.avro")
+        location = Location(f"{self.metadata.location}/metadata/{snapshot_id}-m{next(self.numbers)}.avro")
         self.files.write_new(location, written.content)
         return written.at(location)
 
@@ -240,7 +300,7 @@ class WritingEngine:
             if self.counts_in_lists or has_numbers
             else list(map(without_counts, made.manifests))
         )
-        location = Location(f"{ROOT}/metadata/snap-{snapshot_id}.avro")
+        location = Location(f"{self.metadata.location}/metadata/snap-{snapshot_id}.avro")
         self.files.write_new(
             location,
             write_manifest_list(
@@ -267,7 +327,9 @@ class WritingEngine:
         if branch is not None:
             updates.append(SetSnapshotRef(ref_name=branch, snapshot_id=snapshot_id, type="branch"))
         draft = apply_updates(base, updates, base.last_updated_ms + 1)
-        self.metadata = draft.finish(Location(f"{ROOT}/metadata/{snapshot_id}.metadata.json"))
+        self.metadata = draft.finish(
+            Location(f"{self.metadata.location}/metadata/{snapshot_id}.metadata.json")
+        )
         return Commit(base, updates, self.metadata, snapshot)
 
 

@@ -25,9 +25,13 @@ ADDED_STATUSES: dict[str, frozenset[str]] = {
 }
 ADDED_FOR_BODIES = frozenset({"413", "415"})
 ADDED_FOR_KEYS = frozenset({"422"})
+_REBASE_HEADERS = frozenset({"X-Icetower-Rebase", "X-Icetower-Conflict-Filter"})
 ADDED_PARAMETERS = {
     # The specification leaves the header out here; clients send it all the same.
     "createView": frozenset({"Idempotency-Key"}),
+    # Ours: who asks for it gets a rebase instead of a refusal.
+    "updateTable": _REBASE_HEADERS,
+    "commitTransaction": _REBASE_HEADERS,
 }
 EXTENSIONS = frozenset({"extension", "management", "operations"})
 

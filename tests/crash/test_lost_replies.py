@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash.conftest import migrated
-from tests.crash.crashes import Client, CrashingServer, check_table
+from tests.crash.crashes import SCHEMA, Client, CrashingServer, check_table
 from tests.servers.postgres import PostgresServer
 from tests.servers.postgres_proxy import Break, PostgresProxy, wire_to
 
@@ -74,10 +74,10 @@ def test_creation_whose_reply_was_lost_is_success(wired_server: CrashingServer, 
     client.make_table("first")
     wire.break_at("COMMIT", Break.LOSE_REPLY)
 
-    created = client.make_table("second")
+    created = client.http.post("/v1/namespaces/ns/tables", json={"name": "second", "schema": SCHEMA})
 
     assert wire.has_broken
-    assert client.load("second")["metadata-location"] == created["metadata-location"]
+    assert client.load("second")["metadata-location"] == created.json()["metadata-location"]
 
 
 def test_drop_whose_reply_was_lost_is_unknown_and_not_refused(

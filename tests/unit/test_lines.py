@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from app.lines import Lines, Place
+from app.lines import Lines, Turn
 
 
 class Held:
@@ -122,7 +122,7 @@ def test_coroutines_and_threads_stand_in_one_line() -> None:
     first = lines.enter("t", 0)
     places = [lines.enter("t", number) for number in (1, 2)]
 
-    async def wait(place: Place[int]) -> bool:
+    async def wait(place: Turn[int]) -> bool:
         return await lines.wait_here(place)
 
     with ThreadPoolExecutor(2) as threads:

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from app.api.bodies.identifiers import IdentifierBody
 from app.api.bodies.json_body import Body
+from app.catalog.commits.rebases import RebaseRequest
 from app.catalog.commits.table_commits import TableCommit
 from app.engine.change.requirements import Requirement
 from app.engine.change.updates import Update
@@ -35,9 +36,14 @@ class TableChangeBody(Body):
 class CommitTransactionBody(Body):
     table_changes: Annotated[tuple[TableChangeBody, ...], Field(min_length=1)]
 
-    def commits(self) -> list[TableCommit]:
+    def commits(self, rebasing: RebaseRequest) -> list[TableCommit]:
         """Return the commit to each table; raises `InvalidName`."""
         return [
-            TableCommit(change.identifier.checked(), change.requirements or (), change.updates or ())
+            TableCommit(
+                change.identifier.checked(),
+                change.requirements or (),
+                change.updates or (),
+                rebasing=rebasing,
+            )
             for change in self.table_changes
         ]

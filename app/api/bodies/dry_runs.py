@@ -13,6 +13,7 @@ from app.api.bodies.json_answer import present
 from app.api.error_responses import conflict_of, error_object, requirement_object, sendable
 from app.catalog.commits.dry_runs import CheckedRequirement, CheckedSnapshot, DryRun, TableDryRun, TriedUpdate
 from app.engine.guard.findings import Finding
+from app.engine.rebase.rebased_snapshots import Rebase
 from app.errors import IcetowerError
 
 
@@ -57,6 +58,7 @@ def _table(found: TableDryRun, prefix: str | None) -> dict[str, Any]:
         "difference": None if difference is None else metadata_diff_object(difference),
         "snapshots": [_snapshot(item) for item in found.snapshots],
         "guard": [_finding(item) for item in found.findings],
+        "rebased": [_rebase(item) for item in found.rebases] or None,
     }
     return present(facts)
 
@@ -75,6 +77,10 @@ def _requirement(item: CheckedRequirement) -> dict[str, Any]:
 
 def _update(item: TriedUpdate) -> dict[str, Any]:
     return present({"action": item.update.action, "result": item.result, "error": _error(item.error)})
+
+
+def _rebase(item: Rebase) -> dict[str, Any]:
+    return {"snapshot-id": item.snapshot.snapshot_id, "onto": item.onto}
 
 
 def _finding(item: Finding) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.answers import json_answer, text_answer
+from app.api.bodies.tower import traffic_metrics
 from app.api.dependencies import Visit, Visited
 from app.catalog.health import check_database, check_warehouse
+from app.catalog.tower import all_traffic
 from app.errors import IcetowerError
 from app.telemetry import render_metrics
 
@@ -39,9 +41,10 @@ def ready(visit: Visited) -> Response:
 
 
 @router.get("/metrics")
-def metrics(_visit: Visited) -> Response:
+def metrics(visit: Visited) -> Response:
     """Return counters and timings for Prometheus."""
-    return text_answer(render_metrics(), b"text/plain; version=0.0.4; charset=utf-8")
+    busiest = traffic_metrics(all_traffic(visit.parts.server))
+    return text_answer(render_metrics(busiest), b"text/plain; version=0.0.4; charset=utf-8")
 
 
 def _migrations_problem(visit: Visit) -> str | None:

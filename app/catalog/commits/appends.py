@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 
 from app.catalog.commits.intentions import Base, Intention, Joined, Planned
-from app.catalog.commits.new_snapshots import NewSnapshots
+from app.catalog.commits.snapshot_files import SnapshotFiles
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
@@ -20,7 +20,7 @@ from app.engine.appends.merging import MergeRules, merge_groups, merged_entries
 from app.engine.appends.name_mapping import NAME_MAPPING, new_name_mapping
 from app.engine.change.apply import apply_updates
 from app.engine.change.requirements import AssertRefSnapshotId, Requirement, check_requirements, is_create
-from app.engine.change.summaries import added_counts, changed_partition_count, totals
+from app.engine.change.summaries import added_counts, changed_partition_count, totals_after
 from app.engine.change.updates import AddSnapshot, SetProperties, SetSnapshotRef, Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId, SpecId
@@ -205,7 +205,7 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
         """Write the snapshot of all of them."""
         metadata = self._base.present()
         head = self._head(metadata)
-        new = NewSnapshots(self._catalog, files, metadata)
+        new = SnapshotFiles(self._catalog, files, metadata)
         snapshot_id = new.new_id()
         added = [file for part in self._parts for file in part.files]
         summary = {
@@ -213,7 +213,7 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
             "operation": "append",
             **added_counts(added),
             **changed_partition_count(added),
-            **totals(head, added, ()),
+            **totals_after(head, added, ()),
         }
         manifests = _Manifests(self._source, new, snapshot_id).after(head, added, metadata)
         snapshot = new.write_snapshot(head, snapshot_id, manifests, summary)
@@ -270,7 +270,7 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
 class _Manifests:
     """The manifests of a snapshot that adds files to a head; small ones are merged."""
 
-    def __init__(self, source: TableManifests, new: NewSnapshots, snapshot_id: SnapshotId) -> None:
+    def __init__(self, source: TableManifests, new: SnapshotFiles, snapshot_id: SnapshotId) -> None:
         self._source = source
         self._new = new
         self._snapshot_id = snapshot_id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.catalog.commits.new_snapshots import NewSnapshots
+from app.catalog.commits.snapshot_files import SnapshotFiles
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.manifests.table_manifests import TableManifests
@@ -49,7 +49,7 @@ class CherryPicks:
         else:
             head_id = head.snapshot_id if head else None
             check_replaced_partitions(self._source, base, head_id, picked, changes)
-        new = NewSnapshots(self._catalog, self._files, base)
+        new = SnapshotFiles(self._catalog, self._files, base)
         snapshot_id = new.new_id()
         manifests = [
             *_added_manifests(new, snapshot_id, changes.added),
@@ -59,14 +59,14 @@ class CherryPicks:
 
     def _kept_manifests(
         self,
-        new: NewSnapshots,
+        new: SnapshotFiles,
         head: Snapshot | None,
         snapshot_id: SnapshotId,
         removed: Sequence[DataFile],
     ) -> list[ManifestFile]:
         if head is None:
             return []
-        doomed = {file.file_path: file for file in removed}
+        doomed = {file.key for file in removed}
         missing = set(doomed)
         kept = []
         for manifest in self._source.manifests(head):
@@ -74,7 +74,7 @@ class CherryPicks:
                 kept.append(manifest)
                 continue
             entries = list(self._source.entries(manifest))
-            found = {entry.file.file_path for entry in entries if entry.is_live} & doomed.keys()
+            found = {entry.file.key for entry in entries if entry.is_live} & doomed
             if not found:
                 kept.append(manifest)
                 continue
@@ -82,12 +82,13 @@ class CherryPicks:
             rewritten = without_files(entries, doomed, snapshot_id)
             kept.append(new.write_manifest(manifest.partition_spec_id, snapshot_id, rewritten))
         if missing:
-            raise InvalidRefMove(f"Missing required files to delete: {', '.join(sorted(missing)[:5])}")
+            paths = sorted(path for path, _ in missing)
+            raise InvalidRefMove(f"Missing required files to delete: {', '.join(paths[:5])}")
         return kept
 
 
 def _added_manifests(
-    new: NewSnapshots, snapshot_id: SnapshotId, added: Sequence[DataFile]
+    new: SnapshotFiles, snapshot_id: SnapshotId, added: Sequence[DataFile]
 ) -> list[ManifestFile]:
     by_spec: dict[SpecId, list[ManifestEntry]] = {}
     for file in added:

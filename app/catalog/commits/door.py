@@ -13,11 +13,12 @@ from app.catalog.commits.joined_wishes import plan_all
 from app.catalog.commits.old_metadata import forget_old_metadata
 from app.catalog.commits.plans import Names, Staged
 from app.catalog.commits.staged_files import StagedFiles
-from app.catalog.commits.wishes import Wish
+from app.catalog.commits.wishes import Wish, discard, lose_race
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
 from app.database.pointers.moves import Advance, NameTaken, Unmoved
 from app.database.pointers.pointers import PutOutcome
+from app.database.receipts import GivenUpMeanwhile
 from app.errors import IcetowerError, IdempotencyKeyTaken
 
 log = logging.getLogger(__name__)
@@ -46,13 +47,14 @@ def land_all(wishes: Sequence[Wish[M, D]]) -> None:
             return
         try:
             staged = [plan.stage(catalog, files) for plan in names.plans]
+            for wish in standing:
+                wish.settle()
             outcome = _put(catalog, standing, staged)
         except IcetowerError as error:
-            # Raised only when the transaction certainly did not happen.
-            _discard(files, standing)
+            discard(files, standing)  # Raised only when the transaction certainly did not happen.
             for wish in standing:
                 wish.fail(error)
-            if isinstance(error, IdempotencyKeyTaken) and len(wishes) > 1:
+            if isinstance(error, IdempotencyKeyTaken | GivenUpMeanwhile) and len(wishes) > 1:
                 for wish in wishes:
                     land_all([wish])
             return
@@ -63,7 +65,7 @@ def land_all(wishes: Sequence[Wish[M, D]]) -> None:
         if outcome is not PutOutcome.MOVED:
             _answer(catalog, standing, staged)
             return
-        _discard(files, standing)
+        lose_race(files, standing)
     for wish in standing:
         wish.give_up(attempts)
 
@@ -71,17 +73,21 @@ def land_all(wishes: Sequence[Wish[M, D]]) -> None:
 def _put(catalog: Catalog, wishes: Sequence[Wish[M, D]], staged: Sequence[Staged[M, D]]) -> PutOutcome:
     moves = [each.move for each in staged if each.move is not None]
     unmoved = [Unmoved(each.plan.base.seen) for each in staged if each.move is None and each.plan.base.seen]
+    first, *others = [wish for wish in wishes if wish.changes] or wishes
+    receipts = [receipt for wish in wishes if (receipt := wish.receipt(staged, 1 + len(others)))]
     if not moves:
         for wish in wishes:
             wish.catalog.remember(200, wish.remembered(staged[0]))
+        catalog.server.receipts.note(*receipts)
         return PutOutcome.ADVANCED
-    first, *others = [wish for wish in wishes if wish.changes]
     if isinstance(moves[0], Advance):
         moves[0] = replace(moves[0], others=tuple(wish.event for wish in others))
     catalog.server.step("before_put")
     try:
         claims = [wish.claim(staged[0]) for wish in wishes]
-        outcome = catalog.server.pointers.check_and_put([*moves, *unmoved], first.author, *claims)
+        outcome = catalog.server.pointers.check_and_put(
+            [*moves, *unmoved], first.author, *claims, receipts=receipts
+        )
     except NameTaken:
         return PutOutcome.MOVED
     catalog.server.step("after_put")
@@ -101,17 +107,14 @@ def _has_landed(catalog: Catalog, wishes: Sequence[Wish[M, D]], staged: Sequence
 
 
 def _answer(catalog: Catalog, wishes: Sequence[Wish[M, D]], staged: Sequence[Staged[M, D]]) -> None:
-    """Answer for pointers that have moved: from here on nothing may fail the requests."""
+    """Answer for pointers that have moved: nothing may fail the requests any more."""
+    together = sum(wish.changes for wish in wishes)
     for each in staged:
         if each.move is not None:
+            telemetry.COMMITS_TOGETHER.observe(together)
+            catalog.count(each.plan.base.kind, each.plan.base.identifier, moves=1, together=together)
             catalog.keep(each.move.location, each.loaded)
             forget_old_metadata(catalog, each.plan.base, each.loaded.metadata)
     results = {each.plan.base.identifier: iter(each.results()) for each in staged}
     for wish in wishes:
         wish.land(results)
-
-
-def _discard(files: StagedFiles, wishes: Sequence[Wish[M, D]]) -> None:
-    files.discard()
-    for wish in wishes:
-        wish.discard()

@@ -11,6 +11,7 @@ from app.catalog.commits.guard import CommitGuard
 from app.catalog.commits.intentions import Base, Planned
 from app.catalog.commits.plans import Plan, after, apply, load_base
 from app.catalog.commits.races import explain
+from app.catalog.commits.rebases import NOTHING_ASKED, RebaseRequest
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.catalog import Catalog
@@ -27,6 +28,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.rebase.rebased_snapshots import Rebase
 from app.errors import (
     AlreadyExists,
     BadRequest,
@@ -54,7 +56,8 @@ class CheckedRequirement:
     requirement: Requirement
     expected: Value
     found: Value
-    result: Literal["passed", "failed", "not-checked"] = "not-checked"
+    result: Literal["passed", "failed", "rebased", "not-checked"] = "not-checked"
+    """It is rebased if it does not hold, and the server would rebase the commit."""
     error: IcetowerError | None = None
 
 
@@ -97,6 +100,8 @@ class TableDryRun:
     snapshots: Sequence[CheckedSnapshot]
     findings: Sequence[Finding]
     """What the guard against lost updates says of the new snapshots."""
+    rebases: Sequence[Rebase]
+    """What the server would put on the head of a branch instead of refusing it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +118,7 @@ def dry_run_commit(
     identifier: TableIdentifier,
     requirements: Sequence[Requirement],
     updates: Sequence[Update],
+    rebasing: RebaseRequest = NOTHING_ASKED,
 ) -> TableDryRun:
     """Return what a commit to a table would do now; nothing is written.
 
@@ -123,7 +129,8 @@ def dry_run_commit(
         FilesUnavailable: the store does not answer.
     """
     catalog.permit("dry_run_commit", identifier)
-    found = dry_run_transaction(catalog, [TableCommit(identifier, requirements, updates)])
+    commit = TableCommit(identifier, requirements, updates, rebasing=rebasing)
+    found = dry_run_transaction(catalog, [commit])
     if isinstance(found.error, NotFound):
         raise found.error
     return found.tables[0]
@@ -164,6 +171,7 @@ class _TableDryRun:
         self, catalog: Catalog, identifier: TableIdentifier, commits: Sequence[tuple[int, TableCommit]]
     ) -> None:
         self._catalog = catalog
+        self._files = StagedFiles(catalog, is_dry_run=True)
         self._base = load_base(catalog, TABLES, identifier)
         self._commits = commits
         self._notes: list[_Notes] = []
@@ -174,7 +182,6 @@ class _TableDryRun:
 
     def run(self) -> None:
         """Plan the commits to the table as the door would, and note what each comes to."""
-        files = StagedFiles(self._catalog)
         now = self._base
         for number, commit in self._commits:
             notes = _Notes(number, commit, now)
@@ -183,8 +190,10 @@ class _TableDryRun:
                 commit, report_requirement=self._note_requirement, report_update=self._note_update
             )
             try:
-                planned = apply(self._catalog, noted, now, files)
+                planned = apply(self._catalog, noted, now, self._files)
                 notes.is_repeated = planned is None
+                if planned is not None and planned.rebase is not None:
+                    notes.note_rebase()
             except IcetowerError as error:
                 planned = Planned(None, None)
                 self._note_whole(error)
@@ -247,7 +256,7 @@ class _TableDryRun:
         """Return why the guard would reject this table's part; it only looks when all else is well."""
         if self.error is not None:
             return None
-        guard = CommitGuard(self._catalog, is_dry_run=True)
+        guard = CommitGuard(self._catalog, self._files, is_dry_run=True)
         try:
             guard.check(self._plan)
         except CommitRefused as refused:
@@ -281,6 +290,7 @@ class _TableDryRun:
             difference=self._difference(),
             snapshots=self._checked_snapshots(),
             findings=self._findings,
+            rebases=[item.rebase for item in self._planned if item is not None and item.rebase is not None],
         )
 
     def _difference(self) -> MetadataDiff | None:
@@ -336,3 +346,14 @@ class _Notes:
             for item in commit.requirements
         ]
         self.updates = [TriedUpdate(number, item) for item in commit.updates]
+
+    def note_rebase(self) -> None:
+        """Note that what does not hold keeps nothing from landing."""
+        for checked in self.requirements:
+            if checked.result == "passed" and _differ(checked.expected, checked.found):
+                checked.result = "rebased"
+
+
+def _differ(expected: Value, found: Value) -> bool:
+    """Return whether a requirement does not hold; upper and lower case of uuids are the same."""
+    return str(expected).lower() != str(found).lower()

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from app import telemetry
 from app.catalog.commits.intentions import D
 from app.catalog.commits.plans import Plan
+from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
 from app.catalog.context.table_places import places_of
@@ -33,8 +34,9 @@ class CommitGuard:
         findings: what it found.
     """
 
-    def __init__(self, catalog: Catalog, *, is_dry_run: bool = False) -> None:
+    def __init__(self, catalog: Catalog, files: StagedFiles, *, is_dry_run: bool = False) -> None:
         self._catalog = catalog
+        self._files = files
         self._is_dry_run = is_dry_run
         self.findings: list[Finding] = []
         self._manifests: BudgetedTableManifests | None = None
@@ -97,7 +99,7 @@ class CommitGuard:
     def _budgeted(self) -> BudgetedTableManifests:
         if self._manifests is None:
             budget = self._catalog.rules.guard_read_bytes
-            self._manifests = BudgetedTableManifests(self._catalog, budget)
+            self._manifests = BudgetedTableManifests(self._catalog, budget, self._files.contents)
         return self._manifests
 
     def _count(self, identifier: TableIdentifier, report: Report, *, found: bool) -> None:

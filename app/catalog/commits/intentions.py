@@ -15,6 +15,7 @@ from app.database.pointers.pointer import Pointer
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
+from app.engine.rebase.rebased_snapshots import Rebase
 
 D = TypeVar("D")
 """What an intention wants to know of the attempt that landed; None for most."""
@@ -76,6 +77,8 @@ class Planned(Generic[M, D]):
     """Files that go out of reach, to be queued for deletion in the same transaction: of one intention at most."""
     updates: Sequence[Update] = ()
     """Updates that the server made, for the guard; those of the intention itself are there."""
+    rebase: Rebase | None = None
+    """What was applied in place of the intention's updates, if it lost a race and was rebased."""
 
 
 class Intention(ABC, Generic[M, D]):
@@ -93,6 +96,12 @@ class Intention(ABC, Generic[M, D]):
     """What the guard looks at, and what a refusal is explained with."""
     created_as, advanced_as = "created", "committed"
     """What pointer history calls it."""
+
+    def prepare(self, catalog: Catalog) -> None:
+        """Read what its turn will need, while others for the name are at work.
+
+        What is read stays in the server's caches. Nothing is changed, and nothing is raised.
+        """
 
     def lands_with_others(self) -> bool:
         """Say whether it may land in one file with what others want of this name.
@@ -164,3 +173,10 @@ class Landed(Generic[M, D]):
     changed: bool
     detail: D | None
     """None if it had been done already."""
+    rebase: Rebase | None = None
+    """What it was rebased onto, and what it became; None if it landed as it was sent."""
+
+    @property
+    def rebased(self) -> bool:
+        """Whether it landed on another snapshot than the one it was built on."""
+        return self.rebase is not None

@@ -9,6 +9,7 @@ from app.catalog.commits.intentions import Base
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
 from app.database.pointers.left_files import QueuedExpiry
+from app.engine.change.landed_since import has_all_since
 from app.engine.change.updates import AddSnapshot, Update
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
@@ -38,7 +39,11 @@ def check_never_landed(
     if base.seen is None or not isinstance(current, TableMetadata):
         return
     added = [update.snapshot for update in updates if isinstance(update, AddSnapshot)]
-    asked = {item.snapshot_id for item in added if is_refused or item.sequence <= current.last_sequence}
+    asked = {
+        item.snapshot_id
+        for item in added
+        if (is_refused or item.sequence <= current.last_sequence) and not has_all_since(current, item)
+    }
     gone = asked - current.snapshots_by_id.keys()
     if not gone:
         return

@@ -26,13 +26,15 @@ class Landing(Generic[M, D]):
         self._wish = Wish(catalog, [intention])
         self._lines = catalog.server.commit_lines
         key = (catalog.warehouse.id, intention.kind.of_pointer, intention.identifier)
-        self._place = self._lines.enter(key, self._wish)
+        if self._lines.is_busy(key):
+            intention.prepare(catalog)
+        self._turn = self._lines.enter(key, self._wish)
         catalog.server.step("in_line")
 
     @property
     def works(self) -> bool:
         """Whether `finish` carries out the intention now, and does not only return what came of it."""
-        return self._place.leads
+        return self._turn.leads
 
     def wait(self) -> None:
         """Wait in a thread until `finish` may be called.
@@ -40,22 +42,22 @@ class Landing(Generic[M, D]):
         Raises:
             Unavailable: its turn did not come in time; nothing was changed, and it has left.
         """
-        if not self._lines.wait(self._place):
+        if not self._lines.wait(self._turn):
             raise self._late()
 
     async def wait_here(self) -> None:
         """Like `wait`, for coroutines."""
-        if not await self._lines.wait_here(self._place):
+        if not await self._lines.wait_here(self._turn):
             raise self._late()
 
     def finish(self) -> Landed[M, D]:
-        """Carry out the intention if nothing has done so yet, and return its result; raises like `land_one`."""
-        self._lines.work(self._place, _work)
+        """Return the result, carrying the intention out if need be; raises like `land_one`."""
+        self._lines.work(self._turn, _work)
         return self._wish.results()[0]
 
     def leave(self) -> None:
         """Give the intention up, unless it is being carried out."""
-        self._lines.leave(self._place)
+        self._lines.leave(self._turn)
 
     def _late(self) -> Unavailable:
         identifier = self._wish.intentions[0].identifier

@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import takewhile
 from typing import Generic
 
 from app.catalog.commits.intentions import Base, D, Intention, Landed, Planned
@@ -19,6 +20,7 @@ from app.catalog.context.locations import check_locations
 from app.catalog.context.table_places import claimed_places, homes_of
 from app.database.pointers.moves import Advance, Creation
 from app.database.pointers.pointer import Pointer
+from app.database.receipt import LandedChange
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
@@ -55,9 +57,37 @@ class Plan(Generic[M, D]):
 
     @property
     def updates(self) -> list[Update]:
-        """The updates of all intentions, for the guard, and those that the server made for them."""
-        sent = [update for intention in self.intentions for update in intention.updates]
-        return [*sent, *(update for item in self._changes for update in item.updates)]
+        """The updates of all intentions as they are applied, for the guard, and those that the server made."""
+        found: list[Update] = []
+        for intention, item in zip(self.intentions, self.planned, strict=True):
+            found += intention.updates if item is None or item.rebase is None else item.rebase.updates
+            found += () if item is None else item.updates
+        return found
+
+    @property
+    def rebased(self) -> bool:
+        """Whether the server has put snapshots on top of others than their client had seen."""
+        return any(item.rebase is not None for item in self._changes)
+
+    @property
+    def change(self) -> LandedChange:
+        """What a receipt says of it, without the locations, which are those of the whole commit."""
+        before, now, identifier = self.base.metadata, self.metadata, self.base.identifier
+        kind, last = self.base.kind.of_pointer, self.intentions[-1]
+        event = last.created_as if self.base.found is None else last.advanced_as
+        if not isinstance(now, TableMetadata):
+            return LandedChange(kind, event, identifier.namespace.levels, identifier.name)
+        known = before.snapshots_by_id if isinstance(before, TableMetadata) else {}
+        added = takewhile(lambda item: item.snapshot_id not in known, reversed(now.snapshots))
+        return LandedChange(
+            kind,
+            event,
+            identifier.namespace.levels,
+            identifier.name,
+            snapshot_ids=tuple(snapshot.snapshot_id for snapshot in added)[::-1],
+            current_snapshot_id=now.current_snapshot.snapshot_id if now.current_snapshot else None,
+            rebased=self.rebased,
+        )
 
     def stage(self, catalog: Catalog, files: StagedFiles) -> Staged[M, D]:
         """Write the new metadata file, unless it is there already or nothing changes.
@@ -140,7 +170,7 @@ class Staged(Generic[M, D]):
         return [
             Landed(base, loaded, changed=False, detail=None)
             if item is None
-            else Landed(base, loaded, changed=item.metadata is not None, detail=item.detail)
+            else Landed(base, loaded, item.metadata is not None, item.detail, item.rebase)
             for item in self.plan.planned
         ]
 

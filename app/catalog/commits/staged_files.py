@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from concurrent.futures import Future, wait
+from functools import partial
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import deletable
@@ -13,11 +15,19 @@ log = logging.getLogger(__name__)
 
 
 class StagedFiles:
-    """The files of one attempt: discarded if it was refused or lost, kept if that is not known."""
+    """The files of one attempt: discarded if it was refused or lost, kept if that is not known.
 
-    def __init__(self, catalog: Catalog) -> None:
+    Attributes:
+        contents: the manifests and manifest lists, whether they are stored yet or not.
+    """
+
+    def __init__(self, catalog: Catalog, *, is_dry_run: bool = False) -> None:
+        """Prepare for writing; a dry run stores nothing."""
         self._catalog = catalog
+        self._is_dry_run = is_dry_run
         self._written: list[Location] = []
+        self._writing: list[Future[None]] = []
+        self.contents: dict[Location, bytes] = {}
 
     def write(self, location: Location, content: bytes) -> None:
         """Write a manifest list or manifest durably, under a name that no other attempt can have.
@@ -25,9 +35,35 @@ class StagedFiles:
         Raises:
             FilesUnavailable: the store does not answer, or refuses.
         """
+        self.contents[location] = content
+        if self._is_dry_run:
+            return
         # Noted first: a write that fails may have left something.
         self._written.append(location)
         self._catalog.files.write_new(location, content)
+
+    def write_soon(self, location: Location, content: bytes) -> None:
+        """Write a manifest list or manifest while others are planned; `settle` waits for it.
+
+        Lists of commits that land together are written side by side: each may take as long as a request to a store.
+        """
+        self.contents[location] = content
+        if self._is_dry_run:
+            return
+        self._written.append(location)
+        write = partial(self._catalog.files.write_new, location, content)
+        self._writing.append(self._catalog.server.side_writes.start(write))
+
+    def settle(self) -> None:
+        """Wait until everything is durable.
+
+        Raises:
+            FilesUnavailable: the store does not answer, or refuses.
+        """
+        writing, self._writing = self._writing, []
+        wait(writing)
+        for each in writing:
+            each.result()
 
     def write_metadata(self, location: Location, content: bytes) -> None:
         """Write a metadata file durably; it is compressed if its name says so.
@@ -42,7 +78,9 @@ class StagedFiles:
 
     def discard(self) -> None:
         """Delete what was written, unless a pointer names it. A failure leaves orphans, which do no harm."""
-        written, self._written = self._written, []
+        wait(self._writing)
+        written, self._written, self._writing = self._written, [], []
+        self.contents.clear()
         try:
             going = deletable(self._catalog, None, written) if written else []
         except IcetowerError as error:

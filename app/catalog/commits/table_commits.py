@@ -2,23 +2,60 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landing import Landing, land
+from app.catalog.commits.rebases import (
+    NOTHING_ASKED,
+    RebaseRequest,
+    Rebases,
+    SettingsOfPlace,
+    read_ahead,
+)
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
 from app.engine.change.apply import apply_to_new, apply_updates
-from app.engine.change.requirements import Report, Requirement, check_requirements, is_create, raise_refusal
+from app.engine.change.requirements import (
+    AssertRefSnapshotId,
+    Report,
+    Requirement,
+    check_requirements,
+    is_create,
+    raise_refusal,
+)
 from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
 from app.engine.model.ancestry import is_ancestor
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import SnapshotId
+from app.engine.model.rebase_settings import RebaseMode
 from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CommitStateUnknown
+from app.engine.rebase.late_commits import is_behind, snapshot_to_rebase
+from app.engine.rebase.rebased_snapshots import Rebase, lists_of_writer
+from app.errors import (
+    CommitFailed,
+    CommitStateUnknown,
+    IcetowerError,
+    PointerMoved,
+    RebaseRefusal,
+    RequirementFailed,
+    StaleUpdate,
+)
+
+log = logging.getLogger(__name__)
+
+
+class Reserved(Exception):
+    """Slots are reserved for writers that have lost races: the commit has to ask first."""
+
+    def __init__(self, pointer_id: int, writer: str) -> None:
+        self.pointer_id = pointer_id
+        self.writer = writer
+        super().__init__(f"slots of table {pointer_id} are reserved")
 
 
 @dataclass(frozen=True)
@@ -30,7 +67,33 @@ class TableCommit(Intention[TableMetadata, None]):
     updates: Sequence[Update]
     report_requirement: Report = raise_refusal
     report_update: Report = raise_refusal
+    asks_first: bool = False
+    """Whether it does not land while slots are reserved for others, but raises `Reserved`."""
+    rebasing: RebaseRequest = NOTHING_ASKED
+    place: SettingsOfPlace = field(default_factory=SettingsOfPlace, compare=False)
     kind = TABLES
+
+    @property
+    def writer(self) -> str | None:
+        """The id of its snapshot, which clients keep between attempts; None without one."""
+        return next(
+            (str(item.snapshot.snapshot_id) for item in self.updates if isinstance(item, AddSnapshot)), None
+        )
+
+    def prepare(self, catalog: Catalog) -> None:
+        """Read what a rebase will need: commits that land now may move the branch."""
+        snapshot = snapshot_to_rebase(self.updates)
+        if snapshot is None or self.rebasing.mode is RebaseMode.OFF:
+            return
+        try:
+            _, current = catalog.read_now(TABLES, self.identifier)
+            base = Base(TABLES, self.identifier, None, current)
+            settings = self.place.settings(catalog, base, self.rebasing, snapshot)
+            if settings.mode is not RebaseMode.OFF:
+                read_ahead(catalog, current, snapshot)
+        except IcetowerError as error:
+            # Its turn will show whether that matters.
+            log.debug("could not read ahead for a commit to %s: %s", self.identifier, error)
 
     def lands_with_others(self) -> bool:
         """Say whether it commits to a table that is there."""
@@ -46,28 +109,73 @@ class TableCommit(Intention[TableMetadata, None]):
             return True
         if _is_repeated(base.present(), self.updates):
             return False
-        check_requirements(current, self.requirements, self.report_requirement)
+        if not is_behind(base.present(), self.requirements, self.updates):
+            check_requirements(current, self.requirements, self.report_requirement)
+        # What is only behind may be rebased: `apply` can say that, which knows the catalog.
         return True
 
     def apply(
-        self, catalog: Catalog, base: Base[TableMetadata], _files: StagedFiles
+        self, catalog: Catalog, base: Base[TableMetadata], files: StagedFiles
     ) -> Planned[TableMetadata, None]:
-        """Apply every update."""
+        """Apply every update, rebased if other snapshots came first and the table asks for that.
+
+        Raises:
+            Reserved: it has to ask for the slots of others first.
+        """
         if is_create(self.requirements):
             return Planned(
                 apply_to_new(self.updates, catalog.now_ms(), self.report_update).finish(None), None
             )
-        draft = apply_updates(base.present(), self.updates, catalog.now_ms(), self.report_update)
+        updates, rebase = self.updates, None
+        if is_behind(base.present(), self.requirements, self.updates):
+            came_of_it = self._rebased(catalog, base, files)
+            if isinstance(came_of_it, Rebase):
+                updates, rebase = came_of_it.updates, came_of_it
+            refused = came_of_it if isinstance(came_of_it, RebaseRefusal) else None
+            report = self._reporting(self.report_requirement, refused, is_rebased=rebase is not None)
+            check_requirements(base.metadata, self.requirements, report)
+        else:
+            refused = None
+            self._check_slots(base)
+        report = self._reporting(self.report_update, refused)
+        draft = apply_updates(base.present(), updates, catalog.now_ms(), report)
         # Only the file that readers have seen goes into the metadata log, however many commits land together.
-        return Planned(draft.finish(base.stored_at) if draft.has_changes else None, None)
+        return Planned(draft.finish(base.stored_at) if draft.has_changes else None, None, rebase=rebase)
+
+    def _check_slots(self, base: Base[TableMetadata]) -> None:
+        if self.asks_first and base.found is not None and base.found.is_reserved and self.writer:
+            raise Reserved(base.found.id, self.writer)
+
+    def _rebased(
+        self, catalog: Catalog, base: Base[TableMetadata], files: StagedFiles
+    ) -> Rebase | RebaseRefusal | None:
+        """Return what becomes of a commit that is behind; None where the mode is off."""
+        snapshot = next(item.snapshot for item in self.updates if isinstance(item, AddSnapshot))
+        settings = self.place.settings(catalog, base, self.rebasing, snapshot)
+        if settings.mode is RebaseMode.OFF:
+            return None
+        self._check_slots(base)
+        return Rebases(catalog, files).rebase(base, self.requirements, self.updates, settings)
+
+    @staticmethod
+    def _reporting(report: Report, refused: RebaseRefusal | None, *, is_rebased: bool = False) -> Report:
+        """Return a report that adds why there was no rebase, or leaves out what one made good."""
+
+        def reported(position: int, error: IcetowerError | None) -> bool:
+            if isinstance(error, CommitFailed):
+                error.not_rebased = refused
+            return report(position, None if is_rebased else error)
+
+        return reported
 
 
 def _is_repeated(current: TableMetadata, updates: Sequence[Update]) -> bool:
     """Return whether a commit has landed already: a client or a proxy sent the request again.
 
-    A snapshot id together with its manifest list can only come from the same writer. A refusal would make the client
-    delete files that the table uses. But a snapshot that was only staged is not a commit to a branch: where the
-    request sets refs to it, they must be there, or have been.
+    A snapshot id together with its manifest list can only come from the same writer; a snapshot that was rebased says
+    which list its writer had made. A refusal would make the client delete files that the table uses. But a snapshot
+    that was only staged is not a commit to a branch: where the request sets refs to it, they must be there, or have
+    been.
 
     Raises:
         CommitStateUnknown: the snapshot is there, and its branch is not: it may have been dropped since.
@@ -75,11 +183,7 @@ def _is_repeated(current: TableMetadata, updates: Sequence[Update]) -> bool:
     added = [update.snapshot for update in updates if isinstance(update, AddSnapshot)]
     for snapshot in added:
         present = current.snapshots_by_id.get(snapshot.snapshot_id)
-        if (
-            present is None
-            or present.manifest_list is None
-            or present.manifest_list != snapshot.manifest_list
-        ):
+        if present is None or snapshot.manifest_list not in lists_of_writer(present):
             return False
     ids = {snapshot.snapshot_id for snapshot in added}
     return bool(added) and all(
@@ -102,15 +206,10 @@ def _has_reached(current: TableMetadata, name: str, snapshot_id: SnapshotId) -> 
     return ref is not None and is_ancestor(current, snapshot_id, ref.snapshot_id)
 
 
-def commit_table(
-    catalog: Catalog,
-    identifier: TableIdentifier,
-    requirements: Sequence[Requirement],
-    updates: Sequence[Update],
-) -> LoadedTable:
-    """Advance a table by one commit, or create it if the only requirement is `assert-create`.
+def begin_commit(catalog: Catalog, commit: TableCommit) -> Landing[TableMetadata, None]:
+    """Begin to advance a table, or to create it if the only requirement is `assert-create`.
 
-    Raises:
+    `Landing.finish` then raises:
         NoSuchTable: no table has this name.
         NoSuchNamespace: the table is to be created in a namespace that is not there.
         RequirementFailed: the table is not what the client built on.
@@ -121,18 +220,21 @@ def commit_table(
         StaleUpdate: a snapshot was numbered before another commit landed.
         DanglingRef: a ref would lose its snapshot.
         PointerMoved: other commits won every attempt.
+        Reserved: the commit has to ask for the slots of others first.
         CommitStateUnknown: the database did not answer; the new file stays.
         CorruptMetadata: the current metadata file cannot be read.
     """
-    landing = begin_commit(catalog, TableCommit(identifier, requirements, updates))
-    landing.wait()
-    return landing.finish().loaded
-
-
-def begin_commit(catalog: Catalog, commit: TableCommit) -> Landing[TableMetadata, None]:
-    """Begin what `commit_table` does: the way for callers that hold no thread while they wait."""
     catalog.permit("commit_table", commit.identifier)
     return Landing(catalog, commit)
+
+
+def has_lost_race(commit: TableCommit, error: CommitFailed) -> bool:
+    """Return whether a commit failed only because others came first."""
+    if commit.writer is None:
+        return False
+    if isinstance(error, RequirementFailed):
+        return isinstance(error.requirement, AssertRefSnapshotId)
+    return isinstance(error, StaleUpdate | PointerMoved)
 
 
 def commit_transaction(catalog: Catalog, commits: Sequence[TableCommit]) -> list[LoadedTable]:

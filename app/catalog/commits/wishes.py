@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextvars import copy_context
+from dataclasses import replace
 from typing import Generic
 
 from app import telemetry
@@ -17,6 +18,7 @@ from app.catalog.context.kinds import M
 from app.catalog.context.locations import check_locations
 from app.catalog.context.rows import IdempotencyClaim
 from app.database.pointers.history import Author
+from app.database.receipt import CommitReceipt, Outcome, landed
 from app.engine.model.identifiers import TableIdentifier
 from app.errors import CommitFailed, CommitStateUnknown
 
@@ -32,8 +34,8 @@ class Wish(Generic[M, D]):
         self.author: Author = catalog.author()
         self._first: list[Plan[M, D]] = []
         self._context = copy_context()
-        self._guard = CommitGuard(catalog)
         self._files = StagedFiles(catalog)
+        self._guard = CommitGuard(catalog, self._files)
         self._landed: list[Landed[M, D]] | None = None
         self._error: BaseException | None = None
 
@@ -122,6 +124,32 @@ class Wish(Generic[M, D]):
         """Return the claim to the request's Idempotency-Key, if it has one."""
         return self.catalog.caller.claim_of(self.remembered(staged))
 
+    def receipt(self, staged: Sequence[Staged[M, D]], together: int) -> CommitReceipt | None:
+        """Return what its receipt will be if all that is staged lands; None if it is to have none."""
+        head = self.author.head
+        if head is None:
+            return None
+        changes = []
+        for plan in self.plans:
+            if plan.changes:
+                whole = next(each for each in staged if each.plan.base.identifier == plan.base.identifier)
+                seen = whole.plan.base.seen
+                before = seen.metadata_location if seen is not None else None
+                changes.append(
+                    replace(plan.change, location_before=before, location_after=whole.loaded.location)
+                )
+        if not changes:
+            return CommitReceipt(head, Outcome.UNCHANGED, self.author.at_ms)
+        return landed(head, self.author.at_ms, changes, together)
+
+    def settle(self) -> None:
+        """Wait until its manifests and manifest lists are durable.
+
+        Raises:
+            FilesUnavailable: the store does not answer, or refuses.
+        """
+        self._files.settle()
+
     def discard(self) -> None:
         """Delete the manifests that it has written: nothing can name them."""
         self._files.discard()
@@ -153,10 +181,40 @@ class Wish(Generic[M, D]):
         if isinstance(error, CommitFailed | CommitStateUnknown):
             outcome = "conflict" if isinstance(error, CommitFailed) else "unknown"
             telemetry.COMMITS.labels(kind=self.kind, outcome=outcome).inc()
+            self.count(**{"refused" if outcome == "conflict" else "unknown": 1})
+        if isinstance(error, CommitFailed) and error.not_rebased is not None:
+            telemetry.REBASES.labels(outcome="refused", reason=error.not_rebased.reason).inc()
         if error is not None:
             raise error
         telemetry.COMMITS.labels(kind=self.kind, outcome="landed").inc(
             sum(plan.changes for plan in self.plans)
         )
+        for plan in self.plans:
+            if plan.changes:
+                base = plan.base
+                self.catalog.count(base.kind, base.identifier, landed=1, rebased=int(plan.rebased))
         assert self._landed is not None
+        rebased_count = sum(landed.rebased for landed in self._landed)
+        if rebased_count:
+            telemetry.REBASES.labels(outcome="landed", reason="").inc(rebased_count)
         return self._landed
+
+    def count(self, **numbers: int) -> None:
+        """Count what has become of it for each of its tables."""
+        for identifier in {intention.identifier for intention in self.intentions}:
+            self.catalog.count(self.intentions[0].kind, identifier, **numbers)
+
+
+def discard(files: StagedFiles, wishes: Sequence[Wish[M, D]]) -> None:
+    """Delete all that an attempt has written for some wishes."""
+    files.discard()
+    for wish in wishes:
+        wish.discard()
+
+
+def lose_race(files: StagedFiles, wishes: Sequence[Wish[M, D]]) -> None:
+    """Delete what an attempt has written that another process was faster than, and count it."""
+    discard(files, wishes)
+    telemetry.RACES_LOST.inc()
+    for wish in wishes:
+        wish.count(races_lost=1)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from app.database.idempotency_keys import IdempotencyClaim
 from app.database.pointers.history import Author
+from app.database.receipt import ReceiptHead
 from app.engine.model.identifiers import Namespace, TableIdentifier
 
 
@@ -17,10 +18,12 @@ class Caller:
     principal: str
     request_id: str
     claim: IdempotencyClaim | None = None
+    head: ReceiptHead | None = None
+    """What the receipt of the request begins with, if it changes something."""
 
     def author(self, at_ms: int) -> Author:
         """Return what pointer history remembers of this caller."""
-        return Author(principal=self.principal, request_id=self.request_id, at_ms=at_ms)
+        return Author(self.principal, self.request_id, at_ms, self.head)
 
     def claim_of(self, result: str) -> IdempotencyClaim | None:
         """Return the claim with what a success leaves for a repeated request; None without a key."""

@@ -10,7 +10,7 @@ from app.catalog.context.callers import Caller, Question
 from app.catalog.context.kinds import Kind, Loaded, M
 from app.catalog.context.server import Rules, Server
 from app.database.pointers.history import Author
-from app.database.pointers.pointer import Pointer
+from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
@@ -78,6 +78,11 @@ class Catalog:
     def author(self) -> Author:
         """Return what pointer history remembers of a change that the caller makes now."""
         return self.caller.author(self.server.now_ms())
+
+    def count(self, kind: Kind[M], identifier: TableIdentifier, **numbers: int) -> None:
+        """Count what has become of commits to a table, for the tower."""
+        if kind.of_pointer is PointerKind.TABLE:
+            self.server.traffic.count((self.warehouse.name, identifier), **numbers)
 
     def remember(self, status: int, result: str) -> None:
         """Store an answer that came without a change, if the caller brought an Idempotency-Key.

@@ -5,6 +5,18 @@ from __future__ import annotations
 from app.database.idempotency_keys import IdempotencyClaim, RecordedOutcome
 from app.database.pointers.history import PointerEvent
 from app.database.pointers.pointer import Pointer
+from app.database.receipt import CommitReceipt, LandedChange, Outcome, ReceiptHead, id_of_time
 from app.database.warehouses import Warehouse
 
-__all__ = ["IdempotencyClaim", "Pointer", "PointerEvent", "RecordedOutcome", "Warehouse"]
+__all__ = [
+    "CommitReceipt",
+    "IdempotencyClaim",
+    "LandedChange",
+    "Outcome",
+    "Pointer",
+    "PointerEvent",
+    "ReceiptHead",
+    "RecordedOutcome",
+    "Warehouse",
+    "id_of_time",
+]

@@ -9,10 +9,14 @@ from typing import Any
 
 from app.catalog.context.callers import SERVER_ITSELF, Caller, Permit, Question, everyone_may
 from app.catalog.context.live_paths import LivePaths
+from app.catalog.context.receipt_book import ReceiptBook
 from app.catalog.context.rooms import Rooms
 from app.catalog.context.scan_workers import ScanWorkers
+from app.catalog.context.side_writes import SideWrites
+from app.catalog.context.traffic import Traffic
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
+from app.database.landing_queues import LandingQueues
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
 from app.database.old_rows import OldRows
@@ -25,6 +29,7 @@ from app.fileio.files import FileIO
 from app.fileio.storage_settings import StorageEnvironment
 from app.formats.caches import BoundedCache, ReadThroughCache
 from app.formats.manifests.folder import ManifestFolder
+from app.formats.manifests.lists import PackedLines
 from app.formats.manifests.source import ManifestCache
 from app.formats.metadata.files import MetadataFiles
 from app.lines import Lines
@@ -34,6 +39,8 @@ SCAN_ANSWER_BYTES = 32 << 20
 LIVE_PATHS_BYTES = 256 << 20
 COMMITS_TOGETHER = 64
 COMMIT_WAIT_S = 30.0
+SIDE_WRITES = 32
+PACKED_LINES_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +86,12 @@ class Server:
     file_deletions: FileDeletions
     metadata_sweeps: MetadataSweeps
     old_rows: OldRows
+    landing_queues: LandingQueues
     scan_plans: ScanPlans
     signing_keys: SigningKeys
+    receipts: ReceiptBook
+    traffic: Traffic
+    """What comes of commits to the busiest tables."""
     metadata_files: MetadataFiles
     manifest_cache: ManifestCache
     """Parsed manifests, shared by all warehouses; see `app.catalog.manifests`."""
@@ -107,6 +118,10 @@ class Server:
     """Where scans are planned in the background."""
     commit_lines: Lines[Any] = field(default_factory=lambda: Lines(COMMITS_TOGETHER, COMMIT_WAIT_S))
     """Commits to one table wait for each other here."""
+    packed_lines: PackedLines = field(default_factory=lambda: PackedLines(PACKED_LINES_BYTES))
+    """Lines of the manifest lists that this process wrote last."""
+    side_writes: SideWrites = field(default_factory=lambda: SideWrites(SIDE_WRITES))
+    """Where the manifest lists of commits that land together are written."""
     has_deletions: threading.Event = field(default_factory=threading.Event)
     """Set when files were queued that may be deleted at once: housekeeping need not wait for its next round."""
     step: Callable[[str], None] = _ignore

@@ -1,4 +1,4 @@
-"""Housekeeping: the thread that deletes files, and keys and plans that have expired."""
+"""Housekeeping: the thread that deletes files, and rows whose time is over."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 
+from app.catalog.context.receipt_book import FAILURES_KEPT_MS
 from app.catalog.context.server import Server
 from app.catalog.deletions.queue import work_off_one
 from app.catalog.deletions.sweeps import sweep_one
@@ -15,6 +16,7 @@ log = logging.getLogger(__name__)
 
 CLEANING_SECONDS = 60.0
 PRUNING_SECONDS = 6 * 3_600.0
+QUEUE_KEPT_MS = 24 * 3_600_000
 
 
 def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None:
@@ -34,10 +36,13 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
             if not stop.is_set() and time.monotonic() >= clean_at:
                 server.idempotency_keys.delete_expired(server.now_ms())
                 server.scan_plans.delete_expired(server.now_ms())
+                server.landing_queues.delete_old(QUEUE_KEPT_MS)
+                server.receipts.stored.delete_what_did_not_land(server.now_ms() - FAILURES_KEPT_MS)
                 clean_at = time.monotonic() + CLEANING_SECONDS
             if not stop.is_set() and server.rules.history_ms and time.monotonic() >= prune_at:
                 prune_at = time.monotonic() + PRUNING_SECONDS
                 server.old_rows.delete(server.rules.history_ms)
+                server.receipts.stored.delete(server.now_ms() - server.rules.history_ms)
             if not stop.is_set():
                 sweep_one(server)  # One in each round: the tables have a day for it.
         except IcetowerError as error:

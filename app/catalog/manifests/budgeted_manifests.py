@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import check_location
@@ -25,13 +25,17 @@ class BudgetedTableManifests:
     next commit compares with this list, and the next query plans with these manifests.
     """
 
-    def __init__(self, catalog: Catalog, max_bytes: int) -> None:
+    def __init__(
+        self, catalog: Catalog, max_bytes: int, staged: Mapping[Location, bytes] | None = None
+    ) -> None:
+        """Allow so many bytes; what the commit itself has written is `staged`, and costs nothing."""
         self._catalog = catalog
         self._files = catalog.files
         self._source = FileManifestSource(self._files, catalog.server.manifest_cache, self._fetched_or_read)
         self._left_bytes = max_bytes
         self._left_looks = MOST_LOOKS
         self._fetched: dict[Location, bytes] = {}
+        self._staged = {} if staged is None else staged
 
     def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile] | None:
         """Return a snapshot's manifests, or None when the budget is used up.
@@ -75,6 +79,8 @@ class BudgetedTableManifests:
 
     def _fetch(self, location: Location) -> bool:
         """Read a file if it fits into the budget. Not inside the cache: its other readers have no budget."""
+        if location in self._staged:
+            return True
         content = read_at_most(self._files, location, self._left_bytes)
         if content is None:
             return False
@@ -88,7 +94,7 @@ class BudgetedTableManifests:
         return True
 
     def _fetched_or_read(self, location: Location) -> bytes:
-        content = self._fetched.pop(location, None)
+        content = self._staged.get(location) or self._fetched.pop(location, None)
         if content is not None:
             return content
         return read_bounded(self._files, location, self._catalog.server.manifest_cache.max_file_bytes)

@@ -60,6 +60,14 @@ class TableManifests:
         with _corrupt_if_invalid(manifest.manifest_path):
             return _TableEntries(self._source.entries(manifest), manifest.manifest_path)
 
+    def keep_list(self, location: Location, manifests: tuple[ManifestFile, ...]) -> None:
+        """Keep a manifest list that this server has just written."""
+        self._source.keep_list(location, manifests)
+
+    def keep_listed(self, was: ManifestFile, now: ManifestFile) -> None:
+        """Keep a manifest's entries as a new list of this server names it; nothing is read."""
+        self._source.keep_listed(was, now)
+
 
 class _TableEntries:
     """The entries of one manifest; an unreadable one raises `CorruptMetadata`."""

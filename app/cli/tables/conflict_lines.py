@@ -24,6 +24,8 @@ def conflict_lines(conflict: Json) -> list[str]:
         lines.append(
             f"Prepared for a {name} of {conflict.get('expected')} at most; it is {conflict.get('found')}."
         )
+    if conflict.get("not-rebased") is not None:
+        lines.append(f"Not rebased: {conflict['not-rebased']}")
     lines += _landed_lines(conflict.get("snapshots"), conflict.get("snapshot-count"))
     return lines
 

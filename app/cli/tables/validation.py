@@ -139,6 +139,9 @@ def _headline(name: str, dry_run: DryRunAnswer) -> str:
         return f"Table {name}: has this commit already; sent again, it would do nothing."
     if not dry_run.changes_table:
         return f"Table {name}: would be left as it is; there is nothing to change."
+    if dry_run.rebased:
+        onto = value_text(dry_run.rebased[-1].get("onto"))
+        return f"Table {name}: would commit; the server would rebase it onto snapshot {onto}."
     return f"Table {name}: would commit."
 
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import IO
 
 import typer
 from rich.box import SIMPLE
 from rich.console import Console
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
@@ -25,12 +28,27 @@ def print_json(value: object) -> None:
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Print rows under their column names."""
+    _console(sys.stdout).print(_table(columns, rows))
+
+
+def show_live(columns: Sequence[str], rows: Callable[[], Iterable[Sequence[object]]], pause_s: float) -> None:
+    """Show rows under their column names, asked for anew after each pause, until Ctrl+C."""
+    with (
+        suppress(KeyboardInterrupt),
+        Live(_table(columns, rows()), console=_console(sys.stdout), auto_refresh=False) as live,
+    ):
+        while True:
+            time.sleep(pause_s)
+            live.update(_table(columns, rows()), refresh=True)
+
+
+def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     table = Table(box=SIMPLE, show_edge=False, pad_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(_cell(value) for value in row))
-    _console(sys.stdout).print(table)
+    return table
 
 
 def print_facts(facts: Sequence[tuple[str, object]]) -> None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import (
+    CTE,
     BigInteger,
     ColumnElement,
     Connection,
@@ -15,14 +16,17 @@ from sqlalchemy import (
     Text,
     Update,
     bindparam,
+    func,
     insert,
     null,
     select,
 )
 
+from app.database.driver_sql import sqlite_sql
 from app.database.namespace_keys import namespace_of
 from app.database.pages import ALL_ROWS
 from app.database.pointers.pointer import PointerKind
+from app.database.receipt import CommitReceipt, LandedChange, ReceiptHead, landed
 from app.database.rows import namespaces, pointers
 from app.database.rows import pointer_history as rows
 from app.engine.model.identifiers import TableIdentifier
@@ -36,6 +40,12 @@ class Author:
     principal: str
     request_id: str
     at_ms: int
+    head: ReceiptHead | None = None
+    """What its receipt begins with; None for what the server does unasked."""
+
+    def receipts_of(self, change: LandedChange) -> list[CommitReceipt]:
+        """Return the receipt of a request that makes this one change, if it is to have one."""
+        return [] if self.head is None else [landed(self.head, self.at_ms, [change])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +95,7 @@ _COPY = (
 )
 _COPY_WITHOUT_LOCATION = _COPY.with_only_columns(*{**_COPIED, "location": null()}.values())
 _INSERT = insert(rows).from_select(list(_COPIED), _COPY)
+_INSERT_ON_SQLITE = sqlite_sql(_INSERT)
 _INSERT_LAST = insert(rows).from_select(list(_COPIED), _COPY_WITHOUT_LOCATION)
 _SELECT = (
     select(rows)
@@ -97,19 +108,30 @@ _SELECT = (
 )
 
 
-def with_event(change: Update) -> Insert:
-    """Return a change of a pointer's row and its event as one statement, for Postgres."""
+def with_event(change: Update, receipt: CTE | None = None) -> Insert:
+    """Return a change of a pointer's row and its event as one statement, for Postgres.
+
+    With a receipt, that is written too, and each row that comes back says how many receipts were.
+    """
     changed = change.returning(pointers).cte("changed")
     columns = _copied(changed)
     copy = select(*columns.values()).join_from(changed, namespaces, namespaces.c.id == changed.c.namespace_id)
-    return insert(rows).from_select(list(columns), copy)
+    statement = insert(rows).from_select(list(columns), copy)
+    if receipt is not None:
+        written = select(func.count()).select_from(receipt).scalar_subquery()
+        return statement.returning(written.label("receipts"))
+    return statement
 
 
 def insert_event(
     connection: Connection, pointer_id: int, event: str, author: Author, previous_location: str | None
 ) -> None:
     """Record what this transaction has done to a pointer, which it has locked."""
-    connection.execute(_INSERT, event_values(pointer_id, event, author, previous_location))
+    values = event_values(pointer_id, event, author, previous_location)
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(_INSERT_ON_SQLITE, values)
+    else:
+        connection.execute(_INSERT, values)
 
 
 def insert_last_event(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from app.database.connections.database import Database
 from app.database.pointers.pointer import Pointer, PointerKey, PointerKind
 from app.engine.model.identifiers import LEVEL_SEPARATOR, TableIdentifier
-from app.engine.model.ids import Location, TableUuid
 
 MAX_KEYS = 64
 # Few statements, because each connection prepares each of them.
@@ -17,16 +17,17 @@ _NOTHING = (0, "", "")
 
 # Written out, because SQLAlchemy takes several times as long for a statement as the database does.
 _FIND = """
-    SELECT {position} p.id, p.kind, p.uuid, p.metadata_location, p.registration
+    SELECT {position} p.id, p.kind, p.uuid, p.metadata_location, p.registration, p.reserved
     FROM namespaces n JOIN pointers p ON p.namespace_id = n.id
     WHERE n.warehouse_id = {mark} AND n.key = {mark} AND p.name = {mark}
 """
 # The limit keeps Postgres from another plan than one look-up per name, such as reading a whole table.
 _FIND_MANY_POSTGRES = """
-    SELECT wanted.position, found.id, found.kind, found.uuid, found.metadata_location, found.registration
+    SELECT wanted.position, found.id, found.kind, found.uuid, found.metadata_location, found.registration,
+           found.reserved
     FROM (VALUES {values}) AS wanted (position, warehouse_id, key, name)
     CROSS JOIN LATERAL (
-        SELECT p.id, p.kind, p.uuid, p.metadata_location, p.registration
+        SELECT p.id, p.kind, p.uuid, p.metadata_location, p.registration, p.reserved
         FROM namespaces n JOIN pointers p ON p.namespace_id = n.id
         WHERE n.warehouse_id = wanted.warehouse_id AND n.key = wanted.key AND p.name = wanted.name
         LIMIT 1
@@ -53,22 +54,25 @@ class PointerLookups:
         rows = self._fetch(self._find_one, (warehouse_id, key, identifier.name))
         if not rows:
             return None
-        pointer_id, kind, uuid, location, registration = rows[0]
-        return Pointer(pointer_id, warehouse_id, _KINDS[kind], identifier, uuid, location, registration)
+        pointer_id, kind, uuid, location, registration, reserved = rows[0]
+        return Pointer(
+            pointer_id, warehouse_id, _KINDS[kind], identifier, uuid, location, registration, bool(reserved)
+        )
 
     def find_many(self, keys: Sequence[PointerKey]) -> dict[PointerKey, Pointer]:
         """Return the pointers that exist among these names, with one statement for each 64 names."""
         found: dict[PointerKey, Pointer] = {}
         for start in range(0, len(keys), MAX_KEYS):
             batch = keys[start : start + MAX_KEYS]
-            for position, pointer_id, kind, uuid, location, registration in self._fetch_batch(batch):
+            for position, pointer_id, kind, *rest in self._fetch_batch(batch):
                 key = batch[position]
-                found[key] = Pointer(pointer_id, key[0], _KINDS[kind], key[1], uuid, location, registration)
+                uuid, location, registration, reserved = rest
+                found[key] = Pointer(
+                    pointer_id, key[0], _KINDS[kind], key[1], uuid, location, registration, bool(reserved)
+                )
         return found
 
-    def _fetch_batch(
-        self, batch: Sequence[PointerKey]
-    ) -> Sequence[tuple[int, int, str, TableUuid, Location, int]]:
+    def _fetch_batch(self, batch: Sequence[PointerKey]) -> Sequence[tuple[Any, ...]]:
         parameters: list[object] = []
         for warehouse_id, identifier in batch:
             parameters += (warehouse_id, LEVEL_SEPARATOR.join(identifier.namespace.levels), identifier.name)

@@ -14,11 +14,14 @@ from sqlalchemy import BigInteger, Connection, Row, bindparam, delete, select, t
 from sqlalchemy.exc import IntegrityError
 
 from app.database.connections.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
+from app.database.driver_sql import sqlite_sql
 from app.database.inserts import on_each_database
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, parameters_of
 from app.database.pointers.history import Author, event_values, insert_event, insert_last_event, with_event
 from app.database.pointers.left_files import QueuedExpiry, insert_expiry
 from app.database.pointers.pointer import Pointer, PointerKind
+from app.database.receipt import CommitReceipt, LandedChange
+from app.database.receipts import GivenUpMeanwhile, insert_landed, landing_receipt, values_of
 from app.database.rows import namespaces, table_places
 from app.database.rows import pointers as rows
 from app.engine.model.identifiers import Namespace, TableIdentifier
@@ -106,7 +109,9 @@ _ADVANCE = (
         registration=bindparam("new_registration", type_=BigInteger),
     )
 )
+_ADVANCE_ON_SQLITE = sqlite_sql(_ADVANCE)
 _ADVANCE_WITH_EVENT = with_event(_ADVANCE).execution_options(preserve_rowcount=True)
+_ADVANCE_WITH_RECEIPT = with_event(_ADVANCE, landing_receipt())
 _INSERT_PLACE = on_each_database(table_places, lambda insert: insert.on_conflict_do_nothing())
 # Reads first whether the name is taken: this saves waiting for a transaction that moves its owner.
 _NAMESPACE_KEPT = (
@@ -171,8 +176,19 @@ _RENAME = (
 )
 
 
-def advance(connection: Connection, move: Advance, author: Author) -> None:
-    """Move a pointer if it is where it was seen, else raise `PointerMovedOn`."""
+def advance(
+    connection: Connection, move: Advance, author: Author, receipt: CommitReceipt | None = None
+) -> None:
+    """Move a pointer if it is where it was seen, else raise `PointerMovedOn`.
+
+    Args:
+        move: from where to where.
+        author: who makes it.
+        receipt: written by the same statement; Postgres only.
+
+    Raises:
+        GivenUpMeanwhile: a client has heard that this will not happen.
+    """
     values = {
         "seen_id": move.seen.id,
         "seen_location": move.seen.metadata_location,
@@ -184,10 +200,18 @@ def advance(connection: Connection, move: Advance, author: Author) -> None:
     event = event_values(move.seen.id, move.event, author, move.seen.metadata_location)
     if connection.dialect.name == "postgresql":
         # One statement: each costs a round trip. An event that finds no namespace undoes the move with it.
-        if connection.execute(_ADVANCE_WITH_EVENT, values | event).rowcount != 1:
+        if receipt is None:
+            moved = connection.execute(_ADVANCE_WITH_EVENT, values | event).rowcount == 1
+        else:
+            written = connection.execute(_ADVANCE_WITH_RECEIPT, values | event | values_of(receipt))
+            receipts = written.scalar_one_or_none()
+            if receipts == 0:
+                raise GivenUpMeanwhile
+            moved = receipts == 1
+        if not moved:
             raise PointerMovedOn
     else:
-        if connection.execute(_ADVANCE, values).rowcount != 1:
+        if connection.exec_driver_sql(_ADVANCE_ON_SQLITE, values).rowcount != 1:
             raise PointerMovedOn
         insert_event(connection, move.seen.id, move.event, author, move.seen.metadata_location)
     _claim(connection, move.seen.id, move.places)
@@ -260,6 +284,8 @@ def lock_to_drop(
 def drop(connection: Connection, found: Pointer, event: str, author: Author) -> None:
     """Delete a pointer that this transaction has locked."""
     insert_last_event(connection, found.id, event, author, found.metadata_location)
+    gone = change_of(found, event, location_before=found.metadata_location)
+    insert_landed(connection, author.receipts_of(gone))
     connection.execute(_DELETE, {"dropped_id": found.id})
 
 
@@ -287,6 +313,8 @@ def rename(
     if new_name[0] is None:
         raise NoSuchNamespace(destination.namespace)
     renamed = _pointer(row, warehouse_id, destination)
+    as_renamed = change_of(renamed, "renamed", location_after=row.metadata_location)
+    insert_landed(connection, author.receipts_of(as_renamed))
     if source == destination:
         return renamed
     if new_name in found:
@@ -304,6 +332,12 @@ def rename(
         raise Undone(error, MAX_ATTEMPTS_AFTER_COLLISION) from error
     insert_event(connection, row.id, "renamed", author, row.metadata_location)
     return renamed
+
+
+def change_of(pointer: Pointer, event: str, **facts: Any) -> LandedChange:
+    """Return what a receipt says of a change of this pointer."""
+    identifier = pointer.identifier
+    return LandedChange(pointer.kind, event, identifier.namespace.levels, identifier.name, **facts)
 
 
 def _keep_namespaces(connection: Connection, warehouse_id: int, wanted: set[Namespace]) -> dict[str, int]:

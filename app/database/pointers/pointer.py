@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from app.engine.model.identifiers import TableIdentifier
@@ -31,3 +31,5 @@ class Pointer:
     metadata_location: Location
     registration: int = 0
     """0 for what was created here, else the number of the registration that brought its metadata from elsewhere."""
+    is_reserved: bool = field(default=False, compare=False)
+    """Whether slots are reserved for writers that have lost races: commits ask before they land."""

@@ -29,6 +29,8 @@ from app.database.pointers.moves import (
 )
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.sharing import Claims, claimed_by_others, may_share_files, named_by_pointers
+from app.database.receipt import CommitReceipt
+from app.database.receipts import insert_landed
 from app.database.rows import namespaces, pointer_history
 from app.database.rows import pointers as rows
 from app.engine.model.identifiers import Namespace, TableIdentifier
@@ -152,6 +154,7 @@ class Pointers:
         changes: Sequence[Advance | Unmoved | Creation],
         author: Author,
         *claims: IdempotencyClaim | None,
+        receipts: Sequence[CommitReceipt] = (),
     ) -> PutOutcome:
         """Move each pointer from where it was seen, and create the new ones: all or nothing.
 
@@ -159,6 +162,7 @@ class Pointers:
             changes: the moves, each of another pointer.
             author: who makes them.
             claims: to the Idempotency-Keys of the requests that land with it.
+            receipts: of these requests.
 
         Raises:
             NoSuchNamespace: a new pointer's namespace does not exist.
@@ -177,6 +181,11 @@ class Pointers:
 
         taken = sorted(filter(None, claims), key=lambda claim: (claim.principal, claim.key))
 
+        first_move = next((change for change in present if isinstance(change, Advance)), None)
+        # On Postgres a statement costs a round trip: the first receipt has none of its own.
+        is_postgres = self._database.dialect_name == "postgresql"
+        along = receipts[0] if receipts and first_move is not None and is_postgres else None
+
         def put(connection: Connection) -> None:
             for claim in taken:
                 insert_claim(connection, claim)
@@ -187,9 +196,10 @@ class Pointers:
                 if isinstance(change, Unmoved):
                     keep(connection, change)
                 else:
-                    advance(connection, change, author)
+                    advance(connection, change, author, along if change is first_move else None)
             for creation in creations:
                 create(connection, creation, author)
+            insert_landed(connection, [receipt for receipt in receipts if receipt is not along])
 
         try:
             self._database.write(put)

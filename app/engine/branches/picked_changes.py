@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from app.engine.branches.ref_changes import PUBLISHED_WAP_ID, SOURCE_SNAPSHOT_ID, WAP_ID, PickKind
-from app.engine.change.summaries import added_counts, changed_partition_count, removed_counts, totals
+from app.engine.change.summaries import added_counts, changed_partition_count, removed_counts, totals_after
 from app.engine.model.ancestry import ancestors
-from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.ids import SnapshotId
 from app.engine.model.manifests import (
     DataFile,
     EntryStatus,
+    FileKey,
     ManifestContent,
     ManifestEntry,
     ManifestFile,
@@ -108,14 +109,14 @@ def added_again(file: DataFile) -> ManifestEntry:
 
 
 def without_files(
-    entries: Iterable[ManifestEntry], doomed: Mapping[Location, DataFile], snapshot_id: SnapshotId
+    entries: Iterable[ManifestEntry], doomed: Container[FileKey], snapshot_id: SnapshotId
 ) -> list[ManifestEntry]:
     """Return a manifest's entries, rewritten by a snapshot that removes some files."""
     kept = []
     for entry in entries:
         if not entry.is_live:
             continue
-        if entry.file.file_path in doomed:
+        if entry.file.key in doomed:
             kept.append(replace(entry, status=EntryStatus.DELETED, snapshot_id=snapshot_id))
         else:
             kept.append(replace(entry, status=EntryStatus.EXISTING))
@@ -138,4 +139,4 @@ def picked_summary(
     summary.update(added_counts(changes.added))
     summary.update(removed_counts(changes.removed))
     summary.update(changed_partition_count((*changes.added, *changes.removed)))
-    return {**summary, **totals(head, changes.added, changes.removed)}
+    return {**summary, **totals_after(head, changes.added, changes.removed)}

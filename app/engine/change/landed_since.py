@@ -51,6 +51,25 @@ def landed_between(before: TableMetadata, after: TableMetadata) -> LandedSince:
     return _newest(item for item in reversed(after.snapshots) if item.snapshot_id not in known)
 
 
+def has_all_since(current: TableMetadata, snapshot: Snapshot) -> bool:
+    """Return whether a table surely has every snapshot that landed after another one's parent.
+
+    Each commit takes the next sequence number, and one that is built on a parent a higher one than it. If no number is
+    missing since, none of those snapshots has expired: the other one never landed unless it is there.
+    """
+    parent_id = snapshot.parent_snapshot_id
+    parent = None if parent_id is None else current.snapshots_by_id.get(parent_id)
+    if parent is None or not current.format.has_sequence_numbers:
+        return False
+    # Snapshots without parent may have been added with numbers that others had.
+    found = {
+        item.sequence
+        for item in takewhile(lambda item: item is not parent, reversed(current.snapshots))
+        if item.sequence > parent.sequence and item.parent_snapshot_id is not None
+    }
+    return len(found) == current.last_sequence - parent.sequence
+
+
 def _on_ref(current: TableMetadata, name: str, expected: SnapshotId | None) -> LandedSince | None:
     ref = current.snapshot_refs.get(name)
     if ref is None:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
-from app.engine.model.manifests import DataFile
+from app.engine.model.manifests import DataFile, FileContent
 from app.engine.model.snapshot import Snapshot
+
+TOTALS = (
+    "total-records",
+    "total-data-files",
+    "total-files-size",
+    "total-delete-files",
+    "total-position-deletes",
+    "total-equality-deletes",
+)
 
 
 def added_counts(files: Sequence[DataFile]) -> dict[str, str]:
@@ -33,31 +43,34 @@ def changed_partition_count(files: Sequence[DataFile]) -> dict[str, str]:
     return {"changed-partition-count": str(len({file.partition_key for file in files}))}
 
 
-def totals(head: Snapshot | None, added: Sequence[DataFile], removed: Sequence[DataFile]) -> dict[str, str]:
-    """Return the head's totals, changed by what data files are added and removed.
-
-    A total that the head does not have is not known, and stays out.
-    """
-    moves = {
-        "total-records": _rows(added) - _rows(removed),
-        "total-data-files": len(added) - len(removed),
-        "total-files-size": _bytes(added) - _bytes(removed),
-        "total-delete-files": 0,
-        "total-position-deletes": 0,
-        "total-equality-deletes": 0,
-    }
-    before = dict.fromkeys(moves, "0") if head is None else head.summary or {}
-    found = {}
-    for key, change in moves.items():
+def totals_after(
+    head: Snapshot | None, added: Iterable[DataFile], removed: Iterable[DataFile]
+) -> dict[str, str]:
+    """Return the head's totals, changed by files that come and go; only those that it has."""
+    change = _tally(added)
+    change.subtract(_tally(removed))
+    before = dict.fromkeys(TOTALS, "0") if head is None else head.summary or {}
+    totals = {}
+    for key in TOTALS:
         known = before.get(key, "")
         if known.isascii() and known.isdigit():
-            found[key] = str(max(0, int(known) + change))
-    return found
+            totals[key] = str(max(0, int(known) + change[key]))
+    return totals
 
 
-def _rows(files: Sequence[DataFile]) -> int:
-    return sum(file.record_count for file in files)
-
-
-def _bytes(files: Sequence[DataFile]) -> int:
-    return sum(file.file_size_in_bytes for file in files)
+def _tally(files: Iterable[DataFile]) -> Counter[str]:
+    tally: Counter[str] = Counter()
+    for file in files:
+        size = file.content_size_in_bytes
+        tally["total-files-size"] += file.file_size_in_bytes if size is None else size
+        match file.content:
+            case FileContent.DATA:
+                tally["total-data-files"] += 1
+                tally["total-records"] += file.record_count
+            case FileContent.POSITION_DELETES:
+                tally["total-delete-files"] += 1
+                tally["total-position-deletes"] += file.record_count
+            case FileContent.EQUALITY_DELETES:
+                tally["total-delete-files"] += 1
+                tally["total-equality-deletes"] += file.record_count
+    return tally

@@ -73,9 +73,11 @@ def added_data_files(
                 yield conflict_of(ConflictKind.ADDED_DATA, message, entry)
 
 
-def removed_data_files(concurrent: Concurrent, scope: Scope) -> Iterator[Conflict]:
+def removed_data_files(
+    concurrent: Concurrent, scope: Scope, operations: Operations = REMOVING_DATA
+) -> Iterator[Conflict]:
     """Yield data files in scope that were removed."""
-    for entry in _removed(concurrent, scope, REMOVING_DATA):
+    for entry in _removed(concurrent, scope, operations):
         if scope.files.may_match(entry.file):
             message = (
                 "Found conflicting deleted files that can contain records matching "

@@ -21,6 +21,7 @@ Operations = frozenset[str]
 
 ADDING_DATA: Operations = frozenset({"append", "overwrite"})
 REMOVING_DATA: Operations = frozenset({"overwrite", "replace", "delete"})
+REMOVING_ROWS: Operations = frozenset({"overwrite", "delete"})
 REWRITING_DATA: Operations = frozenset({"overwrite", "replace"})
 ADDING_DELETES: Operations = frozenset({"overwrite", "delete"})
 ADDING_VECTORS: Operations = frozenset({"overwrite", "delete", "replace"})

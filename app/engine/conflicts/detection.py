@@ -10,7 +10,7 @@ from app.engine.branches.picked_changes import changed_partition, file_changes, 
 from app.engine.branches.ref_changes import PickKind, pick_kind, snapshot_by_id
 from app.engine.conflicts import checks
 from app.engine.conflicts import operations as ops
-from app.engine.conflicts.concurrent import Concurrent
+from app.engine.conflicts.concurrent import REMOVING_ROWS, Concurrent
 from app.engine.conflicts.report import Conflict, ConflictKind, ConflictReport
 from app.engine.conflicts.scopes import Scope, scope_of_partitions, scope_of_rows, shown
 from app.engine.conflicts.verdicts import verdict
@@ -198,6 +198,8 @@ def _of_row_delta(concurrent: Concurrent, operation: ops.RowDelta) -> Iterator[C
             )
         if operation.checks_new_data and scope is not None:
             yield from checks.added_data_files(concurrent, scope)
+        if operation.checks_removed_data and scope is not None:
+            yield from checks.removed_data_files(concurrent, scope, REMOVING_ROWS)
         if operation.checks_new_deletes:
             yield from checks.new_deletes_for_files(concurrent, operation.removed_files, scope)
             if scope is not None:

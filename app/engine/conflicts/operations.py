@@ -93,6 +93,8 @@ class RowDelta:
     """Whether files that a `delete` removed conflict, too, and removed files must still be there."""
     checks_new_data: bool = False
     checks_new_deletes: bool = False
+    checks_removed_data: bool = False
+    """Whether files with rows that were read, and that others removed, conflict, too."""
     case_sensitive: bool = True
 
 

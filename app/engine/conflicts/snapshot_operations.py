@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from app.engine.conflicts import operations as ops
 from app.engine.model.delete_files import is_deletion_vector, referenced_path
 from app.engine.model.ids import Location
 from app.engine.model.manifests import (
+    DataFile,
     EntryStatus,
     FileContent,
     ManifestContent,
@@ -39,25 +43,32 @@ def operation_of(metadata: TableMetadata, source: ManifestSource, snapshot: Snap
         partitions = tuple((entry.file.spec_id, entry.file.partition) for entry in files.added)
         return ops.ReplacePartitions(partitions, checks_new_data=True, checks_new_deletes=True)
     if files.added_deletes:
-        named = [
-            (path, is_deletion_vector(entry.file))
-            for entry in files.added_deletes
-            if entry.file.content is FileContent.POSITION_DELETES
-            if (path := referenced_path(entry.file)) is not None
-        ]
-        return ops.RowDelta(
-            conflict_filter=None,
-            referenced_files=frozenset(path for path, _ in named),
-            vector_targets=frozenset(path for path, is_vector in named if is_vector),
+        return replace(
+            row_delta_of([entry.file for entry in files.added_deletes]),
             removed_files=files.removed,
             removed_delete_files=files.removed_deletes,
-            checks_deleted_files=True,
             checks_new_deletes=True,
         )
     if kind == "delete":
         return ops.Delete(removed_files=files.removed, checks_existence=True)
     return ops.Overwrite(
         removed_files=files.removed, removed_delete_files=files.removed_deletes, checks_new_deletes=True
+    )
+
+
+def row_delta_of(added_deletes: Sequence[DataFile]) -> ops.RowDelta:
+    """Return the operation that adds delete files, for data files that must all be there."""
+    named = [
+        (path, is_deletion_vector(file))
+        for file in added_deletes
+        if file.content is FileContent.POSITION_DELETES
+        if (path := referenced_path(file)) is not None
+    ]
+    return ops.RowDelta(
+        conflict_filter=None,
+        referenced_files=frozenset(path for path, _ in named),
+        vector_targets=frozenset(path for path, is_vector in named if is_vector),
+        checks_deleted_files=True,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NewType, Protocol, TypeAlias
+from typing import Any, Final, NewType, Protocol, TypeAlias
 
 from app.engine.model.ids import Location, SnapshotId, SortOrderId, SpecId
 from app.engine.model.snapshot import Snapshot
@@ -17,6 +17,8 @@ PartitionKey = NewType("PartitionKey", tuple[SpecId, Partition])
 """A partition as a key of a dictionary or set; not to be shown."""
 FileKey: TypeAlias = tuple[Location, int | None]
 """A file as a key of a dictionary or set: several deletion vectors share a path and differ in their offset."""
+UNASSIGNED_SEQUENCE_NUMBER: Final = -1
+"""A new manifest has this until a commit gives it the snapshot's; until then nothing is inherited."""
 
 
 def partition_key(spec_id: SpecId, partition: Partition) -> PartitionKey:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from app.engine.model.document import MAX_INT, MAX_LONG
 from app.engine.model.guard_settings import flaw_of_guard_settings
+from app.engine.model.rebase_settings import flaw_of_rebase_settings
 from app.engine.model.schema import Schema
 from app.errors import InvalidUpdate
 
@@ -96,7 +97,7 @@ def check_properties(changed: Mapping[str, str]) -> None:
     Raises:
         InvalidUpdate: names the property, the value, and what is expected.
     """
-    flaw = flaw_of_guard_settings(changed)
+    flaw = flaw_of_guard_settings(changed) or flaw_of_rebase_settings(changed)
     if flaw is not None:
         raise InvalidUpdate(f"Table property {flaw}")
     for name, value in changed.items():

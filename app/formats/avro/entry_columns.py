@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from operator import itemgetter
 from typing import Any, Final
 
@@ -97,6 +98,29 @@ class EntryColumns:
         if status is EntryStatus.DELETED:
             return _NO_ROW_ID, next_row_id
         return next_row_id, next_row_id + (readers[groups[RECORD_COUNT] - 1](parts[2]) or 0)
+
+    def numbered_from(self, first_row_id: int | None) -> EntryColumns:
+        """Return the same entries with row ids that begin elsewhere; None for none but their own.
+
+        Raises:
+            ValueError: a value makes no sense.
+        """
+        row_ids = array("q")
+        if first_row_id is not None:
+            groups, layout, next_row_id = self._layout.groups, self._layout, first_row_id
+            wanted = [
+                groups[STATUS],
+                groups[PARTITION],
+                groups[RECORD_COUNT],
+                groups.get(FIRST_ROW_ID, groups[STATUS]),
+            ]
+            for start, status in zip(self._starts, self.statuses, strict=True):
+                parts, _ = layout.pick(self._content, start, wanted)
+                row_id, next_row_id = self._number(EntryStatus(status), parts, next_row_id)
+                row_ids.append(row_id)
+        found = copy(self)
+        found._row_ids = row_ids  # noqa: SLF001 - a copy of its own class
+        return found
 
     @property
     def size_bytes(self) -> int:

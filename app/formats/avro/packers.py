@@ -6,7 +6,7 @@ import hashlib
 import io
 import json
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
@@ -51,16 +51,25 @@ def write_avro(
     Raises:
         ValueError: a record does not follow the schema; names it.
     """
+    pack = named_packer(schema)
+    return write_packed(schema, (pack(name, record) for name, record in records), metadata)
+
+
+def named_packer(schema: Any) -> Callable[[str, Mapping[int, Any]], bytes]:
+    """Return the function that packs records by field id.
+
+    Each record comes with the words that an error names it by. The function raises `ValueError` for a record that
+    does not follow the schema.
+    """
     pack = _packer(schema, {})
 
-    def packed() -> Iterator[bytes]:
-        for name, record in records:
-            try:
-                yield pack(record)
-            except (TypeError, ValueError, AttributeError, struct.error, OverflowError) as error:
-                raise ValueError(f"Cannot write {name}: {error}") from error
+    def packed(name: str, record: Mapping[int, Any]) -> bytes:
+        try:
+            return pack(record)
+        except (TypeError, ValueError, AttributeError, struct.error, OverflowError) as error:
+            raise ValueError(f"Cannot write {name}: {error}") from error
 
-    return write_packed(schema, packed(), metadata)
+    return packed
 
 
 def write_packed(schema: Any, records: Iterable[bytes], metadata: Mapping[str, str]) -> bytes:

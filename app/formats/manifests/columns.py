@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from app.engine.model.entry_filters import PartitionTest, ValueRange
 from app.engine.model.ids import Location
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
+from app.engine.model.manifests import (
+    UNASSIGNED_SEQUENCE_NUMBER,
+    DataFile,
+    EntryStatus,
+    FileContent,
+    ManifestEntry,
+    ManifestFile,
+)
 from app.errors import InvalidMetadata
 from app.formats.avro import EntryColumns, TooLargeError, open_avro, read_entries
 from app.formats.bounds import MAX_FILE_BYTES, too_large
@@ -18,9 +26,6 @@ if TYPE_CHECKING:
     from app.formats.manifests.bound_columns import BoundColumns
 
 Partition = tuple[Any, ...]
-
-UNASSIGNED_SEQUENCE_NUMBER: Final = -1
-"""A new manifest has this until a commit gives it the snapshot's; until then nothing is inherited."""
 
 _ROW_COUNT: Final = 7
 """Where an entry's values have its file's record count."""
@@ -114,6 +119,16 @@ class ManifestColumns(Sequence[ManifestEntry]):
                 raise ValueError(
                     f"it has {found} {status.name.lower()} files, its manifest list says {listed}"
                 )
+
+    def listed_as(self, manifest: ManifestFile) -> ManifestColumns:
+        """Return the entries as another list names their manifest, with what they inherit there.
+
+        Nothing is read again: only the numbers differ that the list gives.
+        """
+        found = copy(self)
+        found._manifest = manifest  # noqa: SLF001 - a copy of its own class
+        found._entries = self._entries.numbered_from(manifest.first_row_id)  # noqa: SLF001 - the same
+        return found
 
     def _invalid(self, reason: object) -> InvalidMetadata:
         return InvalidMetadata(f"Cannot read manifest {self._manifest.manifest_path}: {reason}")

@@ -9,12 +9,17 @@ from typing import Any, Final
 
 from app.engine.model.format_versions import FORMAT_VERSIONS, MAX_FORMAT_VERSION
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import ManifestContent, ManifestFile, PartitionSummary
+from app.engine.model.manifests import (
+    UNASSIGNED_SEQUENCE_NUMBER,
+    ManifestContent,
+    ManifestFile,
+    PartitionSummary,
+)
 from app.errors import InvalidMetadata
-from app.formats.avro import TooLargeError, open_avro, write_avro
+from app.formats.avro import TooLargeError, named_packer, open_avro, write_packed
 from app.formats.bounds import MAX_FILE_BYTES, too_large
+from app.formats.caches import BoundedCache
 from app.formats.manifests.avro_schemas import SUMMARY_SCHEMA, ids_of_fields, manifest_list_schema
-from app.formats.manifests.columns import UNASSIGNED_SEQUENCE_NUMBER
 
 _FIELD_IDS: Final = ids_of_fields(manifest_list_schema(MAX_FORMAT_VERSION), ManifestFile)
 _SUMMARY_FIELD_IDS: Final = ids_of_fields(SUMMARY_SCHEMA, PartitionSummary)
@@ -22,6 +27,8 @@ _SUMMARIES: Final = list(_FIELD_IDS).index("partitions") - 6
 """Where they are among the fields behind the first six."""
 _WEIGHT: Final = 4
 """Each of its lines takes so much more memory than an entry of a manifest."""
+_BYTES_A_LINE: Final = 1_000
+"""What a packed line takes in memory besides itself, with what it was packed from."""
 _FACTS_OF_MANIFEST: Final = attrgetter(*_FIELD_IDS)
 _FACTS_OF_SUMMARY: Final = attrgetter(*_SUMMARY_FIELD_IDS)
 _IDS_BY_NAME: Final = (
@@ -83,6 +90,20 @@ def _summary(record: Mapping[int, Any]) -> PartitionSummary:
     return PartitionSummary(contains_null is not False, *others)
 
 
+class PackedLines(BoundedCache[tuple[ManifestFile, bytes]]):
+    """Lines of manifest lists as they were packed last, for the very same values."""
+
+    def find_line(self, format_version: int, manifest: ManifestFile) -> bytes | None:
+        """Return the line of a manifest; None if it is not known."""
+        # By identity: comparing all that a manifest list says takes longer than packing it.
+        found = self.find((format_version, id(manifest)))
+        return None if found is None or found[0] is not manifest else found[1]
+
+    def keep_line(self, format_version: int, manifest: ManifestFile, line: bytes) -> None:
+        """Keep the line of a manifest."""
+        self.put((format_version, id(manifest)), (manifest, line), _BYTES_A_LINE + len(line))
+
+
 def assign_numbers(
     manifests: Iterable[ManifestFile], *, sequence_number: int, first_row_id: int | None = None
 ) -> tuple[tuple[ManifestFile, ...], int | None]:
@@ -117,8 +138,12 @@ def write_manifest_list(
     parent_snapshot_id: SnapshotId | None,
     sequence_number: int,
     first_row_id: int | None = None,
+    lines: PackedLines | None = None,
 ) -> bytes:
     """Return a manifest list of these manifests, numbered as `assign_numbers` does.
+
+    Args:
+        lines: remembers the lines of manifests that were written before; most of a list is the list before it.
 
     Raises:
         ValueError: a manifest does not fit the format version, or lacks a required value.
@@ -145,8 +170,17 @@ def write_manifest_list(
             raise ValueError(
                 f"Cannot list {manifest.manifest_path}: format version {format_version} has no delete files"
             )
-    records = ((f"the line of manifest {manifest.manifest_path}", _record(manifest)) for manifest in numbered)
-    return write_avro(manifest_list_schema(format_version), records, metadata)
+    schema = manifest_list_schema(format_version)
+    pack = named_packer(schema)
+    known = PackedLines(0) if lines is None else lines
+    packed: list[bytes] = []
+    for manifest in numbered:
+        line = known.find_line(format_version, manifest)
+        if line is None:
+            line = pack(f"the line of manifest {manifest.manifest_path}", _record(manifest))
+            known.keep_line(format_version, manifest, line)
+        packed.append(line)
+    return write_packed(schema, packed, metadata)
 
 
 def _record(manifest: ManifestFile) -> Mapping[int, Any]:

@@ -58,10 +58,20 @@ class FileManifestSource:
 
         def read() -> tuple[tuple[ManifestFile, ...], int]:
             listed = read_manifest_list(self._read(location), location, self._max_file_bytes)
-            summaries = sum(len(manifest.partitions or ()) for manifest in listed)
-            return listed, _LISTED_BYTES * len(listed) + _SUMMARY_BYTES * summaries
+            return listed, _size_of_list(listed)
 
         return self._cache.find_or_read((self._files, location), read)
+
+    def keep_list(self, location: Location, manifests: tuple[ManifestFile, ...]) -> None:
+        """Keep a manifest list that has just been written, as a reader would find it."""
+        self._cache.put((self._files, location), manifests, _size_of_list(manifests))
+
+    def keep_listed(self, was: ManifestFile, now: ManifestFile) -> None:
+        """Keep a manifest's entries as another list names it, if they are at hand; nothing is read."""
+        columns = self._cache.find(self._key_of(was))
+        if columns is not None:
+            found = columns.listed_as(now)
+            self._cache.put(self._key_of(now), found, found.size_bytes)
 
     def entries(self, manifest: ManifestFile) -> Sequence[ManifestEntry]:
         return self.columns(manifest)
@@ -116,3 +126,9 @@ class FileManifestSource:
             return unlisted_manifest(self._read(location), location, self._max_file_bytes), _LISTED_BYTES
 
         return self._cache.find_or_read((self._files, location, "unlisted"), read)
+
+
+def _size_of_list(manifests: Sequence[ManifestFile]) -> int:
+    """Return about how much memory a manifest list takes."""
+    summaries = sum(len(manifest.partitions or ()) for manifest in manifests)
+    return _LISTED_BYTES * len(manifests) + _SUMMARY_BYTES * summaries

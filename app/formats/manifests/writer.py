@@ -11,6 +11,7 @@ from typing import Any, Final
 from app.engine.model.format_versions import FORMAT_VERSIONS, MAX_FORMAT_VERSION
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import (
+    UNASSIGNED_SEQUENCE_NUMBER,
     DataFile,
     EntryStatus,
     FileContent,
@@ -23,7 +24,6 @@ from app.engine.model.schema import Schema
 from app.engine.model.types import PrimitiveType
 from app.formats.avro import write_avro
 from app.formats.manifests.avro_schemas import data_file_schema, ids_of_fields, manifest_schema
-from app.formats.manifests.columns import UNASSIGNED_SEQUENCE_NUMBER
 from app.formats.manifests.partition_fields import partition_schema, partition_types
 from app.formats.manifests.partition_summaries import summarize
 

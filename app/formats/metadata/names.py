@@ -25,14 +25,19 @@ def next_metadata_location(
     Args:
         default_codec: `none` or `gzip`, used when the properties do not say.
     """
-    version = 0
-    if previous is not None and (match := _VERSION.search(previous)):
-        version = int(match[1]) + 1
+    before = None if previous is None else version_of(previous)
+    version = 0 if before is None else before + 1
     codec = properties.get(METADATA_COMPRESSION, default_codec).strip().lower()
     extension = ".gz" if codec == "gzip" else ""
     return Location(
         f"{metadata_folder(location, properties)}/{version:05d}-{file_uuid}{extension}.metadata.json"
     )
+
+
+def version_of(location: str) -> int | None:
+    """Return the version number in a metadata file's name, if it has one."""
+    match = _VERSION.search(location)
+    return int(match[1]) if match else None
 
 
 def is_gzipped(location: str) -> bool:

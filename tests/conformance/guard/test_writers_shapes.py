@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from prometheus_client import REGISTRY
 
-from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.catalog import Catalog
 from app.engine.change.requirements import AssertRefSnapshotId
 from app.engine.model.ids import NO_SNAPSHOT, Location, SnapshotId, SpecId
@@ -28,6 +27,7 @@ from app.formats.manifests.lists import assign_numbers, write_manifest_list
 from app.formats.manifests.source import FileManifestSource, ManifestCache
 from app.formats.manifests.writer import write_manifest
 from tests.builders.catalogs import catalog_on
+from tests.builders.commits import commit_table
 from tests.builders.tables import DEPARTURES, SCHEMA, append, load_table, table_in
 
 

@@ -10,12 +10,17 @@ from app.database.metadata_sweeps import MetadataSweeps
 from app.database.old_rows import OldRows
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import Pointer, PointerKind
+from app.database.receipt import CommitReceipt, Outcome, ReceiptHead
+from app.database.receipts import Receipts
 from app.engine.model.ids import Location, SnapshotId, TableUuid
 from app.errors import IcetowerError
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, claim, levels, name
 
 TABLE = PointerKind.TABLE
 NEVER_SEEN = Pointer(1, 1, TABLE, name("a.t"), TableUuid("u"), Location("l"))
+FAILED = CommitReceipt(
+    ReceiptHead("0", "drop_table", "main", "alice", None, None, NOW_MS), Outcome.FAILED, NOW_MS
+)
 NEVER_LEASED = Deletion(1, "purge", 1, TableUuid("u"), Location("l"), "a.t", 0, NOW_MS, None, None)
 
 READS: dict[str, Callable[[Stores], Any]] = {
@@ -37,6 +42,9 @@ READS: dict[str, Callable[[Stores], Any]] = {
     "has_expired": lambda stores: stores.file_deletions.has_expired(TableUuid("u"), SnapshotId(1)),
     "find_expired": lambda stores: stores.file_deletions.find_expired(TableUuid("u"), Location("l")),
     "scan_plans.find": lambda stores: stores.scan_plans.find("there", 1, NOW_MS),
+    "receipts.find": lambda stores: Receipts(stores.database).find("0"),
+    "find_by_key": lambda stores: Receipts(stores.database).find_by_key("alice", "key-1"),
+    "find_by_request": lambda stores: Receipts(stores.database).find_by_request("alice", "request-1"),
     "is_purged": lambda stores: stores.file_deletions.is_purged(TableUuid("u")),
 }
 LOCKED_READS: dict[str, Callable[[Stores], Any]] = {
@@ -50,9 +58,11 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "check_and_put creation": lambda stores: stores.add("a.new"),
     "rename": lambda stores: stores.pointers.rename(1, TABLE, name("a.t"), name("a.u"), AUTHOR),
     "drop pointer": lambda stores: stores.pointers.drop(1, name("a.spare"), TABLE, AUTHOR, deletion=True),
-    "create namespace": lambda stores: stores.namespaces.create(1, levels("b.c"), {}, NOW_MS),
-    "drop namespace": lambda stores: stores.namespaces.drop(1, levels("empty")),
-    "update_properties": lambda stores: stores.namespaces.update_properties(1, levels("a"), [], {"x": "y"}),
+    "create namespace": lambda stores: stores.namespaces.create(1, levels("b.c"), {}, AUTHOR),
+    "drop namespace": lambda stores: stores.namespaces.drop(1, levels("empty"), AUTHOR),
+    "update_properties": lambda stores: stores.namespaces.update_properties(
+        1, levels("a"), [], {"x": "y"}, AUTHOR
+    ),
     "create warehouse": lambda stores: stores.warehouses.create("other", "file:///x", created_ms=NOW_MS),
     "update warehouse": lambda stores: stores.warehouses.update("main", storage={}),
     "drop warehouse": lambda stores: stores.warehouses.drop("spare"),
@@ -70,6 +80,8 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "cancel plan": lambda stores: stores.scan_plans.cancel("there", 1),
     "delete_expired plans": lambda stores: stores.scan_plans.delete_expired(NOW_MS * 2),
     "signing key": lambda stores: stores.signing_keys.find_or_create("new", b"secret", NOW_MS),
+    "note receipts": lambda stores: Receipts(stores.database).note([FAILED]),
+    "give up a request": lambda stores: Receipts(stores.database).give_up(FAILED),
     "postpone": lambda stores: stores.file_deletions.postpone(1, 1000, "error"),
 }
 EVERY_CALL = READS | LOCKED_READS | WRITES

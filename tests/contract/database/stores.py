@@ -82,7 +82,7 @@ class Stores:
         return self.warehouse.id
 
     def add_namespace(self, dotted: str) -> Namespace:
-        self.namespaces.create(self.id, levels(dotted), {}, NOW_MS)
+        self.namespaces.create(self.id, levels(dotted), {}, AUTHOR)
         return levels(dotted)
 
     def creation(self, dotted: str, kind: PointerKind = PointerKind.TABLE, uuid: str = "") -> Creation:

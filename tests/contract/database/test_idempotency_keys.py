@@ -14,7 +14,7 @@ def test_a_recorded_answer_is_found_by_its_principal_and_key(stores: Stores) -> 
 
     found = stores.idempotency_keys.find("alice", "key-1", NOW_MS)
 
-    assert found == RecordedOutcome("hash-1", 409, "taken")
+    assert found == RecordedOutcome("hash-1", 409, "taken", "")
     assert stores.idempotency_keys.find("bob", "key-1", NOW_MS) is None
     assert stores.idempotency_keys.find("alice", "key-2", NOW_MS) is None
 
@@ -26,7 +26,7 @@ def test_the_first_answer_stays(stores: Stores) -> None:
         stores.idempotency_keys.record(claim(), 409, "second")
 
     found = stores.idempotency_keys.find("alice", "key-1", NOW_MS)
-    assert found == RecordedOutcome("hash-1", 404, "first")
+    assert found == RecordedOutcome("hash-1", 404, "first", "")
 
 
 def test_an_answer_is_forgotten_when_its_time_is_over(stores: Stores) -> None:
@@ -43,7 +43,7 @@ def test_an_expired_key_may_be_used_for_another_request(stores: Stores) -> None:
     stores.idempotency_keys.record(later, 404, "second")
 
     found = stores.idempotency_keys.find("alice", "key-1", NOW_MS + 1000)
-    assert found == RecordedOutcome("hash-2", 404, "second")
+    assert found == RecordedOutcome("hash-2", 404, "second", "")
     with pytest.raises(IdempotencyKeyTaken):
         stores.idempotency_keys.record(later, 404, "third")
 

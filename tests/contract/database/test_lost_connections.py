@@ -150,9 +150,9 @@ def test_a_commit_that_stays_on_its_way_is_not_known_to_have_failed(
 @pytest.mark.parametrize(
     "deed",
     [
-        lambda stores: stores.namespaces.create(stores.id, levels("b"), {}, NOW_MS),
-        lambda stores: stores.namespaces.update_properties(stores.id, levels("a"), [], {"x": "y"}),
-        lambda stores: stores.namespaces.drop(stores.id, levels("empty")),
+        lambda stores: stores.namespaces.create(stores.id, levels("b"), {}, AUTHOR),
+        lambda stores: stores.namespaces.update_properties(stores.id, levels("a"), [], {"x": "y"}, AUTHOR),
+        lambda stores: stores.namespaces.drop(stores.id, levels("empty"), AUTHOR),
         lambda stores: stores.pointers.drop(stores.id, name("a.t"), TABLE, AUTHOR),
         lambda stores: stores.pointers.rename(stores.id, TABLE, name("a.t"), name("a.u"), AUTHOR),
         lambda stores: stores.warehouses.create("other", "file:///x", created_ms=NOW_MS),

@@ -10,13 +10,13 @@ from app.database.namespaces import PropertyChanges
 from app.database.pointers.pointer import PointerKind
 from app.engine.model.identifiers import Namespace
 from app.errors import IdempotencyKeyTaken, NamespaceExists, NamespaceNotEmpty, NoSuchNamespace
-from tests.contract.database.stores import NOW_MS, Stores, claim, levels
+from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, claim, levels
 
 
 def test_created_namespace_has_its_properties(stores: Stores) -> None:
     properties = {"owner": "bob", "odd \0 key": "\0 and 🗼 and \ud800", "": ""}
 
-    stores.namespaces.create(stores.id, levels("sales"), properties, NOW_MS, claim())
+    stores.namespaces.create(stores.id, levels("sales"), properties, AUTHOR, claim())
 
     assert stores.namespaces.find(stores.id, levels("sales")) == properties
     assert stores.namespaces.find(stores.id, levels("Sales")) is None
@@ -24,9 +24,9 @@ def test_created_namespace_has_its_properties(stores: Stores) -> None:
 
 
 def test_missing_parents_are_created_without_properties(stores: Stores) -> None:
-    stores.namespaces.create(stores.id, levels("a"), {"kept": "yes"}, NOW_MS)
+    stores.namespaces.create(stores.id, levels("a"), {"kept": "yes"}, AUTHOR)
 
-    stores.namespaces.create(stores.id, levels("a.b.c.d"), {"x": "y"}, NOW_MS)
+    stores.namespaces.create(stores.id, levels("a.b.c.d"), {"x": "y"}, AUTHOR)
 
     found = [stores.namespaces.find(stores.id, levels(each)) for each in ("a", "a.b", "a.b.c", "a.b.c.d")]
     assert found == [{"kept": "yes"}, {}, {}, {"x": "y"}]
@@ -34,11 +34,11 @@ def test_missing_parents_are_created_without_properties(stores: Stores) -> None:
 
 @pytest.mark.parametrize("existing", ["a", "a.b"])
 def test_an_existing_namespace_is_not_created_again(stores: Stores, existing: str) -> None:
-    stores.namespaces.create(stores.id, levels("a.b"), {"x": "y"}, NOW_MS)
+    stores.namespaces.create(stores.id, levels("a.b"), {"x": "y"}, AUTHOR)
     before = stores.namespaces.find(stores.id, levels(existing))
 
     with pytest.raises(NamespaceExists, match=f"{existing}$"):
-        stores.namespaces.create(stores.id, levels(existing), {"z": "1"}, NOW_MS, claim())
+        stores.namespaces.create(stores.id, levels(existing), {"z": "1"}, AUTHOR, claim())
 
     assert stores.namespaces.find(stores.id, levels(existing)) == before
     assert stores.idempotency_keys.find("alice", "key-1", NOW_MS) is None
@@ -48,7 +48,7 @@ def test_a_taken_claim_refuses_a_creation_and_its_parents(stores: Stores) -> Non
     stores.idempotency_keys.record(claim(), 200, "")
 
     with pytest.raises(IdempotencyKeyTaken):
-        stores.namespaces.create(stores.id, levels("a.b"), {}, NOW_MS, claim())
+        stores.namespaces.create(stores.id, levels("a.b"), {}, AUTHOR, claim())
 
     assert stores.namespaces.list_children(stores.id, None) == []
 
@@ -56,8 +56,8 @@ def test_a_taken_claim_refuses_a_creation_and_its_parents(stores: Stores) -> Non
 def test_levels_that_contain_dots_are_not_confused(stores: Stores) -> None:
     dotted, nested = Namespace(("a.b",)), Namespace(("a", "b"))
 
-    stores.namespaces.create(stores.id, dotted, {"is": "dotted"}, NOW_MS)
-    stores.namespaces.create(stores.id, nested, {"is": "nested"}, NOW_MS)
+    stores.namespaces.create(stores.id, dotted, {"is": "dotted"}, AUTHOR)
+    stores.namespaces.create(stores.id, nested, {"is": "nested"}, AUTHOR)
 
     assert stores.namespaces.find(stores.id, dotted) == {"is": "dotted"}
     assert stores.namespaces.find(stores.id, nested) == {"is": "nested"}
@@ -66,7 +66,7 @@ def test_levels_that_contain_dots_are_not_confused(stores: Stores) -> None:
 
 def test_children_are_listed_in_order(stores: Stores) -> None:
     other = stores.warehouses.create("other", "file:///other", created_ms=NOW_MS)
-    stores.namespaces.create(other.id, levels("elsewhere"), {}, NOW_MS)
+    stores.namespaces.create(other.id, levels("elsewhere"), {}, AUTHOR)
     for each in ("b.é", "b.z.deep", "b.Z", "a", "b.🗼", "c.only"):
         stores.add_namespace(each)
 
@@ -95,7 +95,7 @@ def test_pages_of_children_are_the_whole_list(stores: Stores, parent: str | None
 def test_dropped_namespace_is_gone_but_not_its_parent(stores: Stores) -> None:
     stores.add_namespace("a.b")
 
-    stores.namespaces.drop(stores.id, levels("a.b"), claim())
+    stores.namespaces.drop(stores.id, levels("a.b"), AUTHOR, claim())
 
     assert stores.namespaces.find(stores.id, levels("a.b")) is None
     assert stores.namespaces.find(stores.id, levels("a")) == {}
@@ -104,7 +104,7 @@ def test_dropped_namespace_is_gone_but_not_its_parent(stores: Stores) -> None:
 
 def test_dropping_a_missing_namespace_is_refused(stores: Stores) -> None:
     with pytest.raises(NoSuchNamespace, match="missing"):
-        stores.namespaces.drop(stores.id, levels("missing"), claim())
+        stores.namespaces.drop(stores.id, levels("missing"), AUTHOR, claim())
 
     assert stores.idempotency_keys.find("alice", "key-1", NOW_MS) is None
 
@@ -122,17 +122,17 @@ def test_a_namespace_that_holds_something_is_not_dropped(stores: Stores) -> None
         with pytest.raises(
             NamespaceNotEmpty, match=rf"^Namespace a is not empty\. It contains {' and '.join(expected)}$"
         ):
-            stores.namespaces.drop(stores.id, levels("a"), claim())
+            stores.namespaces.drop(stores.id, levels("a"), AUTHOR, claim())
 
     assert stores.namespaces.find(stores.id, levels("a")) == {}
     assert stores.idempotency_keys.find("alice", "key-1", NOW_MS) is None
 
 
 def test_properties_are_set_and_removed(stores: Stores) -> None:
-    stores.namespaces.create(stores.id, levels("a"), {"keep": "1", "change": "2", "remove": "3"}, NOW_MS)
+    stores.namespaces.create(stores.id, levels("a"), {"keep": "1", "change": "2", "remove": "3"}, AUTHOR)
 
     changes = stores.namespaces.update_properties(
-        stores.id, levels("a"), ["remove", "absent", "remove"], {"change": "two", "add": "4"}, claim()
+        stores.id, levels("a"), ["remove", "absent", "remove"], {"change": "two", "add": "4"}, AUTHOR, claim()
     )
 
     assert changes == PropertyChanges(updated=["change", "add"], removed=["remove"], missing=["absent"])
@@ -148,7 +148,7 @@ def test_properties_are_set_and_removed(stores: Stores) -> None:
 
 def test_properties_of_a_missing_namespace_are_refused(stores: Stores) -> None:
     with pytest.raises(NoSuchNamespace, match="missing"):
-        stores.namespaces.update_properties(stores.id, levels("missing"), [], {"a": "b"}, claim())
+        stores.namespaces.update_properties(stores.id, levels("missing"), [], {"a": "b"}, AUTHOR, claim())
 
     assert stores.idempotency_keys.find("alice", "key-1", NOW_MS) is None
 
@@ -158,8 +158,8 @@ def test_a_taken_claim_refuses_a_change_of_properties_and_a_drop(stores: Stores)
     stores.idempotency_keys.record(claim(), 200, "")
 
     with pytest.raises(IdempotencyKeyTaken):
-        stores.namespaces.update_properties(stores.id, levels("a"), [], {"a": "b"}, claim())
+        stores.namespaces.update_properties(stores.id, levels("a"), [], {"a": "b"}, AUTHOR, claim())
     with pytest.raises(IdempotencyKeyTaken):
-        stores.namespaces.drop(stores.id, levels("a"), claim())
+        stores.namespaces.drop(stores.id, levels("a"), AUTHOR, claim())
 
     assert stores.namespaces.find(stores.id, levels("a")) == {}

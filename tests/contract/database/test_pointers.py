@@ -262,7 +262,7 @@ def test_claim_is_stored_with_the_change(stores: Stores) -> None:
     stores.pointers.check_and_put([stores.creation("a.t")], AUTHOR, claim())
 
     found = stores.idempotency_keys.find("alice", "key-1", NOW_MS)
-    assert found == RecordedOutcome("hash-1", 200, "what a success left")
+    assert found == RecordedOutcome("hash-1", 200, "what a success left", "")
 
 
 def test_a_taken_claim_refuses_the_change(stores: Stores) -> None:
@@ -324,7 +324,7 @@ def test_has_landed_remembers_what_was_overtaken(stores: Stores) -> None:
     stores.pointers.check_and_put([change], AUTHOR)
     stores.advance(stores.there("a.t"), "2.json")
     stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR)
-    stores.namespaces.drop(stores.id, levels("a"))
+    stores.namespaces.drop(stores.id, levels("a"), AUTHOR)
 
     assert stores.pointers.has_landed(change, AUTHOR)
     assert stores.pointers.has_landed(creation, AUTHOR)

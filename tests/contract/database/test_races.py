@@ -20,7 +20,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.errors import FilesBeingDeleted, IcetowerError, IdempotencyKeyTaken
 from tests.contract.database.races import kinds, run_together
-from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, claim, levels, name
+from tests.contract.database.stores import AUTHOR, Stores, claim, levels, name
 
 THREADS = 16
 TABLE, VIEW = PointerKind.TABLE, PointerKind.VIEW
@@ -148,7 +148,7 @@ def test_of_changes_that_rely_on_each_others_absence_one_is_made(servers: list[S
 def test_a_namespace_is_created_once_and_its_parents_too(servers: list[Stores]) -> None:
     outcomes = each_thread(
         servers,
-        lambda stores, n: stores.namespaces.create(stores.id, levels("a.b.c"), {"by": str(n)}, NOW_MS),
+        lambda stores, n: stores.namespaces.create(stores.id, levels("a.b.c"), {"by": str(n)}, AUTHOR),
     )
 
     assert kinds(outcomes) == {"NoneType": 1, "NamespaceExists": THREADS - 1}
@@ -158,7 +158,7 @@ def test_a_namespace_is_created_once_and_its_parents_too(servers: list[Stores]) 
 def test_siblings_are_created_together_with_their_missing_parents(servers: list[Stores]) -> None:
     outcomes = each_thread(
         servers,
-        lambda stores, n: stores.namespaces.create(stores.id, levels(f"a.b{n % 2}.c{n}"), {}, NOW_MS),
+        lambda stores, n: stores.namespaces.create(stores.id, levels(f"a.b{n % 2}.c{n}"), {}, AUTHOR),
     )
 
     assert outcomes == [None] * THREADS
@@ -173,7 +173,7 @@ def test_a_namespace_is_dropped_or_gets_a_table_but_never_both(
 
     def create_or_drop(stores: Stores, n: int) -> Any:
         if n % 2 == round_number % 2:
-            return stores.namespaces.drop(stores.id, levels("a"))
+            return stores.namespaces.drop(stores.id, levels("a"), AUTHOR)
         return stores.pointers.check_and_put([stores.creation(f"a.t{n}")], AUTHOR)
 
     outcomes = each_thread(servers, create_or_drop)
@@ -192,8 +192,8 @@ def test_a_parent_is_dropped_or_gets_a_child(servers: list[Stores], round_number
 
     def create_or_drop(stores: Stores, n: int) -> Any:
         if n % 2 == round_number % 2:
-            return stores.namespaces.drop(stores.id, levels("a"))
-        return stores.namespaces.create(stores.id, levels(f"a.c{n}"), {}, NOW_MS)
+            return stores.namespaces.drop(stores.id, levels("a"), AUTHOR)
+        return stores.namespaces.create(stores.id, levels(f"a.c{n}"), {}, AUTHOR)
 
     outcomes = each_thread(servers, create_or_drop)
 
@@ -290,7 +290,7 @@ def test_changes_of_properties_are_not_lost(servers: list[Stores]) -> None:
     outcomes = each_thread(
         servers,
         lambda stores, n: stores.namespaces.update_properties(
-            stores.id, levels("a"), [], {f"key {n}": "there"}
+            stores.id, levels("a"), [], {f"key {n}": "there"}, AUTHOR
         ),
     )
 
@@ -321,10 +321,10 @@ def test_everything_at_once_breaks_nothing(servers: list[Stores], seed: int) -> 
         ),
         lambda stores, dice: stores.pointers.drop(stores.id, pick(dice), TABLE, AUTHOR),
         lambda stores, dice: stores.pointers.rename(stores.id, TABLE, pick(dice), pick(dice), AUTHOR),
-        lambda stores, dice: stores.namespaces.create(stores.id, pick(dice).namespace, {}, NOW_MS),
-        lambda stores, dice: stores.namespaces.drop(stores.id, pick(dice).namespace),
+        lambda stores, dice: stores.namespaces.create(stores.id, pick(dice).namespace, {}, AUTHOR),
+        lambda stores, dice: stores.namespaces.drop(stores.id, pick(dice).namespace, AUTHOR),
         lambda stores, dice: stores.namespaces.update_properties(
-            stores.id, pick(dice).namespace, [], {"a": "b"}
+            stores.id, pick(dice).namespace, [], {"a": "b"}, AUTHOR
         ),
     ]
 

@@ -86,11 +86,11 @@ def test_a_full_disk_changes_nothing_and_is_forgiven(stores: Stores) -> None:
     stores.database.write(lambda connection: connection.exec_driver_sql(f"PRAGMA max_page_count = {pages}"))
 
     with pytest.raises(DatabaseUnavailable, match="the disk is full"):
-        stores.namespaces.create(stores.id, levels("big"), {"big": "x" * 100_000}, 1)
+        stores.namespaces.create(stores.id, levels("big"), {"big": "x" * 100_000}, AUTHOR)
 
     assert stores.namespaces.find(stores.id, levels("big")) is None
     stores.database.write(lambda connection: connection.exec_driver_sql("PRAGMA max_page_count = 100000"))
-    stores.namespaces.create(stores.id, levels("big"), {"big": "x" * 100_000}, 1)
+    stores.namespaces.create(stores.id, levels("big"), {"big": "x" * 100_000}, AUTHOR)
 
 
 @contextmanager

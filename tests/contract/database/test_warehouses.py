@@ -60,7 +60,7 @@ def test_a_warehouse_with_namespaces_is_not_dropped(stores: Stores) -> None:
     with pytest.raises(WarehouseNotEmpty, match="main"):
         stores.warehouses.drop("main")
 
-    stores.namespaces.drop(stores.id, levels("a"))
+    stores.namespaces.drop(stores.id, levels("a"), AUTHOR)
     stores.warehouses.drop("main")
     assert stores.warehouses.list() == []
 
@@ -69,7 +69,7 @@ def test_a_warehouse_whose_files_are_still_to_be_deleted_is_not_dropped(stores: 
     stores.add_namespace("a")
     stores.add("a.t")
     stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, deletion=True)
-    stores.namespaces.drop(stores.id, levels("a"))
+    stores.namespaces.drop(stores.id, levels("a"), AUTHOR)
 
     with pytest.raises(WarehouseNotEmpty):
         stores.warehouses.drop("main")

@@ -301,6 +301,22 @@ def test_racing_appends_all_land_once(catalog: RestCatalog, table: Table) -> Non
     assert len(again.snapshots()) == 20
 
 
+def test_a_herd_with_the_default_retries_lands_as_a_whole(catalog: RestCatalog, table: Table) -> None:
+    together = threading.Barrier(12)
+
+    def append(writer: int) -> None:
+        mine = reloaded(catalog, table)
+        together.wait()
+        for number in range(2):
+            mine.append(rows((writer * 100 + number, None)))
+
+    with ThreadPoolExecutor(12) as writers:
+        list(writers.map(append, range(12)))
+
+    again = reloaded(catalog, table)
+    assert content(again) == [(writer * 100 + number, None) for writer in range(12) for number in range(2)]
+
+
 def test_a_transaction_over_two_tables_is_all_or_nothing(catalog: RestCatalog, namespace: str) -> None:
     one, two = (catalog.create_table((namespace, name), SCHEMA) for name in ("one", "two"))
 

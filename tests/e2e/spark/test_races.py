@@ -64,6 +64,32 @@ def test_appends_of_two_sessions_all_land_once(sql: Sql, sessions: list[Sql]) ->
     )
 
 
+def test_a_herd_with_the_default_retries_lands_as_a_whole(
+    spark: SparkSession, sql: Sql, sqlite_server: str
+) -> None:
+    sql("CREATE TABLE herd (number int) USING iceberg")
+    sessions = []
+    for number in range(8):
+        session = spark.newSession()
+        name = f"herd{number}"
+        add_catalog(session, name, sqlite_server, cache_enabled="false")
+        session.sql(f"USE {name}.{sql.namespace}")
+        sessions.append(Sql(session, name, sql.namespace))
+
+    def appends(session: Sql, start: int) -> int:
+        for number in range(start, start + 3):
+            session(f"INSERT INTO herd VALUES ({number})")
+        return 3
+
+    race(
+        *(lambda session=session, start=10 * n: appends(session, start) for n, session in enumerate(sessions))
+    )
+
+    sql("REFRESH TABLE herd")
+    expected = [10 * session + number for session in range(8) for number in range(3)]
+    assert sorted(sql.column("SELECT number FROM herd")) == expected
+
+
 def test_updates_of_two_sessions_never_lose_one(sql: Sql, sessions: list[Sql]) -> None:
     sql("CREATE TABLE counter USING iceberg AS SELECT 0 AS count")
 

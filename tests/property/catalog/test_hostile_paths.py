@@ -16,7 +16,6 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from app.catalog import named
-from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.server import Server
@@ -34,6 +33,7 @@ from app.fileio.memory import MemoryFiles
 from app.formats.manifests.lists import assign_numbers, write_manifest_list
 from app.formats.manifests.writer import write_manifest
 from tests.builders.catalogs import START_MS, new_warehouse, server_on
+from tests.builders.commits import commit_table
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import FLIGHTS, SCHEMA, append, load_table, namespace_in
 

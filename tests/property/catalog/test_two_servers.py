@@ -23,7 +23,6 @@ from hypothesis.stateful import (
 )
 
 from app.catalog import named
-from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.server import Server
@@ -35,6 +34,7 @@ from app.engine.model.ids import Location
 from app.errors import MetadataFileMissing
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import new_warehouse, server_on
+from tests.builders.commits import commit_table
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import FLIGHTS, SCHEMA, append, load_table, namespace_in
 

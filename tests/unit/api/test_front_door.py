@@ -16,9 +16,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from app import telemetry
 from app.api.addresses import Addresses
+from app.api.commit_ids import CommitIds
 from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip
 from app.api.front_door import FrontDoor
 from app.api.scope_keys import PREFIX
+from app.catalog.context.receipt_book import ReceiptBook
+from app.database.connections.database import Database
+from app.database.receipts import Receipts
 from app.errors import CommitStateUnknown, DatabaseUnavailable, NoSuchTable
 
 Headers = dict[bytes, bytes]
@@ -44,6 +48,9 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> Lines:
     return captured
 
 
+NO_COMMIT_IDS = CommitIds({}, ReceiptBook(Receipts(Database.open("sqlite:///none.db")), lambda: 0), "default")
+
+
 class Exchange:
     """One request to an inner application behind the front door, and what came back."""
 
@@ -55,6 +62,7 @@ class Exchange:
             "max_bodies_bytes": 1000,
             "log_requests": True,
             "route_labels": labels,
+            "commit_ids": NO_COMMIT_IDS,
             **options,
         }
         self.door = FrontDoor(inner, **given)

@@ -98,6 +98,11 @@ def test_identifier_keeps_separator_out_of_table_names() -> None:
         (b"/v1//namespaces", "/v1//namespaces", None),
         (b"/v2/sales/namespaces", "/v2/sales/namespaces", None),
         (b"/v1/sales", "/v1/sales", None),
+        (b"/v1/commits", "/v1/commits", None),
+        (b"/v1/commits/01a2", "/v1/commits/01a2", None),
+        (b"/v1/sales/commits/01a2", "/v1/commits/01a2", "sales"),
+        (b"/v1/commits/commits/01a2", "/v1/commits/01a2", "commits"),
+        (b"/v1/commits/namespaces", "/v1/namespaces", "commits"),
         (b"/", "/", None),
     ],
 )

@@ -7,7 +7,6 @@ import pytest
 
 from app.catalog.commits.cherry_picks import CherryPicks
 from app.catalog.commits.staged_files import StagedFiles
-from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import LoadedTable
 from app.catalog.manifests.table_manifests import TableManifests
@@ -16,6 +15,7 @@ from app.database.idempotency_keys import IdempotencyClaim
 from app.database.pointers.history import Author
 from app.database.pointers.moves import Advance, Creation, Unmoved
 from app.database.pointers.pointers import Pointers, PutOutcome
+from app.database.receipt import CommitReceipt
 from app.engine.branches.ref_changes import (
     CherryPick,
     PickKind,
@@ -39,6 +39,7 @@ from app.errors import (
     RequirementFailed,
 )
 from tests.builders.catalogs import with_rules, with_server
+from tests.builders.commits import commit_table
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, append, append_to, load_table, table_in
 
@@ -162,12 +163,13 @@ class RivalPointers(Pointers):
         changes: Sequence[Advance | Unmoved | Creation],
         author: Author,
         *claims: IdempotencyClaim | None,
+        receipts: Sequence[CommitReceipt] = (),
     ) -> PutOutcome:
         if self.rivals:
             self.rivals.pop(0)()
         if self.lose_request:
             return PutOutcome.UNKNOWN
-        return super().check_and_put(changes, author, *claims)
+        return super().check_and_put(changes, author, *claims, receipts=receipts)
 
 
 def contested(catalog: Catalog) -> tuple[Catalog, RivalPointers]:

@@ -154,7 +154,10 @@ def test_a_lost_answer_says_what_is_not_known(method: str, error: Exception, tol
     with pytest.raises(AnswerLost) as lost:
         server.calls().send(method, "v1/x")
 
-    assert str(lost.value).endswith(told)
+    key = server.requests[0].headers.get("Idempotency-Key")
+    question = f". Icetower knows: icetower commit find --key {key}" if method == "POST" else ""
+    assert str(lost.value).endswith(told + question)
+    assert lost.value.key == key
 
 
 def test_a_connection_that_was_never_made_is_told_at_once() -> None:

@@ -73,8 +73,18 @@ def _check_readable(draft: MetadataDraft, snapshot: Snapshot) -> None:
         )
 
 
+def is_sequence_stale(snapshot: Snapshot, last_sequence: int) -> bool:
+    """Return whether a snapshot was numbered before the table's last one."""
+    return snapshot.sequence <= last_sequence and snapshot.parent_snapshot_id is not None
+
+
+def is_row_id_stale(snapshot: Snapshot, next_row_id: int) -> bool:
+    """Return whether a snapshot counts its rows from an id that the table has given away."""
+    return snapshot.first_row_id is not None and snapshot.first_row_id < next_row_id
+
+
 def _advance_sequence(draft: MetadataDraft, snapshot: Snapshot) -> None:
-    if snapshot.sequence <= draft.last_sequence and snapshot.parent_snapshot_id is not None:
+    if is_sequence_stale(snapshot, draft.last_sequence):
         raise StaleUpdate(
             f"Cannot add snapshot with sequence number {snapshot.sequence} older than last sequence number "
             f"{draft.last_sequence}",
@@ -95,7 +105,7 @@ def _advance_sequence(draft: MetadataDraft, snapshot: Snapshot) -> None:
 def _advance_row_id(draft: MetadataDraft, snapshot: Snapshot) -> None:
     if snapshot.first_row_id is None or snapshot.added_rows is None:
         raise InvalidUpdate("Cannot add a snapshot: first-row-id is null")
-    if snapshot.first_row_id < draft.next_row_id:
+    if is_row_id_stale(snapshot, draft.next_row_id):
         raise StaleUpdate(
             f"Cannot add a snapshot, first-row-id is behind table next-row-id: {snapshot.first_row_id} < "
             f"{draft.next_row_id}",

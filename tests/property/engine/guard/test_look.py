@@ -33,7 +33,7 @@ class FreshlyRead:
         return WritingEngine(files=self.engine.files).source.entries(manifest)
 
     def exists(self, location: Location) -> bool:
-        return self.engine.files.exists(location)
+        return bool(self.engine.files.exists(location))
 
 
 def looked_at(engine: WritingEngine, commit: Commit) -> list[Report]:

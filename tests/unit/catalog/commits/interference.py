@@ -9,6 +9,7 @@ from app.database.idempotency_keys import IdempotencyClaim
 from app.database.pointers.history import Author
 from app.database.pointers.moves import Advance, Creation, Unmoved
 from app.database.pointers.pointers import Pointers, PutOutcome
+from app.database.receipt import CommitReceipt
 from app.engine.change.updates import (
     AddSchema,
     AddSortOrder,
@@ -51,12 +52,13 @@ class InterferingPointers(Pointers):
         changes: Sequence[Advance | Unmoved | Creation],
         author: Author,
         *claims: IdempotencyClaim | None,
+        receipts: Sequence[CommitReceipt] = (),
     ) -> PutOutcome:
         if self.rivals:
             super().check_and_put(self.rivals.pop(0), author)
         if self.lose_request:
             return PutOutcome.UNKNOWN
-        outcome = super().check_and_put(changes, author, *claims)
+        outcome = super().check_and_put(changes, author, *claims, receipts=receipts)
         return PutOutcome.UNKNOWN if self.lose_reply else outcome
 
     def has_landed(self, change: Advance | Creation, author: Author) -> bool:

@@ -3,7 +3,6 @@ from __future__ import annotations
 import pytest
 
 from app.catalog.commits.conflict_checks import check_conflicts, conflicts_of_snapshot
-from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.catalog import Catalog
 from app.engine.conflicts.operations import Delete, RemovedFile
 from app.engine.conflicts.report import ConflictKind
@@ -11,6 +10,7 @@ from app.engine.model.ids import Location
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptMetadata, FileMissing, InvalidLocation
+from tests.builders.commits import commit_table
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, append, load_table, table_in
 

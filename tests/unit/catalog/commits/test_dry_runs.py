@@ -13,7 +13,7 @@ from app.catalog.commits.dry_runs import (
     dry_run_commit,
     dry_run_transaction,
 )
-from app.catalog.commits.table_commits import TableCommit, commit_table
+from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import LoadedTable
 from app.engine.change.requirements import (
@@ -46,6 +46,7 @@ from app.errors import (
     ViewExists,
 )
 from tests.builders.catalogs import with_warehouse
+from tests.builders.commits import commit_table
 from tests.builders.derived_requirements import requirements_for
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import (

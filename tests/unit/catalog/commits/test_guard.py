@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import pytest
 from prometheus_client import REGISTRY
 
-from app.catalog.commits.table_commits import TableCommit, commit_table, commit_transaction
+from app.catalog.commits.table_commits import TableCommit, commit_transaction
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import LoadedTable
 from app.catalog.refs import change_ref
@@ -24,6 +24,7 @@ from app.errors import CommitRefused, FilesUnavailable, InvalidSetting, InvalidU
 from app.fileio.files import FileIO
 from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import CALLER, with_server, with_warehouse
+from tests.builders.commits import commit_table
 from tests.builders.failing_files import FailingFiles
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, FLIGHTS, append, load_table, namespace_in, snapshot_on, table_in

@@ -8,7 +8,6 @@ import uuid
 import pytest
 
 from app.catalog import named
-from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.kinds import TABLES, VIEWS
@@ -19,6 +18,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
 from tests.builders.catalogs import new_warehouse
+from tests.builders.commits import commit_table
 from tests.builders.tables import FLIGHTS, SCHEMA, load_table, namespace_in, view_version
 
 T, U = TableIdentifier(FLIGHTS, "t"), TableIdentifier(FLIGHTS, "u")

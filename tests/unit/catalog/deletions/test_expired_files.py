@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from app.catalog import named
-from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots, preview_expiry
@@ -25,6 +24,7 @@ from app.engine.retention.reachability import CleanupLevel
 from app.fileio.memory import MemoryFiles
 from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import START_MS, Clock, catalog_on, with_server
+from tests.builders.commits import commit_table
 from tests.builders.failing_files import FailingFiles
 from tests.builders.queues import let_queue_age
 from tests.builders.table_files import TableFiles

@@ -6,7 +6,6 @@ from dataclasses import replace
 import pytest
 
 from app.catalog import named
-from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
@@ -38,6 +37,7 @@ from app.engine.retention.reachability import CleanupLevel, FileKind
 from app.errors import CorruptMetadata, ExpiryRefused, NoSuchTable
 from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import START_MS, with_rules, with_server
+from tests.builders.commits import commit_table
 from tests.builders.queues import let_queue_age
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, append, load_table, table_in

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import LoadedTable
 from app.catalog.manifests.budgeted_manifests import MOST_LOOKS, BudgetedTableManifests
@@ -22,6 +21,7 @@ from app.formats.manifests.lists import assign_numbers, write_manifest_list
 from app.formats.manifests.source import ManifestCache
 from app.formats.manifests.writer import write_manifest
 from tests.builders.catalogs import catalog_on, with_rules, with_server
+from tests.builders.commits import commit_table
 from tests.builders.counting_files import CountingFiles
 from tests.builders.manifest_records import manifest_list_of
 from tests.builders.table_files import TableFiles

@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from app.catalog import named
-from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.scan_workers import AT_MOST, ScanWorkers
@@ -42,6 +41,7 @@ from tests.builders.catalogs import (
     with_rules,
     with_server,
 )
+from tests.builders.commits import commit_table
 from tests.builders.planned_scans import expand_task, plan_scan
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, FLIGHTS, load_table, table_in

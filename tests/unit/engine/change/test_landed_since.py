@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from app.engine.change.landed_since import MAX_SNAPSHOTS, landed_between, landed_since, refs_set_by
+from app.engine.change.landed_since import (
+    MAX_SNAPSHOTS,
+    has_all_since,
+    landed_between,
+    landed_since,
+    refs_set_by,
+)
 from app.engine.change.requirements import check_requirements
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CommitFailed, RequirementFailed, StaleUpdate
+from tests.builders.histories import history, snapshot
 from tests.unit.engine.documents import (
     Json,
     add_snapshot,
@@ -125,3 +132,35 @@ def test_ref_of_a_snapshot_is_the_one_that_the_updates_set() -> None:
     updates = updates_of(set_ref("x", 1), set_ref("audit", 9), set_ref("main", 9))
 
     assert refs_set_by(updates) == {1: "x", 9: "audit"}
+
+
+@pytest.mark.parametrize(
+    ("numbers", "parent", "last", "expected"),
+    [
+        ([1, 2, 3], 1, 3, True),
+        ([1, 2, 3], 3, 3, True),
+        ([1, 3], 1, 3, False),
+        ([1, 2, 3], 1, 4, False),
+        ([2, 3], 1, 3, False),
+    ],
+)
+def test_nothing_has_expired_since_if_no_number_is_missing(
+    numbers: list[int], parent: int, last: int, expected: bool
+) -> None:
+    snapshots = tuple(snapshot(number, number - 1).replace(sequence_number=number) for number in numbers)
+    current = history(snapshots, {}).replace(last_sequence_number=last)
+
+    assert has_all_since(current, snapshot(9, parent)) is expected
+
+
+def test_whether_something_has_expired_is_not_known_without_a_parent() -> None:
+    current = history([snapshot(1).replace(sequence_number=1)], {}).replace(last_sequence_number=1)
+
+    assert not has_all_since(current, snapshot(9))
+
+
+def test_number_of_a_snapshot_without_parent_proves_nothing() -> None:
+    one, other = snapshot(1).replace(sequence_number=1), snapshot(2).replace(sequence_number=2)
+    current = history([one, other], {}).replace(last_sequence_number=2)
+
+    assert not has_all_since(current, snapshot(9, 1))

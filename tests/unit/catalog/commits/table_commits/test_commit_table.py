@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from app.catalog import named
-from app.catalog.commits.table_commits import commit_table
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
@@ -41,6 +40,7 @@ from app.errors import (
     ViewExists,
 )
 from tests.builders.catalogs import with_rules, with_server
+from tests.builders.commits import commit_table
 from tests.builders.derived_requirements import requirements_for
 from tests.builders.tables import (
     DEPARTURES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.catalog.commits.table_commits import TableCommit, commit_table, commit_transaction
+from app.catalog.commits.table_commits import TableCommit, commit_transaction
 from app.catalog.context.catalog import Catalog
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
 from app.engine.change.requirements import AssertRefSnapshotId, Requirement
@@ -13,6 +13,7 @@ from app.engine.model.snapshot import Snapshot
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.errors import CommitStateUnknown, RequirementFailed, StaleUpdate
 from tests.builders.catalogs import START_MS
+from tests.builders.commits import commit_table
 from tests.builders.tables import DEPARTURES, append, append_to, load_table, snapshot_on, table_in
 
 Sent = tuple[list[Requirement], list[Update], Snapshot]

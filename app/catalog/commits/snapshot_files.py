@@ -1,8 +1,9 @@
-"""Snapshots that the server makes itself: their manifests, manifest lists and numbers."""
+"""Manifests and manifest lists of snapshots that the server makes itself."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
@@ -17,7 +18,20 @@ from app.formats.manifests.writer import WrittenManifest, write_manifest
 from app.formats.metadata.names import metadata_folder
 
 
-class NewSnapshots:
+@dataclass(frozen=True, slots=True)
+class StagedList:
+    """A manifest list that was written for one attempt, and the numbers that it gives."""
+
+    location: Location
+    manifests: tuple[ManifestFile, ...]
+    """What readers find in it."""
+    sequence_number: int
+    """The snapshot's; 0 where the format version has none."""
+    first_row_id: int | None
+    added_rows: int | None
+
+
+class SnapshotFiles:
     """Writes snapshots on top of a base to the files of one attempt."""
 
     def __init__(self, catalog: Catalog, files: StagedFiles, base: TableMetadata) -> None:
@@ -35,32 +49,36 @@ class NewSnapshots:
                 return snapshot_id
 
     def pack(
-        self, spec_id: SpecId, snapshot_id: SnapshotId, entries: Sequence[ManifestEntry]
+        self,
+        spec_id: SpecId,
+        snapshot_id: SnapshotId,
+        entries: Sequence[ManifestEntry],
+        content: ManifestContent = ManifestContent.DATA,
     ) -> WrittenManifest:
-        """Return a manifest of data files, not stored yet.
+        """Return a manifest, not stored yet.
 
         Raises:
             CorruptMetadata: the table does not have the spec, or an entry does not fit it.
         """
-        spec = self._base.find_spec(spec_id)
+        base, spec = self._base, self._base.find_spec(spec_id)
         if spec is None:
             raise CorruptMetadata(
-                self._base.location, f"a manifest has partition spec {spec_id}, which the table has not"
+                base.location, f"a manifest has partition spec {spec_id}, which the table has not"
             )
         try:
             return write_manifest(
                 entries,
-                schema=schema_with_sources(self._base, spec),
+                schema=schema_with_sources(base, spec),
                 spec=spec,
-                format_version=self._base.format_version,
-                content=ManifestContent.DATA,
+                format_version=base.format_version,
+                content=content,
                 snapshot_id=snapshot_id,
             )
         except ValueError as error:
-            raise CorruptMetadata(self._base.location, str(error)) from error
+            raise CorruptMetadata(base.location, str(error)) from error
 
     def store(self, written: WrittenManifest) -> ManifestFile:
-        """Store a manifest, and return it as a list names it.
+        """Store a manifest, and return it as a list names it before it has numbers.
 
         Raises:
             FilesUnavailable: the store does not answer, or refuses.
@@ -70,10 +88,41 @@ class NewSnapshots:
         return written.at(location)
 
     def write_manifest(
-        self, spec_id: SpecId, snapshot_id: SnapshotId, entries: Sequence[ManifestEntry]
+        self,
+        spec_id: SpecId,
+        snapshot_id: SnapshotId,
+        entries: Sequence[ManifestEntry],
+        content: ManifestContent = ManifestContent.DATA,
     ) -> ManifestFile:
-        """Write a manifest of data files; raises like `pack` and `store`."""
-        return self.store(self.pack(spec_id, snapshot_id, entries))
+        """Write a manifest; raises like `pack` and `store`."""
+        return self.store(self.pack(spec_id, snapshot_id, entries, content))
+
+    def write_list(
+        self, snapshot_id: SnapshotId, parent_id: SnapshotId | None, manifests: Sequence[ManifestFile]
+    ) -> StagedList:
+        """Write the manifest list of a snapshot that is the table's next one.
+
+        It is stored when the files are settled, which is before a pointer moves.
+        """
+        base = self._base
+        sequence_number = base.last_sequence + 1 if base.format.has_sequence_numbers else 0
+        first_row_id = (base.next_row_id or 0) if base.format.has_row_lineage else None
+        numbered, next_row_id = assign_numbers(
+            manifests, sequence_number=sequence_number, first_row_id=first_row_id
+        )
+        content = write_manifest_list(
+            numbered,
+            format_version=base.format_version,
+            snapshot_id=snapshot_id,
+            parent_snapshot_id=parent_id,
+            sequence_number=sequence_number,
+            first_row_id=first_row_id,
+            lines=self._catalog.server.packed_lines,
+        )
+        location = Location(f"{self._folder}/snap-{snapshot_id}-1-{self._catalog.server.new_uuid()}.avro")
+        self._files.write_soon(location, content)
+        added_rows = None if first_row_id is None else (next_row_id or first_row_id) - first_row_id
+        return StagedList(location, numbered, sequence_number, first_row_id, added_rows)
 
     def write_snapshot(
         self,
@@ -82,35 +131,18 @@ class NewSnapshots:
         manifests: Sequence[ManifestFile],
         summary: dict[str, str],
     ) -> Snapshot:
-        """Write the manifest list of a snapshot that follows a head, and return the snapshot.
-
-        Raises:
-            FilesUnavailable: the store does not answer, or refuses.
-        """
-        base = self._base
-        sequence_number = base.last_sequence + 1 if base.format.has_sequence_numbers else 0
-        first_row_id = (base.next_row_id or 0) if base.format.has_row_lineage else None
-        parent_id = head.snapshot_id if head else None
-        content = write_manifest_list(
-            manifests,
-            format_version=base.format_version,
-            snapshot_id=snapshot_id,
-            parent_snapshot_id=parent_id,
-            sequence_number=sequence_number,
-            first_row_id=first_row_id,
-        )
-        location = Location(f"{self._folder}/snap-{snapshot_id}-1-{self._catalog.server.new_uuid()}.avro")
-        self._files.write(location, content)
-        _, next_row_id = assign_numbers(manifests, sequence_number=sequence_number, first_row_id=first_row_id)
+        """Write the manifest list of a snapshot that follows a head, and return the snapshot."""
+        base, parent_id = self._base, head.snapshot_id if head else None
+        written = self.write_list(snapshot_id, parent_id, manifests)
         return Snapshot(
             snapshot_id=snapshot_id,
             parent_snapshot_id=parent_id,
-            sequence_number=sequence_number if base.format.has_sequence_numbers else None,
+            sequence_number=written.sequence_number if base.format.has_sequence_numbers else None,
             # Time in the log must not run backwards, whatever the clocks of other writers said.
             timestamp_ms=max(self._catalog.now_ms(), base.last_updated_ms),
-            manifest_list=location,
+            manifest_list=written.location,
             summary=summary,
             schema_id=base.current_schema_id,
-            first_row_id=first_row_id,
-            added_rows=None if first_row_id is None else (next_row_id or first_row_id) - first_row_id,
+            first_row_id=written.first_row_id,
+            added_rows=written.added_rows,
         )

@@ -1,0 +1,257 @@
+"""The queue of one table: who has lost a race, and which slot each gets. Pure: times are given."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final
+
+PROTECTED_LOSSES: Final = 2
+"""After so many lost races a writer's slots are its own; sooner if its retries are fewer."""
+CLOSER, WIDER = 0.95, 1.08
+"""How the spacing of slots that are not protected shrinks when a writer lands, and grows when one loses again."""
+SAFETY: Final = 1.2
+"""A protected slot is so many windows long."""
+MARGIN_MS: Final = 20
+"""What may land now needs some time for it: this long before a protected slot opens nothing else begins."""
+JITTER: Final = 0.1
+"""Clients add up to this share to their back-off."""
+LONGER, SHORTER = 1.1, 0.975
+"""How a window grows when a writer comes later than it, and shrinks when one comes earlier: four of five fit in."""
+PATIENCE: Final = 1.0
+"""How many landings for each writer in the queue one may wait before newcomers have to wait too."""
+RECENT: Final = 0.2
+"""How much the last writer's loss says about the time between two landings."""
+FIRST_WINDOW_MS: Final = 60.0
+SHORTEST_WINDOW_MS: Final = 3.0
+LONGEST_WINDOW_MS: Final = 15_000.0
+KEPT_MS: Final = 60_000
+"""How long a writer that has not come back is remembered after its slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class RetryRules:
+    """How a client tries again after a 409: the table's `commit.retry.*` properties."""
+
+    count: int = 4
+    min_wait_ms: int = 100
+    max_wait_ms: int = 60_000
+
+    def back_off_ms(self, losses: int) -> int:
+        """Return how long the client waits at least after so many losses: it doubles each time."""
+        return min(self.min_wait_ms << min(losses - 1, 20), self.max_wait_ms)
+
+    @property
+    def protected_losses(self) -> int:
+        """From how many losses on the writer's slots are its own."""
+        return min(PROTECTED_LOSSES, max(1, self.count - 2))
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """One writer's place in the queue, and its slot once it was released."""
+
+    writer: str
+    losses: int
+    retries: RetryRules
+    first_ms: int
+    """When it lost for the first time."""
+    asked_ms: int
+    """When it lost: since then its 409 is held back."""
+    opens_ms: int | None = None
+    """Once released: before this time it cannot have loaded the table again."""
+    closes_ms: int = 0
+    took_ms: float = 0.0
+    """How long it took the last time from the slot's opening to its commit."""
+
+    @property
+    def is_released(self) -> bool:
+        return self.opens_ms is not None
+
+    @property
+    def is_protected(self) -> bool:
+        return self.losses >= self.retries.protected_losses
+
+    @property
+    def back_off_ms(self) -> int:
+        return self.retries.back_off_ms(self.losses)
+
+    def is_over_at(self, now_ms: int) -> bool:
+        """Return whether it was released and has not come back in its slot."""
+        return self.is_released and self.closes_ms <= now_ms
+
+    def is_closed_at(self, now_ms: int) -> bool:
+        """Return whether no other writer may begin to land now."""
+        return (
+            self.is_protected
+            and self.opens_ms is not None
+            and self.opens_ms - MARGIN_MS <= now_ms < self.closes_ms
+        )
+
+
+@dataclass
+class LandingQueue:
+    """The writers of one table that have lost a race, in the order in which they lost it."""
+
+    slots: dict[str, Slot] = field(default_factory=dict)
+    window_ms: float = FIRST_WINDOW_MS
+    """How long a writer takes, as learnt, from the end of its back-off to its commit."""
+    spacing_ms: float = FIRST_WINDOW_MS
+    """How long after each other slots open that are not protected: as learnt, so that most of them are used."""
+    interval_ms: float = FIRST_WINDOW_MS
+    """The time between two landings of any writers."""
+    head: tuple[int, int] = (0, 0)
+    """The table's last sequence number that was seen, and when."""
+
+    def is_reserved_at(self, now_ms: int) -> bool:
+        """Return whether commits have to ask before they land."""
+        return any(slot.is_protected for slot in self.slots.values()) or self._is_unfair(now_ms)
+
+    def closed_until_ms(self, writer: str, now_ms: int) -> int | None:
+        """Return until when others' slots keep a commit from landing; None if it may land now."""
+        own = self.slots.get(writer)
+        if own is not None and own.is_released and own.is_protected:
+            return None
+        ends = [
+            slot.closes_ms
+            for slot in self.slots.values()
+            if slot.writer != writer and slot.is_closed_at(now_ms)
+        ]
+        if own is None and self._is_unfair(now_ms):
+            ends.append(now_ms + round(self.window_ms))
+        return max(ends, default=None)
+
+    def _is_unfair(self, now_ms: int) -> bool:
+        """Return whether newcomers must wait, because a writer has waited for too long."""
+        # Those whose slots are over are not waited for.
+        since = [slot.first_ms for slot in self.slots.values() if not slot.is_over_at(now_ms)]
+        return now_ms - min(since, default=now_ms) > PATIENCE * (len(since) + 2) * self.interval_ms
+
+    def land(self, writer: str, now_ms: int) -> None:
+        """Note that a writer has landed."""
+        self._learn(writer, now_ms, has_landed=True)
+        self.slots.pop(writer, None)
+
+    def lose(self, writer: str, retries: RetryRules, sequence: int, now_ms: int) -> bool:
+        """Note that a writer has lost a race; False if its retries are used up by now.
+
+        Args:
+            writer: who has lost.
+            retries: how it tries again.
+            sequence: the table's last sequence number: it shows how many have landed.
+            now_ms: the time.
+        """
+        self._learn(writer, now_ms, has_landed=False)
+        self._count(sequence, now_ms)
+        before = self.slots.pop(writer, None)
+        losses = 1 + (before.losses if before else 0)
+        if losses > retries.count:
+            return False
+        first_ms, took_ms = (before.first_ms, before.took_ms) if before else (now_ms, 0.0)
+        self.slots[writer] = Slot(writer, losses, retries, first_ms, now_ms, took_ms=took_ms)
+        return True
+
+    def leave(self, writers: Collection[str]) -> None:
+        """Forget writers whose clients have gone."""
+        for writer in writers:
+            self.slots.pop(writer, None)
+
+    def release(self, waiting: Collection[str], now_ms: int, longest_hold_ms: int) -> list[str]:
+        """Release those whose time has come, and return which of `waiting` are released.
+
+        Args:
+            waiting: writers whose answers are held back here.
+            now_ms: the time.
+            longest_hold_ms: who has waited so long is released whatever its slot.
+        """
+        for slot in [*self.slots.values()]:
+            end = slot.closes_ms if slot.is_released else slot.asked_ms + longest_hold_ms
+            if end + KEPT_MS < now_ms:
+                del self.slots[slot.writer]
+        while True:
+            ready = next(
+                (
+                    (slot, max(opens, now_ms + slot.back_off_ms))
+                    for slot, opens in self._planned(now_ms)
+                    if opens - slot.back_off_ms <= now_ms or now_ms - slot.asked_ms >= longest_hold_ms
+                ),
+                None,
+            )
+            if ready is None:
+                return [
+                    writer for writer in waiting if (own := self.slots.get(writer)) is None or own.is_released
+                ]
+            slot, opens = ready
+            if now_ms - slot.asked_ms >= longest_hold_ms:
+                opens = now_ms + slot.back_off_ms
+            closes = opens + round(self._length_ms(slot))
+            self.slots[slot.writer] = replace(slot, opens_ms=opens, closes_ms=closes)
+
+    def next_release_ms(self, now_ms: int, longest_hold_ms: int) -> int | None:
+        """Return when to ask again whether somebody may be released; None if no writer waits."""
+        times = [
+            min(opens - slot.back_off_ms, slot.asked_ms + longest_hold_ms)
+            for slot, opens in self._planned(now_ms)
+        ]
+        return min(times, default=None)
+
+    def _planned(self, now_ms: int) -> Iterator[tuple[Slot, int]]:
+        """Yield those who wait and when their slots would open, the fewest retries first."""
+        released = [slot for slot in self.slots.values() if slot.opens_ms is not None]
+        last = max(released, key=lambda slot: slot.opens_ms or 0, default=None)
+        last_opens = (last.opens_ms or 0) if last else 0
+        waiting = [slot for slot in self.slots.values() if slot.opens_ms is None]
+        for slot in sorted(waiting, key=lambda slot: (-slot.losses, slot.asked_ms)):
+            opens = now_ms + slot.back_off_ms
+            if last is not None:
+                opens = max(opens, last_opens + round(self._distance_ms(last, slot)))
+            yield slot, opens
+            last, last_opens = slot, opens
+
+    def _distance_ms(self, first: Slot, second: Slot) -> float:
+        """Return how long after the first slot the second one opens."""
+        if first.is_protected:
+            return self._length_ms(first)
+        return SAFETY * self.window_ms if second.is_protected else self.spacing_ms
+
+    def _length_ms(self, slot: Slot) -> float:
+        window = min(LONGEST_WINDOW_MS, max(self.window_ms, SAFETY * slot.took_ms))
+        return JITTER * slot.back_off_ms + SAFETY * window
+
+    def _count(self, sequence: int, now_ms: int) -> None:
+        """Learn how fast commits land."""
+        before, since_ms = self.head
+        if sequence == before or now_ms == since_ms:
+            return
+        if sequence > before > 0 and now_ms - since_ms < KEPT_MS:
+            self.interval_ms += RECENT * ((now_ms - since_ms) / (sequence - before) - self.interval_ms)
+        self.head = sequence, now_ms
+
+    def _learn(self, writer: str, now_ms: int, *, has_landed: bool) -> None:
+        slot = self.slots.get(writer)
+        if slot is None or slot.opens_ms is None:
+            return
+        took_ms = max(0.0, now_ms - slot.opens_ms)
+        self.slots[writer] = replace(slot, took_ms=took_ms)
+        window_ms = self.window_ms * (LONGER if took_ms > self.window_ms else SHORTER)
+        self.window_ms = min(LONGEST_WINDOW_MS, max(SHORTEST_WINDOW_MS, window_ms))
+        if not slot.is_protected:
+            self.spacing_ms *= CLOSER if has_landed else WIDER
+            self.spacing_ms = min(self.window_ms, max(SHORTEST_WINDOW_MS, self.spacing_ms))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON values."""
+        learnt = {
+            "window-ms": self.window_ms,
+            "spacing-ms": self.spacing_ms,
+            "interval-ms": self.interval_ms,
+            "head": self.head,
+        }
+        return learnt | {"slots": [asdict(slot) for slot in self.slots.values()]}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> LandingQueue:
+        """Return what `to_json` has written."""
+        slots = [Slot(**{**item, "retries": RetryRules(**item["retries"])}) for item in value["slots"]]
+        learnt = value["window-ms"], value["spacing-ms"], value["interval-ms"]
+        return cls({slot.writer: slot for slot in slots}, *learnt, (value["head"][0], value["head"][1]))

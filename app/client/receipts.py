@@ -1,0 +1,21 @@
+"""Calls about receipts: what became of requests that change something."""
+
+from __future__ import annotations
+
+from app.client.answers import OpenAnswer, ReceiptsAnswer
+from app.client.http_calls import CatalogCalls
+from app.client.request_parts import JsonObject, given, path_piece
+
+
+class ReceiptCalls(CatalogCalls):
+    """The receipts of one warehouse."""
+
+    def show(self, commit_id: str) -> JsonObject:
+        """Return what became of the request whose answer had this commit id."""
+        path = f"{self._root}/commits/{path_piece(commit_id)}"
+        return self._calls.read(OpenAnswer, "GET", path).model_dump()
+
+    def find(self, *, key: str | None = None, request_id: str | None = None) -> list[JsonObject]:
+        """Return what became of the requests with an Idempotency-Key or a request id, newest first."""
+        query = given({"idempotency-key": key, "request-id": request_id})
+        return self._calls.read(ReceiptsAnswer, "GET", f"{self._root}/commits", query=query).commits

@@ -1,0 +1,24 @@
+"""Writers that do what Iceberg's Java client does, against two servers on one database."""
+
+from __future__ import annotations
+
+from tests.builders.contending_writers import Orders, run_writers
+from tests.concurrency.writers import load, make_tables
+
+WRITERS = 24
+
+
+def test_no_writer_of_a_herd_gives_up(servers: list[str]) -> None:
+    make_tables(servers[0], "t")
+    orders = Orders(servers, "/v1/namespaces/ns/tables/t", WRITERS, seconds=60, latency_s=0.0, rounds=2)
+
+    found = run_writers(orders)
+
+    assert (found.gave_up, found.landed) == (0, 2 * WRITERS)
+    metadata = load(servers[0], "t")
+    numbers = [snapshot["sequence-number"] for snapshot in metadata["snapshots"]]
+    assert sorted(numbers) == list(range(1, 2 * WRITERS + 1))
+    head = next(
+        item for item in metadata["snapshots"] if item["snapshot-id"] == metadata["current-snapshot-id"]
+    )
+    assert head["summary"]["total-data-files"] == str(2 * WRITERS)

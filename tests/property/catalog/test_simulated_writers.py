@@ -1,0 +1,73 @@
+"""The queue under simulated writers: what users are promised, for loads of many shapes."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.builders.simulated_writers import Course, Load, Simulation
+
+SEEDS = range(4)
+FAST = Load(writers=32, rounds=10, load_ms=3, prepare_ms=6, commit_ms=5)
+COMMON = Load(writers=32, rounds=5, load_ms=10, prepare_ms=60, commit_ms=8)
+HEAVY = Load(writers=16, rounds=3, load_ms=60, prepare_ms=300, commit_ms=130)
+
+
+def courses(load: Load, *, with_slots: bool = True) -> list[Course]:
+    return [Simulation(load, seed, with_slots=with_slots).run() for seed in SEEDS]
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        FAST,
+        COMMON,
+        HEAVY,
+        Load(writers=64, rounds=1, load_ms=3, prepare_ms=2, commit_ms=5),
+        Load(writers=64, rounds=4, load_ms=10, prepare_ms=60, commit_ms=8),
+        Load(writers=8, rounds=20, load_ms=10, prepare_ms=60, commit_ms=8),
+        Load(writers=2, rounds=50, load_ms=10, prepare_ms=60, commit_ms=8),
+        Load(writers=32, rounds=5, load_ms=10, prepare_ms=60, commit_ms=8, lag_ms=15),
+    ],
+    ids=str,
+)
+def test_no_writer_gives_up(load: Load) -> None:
+    for course in courses(load):
+        assert course.gave_up == 0
+        assert len(course.landed_at_ms) == load.writers * load.rounds
+
+
+@pytest.mark.parametrize("load", [FAST, COMMON], ids=["fast", "common"])
+def test_without_slots_writers_do_give_up(load: Load) -> None:
+    assert sum(course.gave_up for course in courses(load, with_slots=False)) > 0
+
+
+def test_writers_that_never_come_back_cost_their_slots_only() -> None:
+    load = Load(writers=32, rounds=5, load_ms=10, prepare_ms=60, commit_ms=8, vanishing=0.1)
+    for course, whole in zip(courses(load), courses(COMMON), strict=True):
+        assert course.vanished > 5
+        assert course.gave_up == 0
+        assert course.per_second > whole.per_second / 2
+
+
+@pytest.mark.parametrize("slowness", [10, 30])
+def test_expensive_overwrites_land_among_fast_appends(slowness: float) -> None:
+    load = Load(writers=16, rounds=20, load_ms=3, prepare_ms=6, commit_ms=5, slow=2, slowness=slowness)
+    for course in courses(load):
+        assert course.gave_up == 0
+        assert len(course.slow_waits_ms) == load.slow * load.rounds
+    without = courses(load, with_slots=False)
+    assert sum(len(course.slow_waits_ms) for course in without) < load.slow * load.rounds * len(without)
+
+
+@pytest.mark.parametrize("load", [FAST, COMMON, HEAVY], ids=["fast", "common", "heavy"])
+def test_no_writer_waits_much_longer_than_the_others(load: Load) -> None:
+    for course in courses(load):
+        fair_share_ms = 1000 * load.writers / course.per_second
+        assert max(course.waits_ms) < 3.5 * fair_share_ms
+
+
+def test_the_queue_is_empty_when_all_have_landed() -> None:
+    simulation = Simulation(COMMON, 1, with_slots=True)
+    simulation.run()
+    assert simulation.queue is not None
+    assert simulation.queue.slots == {}

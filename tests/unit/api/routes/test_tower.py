@@ -1,0 +1,106 @@
+"""The tower over HTTP, and in the metrics."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from app.catalog.context.server import Server
+from app.catalog.context.traffic import Counts
+from app.main import create_app
+from tests.builders.http_catalog import (
+    error_of,
+    http_catalog,
+    make_namespace,
+    make_table,
+    make_view,
+    served,
+    set_properties,
+    settings_in,
+)
+
+
+def test_commits_are_counted(api: httpx.Client, ns: str) -> None:
+    make_table(api, ns, "t")
+    path = f"/v1/namespaces/{ns}/tables/t"
+    before = api.get(f"{path}/tower").json()
+    for number in range(3):
+        api.post(path, json=set_properties(a=str(number)))
+    stale = {"type": "assert-table-uuid", "uuid": "00000000-0000-0000-0000-000000000000"}
+    assert api.post(path, json={"requirements": [stale], "updates": []}).status_code == 409
+
+    after = api.get(f"{path}/tower").json()
+
+    assert (before["landed"], before["moves"], before["process"]) == (1, 1, os.getpid())
+    assert (after["landed"], after["moves"], after["refused"], after["refused-last-minute"]) == (4, 4, 1, 1)
+    assert set(Counts.__slots__) <= {name.replace("-", "_") for name in after}
+    assert (after["namespace"], after["table"]) == ([ns], "t")
+
+
+def test_the_busiest_tables_of_the_warehouse_are_listed(tmp_path: Path) -> None:
+    with http_catalog(tmp_path) as api:
+        make_namespace(api, "a")
+        for name in ("quiet", "busy"):
+            make_table(api, "a", name)
+        make_view(api, "a", "view")
+        assert api.get("/v1/namespaces/a/tables/quiet/tower").status_code == 200
+        for number in range(3):
+            api.post("/v1/namespaces/a/tables/busy", json=set_properties(a=str(number)))
+
+        both, one = api.get("/v1/tower").json(), api.get("/v1/default/tower?limit=1").json()
+
+        assert [table["table"] for table in both["tables"]] == ["busy", "quiet"]
+        assert [table["table"] for table in one["tables"]] == ["busy"]
+
+
+def test_a_table_that_is_quiet_has_zeros(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    with served(create_app(settings), settings) as api:
+        make_namespace(api, "a")
+        make_table(api, "a", "t")
+    with served(create_app(settings), settings) as api:
+        found = api.get("/v1/namespaces/a/tables/t/tower").json()
+        listed = api.get("/v1/tower").json()["tables"]
+
+    assert (found["landed"], found["last-ms"], listed) == (0, 0, [])
+
+
+@pytest.mark.parametrize("limit", ["0", "201", "x", "-1", "", "9999", "٣"])
+def test_a_limit_that_is_none_is_refused(api: httpx.Client, limit: str) -> None:
+    assert error_of(api.get("/v1/tower", params={"limit": limit})) == (
+        400,
+        "BadRequestException",
+        f"Invalid limit {limit!r}: it must be a number from 1 to 200",
+    )
+
+
+def test_a_table_that_is_not_there_is_refused(api: httpx.Client, ns: str) -> None:
+    answer = api.get(f"/v1/namespaces/{ns}/tables/none/tower")
+
+    assert error_of(answer) == (404, "NoSuchTableException", f"Table does not exist: {ns}.none")
+
+
+def test_metrics_have_a_line_for_each_table_that_is_kept(tmp_path: Path) -> None:
+    app = create_app(settings_in(tmp_path))
+    server: Server = app.state.parts.server
+    with served(app) as api:
+        make_namespace(api, "a")
+        make_table(api, "a", "t")
+        with ThreadPoolExecutor(4) as pool:
+            body = set_properties(a="b")
+            list(pool.map(lambda _: api.post("/v1/namespaces/a/tables/t", json=body), range(12)))
+
+        lines = api.get("/metrics").text.splitlines()
+
+        counts = server.traffic.busiest(1)[0].counts
+        labels = f'{{process="{os.getpid()}",table="a.t",warehouse="default"}}'
+        landed = [line for line in lines if line.startswith("icetower_table_landed_total")]
+        assert landed == [f"icetower_table_landed_total{labels} 13.0"]
+        assert f"icetower_table_moves_total{labels} {float(counts.moves)}" in lines
+        assert sum(line.startswith("# HELP icetower_table_") for line in lines) == len(Counts.__slots__) + 1
+        assert any(line.startswith("icetower_commits_together_bucket") for line in lines)
+        assert any(line.startswith("icetower_races_lost_total") for line in lines)

@@ -1,0 +1,56 @@
+"""`icetower tower` against a real server."""
+
+from __future__ import annotations
+
+import io
+import sys
+
+import pytest
+
+from tests.unit.cli.conftest import Icetower
+
+
+class Terminal(io.StringIO):
+    """A terminal at which somebody presses Ctrl+C after three rounds."""
+
+    rounds = 0
+
+    def isatty(self) -> bool:
+        return True
+
+    def pause(self, _seconds: float) -> None:
+        self.rounds += 1
+        if self.rounds == 3:
+            raise KeyboardInterrupt
+
+
+def test_without_a_terminal_it_is_shown_once(icetower: Icetower, table: str) -> None:
+    shown = icetower("tower", "--tables", "200")
+    as_json = icetower("tower", "--tables", "200", "--json")
+
+    assert shown.status == 0
+    assert "landed/min" in shown.out
+    (line,) = [line for line in shown.out.splitlines() if line.startswith(table)]
+    assert line.split()[1:] == ["2", "0", "2", "1", "0", "0"]
+    assert table.split(".") in [[*found["namespace"], found["table"]] for found in as_json.json["tables"]]
+
+
+def test_at_a_terminal_it_goes_on_until_it_is_stopped(
+    icetower: Icetower, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setattr("app.cli.terminal.output.time.sleep", terminal.pause)
+
+    left = icetower("tower", "--tables", "200")
+
+    assert (left.status, terminal.rounds) == (0, 3)
+    # Headings are bold, each word by itself; the first picture is drawn again at the end.
+    assert terminal.getvalue().count("races lost") >= 3
+    assert table in terminal.getvalue()
+
+
+def test_numbers_that_make_no_sense_are_wrong_usage(icetower: Icetower) -> None:
+    assert icetower("tower", "--tables", "0").status == 2
+    assert icetower("tower", "--every", "0").status == 2
