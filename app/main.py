@@ -25,7 +25,7 @@ from app.catalog.context.callers import SERVER_ITSELF, Permit, everyone_may
 from app.catalog.context.locations import roots_of_warehouse
 from app.catalog.context.receipt_book import ReceiptBook
 from app.catalog.context.rooms import Rooms
-from app.catalog.context.server import Rules, Server
+from app.catalog.context.server import COMMIT_WAIT_S, Rules, Server
 from app.catalog.context.traffic import Traffic
 from app.catalog.deletions.housekeeping import keep_house
 from app.catalog.pointer_batches import PointerBatches
@@ -52,6 +52,7 @@ from app.fileio.storage_settings import StorageEnvironment
 from app.formats.manifests.folder import ManifestFolder
 from app.formats.manifests.source import ManifestCache
 from app.formats.metadata.files import MetadataFiles
+from app.lines import Lines
 from app.settings import Settings
 from app.telemetry import log_lines
 
@@ -182,6 +183,7 @@ def build_server(
         rules=rules,
         ask_permission=ask_permission,
         rooms=Rooms(settings.threads),
+        commit_lines=Lines(settings.commits_together, COMMIT_WAIT_S),
         step=step or (lambda _name: None),
     )
 

@@ -183,6 +183,9 @@ class Settings(BaseSettings):
     commit_attempts: int = Field(
         20, ge=1, le=1000, description="How often a commit that loses races is applied before it is refused."
     )
+    commits_together: int = Field(
+        64, ge=1, le=1000, description="Most commits to one table that land together; 1: each lands alone."
+    )
     commit_hold_seconds: float = Field(
         20.0,
         ge=0,

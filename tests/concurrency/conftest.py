@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.servers.icetower import icetower_process
+from tests.servers.modes import MODES
 from tests.servers.postgres import PostgresServer
 
 PROCESSES = 2
@@ -24,7 +25,13 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def servers(database_url: str, tmp_path: Path) -> Iterator[list[str]]:
+def mode(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Settings that turn the tower on or off, for tests that ask for both; else what servers have by themselves."""
+    return MODES[request.param] if hasattr(request, "param") else {}
+
+
+@pytest.fixture
+def servers(database_url: str, tmp_path: Path, mode: dict[str, str]) -> Iterator[list[str]]:
     """Addresses of two servers that share one database and one warehouse."""
     settings = {
         "default_warehouse_location": str(tmp_path / "warehouse"),
@@ -32,6 +39,7 @@ def servers(database_url: str, tmp_path: Path) -> Iterator[list[str]]:
         "log_level": "warning",
         "threads": "16",
         "file_deletion_interval_seconds": "0.1",
+        **mode,
     }
     with ExitStack() as running:
         urls = []

@@ -6,8 +6,9 @@ import httpx
 import pytest
 
 from tests.concurrency.writers import Writer, at_once, check_history, load, make_tables
+from tests.servers.modes import MODES
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("mode", MODES, indirect=True)]
 WRITERS = 16
 COMMITS = 6
 

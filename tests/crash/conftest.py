@@ -10,6 +10,7 @@ import pytest
 from app.database.connections.database import Database
 from app.database.migrations import migrate
 from tests.crash.crashes import CrashingServer
+from tests.servers.modes import MODES
 
 
 def migrated(url: str) -> str:
@@ -20,9 +21,15 @@ def migrated(url: str) -> str:
     return url
 
 
+@pytest.fixture
+def mode(request: pytest.FixtureRequest) -> dict[str, str]:
+    """Settings that turn the tower on or off, for tests that ask for both; else what servers have by themselves."""
+    return MODES[request.param] if hasattr(request, "param") else {}
+
+
 @pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
-def server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CrashingServer]:
-    settings: dict[str, str] = {}
+def server(request: pytest.FixtureRequest, tmp_path: Path, mode: dict[str, str]) -> Iterator[CrashingServer]:
+    settings = dict(mode)
     if request.param == "postgres":
         postgres = request.getfixturevalue("postgres_server")
         settings["database_url"] = migrated(postgres.url(postgres.create_database()))

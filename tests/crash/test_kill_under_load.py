@@ -10,8 +10,9 @@ import httpx
 import pytest
 
 from tests.crash.crashes import Client, CrashingServer, check_table
+from tests.servers.modes import MODES
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.parametrize("mode", MODES, indirect=True)]
 WRITERS = 8
 TABLES = ("a", "b", "c")
 ROUNDS = 4
