@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -60,6 +62,26 @@ def test_pyiceberg_writes_reads_and_purges(server: str, s3_server: S3Server) -> 
     found = keys(s3_server, again.location())
     assert len([key for key in found if key.endswith(".metadata.json")]) == 3
     assert len([key for key in found if key.endswith(".parquet")]) == 2
+
+
+def test_a_herd_with_the_default_retries_lands_as_a_whole(server: str) -> None:
+    catalog = RestCatalog("tower", uri=server)
+    catalog.create_namespace("herd_on_s3")
+    catalog.create_table(("herd_on_s3", "numbers"), Schema(NestedField(1, "id", LongType())))
+    together = threading.Barrier(8)
+
+    def append(writer: int) -> None:
+        mine = RestCatalog("tower", uri=server).load_table(("herd_on_s3", "numbers"))
+        together.wait()
+        for number in range(2):
+            mine.append(pa.table({"id": [writer * 10 + number]}))
+
+    with ThreadPoolExecutor(8) as writers:
+        list(writers.map(append, range(8)))
+
+    again = catalog.load_table(("herd_on_s3", "numbers"))
+    expected = [writer * 10 + number for writer in range(8) for number in range(2)]
+    assert sorted(again.scan().to_arrow()["id"].to_pylist()) == expected
 
 
 def test_the_guard_reads_there_and_misses_what_is_gone(server: str, s3_server: S3Server) -> None:

@@ -57,7 +57,7 @@ class Plan(Generic[M, D]):
 
     @property
     def updates(self) -> list[Update]:
-        """The updates of all intentions as they are applied, for the guard, and those that the server made."""
+        """All updates as they are applied, for the guard, and those that the server made."""
         found: list[Update] = []
         for intention, item in zip(self.intentions, self.planned, strict=True):
             found += intention.updates if item is None or item.rebase is None else item.rebase.updates

@@ -68,13 +68,7 @@ def test_a_herd_with_the_default_retries_lands_as_a_whole(
     spark: SparkSession, sql: Sql, sqlite_server: str
 ) -> None:
     sql("CREATE TABLE herd (number int) USING iceberg")
-    sessions = []
-    for number in range(8):
-        session = spark.newSession()
-        name = f"herd{number}"
-        add_catalog(session, name, sqlite_server, cache_enabled="false")
-        session.sql(f"USE {name}.{sql.namespace}")
-        sessions.append(Sql(session, name, sql.namespace))
+    sessions = herd_of(8, spark, sql, sqlite_server)
 
     def appends(session: Sql, start: int) -> int:
         for number in range(start, start + 3):
@@ -88,6 +82,53 @@ def test_a_herd_with_the_default_retries_lands_as_a_whole(
     sql("REFRESH TABLE herd")
     expected = [10 * session + number for session in range(8) for number in range(3)]
     assert sorted(sql.column("SELECT number FROM herd")) == expected
+
+
+def test_merges_land_among_fast_appends(spark: SparkSession, sql: Sql, sqlite_server: str) -> None:
+    # Not copy-on-write: there Spark itself gives up as soon as the table has changed.
+    sql(
+        "CREATE TABLE stock (item int, amount int, part int) USING iceberg PARTITIONED BY (part) "
+        "TBLPROPERTIES ('write.merge.isolation-level' = 'snapshot', 'write.merge.mode' = 'merge-on-read')"
+    )
+    sql("INSERT INTO stock SELECT id, 0, 0 FROM range(200)")
+    sessions = herd_of(4, spark, sql, sqlite_server)
+
+    def appends(session: Sql, start: int) -> int:
+        for number in range(start, start + 6):
+            session(f"INSERT INTO stock VALUES ({number}, 0, 1)")
+        return 6
+
+    def merges(session: Sql) -> int:
+        for _ in range(3):
+            session(
+                "MERGE INTO stock AS t USING (SELECT explode(sequence(0, 199)) AS item) AS s "
+                "ON t.item = s.item AND t.part = 0 WHEN MATCHED THEN UPDATE SET amount = amount + 1"
+            )
+        return 3
+
+    race(
+        lambda: merges(sessions[0]),
+        *(
+            lambda session=session, start=1000 * n: appends(session, start)
+            for n, session in enumerate(sessions[1:], 1)
+        ),
+    )
+
+    sql("REFRESH TABLE stock")
+    assert sql("SELECT DISTINCT amount FROM stock WHERE part = 0") == [(3,)]
+    assert sql.one("SELECT count(*) FROM stock") == 200 + 18
+
+
+def herd_of(count: int, spark: SparkSession, sql: Sql, uri: str) -> list[Sql]:
+    """Return so many sessions, each with a catalog client of its own that keeps nothing it has read."""
+    sessions = []
+    for number in range(count):
+        session = spark.newSession()
+        name = f"herd{number}"
+        add_catalog(session, name, uri, cache_enabled="false")
+        session.sql(f"USE {name}.{sql.namespace}")
+        sessions.append(Sql(session, name, sql.namespace))
+    return sessions
 
 
 def test_updates_of_two_sessions_never_lose_one(sql: Sql, sessions: list[Sql]) -> None:
