@@ -12,6 +12,7 @@ IcetowerError
 │   ├── InvalidLocation        a location outside the warehouse, or not a location
 │   ├── InvalidSetting         a warehouse or server setting that makes no sense
 │   ├── InvalidRefMove         a branch or tag that cannot be moved there
+│   ├── InvalidDataFile        a file that cannot be appended to the table
 │   ├── PurgeRefused           gc.enabled=false
 │   ├── ExpiryRefused          the same, or a ref names a snapshot that was to go
 │   └── CommitRefused          the guard found that a new snapshot would lose data
@@ -29,6 +30,7 @@ IcetowerError
 │   └── FileMissing            bytes asked for at a location that has none
 ├── AlreadyExists
 │   ├── WarehouseExists, NamespaceExists, TableExists, ViewExists
+│   └── FilesAlreadyLive       files to be appended that a branch has already
 ├── NamespaceNotEmpty, WarehouseNotEmpty
 ├── CommitFailed               the pointer certainly did not move
 │   ├── RequirementFailed      the table is not what the client built on
@@ -132,6 +134,13 @@ class InvalidSetting(BadRequest):
 
 class InvalidRefMove(BadRequest):
     """A branch or tag that cannot be moved there: the snapshots are not related as needed."""
+
+
+class InvalidDataFile(BadRequest):
+    """A file that cannot be appended: it is not there, or does not fit the table."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"Cannot append {path[:1000]}: {reason}")
 
 
 class PurgeRefused(BadRequest):
@@ -282,6 +291,16 @@ class TableExists(AlreadyExists):
 
 class ViewExists(AlreadyExists):
     """A view has this name; the message depends on what the name was wanted for."""
+
+
+class FilesAlreadyLive(AlreadyExists):
+    """Files to be appended that the branch has: their rows would be there twice."""
+
+    def __init__(self, branch: str, paths: Sequence[str]) -> None:
+        more = f" and {len(paths) - 5} more" if len(paths) > 5 else ""
+        super().__init__(
+            f"Cannot append files that branch {branch} has already: {', '.join(paths[:5])}{more}. Nothing was changed"
+        )
 
 
 class NamespaceNotEmpty(IcetowerError):

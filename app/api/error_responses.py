@@ -37,6 +37,7 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.InvalidLocation: (400, "BadRequestException"),
     errors.InvalidSetting: (400, "BadRequestException"),
     errors.InvalidRefMove: (400, "ValidationException"),
+    errors.InvalidDataFile: (400, "BadRequestException"),
     errors.PurgeRefused: (400, "BadRequestException"),
     errors.ExpiryRefused: (400, "BadRequestException"),
     # Not 409: clients would build the same snapshot again. After this type Java cleans up.
@@ -63,6 +64,8 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.NamespaceExists: (409, "AlreadyExistsException"),
     errors.TableExists: (409, "AlreadyExistsException"),
     errors.ViewExists: (409, "AlreadyExistsException"),
+    # Not CommitFailedException, after which a client would try again.
+    errors.FilesAlreadyLive: (409, "AlreadyExistsException"),
     errors.NamespaceNotEmpty: (409, "NamespaceNotEmptyException"),
     errors.WarehouseNotEmpty: (409, "WarehouseNotEmptyException"),
     errors.CommitFailed: (409, "CommitFailedException"),

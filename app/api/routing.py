@@ -18,6 +18,7 @@ from app.api.answers import json_answer
 from app.api.commit_ids import Mutations
 from app.api.error_responses import error_body, status_and_type
 from app.api.routes import (
+    appends,
     commits,
     config,
     conflicts,
@@ -62,6 +63,7 @@ def routes() -> list[BaseRoute]:
     """Return every route, the quick ones first."""
     quick: list[BaseRoute] = [
         Route("/v1/namespaces/{namespace}/tables/{table}", of_table, methods=list(_QUICK)),
+        Route("/v1/namespaces/{namespace}/tables/{table}/append", appends.append_files, methods=["POST"]),
         _without_head(Route(_CONFIG, config.get_config, methods=["GET"])),
         _without_head(Route("/health", health.health, methods=["GET"])),
     ]

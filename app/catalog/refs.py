@@ -94,7 +94,7 @@ class _RefIntention(Intention[TableMetadata, None]):
         draft = apply_updates(before, self.changes(catalog, before, files), catalog.now_ms())
         return Planned(draft.finish(base.stored_at) if draft.has_changes else None, None)
 
-    def remembered_as(self, location: Location, *, changed: bool) -> str:
+    def remembered_as(self, location: Location, *, changed: bool, detail: None) -> str:  # noqa: ARG002 - there is none
         """Return the location, marked if the request had nothing to do."""
         return location if changed else _UNCHANGED + location
 

@@ -239,6 +239,18 @@ class RefList(ServerAnswer):
     refs: list[RefAnswer]
 
 
+class AppendAnswer(OpenAnswer):
+    """What an append has added, and as which snapshot."""
+
+    snapshot_id: int
+    sequence_number: int
+    branch: str
+    metadata_location: str
+    added_data_files: int
+    added_records: int
+    added_files_size: int
+
+
 class RefReceipt(OpenAnswer):
     """What a change of a branch or tag did."""
 

@@ -8,6 +8,7 @@ from typing import Self
 import httpx
 
 from app.client.answers import CatalogConfig
+from app.client.appends import AppendCalls
 from app.client.conflicts import ConflictCalls
 from app.client.history import HistoryCalls
 from app.client.http_calls import HttpCalls, Retries
@@ -52,6 +53,7 @@ class RemoteCatalog:
         self.tables = TableCalls(self._calls, root)
         self.views = ViewCalls(self._calls, root)
         self.history = HistoryCalls(self._calls, root)
+        self.appends = AppendCalls(self._calls, root)
         self.receipts = ReceiptCalls(self._calls, root)
         self.refs = RefCalls(self._calls, root)
         self.scans = ScanCalls(self._calls, root)

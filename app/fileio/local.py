@@ -18,6 +18,7 @@ from app.fileio.failures import local_failure
 from app.fileio.files import ListedFile
 from app.fileio.links import LinksWithin
 from app.fileio.locations import local_path
+from app.fileio.tails import Tail
 
 # Some file systems have directories that cannot be synced, because they are synced already or by other means.
 _NOT_SYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP})
@@ -40,6 +41,26 @@ class LocalFiles:
         return content
 
     def read_at_most(self, location: Location, max_bytes: int) -> bytes | None:
+        with self._opened(location) as (descriptor, size_bytes):
+            if size_bytes > max_bytes:
+                return None
+            content = os.read(descriptor, size_bytes + 1)
+            return content if len(content) == size_bytes else content + _read_rest(descriptor)
+
+    def read_tail(self, location: Location, most_bytes: int) -> Tail:
+        with self._opened(location) as (descriptor, size_bytes):
+            start = max(0, size_bytes - most_bytes)
+            content = os.pread(descriptor, size_bytes - start, start)
+            while len(content) < size_bytes - start:
+                piece = os.pread(descriptor, size_bytes - start - len(content), start + len(content))
+                if not piece:
+                    raise FileMissing(location)  # being written, or cut off at this moment
+                content += piece
+            return Tail(size_bytes, content)
+
+    @contextlib.contextmanager
+    def _opened(self, location: Location) -> Iterator[tuple[int, int]]:
+        """Open a file to be read, and yield its descriptor and its size in bytes."""
         try:
             descriptor = os.open(local_path(location), os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
             try:
@@ -47,10 +68,7 @@ class LocalFiles:
                 status = os.fstat(descriptor)
                 if not stat.S_ISREG(status.st_mode):  # a directory, or a device without an end
                     raise FileMissing(location)
-                if status.st_size > max_bytes:
-                    return None
-                content = os.read(descriptor, status.st_size + 1)
-                return content if len(content) == status.st_size else content + _read_rest(descriptor)
+                yield descriptor, status.st_size
             finally:
                 os.close(descriptor)
         except (OSError, ValueError) as error:

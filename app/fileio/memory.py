@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from app.engine.model.ids import Location
 from app.errors import FileExists, FileMissing
 from app.fileio.files import ListedFile
+from app.fileio.tails import Tail
 
 
 class MemoryFiles:
@@ -28,6 +29,10 @@ class MemoryFiles:
     def read_at_most(self, location: Location, max_bytes: int) -> bytes | None:
         content = self.read(location)
         return content if len(content) <= max_bytes else None
+
+    def read_tail(self, location: Location, most_bytes: int) -> Tail:
+        content = self.read(location)
+        return Tail(len(content), content[max(0, len(content) - most_bytes) :])
 
     def write_new(self, location: Location, content: bytes) -> None:
         entry = (bytes(content), self._now_ms())

@@ -16,6 +16,7 @@ from app.engine.model.ids import Location
 from app.errors import FileExists, FileMissing, InvalidLocation
 from app.fileio.failures import object_store_failure
 from app.fileio.files import ListedFile
+from app.fileio.tails import Tail
 
 _UUID_IN_NAME = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}[^/]*\Z", re.IGNORECASE)
 _FAILURES = (OSError, ValueError, pa.ArrowException)
@@ -83,6 +84,20 @@ class ObjectStore:
                     return bytes(stream.read())
             except FileNotFoundError as error:
                 raise FileMissing(location) from error
+
+    def read_tail(self, location: Location, most_bytes: int, expect: Callable[[int], None] = _ignore) -> Tail:
+        """Return the last bytes of a file and its size; `expect` hears how many bytes are read."""
+        with self._translated("read", location):
+            place = self._file_at(location)
+            try:
+                with place.filesystem.open_input_file(place.path) as stream:
+                    size_bytes = int(stream.size())
+                    wanted = min(size_bytes, most_bytes)
+                    expect(wanted)
+                    content = bytes(stream.read_at(wanted, size_bytes - wanted)) if wanted else b""
+            except FileNotFoundError as error:
+                raise FileMissing(location) from error
+        return Tail(size_bytes, content)
 
     def write_new(self, location: Location, content: bytes) -> None:
         if not _UUID_IN_NAME.search(location) and self.exists(location):

@@ -13,6 +13,7 @@ from app.errors import FilesUnavailable
 from app.fileio.circuit import ANSWER_SECONDS, Circuit
 from app.fileio.files import ListedFile
 from app.fileio.object_store import ObjectStore
+from app.fileio.tails import Tail
 
 _BYTES_A_SECOND: Final = 1 << 20
 """Files may take so much longer as they are large."""
@@ -42,6 +43,11 @@ class PunctualStore:
     def read_at_most(self, location: Location, max_bytes: int) -> bytes | None:
         return self._called(
             "read", location, lambda call: self._store.read_at_most(location, max_bytes, call.allow_for)
+        )
+
+    def read_tail(self, location: Location, most_bytes: int) -> Tail:
+        return self._called(
+            "read", location, lambda call: self._store.read_tail(location, most_bytes, call.allow_for)
         )
 
     def write_new(self, location: Location, content: bytes) -> None:

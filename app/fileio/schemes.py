@@ -15,6 +15,7 @@ from app.fileio.local import LocalFiles
 from app.fileio.locations import scheme_of
 from app.fileio.memory import SHARED
 from app.fileio.storage_settings import StorageEnvironment, StorageSettings, check_names
+from app.fileio.tails import Tail, read_tail
 
 _NETWORK = ("s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "hdfs")
 KNOWN_SCHEMES = ("file", "memory", *_NETWORK)
@@ -37,6 +38,9 @@ class SchemedFiles:
 
     def read_at_most(self, location: Location, max_bytes: int) -> bytes | None:
         return read_at_most(self._store(location), location, max_bytes)
+
+    def read_tail(self, location: Location, most_bytes: int) -> Tail:
+        return read_tail(self._store(location), location, most_bytes)
 
     def write_new(self, location: Location, content: bytes) -> None:
         self._store(location).write_new(location, content)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from app.engine.model.ids import Location
 from app.fileio.bounded_reads import read_at_most
 from app.fileio.files import FileIO, ListedFile
+from app.fileio.tails import Tail, read_tail
 
 
 @dataclass(eq=False)
@@ -33,6 +34,11 @@ class CountingFiles:
         content = read_at_most(self.files, location, max_bytes)
         self.read_bytes[location] += len(content or b"")
         return content
+
+    def read_tail(self, location: Location, most_bytes: int) -> Tail:
+        tail = read_tail(self.files, location, most_bytes)
+        self.read_bytes[location] += len(tail.content)
+        return tail
 
     def write_new(self, location: Location, content: bytes) -> None:
         self.files.write_new(location, content)

@@ -18,6 +18,7 @@ from app.fileio.files import FileIO
 from app.fileio.local import LocalFiles
 from app.fileio.memory import MemoryFiles
 from app.fileio.schemes import files_for
+from app.fileio.tails import Tail, TailReads, read_tail
 from tests.builders.counting_files import CountingFiles
 from tests.builders.failing_files import FailingFiles
 from tests.servers.s3 import S3Server
@@ -123,6 +124,33 @@ def test_a_store_that_cannot_look_first_reads_all_of_a_file_and_keeps_what_is_to
     assert not isinstance(plain, BoundedReads)
     assert read_at_most(plain, location, 4) == b"1234"
     assert read_at_most(plain, location, 3) is None
+
+
+@pytest.mark.parametrize("size", [0, 1, 100, 5_000_000])
+def test_the_end_of_a_file_is_read_with_its_size(store: Store, size: int) -> None:
+    location = store.at("t", "x")
+    content = bytes(number % 251 for number in range(size))
+    store.files.write_new(location, content)
+
+    assert isinstance(store.files, TailReads)
+    for most in (0, 1, 64, size, size + 1):
+        assert read_tail(store.files, location, most) == Tail(size, content[max(0, size - most) :])
+
+
+def test_a_missing_file_has_no_end(store: Store) -> None:
+    for most in (0, 100):
+        with pytest.raises(FileMissing, match="nothing"):
+            read_tail(store.files, store.at("nothing"), most)
+
+
+def test_a_store_that_cannot_read_the_end_alone_reads_the_file(store: Store) -> None:
+    location = store.at("t", "x")
+    store.files.write_new(location, b"1234")
+    plain = FailingFiles(store.files)
+
+    assert not isinstance(plain, TailReads)
+    assert read_tail(plain, location, 3) == Tail(4, b"234")
+    assert read_tail(plain, location, 0) == Tail(4, b"")
 
 
 def test_what_is_written_is_seen_from_elsewhere_at_once(store: Store) -> None:

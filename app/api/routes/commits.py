@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
@@ -15,14 +14,18 @@ from app.api.bodies.commits import CommitBody, CommitTransactionBody
 from app.api.bodies.identifiers import check_same
 from app.api.bodies.json_body import parse_body
 from app.api.dependencies import Visit, Visited, open_visit
-from app.api.idempotency import Once, done_once
+from app.api.idempotency import done_once
+from app.api.landings import land_once
 from app.api.rebase_headers import rebase_request
 from app.catalog import named
 from app.catalog.commits import table_commits
+from app.catalog.commits.intentions import Landed
 from app.catalog.commits.landing import Landing
 from app.catalog.commits.table_commits import Reserved, TableCommit
+from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.slots.retries import load_retries
+from app.engine.model.table_metadata import TableMetadata
 from app.errors import CommitFailed, IcetowerError
 
 router = APIRouter()
@@ -50,9 +53,7 @@ class _Commit:
         self._visit = visit
         self._request = request
         self._slots = visit.parts.slots
-        self._once: Once
         self._commit: TableCommit | None = None
-        self._landing: Landing[Any, Any]
         self._landed_at: int | None = None
 
     async def attempt(self) -> Response:
@@ -61,7 +62,7 @@ class _Commit:
         Raises:
             Reserved: it has to wait for the slots of other writers first.
         """
-        return await self._visit.in_thread(self._begin) or await self._end()
+        return await land_once(self._visit, self._begin, self._answer, self._replay)
 
     async def attempt_in_turn(self, reserved: Reserved) -> Response:
         """Wait for the slots of other writers, then carry it out."""
@@ -92,55 +93,31 @@ class _Commit:
     async def _is_wanted(self) -> bool:
         return not await self._request.is_disconnected()
 
-    def _begin(self) -> Response | None:
-        """Begin in a thread; return the answer, or None if it has to wait first."""
+    def _begin(self, catalog: Catalog) -> Landing[TableMetadata, None]:
         if self._commit is None:
             self._commit = self._parsed()
-        earlier = self._once.earlier()
-        if earlier is not None:
-            return earlier
-        self._landing = table_commits.begin_commit(self._once.catalog(), self._commit)
-        return self._answer() if self._landing.works else None
+        return table_commits.begin_commit(catalog, self._commit)
 
     def _parsed(self) -> TableCommit:
         visit, identifier = self._visit, self._visit.table
         body = parse_body(CommitBody, visit.body)
         check_same(body.identifier, identifier)
-
-        def replay(location: str) -> Response:
-            return loaded_table_answer(named.load_recorded(visit.catalog, TABLES, identifier, location))
-
-        self._once = Once(visit, replay)
-        requirements, updates = body.requirements or (), body.updates or ()
         return TableCommit(
             identifier,
-            requirements,
-            updates,
+            body.requirements or (),
+            body.updates or (),
             asks_first=self._slots.is_on,
             rebasing=rebase_request(visit),
         )
 
-    async def _end(self) -> Response:
-        """Wait, and return the answer."""
-        landing = self._landing
-        try:
-            await landing.wait_here()
-            if landing.works:
-                return await self._visit.in_thread(self._answer)
-        except BaseException:
-            landing.leave()  # Else those behind it would wait for it.
-            raise
-        # It is done: to wait for room is for those who begin something.
-        return await run_in_threadpool(self._answer)
-
-    def _answer(self) -> Response:
-        try:
-            landed = self._landing.finish()
-        except IcetowerError as error:
-            return self._once.refused(error)
+    def _answer(self, landed: Landed[TableMetadata, None]) -> Response:
         if landed.base.found is not None:
             self._landed_at = landed.base.found.id
         return loaded_table_answer(landed.loaded)
+
+    def _replay(self, location: str) -> Response:
+        visit = self._visit
+        return loaded_table_answer(named.load_recorded(visit.catalog, TABLES, visit.table, location))
 
 
 @router.post("/v1/transactions/commit")

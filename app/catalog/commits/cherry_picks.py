@@ -29,7 +29,7 @@ class CherryPicks:
 
     def __init__(self, catalog: Catalog, files: StagedFiles) -> None:
         self._catalog = catalog
-        self._writer = SnapshotFiles(catalog, files)
+        self._files = files
         self._source = TableManifests(catalog)
 
     def reapply(self, base: TableMetadata, branch: str, picked: Snapshot, kind: PickKind) -> Snapshot:
@@ -49,34 +49,17 @@ class CherryPicks:
         else:
             head_id = head.snapshot_id if head else None
             check_replaced_partitions(self._source, base, head_id, picked, changes)
-        snapshot_id = self._new_snapshot_id(base)
+        new = SnapshotFiles(self._catalog, self._files, base)
+        snapshot_id = new.new_id()
         manifests = [
-            *self._added_manifests(base, snapshot_id, changes.added),
-            *self._kept_manifests(base, head, snapshot_id, changes.removed),
+            *_added_manifests(new, snapshot_id, changes.added),
+            *self._kept_manifests(new, head, snapshot_id, changes.removed),
         ]
-        return self._snapshot(base, head, snapshot_id, manifests, picked_summary(kind, picked, head, changes))
-
-    def _new_snapshot_id(self, base: TableMetadata) -> SnapshotId:
-        while True:
-            number = int(self._catalog.server.new_uuid().replace("-", ""), 16)
-            snapshot_id = SnapshotId((number >> 64 ^ number) & (1 << 63) - 1)
-            if snapshot_id and snapshot_id not in base.snapshots_by_id:
-                return snapshot_id
-
-    def _added_manifests(
-        self, base: TableMetadata, snapshot_id: SnapshotId, added: Sequence[DataFile]
-    ) -> list[ManifestFile]:
-        by_spec: dict[SpecId, list[ManifestEntry]] = {}
-        for file in added:
-            by_spec.setdefault(file.spec_id, []).append(added_again(file))
-        return [
-            self._writer.write_manifest(base, spec_id, snapshot_id, entries)
-            for spec_id, entries in by_spec.items()
-        ]
+        return new.write_snapshot(head, snapshot_id, manifests, picked_summary(kind, picked, head, changes))
 
     def _kept_manifests(
         self,
-        base: TableMetadata,
+        new: SnapshotFiles,
         head: Snapshot | None,
         snapshot_id: SnapshotId,
         removed: Sequence[DataFile],
@@ -97,31 +80,17 @@ class CherryPicks:
                 continue
             missing -= found
             rewritten = without_files(entries, doomed, snapshot_id)
-            kept.append(self._writer.write_manifest(base, manifest.partition_spec_id, snapshot_id, rewritten))
+            kept.append(new.write_manifest(manifest.partition_spec_id, snapshot_id, rewritten))
         if missing:
             paths = sorted(path for path, _ in missing)
             raise InvalidRefMove(f"Missing required files to delete: {', '.join(paths[:5])}")
         return kept
 
-    def _snapshot(
-        self,
-        base: TableMetadata,
-        head: Snapshot | None,
-        snapshot_id: SnapshotId,
-        manifests: Sequence[ManifestFile],
-        summary: dict[str, str],
-    ) -> Snapshot:
-        parent_id = head.snapshot_id if head else None
-        written = self._writer.write_list(base, snapshot_id, parent_id, manifests)
-        return Snapshot(
-            snapshot_id=snapshot_id,
-            parent_snapshot_id=parent_id,
-            sequence_number=written.sequence_number if base.format.has_sequence_numbers else None,
-            # Time in the log must not run backwards, whatever the clocks of other writers said.
-            timestamp_ms=max(self._catalog.now_ms(), base.last_updated_ms),
-            manifest_list=written.location,
-            summary=summary,
-            schema_id=base.current_schema_id,
-            first_row_id=written.first_row_id,
-            added_rows=written.added_rows,
-        )
+
+def _added_manifests(
+    new: SnapshotFiles, snapshot_id: SnapshotId, added: Sequence[DataFile]
+) -> list[ManifestFile]:
+    by_spec: dict[SpecId, list[ManifestEntry]] = {}
+    for file in added:
+        by_spec.setdefault(file.spec_id, []).append(added_again(file))
+    return [new.write_manifest(spec_id, snapshot_id, entries) for spec_id, entries in by_spec.items()]

@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from app import telemetry
 from app.catalog.commits.intentions import D
+from app.catalog.commits.joined_wishes import plan_all
 from app.catalog.commits.old_metadata import forget_old_metadata
 from app.catalog.commits.plans import Names, Staged
 from app.catalog.commits.staged_files import StagedFiles
@@ -41,7 +42,7 @@ def land_all(wishes: Sequence[Wish[M, D]]) -> None:
             catalog.server.pause(random.uniform(0.2, 1.0) * longest_s)  # noqa: S311 - back-off, not a secret
         names, files = Names[M, D](), StagedFiles(catalog)
         # Find, read, require, apply, look with the guard.
-        standing = [wish for wish in wishes if wish.plan(names)]
+        standing = plan_all(wishes, names)
         if not standing:
             return
         try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -75,6 +75,8 @@ class Planned(Generic[M, D]):
     """Where the new metadata is stored already, if it is: a registered file."""
     expiry: QueuedExpiry | None = None
     """Files that go out of reach, to be queued for deletion in the same transaction: of one intention at most."""
+    updates: Sequence[Update] = ()
+    """Updates that the server made, for the guard; those of the intention itself are there."""
     rebase: Rebase | None = None
     """What was applied in place of the intention's updates, if it lost a race and was rebased."""
 
@@ -108,6 +110,14 @@ class Intention(ABC, Generic[M, D]):
         """
         return False
 
+    def joins(self) -> Hashable | None:
+        """Return what makes neighbours one change with it; None if it stays alone."""
+        return None
+
+    def begin_joined(self, catalog: Catalog, base: Base[M]) -> Joined[M, D]:
+        """Return the change that it becomes together with neighbours; only for one that `joins`."""
+        raise NotImplementedError
+
     @abstractmethod
     def require(self, base: Base[M]) -> bool:
         """Check that this may be done to the base; return False if it has been done already.
@@ -125,9 +135,31 @@ class Intention(ABC, Generic[M, D]):
             Unavailable: the database or the store does not answer.
         """
 
-    def remembered_as(self, location: Location, *, changed: bool) -> str:  # noqa: ARG002 - what most need not know
+    def remembered_as(self, location: Location, *, changed: bool, detail: D | None) -> str:  # noqa: ARG002 - what most need not know
         """Return what a success leaves under an Idempotency-Key: by default where the metadata is."""
         return location
+
+
+class Joined(ABC, Generic[M, D]):
+    """One change that several intentions become, on one base."""
+
+    @abstractmethod
+    def add(self, intention: Intention[M, D]) -> None:
+        """Take one more intention in, once `require` has been asked; a refused one leaves no trace.
+
+        Raises:
+            NotFound, AlreadyExists, CommitFailed, BadRequest: it is refused.
+            Unavailable: the store does not answer.
+        """
+
+    @abstractmethod
+    def apply(self, files: StagedFiles) -> list[Planned[M, D]]:
+        """Return what becomes of the base: the same for all that were taken in, but for the detail.
+
+        Raises:
+            CommitFailed, BadRequest: it cannot be done to this base.
+            Unavailable: the store does not answer.
+        """
 
 
 @dataclass(frozen=True, slots=True)

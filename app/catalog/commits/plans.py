@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Generic
@@ -56,12 +57,12 @@ class Plan(Generic[M, D]):
 
     @property
     def updates(self) -> list[Update]:
-        """The updates of all intentions as they are applied, for the guard."""
-        return [
-            update
-            for intention, item in zip(self.intentions, self.planned, strict=True)
-            for update in (intention.updates if item is None or item.rebase is None else item.rebase.updates)
-        ]
+        """The updates of all intentions as they are applied, for the guard, and those that the server made."""
+        found: list[Update] = []
+        for intention, item in zip(self.intentions, self.planned, strict=True):
+            found += intention.updates if item is None or item.rebase is None else item.rebase.updates
+            found += () if item is None else item.updates
+        return found
 
     @property
     def rebased(self) -> bool:
@@ -205,15 +206,17 @@ class Names(Generic[M, D]):
             groups.setdefault(intention.identifier, []).append(intention)
         return [self._plan_one(catalog, group, files) for group in groups.values()]
 
+    def base_for(self, catalog: Catalog, intention: Intention[M, D]) -> Base[M]:
+        """Return what the next intention for its name builds on; raises like `load_base`."""
+        earlier = self._plans.get(intention.identifier)
+        if earlier is not None:
+            return earlier.now
+        return load_base(catalog, intention.kind, intention.identifier, reads=intention.reads_base)
+
     def _plan_one(
         self, catalog: Catalog, intentions: Sequence[Intention[M, D]], files: StagedFiles
     ) -> Plan[M, D]:
-        first = intentions[0]
-        earlier = self._plans.get(first.identifier)
-        if earlier is None:
-            base = load_base(catalog, first.kind, first.identifier, reads=first.reads_base)
-        else:
-            base = earlier.now
+        base = self.base_for(catalog, intentions[0])
         planned: list[Planned[M, D] | None] = []
         now = base
         for intention in intentions:
@@ -250,6 +253,22 @@ def load_base(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, *, r
     return find_and_read(lambda: catalog.find(identifier), read)[1]
 
 
+@contextmanager
+def refusals_explained(catalog: Catalog, base: Base[M], intention: Intention[M, D]) -> Iterator[None]:
+    """Add to the refusal of an intention how its table was.
+
+    Raises:
+        CommitStateUnknown: instead of a refusal, if the intention may have landed earlier.
+    """
+    try:
+        yield
+    except (CommitFailed, BadRequest) as error:
+        check_never_landed(catalog, base, intention.updates, is_refused=True)
+        if isinstance(error, CommitFailed):
+            explain(error, base, intention.updates)
+        raise
+
+
 def apply(
     catalog: Catalog, intention: Intention[M, D], base: Base[M], files: StagedFiles
 ) -> Planned[M, D] | None:
@@ -259,13 +278,8 @@ def apply(
         NotFound, AlreadyExists, CommitFailed, BadRequest: it is refused.
         CommitStateUnknown: it may have landed earlier.
     """
-    try:
+    with refusals_explained(catalog, base, intention):
         planned = intention.apply(catalog, base, files) if intention.require(base) else None
-    except (CommitFailed, BadRequest) as error:
-        check_never_landed(catalog, base, intention.updates, is_refused=True)
-        if isinstance(error, CommitFailed):
-            explain(error, base, intention.updates)
-        raise
     if planned is not None:
         check_never_landed(catalog, base, intention.updates, is_refused=False)
     return planned

@@ -119,7 +119,7 @@ class Rebases:
 
     def __init__(self, catalog: Catalog, files: StagedFiles) -> None:
         self._catalog = catalog
-        self._writer = SnapshotFiles(catalog, files)
+        self._files = files
         self._source = TableManifests(catalog)
 
     def rebase(
@@ -168,14 +168,14 @@ class Rebases:
     def _write(
         self, current: TableMetadata, late: LateCommit, changes: OwnChanges, listed: NewList
     ) -> Rebase:
-        snapshot_id = late.snapshot.snapshot_id
+        snapshot_id, writer = late.snapshot.snapshot_id, SnapshotFiles(self._catalog, self._files, current)
         written = [
-            self._writer.write_manifest(current, item.spec_id, snapshot_id, item.entries, item.content)
+            writer.write_manifest(item.spec_id, snapshot_id, item.entries, item.content)
             for item in listed.written
         ]
         manifests = [*listed.verbatim, *written, *listed.kept]
         parent_id = None if late.head is None else late.head.snapshot_id
-        staged = self._writer.write_list(current, snapshot_id, parent_id, manifests)
+        staged = writer.write_list(snapshot_id, parent_id, manifests)
         self._source.keep_list(staged.location, staged.manifests)
         for own, numbered in zip(listed.verbatim, staged.manifests, strict=False):
             self._source.keep_listed(as_written(own), numbered)

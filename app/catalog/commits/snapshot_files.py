@@ -10,10 +10,11 @@ from app.catalog.context.catalog import Catalog
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.partition_values import schema_with_sources
+from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptMetadata
 from app.formats.manifests.lists import assign_numbers, write_manifest_list
-from app.formats.manifests.writer import write_manifest
+from app.formats.manifests.writer import WrittenManifest, write_manifest
 from app.formats.metadata.names import metadata_folder
 
 
@@ -31,56 +32,79 @@ class StagedList:
 
 
 class SnapshotFiles:
-    """Writes manifests and manifest lists to the files of one attempt."""
+    """Writes snapshots on top of a base to the files of one attempt."""
 
-    def __init__(self, catalog: Catalog, files: StagedFiles) -> None:
+    def __init__(self, catalog: Catalog, files: StagedFiles, base: TableMetadata) -> None:
         self._catalog = catalog
         self._files = files
+        self._base = base
+        self._folder = metadata_folder(base.location, base.properties)
+
+    def new_id(self) -> SnapshotId:
+        """Return an id that no snapshot of the table has."""
+        while True:
+            number = int(self._catalog.server.new_uuid().replace("-", ""), 16)
+            snapshot_id = SnapshotId((number >> 64 ^ number) & (1 << 63) - 1)
+            if snapshot_id and snapshot_id not in self._base.snapshots_by_id:
+                return snapshot_id
+
+    def pack(
+        self,
+        spec_id: SpecId,
+        snapshot_id: SnapshotId,
+        entries: Sequence[ManifestEntry],
+        content: ManifestContent = ManifestContent.DATA,
+    ) -> WrittenManifest:
+        """Return a manifest, not stored yet.
+
+        Raises:
+            CorruptMetadata: the table does not have the spec, or an entry does not fit it.
+        """
+        base, spec = self._base, self._base.find_spec(spec_id)
+        if spec is None:
+            raise CorruptMetadata(
+                base.location, f"a manifest has partition spec {spec_id}, which the table has not"
+            )
+        try:
+            return write_manifest(
+                entries,
+                schema=schema_with_sources(base, spec),
+                spec=spec,
+                format_version=base.format_version,
+                content=content,
+                snapshot_id=snapshot_id,
+            )
+        except ValueError as error:
+            raise CorruptMetadata(base.location, str(error)) from error
+
+    def store(self, written: WrittenManifest) -> ManifestFile:
+        """Store a manifest, and return it as a list names it before it has numbers.
+
+        Raises:
+            FilesUnavailable: the store does not answer, or refuses.
+        """
+        location = Location(f"{self._folder}/{self._catalog.server.new_uuid()}-m0.avro")
+        self._files.write(location, written.content)
+        return written.at(location)
 
     def write_manifest(
         self,
-        base: TableMetadata,
         spec_id: SpecId,
         snapshot_id: SnapshotId,
         entries: Sequence[ManifestEntry],
         content: ManifestContent = ManifestContent.DATA,
     ) -> ManifestFile:
-        """Write a manifest, and return it as a list names it before it has numbers.
-
-        Raises:
-            CorruptMetadata: the table has not the partition spec.
-            FilesUnavailable: the store does not answer, or refuses.
-        """
-        spec = base.find_spec(spec_id)
-        if spec is None:
-            raise CorruptMetadata(
-                base.location, f"a manifest has partition spec {spec_id}, which the table has not"
-            )
-        written = write_manifest(
-            entries,
-            schema=schema_with_sources(base, spec),
-            spec=spec,
-            format_version=base.format_version,
-            content=content,
-            snapshot_id=snapshot_id,
-        )
-        location = Location(
-            f"{metadata_folder(base.location, base.properties)}/{self._catalog.server.new_uuid()}-m0.avro"
-        )
-        self._files.write(location, written.content)
-        return written.at(location)
+        """Write a manifest; raises like `pack` and `store`."""
+        return self.store(self.pack(spec_id, snapshot_id, entries, content))
 
     def write_list(
-        self,
-        base: TableMetadata,
-        snapshot_id: SnapshotId,
-        parent_id: SnapshotId | None,
-        manifests: Sequence[ManifestFile],
+        self, snapshot_id: SnapshotId, parent_id: SnapshotId | None, manifests: Sequence[ManifestFile]
     ) -> StagedList:
         """Write the manifest list of a snapshot that is the table's next one.
 
         It is stored when the files are settled, which is before a pointer moves.
         """
+        base = self._base
         sequence_number = base.last_sequence + 1 if base.format.has_sequence_numbers else 0
         first_row_id = (base.next_row_id or 0) if base.format.has_row_lineage else None
         numbered, next_row_id = assign_numbers(
@@ -95,10 +119,30 @@ class SnapshotFiles:
             first_row_id=first_row_id,
             lines=self._catalog.server.packed_lines,
         )
-        location = Location(
-            f"{metadata_folder(base.location, base.properties)}/"
-            f"snap-{snapshot_id}-1-{self._catalog.server.new_uuid()}.avro"
-        )
+        location = Location(f"{self._folder}/snap-{snapshot_id}-1-{self._catalog.server.new_uuid()}.avro")
         self._files.write_soon(location, content)
         added_rows = None if first_row_id is None else (next_row_id or first_row_id) - first_row_id
         return StagedList(location, numbered, sequence_number, first_row_id, added_rows)
+
+    def write_snapshot(
+        self,
+        head: Snapshot | None,
+        snapshot_id: SnapshotId,
+        manifests: Sequence[ManifestFile],
+        summary: dict[str, str],
+    ) -> Snapshot:
+        """Write the manifest list of a snapshot that follows a head, and return the snapshot."""
+        base, parent_id = self._base, head.snapshot_id if head else None
+        written = self.write_list(snapshot_id, parent_id, manifests)
+        return Snapshot(
+            snapshot_id=snapshot_id,
+            parent_snapshot_id=parent_id,
+            sequence_number=written.sequence_number if base.format.has_sequence_numbers else None,
+            # Time in the log must not run backwards, whatever the clocks of other writers said.
+            timestamp_ms=max(self._catalog.now_ms(), base.last_updated_ms),
+            manifest_list=written.location,
+            summary=summary,
+            schema_id=base.current_schema_id,
+            first_row_id=written.first_row_id,
+            added_rows=written.added_rows,
+        )

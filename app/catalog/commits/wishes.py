@@ -9,12 +9,13 @@ from typing import Generic
 
 from app import telemetry
 from app.catalog.commits.guard import CommitGuard
-from app.catalog.commits.intentions import D, Intention, Landed
-from app.catalog.commits.plans import Names, Plan, Staged
+from app.catalog.commits.intentions import Base, D, Intention, Joined, Landed
+from app.catalog.commits.plans import Names, Plan, Staged, refusals_explained
 from app.catalog.commits.races import outrun
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
+from app.catalog.context.locations import check_locations
 from app.catalog.context.rows import IdempotencyClaim
 from app.database.pointers.history import Author
 from app.database.receipt import CommitReceipt, Outcome, landed
@@ -62,6 +63,45 @@ class Wish(Generic[M, D]):
         self._first = self._first or plans
         return True
 
+    def join(self, joined: Joined[M, D], base: Base[M]) -> bool:
+        """Become a part of a change with others; False if it is refused."""
+        return self._context.run(self._join, joined, base)
+
+    def _join(self, joined: Joined[M, D], base: Base[M]) -> bool:
+        self._error, self.author = None, self.catalog.author()
+        intention = self.intentions[0]
+        try:
+            with refusals_explained(self.catalog, base, intention):
+                intention.require(base)
+                joined.add(intention)
+        except Exception as error:  # noqa: BLE001 - raised again by `results`
+            self._error = error
+            return False
+        return True
+
+    def finish_joined(
+        self, others: Sequence[Wish[M, D]], joined: Joined[M, D], base: Base[M], names: Names[M, D]
+    ) -> None:
+        """Plan the change that this wish and others became: its files are this one's to discard.
+
+        Raises:
+            CommitFailed, BadRequest, Unavailable: it is refused as a whole; nothing of it stays.
+        """
+        wishes = [self, *others]
+        try:
+            planned = joined.apply(self._files)
+            plans = [Plan(base, wish.intentions, [item]) for wish, item in zip(wishes, planned, strict=True)]
+            assert planned[0].metadata is not None
+            check_locations(self.catalog, planned[0].metadata, base.metadata)
+            self._guard.check(Plan(base, [wish.intentions[0] for wish in wishes], planned))
+        except BaseException:
+            self.discard()
+            raise
+        for wish, plan in zip(wishes, plans, strict=True):
+            names.keep(plan)
+            wish.plans = [plan]
+            wish._first = wish._first or [plan]  # noqa: SLF001 - of the same class
+
     @property
     def event(self) -> tuple[str, Author]:
         """What pointer history remembers of it."""
@@ -75,7 +115,10 @@ class Wish(Generic[M, D]):
     def remembered(self, staged: Staged[M, D]) -> str:
         """Return what is left for a repeated request under an Idempotency-Key."""
         assert staged.loaded.location is not None
-        return self.intentions[0].remembered_as(staged.loaded.location, changed=self.changes)
+        first = self.plans[0].planned[0]
+        return self.intentions[0].remembered_as(
+            staged.loaded.location, changed=self.changes, detail=None if first is None else first.detail
+        )
 
     def claim(self, staged: Staged[M, D]) -> IdempotencyClaim | None:
         """Return the claim to the request's Idempotency-Key, if it has one."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.catalog.context.callers import SERVER_ITSELF, Caller, Permit, Question, everyone_may
+from app.catalog.context.live_paths import LivePaths
 from app.catalog.context.receipt_book import ReceiptBook
 from app.catalog.context.rooms import Rooms
 from app.catalog.context.scan_workers import ScanWorkers
@@ -35,6 +36,7 @@ from app.lines import Lines
 
 DELETE_INDEX_BYTES = 64 << 20
 SCAN_ANSWER_BYTES = 32 << 20
+LIVE_PATHS_BYTES = 256 << 20
 COMMITS_TOGETHER = 64
 COMMIT_WAIT_S = 30.0
 SIDE_WRITES = 32
@@ -108,6 +110,8 @@ class Server:
     """The deletes of the scans planned last: the plan tasks of one scan share them."""
     scan_answers: BoundedCache[bytes] = field(default_factory=lambda: BoundedCache(SCAN_ANSWER_BYTES))
     """The answers to the scans planned last: dashboards ask the same again and again."""
+    live_paths: LivePaths = field(default_factory=lambda: LivePaths(LIVE_PATHS_BYTES))
+    """Which files the branches have that were appended to last."""
     rooms: Rooms = field(default_factory=lambda: Rooms(16))
     """Who may have a thread: every request that needs one asks here first."""
     scan_workers: ScanWorkers = field(default_factory=ScanWorkers)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import check_location
-from app.engine.model.entry_filters import PartitionTest, ValueRange, live_entries
+from app.engine.model.entry_filters import PartitionTest, ValueRange, live_entries, live_paths
 from app.engine.model.ids import Location
 from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
@@ -84,6 +84,11 @@ class _TableEntries:
         """Yield entries as `FilterableEntries` promises."""
         with _corrupt_if_invalid(self._location):
             yield from live_entries(self._entries, is_wanted, ranges)
+
+    def live_paths(self) -> Iterator[Location]:
+        """Yield the paths as `PathedEntries` promises."""
+        with _corrupt_if_invalid(self._location):
+            yield from live_paths(self._entries)
 
 
 @contextmanager

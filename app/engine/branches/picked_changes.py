@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from app.engine.branches.ref_changes import PUBLISHED_WAP_ID, SOURCE_SNAPSHOT_ID, WAP_ID, PickKind
-from app.engine.branches.summary_totals import totals_after
+from app.engine.change.summaries import added_counts, changed_partition_count, removed_counts, totals_after
 from app.engine.model.ancestry import ancestors
 from app.engine.model.ids import SnapshotId
 from app.engine.model.manifests import (
@@ -136,18 +136,7 @@ def picked_summary(
         summary[PUBLISHED_WAP_ID] = theirs[WAP_ID]
     if kind is PickKind.REPLACE_PARTITIONS:
         summary[REPLACE_PARTITIONS] = "true"
-    summary.update(_counts("added-data-files", "added-records", "added-files-size", changes.added))
-    summary.update(_counts("deleted-data-files", "deleted-records", "removed-files-size", changes.removed))
-    partitions = {file.partition_key for file in (*changes.added, *changes.removed)}
-    summary["changed-partition-count"] = str(len(partitions))
+    summary.update(added_counts(changes.added))
+    summary.update(removed_counts(changes.removed))
+    summary.update(changed_partition_count((*changes.added, *changes.removed)))
     return {**summary, **totals_after(head, changes.added, changes.removed)}
-
-
-def _counts(files_key: str, records_key: str, size_key: str, files: Sequence[DataFile]) -> dict[str, str]:
-    if not files:
-        return {}
-    return {
-        files_key: str(len(files)),
-        records_key: str(sum(file.record_count for file in files)),
-        size_key: str(sum(file.file_size_in_bytes for file in files)),
-    }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from app.engine.model.ids import Location
 from app.engine.model.manifests import ManifestEntry
 from app.engine.model.types import PrimitiveType
 
@@ -52,3 +53,27 @@ def live_entries(
     if isinstance(entries, FilterableEntries):
         return entries.live_in(is_wanted, ranges)
     return (entry for entry in entries if entry.is_live and is_wanted(entry.file.partition))
+
+
+@runtime_checkable
+class PathedEntries(Protocol):
+    """Entries of one manifest whose paths are found without making objects of them."""
+
+    def live_paths(self) -> Iterator[Location]:
+        """Yield the paths of the files that are not deleted, in their order.
+
+        Raises:
+            InvalidMetadata: an entry makes no sense; names the file.
+        """
+        ...
+
+
+def live_paths(entries: Iterable[ManifestEntry]) -> Iterator[Location]:
+    """Yield the paths of the files that are not deleted.
+
+    Raises:
+        InvalidMetadata: an entry makes no sense; names the file.
+    """
+    if isinstance(entries, PathedEntries):
+        return entries.live_paths()
+    return (entry.file.file_path for entry in entries if entry.is_live)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from app.engine.branches.summary_totals import TOTALS, totals_after
+from app.engine.change.summaries import TOTALS, totals_after
 from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.snapshot import Snapshot

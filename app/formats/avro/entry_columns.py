@@ -14,6 +14,7 @@ from app.fileio.wanted import check_wanted
 from app.formats.avro.container import AvroFile
 from app.formats.avro.entry_fields import (
     ENTRY_FIELDS,
+    FILE_PATH,
     FIRST_ROW_ID,
     LOWER_BOUNDS,
     PARTITION,
@@ -148,6 +149,21 @@ class EntryColumns:
         values.append(None)  # fields that the writer does not have are looked up at -1
         in_order: tuple[Any, ...] = self._in_order(values)
         return in_order
+
+    def live_paths(self) -> Iterable[Any]:
+        """Yield the paths of the files that are not deleted, in their order.
+
+        Raises:
+            ValueError: a path makes no sense.
+        """
+        groups, deleted = self._layout.groups, EntryStatus.DELETED
+        # Of one part alone no tuple is made.
+        wanted = [groups[STATUS], groups[FILE_PATH]]
+        read, pick, content = self._layout.readers[wanted[1] - 1], self._layout.pick, self._content
+        for start, status in zip(self._starts, self.statuses, strict=True):
+            if status != deleted:
+                (_, part), _ = pick(content, start, wanted)
+                yield read(part)
 
     def row_id(self, at: int) -> int | None:
         """Return the first row id of one entry's file.

@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, overload
 
 from app.engine.model.entry_filters import PartitionTest, ValueRange
+from app.engine.model.ids import Location
 from app.engine.model.manifests import (
     UNASSIGNED_SEQUENCE_NUMBER,
     DataFile,
@@ -172,6 +173,13 @@ class ManifestColumns(Sequence[ManifestEntry]):
                     positions = [at for at in positions if at in in_range]
         for at in positions:
             yield self._entry(at)
+
+    def live_paths(self) -> Iterator[Location]:
+        """Yield the paths as `PathedEntries` promises."""
+        try:
+            yield from self._entries.live_paths()
+        except ValueError as error:
+            raise self._invalid(error) from error
 
     def _bounds_of(self, wanted: ValueRange) -> BoundColumns | None:
         """Return a column's bounds; those of the last columns are kept."""

@@ -24,7 +24,10 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
+from app.client.catalog import RemoteCatalog
+from app.engine.model.identifiers import Namespace, TableIdentifier
 from examples.flights.comparison import duckdb_with_iceberg
+from tests.builders.parquet_files import parquet
 from tests.e2e.duckdb.attached import Duck
 
 ORDERS = Schema(
@@ -226,3 +229,23 @@ def test_schemas_are_created_listed_and_dropped_when_empty(duck: Duck) -> None:
     duck(f"DROP SCHEMA tower.{name}")
 
     assert not duck.pyiceberg.namespace_exists(name)
+
+
+def test_rows_that_were_appended_by_reference_are_read(duck: Duck) -> None:
+    table = duck.pyiceberg.create_table(f"{duck.schema}.numbers", NUMBERS)
+    folder = Path(table.location().removeprefix("file://"), "data")
+    folder.mkdir(parents=True)
+    for number in range(3):
+        rows = pa.table({"id": [number, number + 10], "kind": ["a", None]})
+        (folder / f"{number}.parquet").write_bytes(parquet(rows))
+    with RemoteCatalog(duck.pyiceberg.uri) as client:
+        identifier = TableIdentifier(Namespace((duck.schema,)), "numbers")
+        for number in range(3):
+            client.appends.append(identifier, [f"{table.location()}/data/{number}.parquet"])
+
+    assert duck("SELECT id, kind FROM our.numbers WHERE id > 1 ORDER BY id") == [
+        (2, "a"),
+        (10, None),
+        (11, None),
+        (12, None),
+    ]

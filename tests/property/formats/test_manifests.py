@@ -72,3 +72,5 @@ def test_entries_come_back_as_they_went(format_version: int, data: st.DataObject
 
     read = tuple(ManifestColumns(listed(manifest, format_version), manifest.content))
     assert [repr(entry) for entry in read] == [repr(inherited(entry, format_version)) for entry in found[3]]
+    columns = ManifestColumns(listed(manifest, format_version), manifest.content)
+    assert list(columns.live_paths()) == [entry.file.file_path for entry in read if entry.is_live]

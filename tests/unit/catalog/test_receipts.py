@@ -11,8 +11,6 @@ import pytest
 from sqlalchemy import update
 
 from app.catalog.commits.door import land_all
-from app.catalog.commits.intentions import Base, Planned
-from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.commits.table_commits import TableCommit
 from app.catalog.commits.wishes import Wish
 from app.catalog.context import receipt_book
@@ -26,9 +24,9 @@ from app.database.rows import receipts as rows
 from app.engine.change.requirements import AssertRefSnapshotId, Requirement
 from app.engine.change.updates import AddSnapshot, SetProperties, SetSnapshotRef, Update
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.rebase.rebased_snapshots import Rebase
 from app.errors import CommitStateUnknown, DatabaseUnavailable, NoSuchCommit
 from tests.builders.catalogs import START_MS, with_server
+from tests.builders.racing_writers import commit, rebasing_table, sent, writer
 from tests.builders.tables import DEPARTURES, append_to, load_table, snapshot_on, table_in
 from tests.unit.catalog.commits.interference import interfering
 
@@ -84,19 +82,16 @@ def test_each_request_of_a_group_has_its_own_receipt(catalog: Catalog) -> None:
 
 
 def test_a_rebased_commit_says_so(catalog: Catalog) -> None:
-    class Rebased(TableCommit):
-        def apply(
-            self, catalog: Catalog, base: Base[TableMetadata], files: StagedFiles
-        ) -> Planned[TableMetadata, None]:
-            return replace(super().apply(catalog, base, files), rebase=rebase)
-
-    made = table_in(catalog)
-    rebase = Rebase(None, snapshot_on(made.metadata), ())
+    rebasing_table(catalog)
+    late = writer(catalog).append(["b"])
+    commit(catalog, writer(catalog).append(["a"]))
     head = new_head()
 
-    land_all([Wish(calling(catalog, head), [Rebased(DEPARTURES, (), [SetProperties(updates={"a": "b"})])])])
+    land_all([Wish(calling(catalog, head), [sent(late)])])
 
-    assert load_receipt(catalog, head.commit_id).changes[0].rebased
+    (change,) = load_receipt(catalog, head.commit_id).changes
+    assert change.rebased
+    assert change.snapshot_ids == (late.snapshot.snapshot_id,)
 
 
 @pytest.mark.parametrize("has_landed", [True, False])

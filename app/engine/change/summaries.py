@@ -1,9 +1,9 @@
-"""Totals in the summary of a snapshot that is built on another one."""
+"""Summaries of new snapshots: what was added and removed, and how much there is then."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from app.engine.model.manifests import DataFile, FileContent
 from app.engine.model.snapshot import Snapshot
@@ -16,6 +16,31 @@ TOTALS = (
     "total-position-deletes",
     "total-equality-deletes",
 )
+
+
+def added_counts(files: Sequence[DataFile]) -> dict[str, str]:
+    """Return the numbers of added files, rows and bytes; nothing if there are no files."""
+    return _counts("added-data-files", "added-records", "added-files-size", files)
+
+
+def removed_counts(files: Sequence[DataFile]) -> dict[str, str]:
+    """Return the numbers of removed files, rows and bytes; nothing if there are no files."""
+    return _counts("deleted-data-files", "deleted-records", "removed-files-size", files)
+
+
+def _counts(files_key: str, records_key: str, size_key: str, files: Sequence[DataFile]) -> dict[str, str]:
+    if not files:
+        return {}
+    return {
+        files_key: str(len(files)),
+        records_key: str(sum(file.record_count for file in files)),
+        size_key: str(sum(file.file_size_in_bytes for file in files)),
+    }
+
+
+def changed_partition_count(files: Sequence[DataFile]) -> dict[str, str]:
+    """Return the number of partitions that files are in."""
+    return {"changed-partition-count": str(len({file.partition_key for file in files}))}
 
 
 def totals_after(

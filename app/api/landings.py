@@ -1,0 +1,82 @@
+"""Requests that stand in a table's line: no thread is held while others go before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic
+
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import Response
+
+from app.api.dependencies import Visit
+from app.api.idempotency import Once
+from app.catalog.commits.intentions import D, Landed
+from app.catalog.commits.landing import Landing
+from app.catalog.context.catalog import Catalog
+from app.errors import IcetowerError
+
+Begin = Callable[[Catalog], Landing[Any, D]]
+Answer = Callable[[Landed[Any, D]], Response]
+
+
+async def land_once(
+    visit: Visit, begin: Begin[D], answer: Answer[D], replay: Callable[[str], Response]
+) -> Response:
+    """Land what a request wants, or answer like the first one under its Idempotency-Key.
+
+    Args:
+        visit: the request.
+        begin: does all that need not wait, in a thread, and stands in the line.
+        answer: makes the answer of what has landed.
+        replay: answers again from what the success stored.
+    """
+    standing = _Standing(visit, begin, answer, replay)
+    return await visit.in_thread(standing.begin) or await standing.end()
+
+
+class _Standing(Generic[D]):
+    """One request on its way."""
+
+    def __init__(
+        self, visit: Visit, begin: Begin[D], answer: Answer[D], replay: Callable[[str], Response]
+    ) -> None:
+        self._visit = visit
+        self._replay = replay
+        self._once: Once
+        self._begin, self._shaped = begin, answer
+        self._landing: Landing[Any, D]
+
+    def begin(self) -> Response | None:
+        """Begin in a thread; return the answer, or None if it has to wait first."""
+        self._once = Once(self._visit, self._replay)
+        earlier = self._once.earlier()
+        if earlier is not None:
+            return earlier
+        try:
+            self._landing = self._begin(self._once.catalog())
+        except IcetowerError as error:
+            return self._once.refused(error)
+        return self._answer() if self._landing.works else None
+
+    async def end(self) -> Response:
+        """Wait, and return the answer."""
+        landing = self._landing
+        try:
+            await landing.wait_here()
+            if landing.works:
+                return await self._visit.in_thread(self._answer)
+        except BaseException:
+            landing.leave()  # Else those behind it would wait for it.
+            raise
+        try:
+            return self._shaped(landing.finish())
+        except IcetowerError as error:
+            # It is done: to wait for room is for those who begin something.
+            return await run_in_threadpool(self._once.refused, error)
+
+    def _answer(self) -> Response:
+        try:
+            landed = self._landing.finish()
+        except IcetowerError as error:
+            return self._once.refused(error)
+        return self._shaped(landed)

@@ -1,0 +1,1 @@
+"""Appends by reference: what files that are in storage already become in a table."""

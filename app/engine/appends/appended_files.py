@@ -1,0 +1,203 @@
+"""Files to be appended: what is known of each, and which data file it becomes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from app.engine.appends.columns import map_columns
+from app.engine.appends.footers import Footer
+from app.engine.appends.metrics import file_metrics
+from app.engine.appends.name_mapping import NAME_MAPPING
+from app.engine.appends.partitions import UNKNOWN, PartitionRules, SourceFacts
+from app.engine.model.document import MAX_LONG
+from app.engine.model.ids import FieldId, Location, SortOrderId, SpecId
+from app.engine.model.json_values import from_json_value
+from app.engine.model.manifests import DataFile, FileContent
+from app.engine.model.partition_values import schema_with_sources
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.model.types import PrimitiveType
+from app.engine.model.values import from_bytes, is_nan
+from app.errors import InvalidDataFile
+
+_SHORTEST_CUT: Final = 1
+"""Tables may ask for bounds as short as that."""
+
+
+@dataclass(frozen=True)
+class AppendedFile(ABC):
+    """A file that is to be appended, before it is known to what exactly."""
+
+    path: Location
+    spec_id: SpecId | None
+    """None for the table's default."""
+
+    @abstractmethod
+    def data_file(self, metadata: TableMetadata) -> DataFile:
+        """Return the data file that it is in a table.
+
+        Raises:
+            InvalidDataFile: it does not fit the table.
+        """
+
+    def needs_name_mapping(self, metadata: TableMetadata) -> bool:  # noqa: ARG002 - most files have ids
+        """Say whether readers need a name mapping for it that the table does not have."""
+        return False
+
+    def rules(self, metadata: TableMetadata) -> tuple[SpecId, PartitionRules]:
+        """Return the spec that it is partitioned by, and what its partition values must be like."""
+        spec_id = metadata.default_spec_id if self.spec_id is None else self.spec_id
+        spec = metadata.find_spec(spec_id)
+        if spec is None:
+            raise InvalidDataFile(self.path, f"the table has no partition spec {spec_id}")
+        return spec_id, PartitionRules(spec, schema_with_sources(metadata, spec))
+
+
+@dataclass(frozen=True)
+class ParquetFile(AppendedFile):
+    """A Parquet file with its footer."""
+
+    footer: Footer
+    partition: Mapping[str, Any]
+    """Values that are given, by the names of the spec's fields, in single-value JSON."""
+    partition_from_path: bool
+
+    def data_file(self, metadata: TableMetadata) -> DataFile:
+        """Return the data file, with metrics as the table wants them."""
+        columns = map_columns(self.path, self.footer, metadata)
+        schema = metadata.current_schema
+        spec_id, rules = self.rules(metadata)
+
+        def facts_of(field_id: FieldId) -> SourceFacts:
+            leaf = columns.leaves.get(field_id)
+            if leaf is not None:
+                facts = leaf.facts
+                return SourceFacts(facts.value_count, facts.null_count, facts.lower, facts.upper)
+            column = schema.columns.get(field_id)
+            if column is None:
+                return UNKNOWN
+            kind, default = column.field.type, column.field.initial_default
+            constant = from_json_value(kind, default) if isinstance(kind, PrimitiveType) else None
+            return SourceFacts(constant=constant, is_absent=True)
+
+        given = rules.in_path(self.path) if self.partition_from_path else {}
+        given |= rules.named(self.path, self.partition)
+        partition = rules.completed(self.path, given, facts_of)
+        rules.check(self.path, partition, facts_of)
+        for field_id in rules.identity_sources(partition):
+            columns.missing.pop(field_id, None)
+        for name in columns.missing.values():
+            raise InvalidDataFile(self.path, f"it has no column {name}, which the table requires")
+        return DataFile(
+            content=FileContent.DATA,
+            file_path=self.path,
+            file_format="PARQUET",
+            spec_id=spec_id,
+            partition=partition,
+            record_count=self.footer.record_count,
+            file_size_in_bytes=self.footer.file_size_in_bytes,
+            split_offsets=self.footer.split_offsets,
+            **file_metrics(columns, metadata),
+        )
+
+    def needs_name_mapping(self, metadata: TableMetadata) -> bool:
+        """Say whether it has no field ids, and the table no name mapping."""
+        return not self.footer.has_field_ids and NAME_MAPPING not in metadata.properties
+
+
+@dataclass(frozen=True)
+class ReadyFile(AppendedFile):
+    """A data file that another program has described, as scan planning describes them."""
+
+    partition: tuple[Any, ...]
+    """The values of the spec's fields in their order, in single-value JSON."""
+    described: DataFile
+    """All the rest of it."""
+
+    def data_file(self, metadata: TableMetadata) -> DataFile:
+        """Return the data file as it was described, once all of it fits the table."""
+        path, file = self.path, self.described
+        spec_id, rules = self.rules(metadata)
+        partition = rules.listed(path, self.partition)
+        known = {
+            field_id: column.field.type
+            for schema in metadata.schemas
+            for field_id, column in schema.columns.items()
+        } | {field_id: column.field.type for field_id, column in metadata.current_schema.columns.items()}
+        self._check_counts(known)
+        bounds = self._bounds(known)
+        if file.sort_order_id is not None:
+            self._check_sort_order(metadata, file.sort_order_id)
+
+        def facts_of(field_id: FieldId) -> SourceFacts:
+            lower, upper = bounds.get(field_id, (None, None))
+            values, nulls = file.value_counts or {}, file.null_value_counts or {}
+            return SourceFacts(
+                values.get(field_id), nulls.get(field_id), lower, upper, shortest_cut=_SHORTEST_CUT
+            )
+
+        rules.check(path, partition, facts_of)
+        return DataFile(
+            content=FileContent.DATA,
+            file_path=path,
+            file_format=file.file_format,
+            spec_id=spec_id,
+            partition=partition,
+            record_count=file.record_count,
+            file_size_in_bytes=file.file_size_in_bytes,
+            column_sizes=file.column_sizes,
+            value_counts=file.value_counts,
+            null_value_counts=file.null_value_counts,
+            nan_value_counts=file.nan_value_counts,
+            lower_bounds=file.lower_bounds,
+            upper_bounds=file.upper_bounds,
+            split_offsets=file.split_offsets,
+            sort_order_id=file.sort_order_id,
+        )
+
+    def _check_sort_order(self, metadata: TableMetadata, sort_order_id: SortOrderId) -> None:
+        if sort_order_id not in {order.order_id for order in metadata.sort_orders}:
+            raise InvalidDataFile(self.path, f"the table has no sort order {sort_order_id}")
+
+    def _check_counts(self, known: Mapping[FieldId, Any]) -> None:
+        file = self.described
+        for name, counts in (
+            ("column-sizes", file.column_sizes),
+            ("value-counts", file.value_counts),
+            ("null-value-counts", file.null_value_counts),
+            ("nan-value-counts", file.nan_value_counts),
+        ):
+            for field_id, count in (counts or {}).items():
+                if field_id not in known:
+                    raise InvalidDataFile(
+                        self.path, f"its {name} have field id {field_id}, which is no column of the table"
+                    )
+                if not 0 <= count <= MAX_LONG:
+                    raise InvalidDataFile(self.path, f"its {name} have {count} for field id {field_id}")
+
+    def _bounds(self, known: Mapping[FieldId, Any]) -> dict[FieldId, tuple[Any, Any]]:
+        """Return the lower and upper bounds as values, None where there is none."""
+        found: dict[FieldId, tuple[Any, Any]] = {}
+        for name, bounds in (
+            ("lower-bounds", self.described.lower_bounds),
+            ("upper-bounds", self.described.upper_bounds),
+        ):
+            for field_id, content in (bounds or {}).items():
+                kind = known.get(FieldId(field_id))
+                if not isinstance(kind, PrimitiveType):
+                    raise InvalidDataFile(
+                        self.path,
+                        f"its {name} have field id {field_id}, which is no such column of the table",
+                    )
+                try:
+                    value = from_bytes(kind, content)
+                except ValueError as error:
+                    raise InvalidDataFile(
+                        self.path, f"its {name} for field id {field_id}: {error}"
+                    ) from error
+                value = None if is_nan(value) else value
+                lower, _ = found.get(FieldId(field_id), (None, None))
+                found[FieldId(field_id)] = (value, None) if name == "lower-bounds" else (lower, value)
+        return found

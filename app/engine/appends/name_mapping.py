@@ -1,0 +1,57 @@
+"""Name mappings: which names the columns have in files without field ids."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from app.engine.model.schema import Schema
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.model.types import NestedField, child_fields
+
+NAME_MAPPING: Final = "schema.name-mapping.default"
+
+
+@dataclass(frozen=True, slots=True)
+class MappedName:
+    """What a name stands for, and the names inside it.
+
+    Spec: #name-mapping-serialization
+    """
+
+    field_id: int | None
+    inner: Mapping[str, MappedName]
+
+
+def name_mapping_of(metadata: TableMetadata) -> Mapping[str, MappedName]:
+    """Return the table's name mapping; if it has none, the one of its column names.
+
+    Raises:
+        ValueError: the property is not a name mapping.
+    """
+    text = metadata.properties.get(NAME_MAPPING)
+    return _read(json.loads(new_name_mapping(metadata.current_schema) if text is None else text))
+
+
+def new_name_mapping(schema: Schema) -> str:
+    """Return the mapping of a schema's own names, as the property has it."""
+    return json.dumps([_field(field) for field in schema.fields], separators=(",", ":"))
+
+
+def _field(field: NestedField) -> dict[str, Any]:
+    found: dict[str, Any] = {"field-id": field.id, "names": [field.name]}
+    inner = [_field(child) for child in child_fields(field.type)]
+    return {**found, "fields": inner} if inner else found
+
+
+def _read(fields: Any) -> dict[str, MappedName]:
+    found: dict[str, MappedName] = {}
+    try:
+        for field in fields:
+            mapped = MappedName(field.get("field-id"), _read(field.get("fields") or ()))
+            found.update(dict.fromkeys(field["names"], mapped))
+    except (TypeError, KeyError, AttributeError) as error:
+        raise ValueError("it is not a list of fields with names") from error
+    return found

@@ -1,0 +1,1 @@
+"""Parquet: what the footers of data files say."""

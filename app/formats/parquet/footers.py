@@ -1,0 +1,230 @@
+"""Reads the footers of Parquet files."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
+
+from app.engine.appends.footers import FileColumn, Footer, LeafFacts, Shape
+from app.engine.model.types import PrimitiveType, parse_primitive
+from app.engine.model.values import decimal_of, order_key
+from app.fileio.tails import Tail
+
+_MAGIC: Final = b"PAR1"
+_END_BYTES: Final = 8
+"""The length of the footer, and the magic bytes."""
+_FIELD_ID: Final = b"PARQUET:field_id"
+_LOWEST_LONG: Final = -(1 << 63)
+
+
+_PLAIN: Final = {
+    ("BOOLEAN", "None"): "boolean",
+    ("INT32", "None"): "int",
+    ("INT64", "None"): "long",
+    ("FLOAT", "None"): "float",
+    ("DOUBLE", "None"): "double",
+    ("INT32", "Date"): "date",
+    ("BYTE_ARRAY", "String"): "string",
+    ("BYTE_ARRAY", "Enum"): "string",
+    ("BYTE_ARRAY", "JSON"): "string",
+    ("BYTE_ARRAY", "None"): "binary",
+    ("BYTE_ARRAY", "BSON"): "binary",
+    ("FIXED_LEN_BYTE_ARRAY", "UUID"): "uuid",
+}
+"""Types by physical and logical type, where nothing else matters."""
+
+
+class NotParquetError(Exception):
+    """The bytes are not the end of a Parquet file that can be read; says why."""
+
+
+def footer_bytes(tail: Tail) -> int:
+    """Return how many bytes at the end of a file its footer takes.
+
+    Raises:
+        NotParquetError: the file does not end like a Parquet file.
+    """
+    end = tail.content[-_END_BYTES:]
+    if end[4:] == b"PARE":
+        raise NotParquetError("it is a Parquet file with an encrypted footer, which the server cannot read")
+    if len(end) < _END_BYTES or end[4:] != _MAGIC:
+        raise NotParquetError("it is not a Parquet file")
+    size_bytes = int.from_bytes(end[:4], "little") + _END_BYTES
+    if size_bytes + len(_MAGIC) > tail.size_bytes:
+        raise NotParquetError("it is not a whole Parquet file: its footer is said to be larger than the file")
+    return size_bytes
+
+
+def read_footer(tail: Tail) -> Footer:
+    """Return what the end of a file, with its whole footer, says.
+
+    Raises:
+        NotParquetError: it cannot be read.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    size_bytes = footer_bytes(tail)
+    # The pages of rows are not looked at: a footer behind the magic bytes is a file to the reader.
+    content = _MAGIC + tail.content[-size_bytes:]
+    try:
+        found = pq.read_metadata(pa.BufferReader(content))
+        return _footer(found, tail.size_bytes)
+    except NotParquetError:
+        raise
+    except (OSError, ValueError, TypeError, pa.ArrowException) as error:
+        raise NotParquetError(f"its Parquet footer cannot be read: {str(error)[:300]}") from error
+
+
+def _footer(found: Any, file_size_in_bytes: int) -> Footer:
+    groups = [found.row_group(number) for number in range(found.num_row_groups)]
+    leaves = iter([_leaf(found.schema.column(place), place, groups) for place in range(found.num_columns)])
+    try:
+        columns = tuple(_column(field, leaves) for field in found.schema.to_arrow_schema())
+    except StopIteration:
+        columns = ()
+    if next(leaves, None) is not None or (found.num_columns and not columns):
+        raise NotParquetError("its Parquet schema has a column of a kind that the server does not know")
+    return Footer(
+        file_size_in_bytes=file_size_in_bytes,
+        record_count=found.num_rows,
+        columns=columns,
+        split_offsets=tuple(sorted(_start(group) for group in groups if found.num_columns)),
+    )
+
+
+def _start(group: Any) -> int:
+    """Return where a row group begins in the file, in bytes."""
+    first = group.column(0)
+    data: int = first.data_page_offset
+    return min(data, first.dictionary_page_offset) if first.has_dictionary_page else data
+
+
+def _column(field: Any, leaves: Iterator[FileColumn]) -> FileColumn:
+    """Return an Arrow field as a column; leaves are taken in the file's order."""
+    import pyarrow as pa
+
+    kind = field.type
+    if isinstance(kind, pa.ExtensionType | pa.BaseExtensionType) and pa.types.is_nested(kind.storage_type):
+        raise NotParquetError(f"its column {field.name} is of type {kind}, which the server does not know")
+    text = (field.metadata or {}).get(_FIELD_ID)
+    field_id = int(text) if text is not None and int(text) >= 0 else None
+    if pa.types.is_struct(kind):
+        shape, inner = Shape.STRUCT, [kind.field(place) for place in range(kind.num_fields)]
+    elif pa.types.is_map(kind):
+        shape, inner = Shape.MAP, [kind.key_field, kind.item_field]
+    elif pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind):
+        shape, inner = Shape.LIST, [kind.value_field]
+    else:
+        leaf = next(leaves)
+        return FileColumn(
+            field.name, Shape.LEAF, field_id, field.nullable, (), leaf.type, leaf.type_text, leaf.facts
+        )
+    children = tuple([_column(child, leaves) for child in inner])
+    return FileColumn(field.name, shape, field_id, field.nullable, children)
+
+
+def _leaf(column: Any, place: int, groups: list[Any]) -> FileColumn:
+    logical = json.loads(column.logical_type.to_json())
+    kind = _type_of(column, logical)
+    text = str(column.logical_type) if logical.get("Type") != "None" else column.physical_type
+    facts = _facts([group.column(place) for group in groups], _reader(column, logical, kind))
+    return FileColumn(
+        column.name, Shape.LEAF, None, True, (), kind, f"{text} ({column.physical_type})", facts
+    )
+
+
+def _type_of(column: Any, logical: dict[str, Any]) -> PrimitiveType | None:
+    """Return the type of a leaf's values; None if there is none that all readers read.
+
+    Spec: #parquet
+    """
+    physical, name = column.physical_type, logical.get("Type")
+    text = _PLAIN.get((str(physical), str(name)))
+    match physical, name:
+        case "INT32", "Int" if logical["isSigned"] or logical["bitWidth"] < 32:
+            text = "int"
+        case "INT64", "Int" if logical["isSigned"]:
+            text = "long"
+        case "INT64", "Time" if logical["timeUnit"] == "microseconds":
+            text = "time"
+        case "INT64", "Timestamp":
+            zone = "timestamptz" if logical["isAdjustedToUTC"] else "timestamp"
+            text = zone + ("_ns" if logical["timeUnit"] == "nanoseconds" else "")
+        case "INT96", _:
+            text = "timestamptz"
+        case "FIXED_LEN_BYTE_ARRAY", "None":
+            text = f"fixed[{column.length}]"
+        case _, "Decimal":
+            text = f"decimal({column.precision}, {column.scale})"
+    try:
+        return None if text is None else parse_primitive(text)
+    except ValueError:
+        return None
+
+
+Read = Callable[[Any], Any]
+"""Makes a value of the raw one of a statistic; None if it is no bound."""
+
+
+def _reader(column: Any, logical: dict[str, Any], kind: PrimitiveType | None) -> Read | None:
+    if kind is None or column.physical_type == "INT96":
+        return None
+    match kind.kind:
+        case "decimal":
+            scale = kind.scale or 0
+            return lambda raw: _decimal(raw, scale)
+        case "string":
+            return _text
+        case "uuid":
+            return lambda raw: UUID(bytes=raw)
+        case "float" | "double":
+            return lambda raw: None if math.isnan(raw) else raw
+        case "timestamp" | "timestamptz" if logical["timeUnit"] == "milliseconds":
+            return lambda raw: raw * 1000 if _LOWEST_LONG <= raw * 1000 < -_LOWEST_LONG else None
+    return lambda raw: raw
+
+
+def _decimal(raw: Any, scale: int) -> Decimal:
+    return decimal_of(int.from_bytes(raw, "big", signed=True) if isinstance(raw, bytes) else raw, scale)
+
+
+def _text(raw: bytes) -> str | None:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return None  # cut by the writer inside a character
+
+
+def _facts(chunks: list[Any], read: Read | None) -> LeafFacts:
+    size_bytes = value_count = nulls = 0
+    are_nulls_known = True
+    lowers: list[Any] = []
+    uppers: list[Any] = []
+    for chunk in chunks:
+        size_bytes += chunk.total_compressed_size
+        value_count += chunk.num_values
+        statistics = chunk.statistics if chunk.is_stats_set else None
+        if statistics is not None and statistics.has_null_count:
+            nulls += statistics.null_count
+            if statistics.null_count == chunk.num_values:
+                continue  # without bounds, as there are no values
+        else:
+            are_nulls_known = False
+        if read is None or statistics is None or not statistics.has_min_max:
+            lowers.append(None)
+            continue
+        lowers.append(read(statistics.min_raw))
+        uppers.append(read(statistics.max_raw))
+    are_bounds_known = bool(lowers) and None not in lowers and None not in uppers
+    return LeafFacts(
+        size_bytes,
+        value_count,
+        nulls if are_nulls_known else None,
+        min(lowers, key=order_key) if are_bounds_known else None,
+        max(uppers, key=order_key) if are_bounds_known else None,
+    )

@@ -1,0 +1,156 @@
+"""Files that were appended by reference: Spark reads them, and goes on writing to the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pyarrow as pa
+import pytest
+
+from tests.builders.parquet_files import parquet
+from tests.servers.spark import Sql
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+DAY_US = 86_400_000_000
+
+
+def rows(day: int, first: int, count: int) -> pa.Table:
+    """Return rows of one day, without field ids."""
+    ids = list(range(first, first + count))
+    return pa.table(
+        {
+            "id": pa.array(ids, pa.int64()),
+            "at": pa.array([day * DAY_US + number for number in ids], pa.timestamp("us", "UTC")),
+            "word": pa.array([None if number % 7 == 0 else f"word {number}" * 3 for number in ids]),
+            "price": pa.array(ids, pa.int64()).cast(pa.decimal128(19, 0)).cast(pa.decimal128(20, 2)),
+            "place": pa.array(
+                [{"city": f"c{number}", "zip": number} for number in ids],
+                pa.struct([("city", pa.string()), ("zip", pa.int32())]),
+            ),
+            "tags": pa.array([["a", None], [], None][number % 3] for number in ids),
+            "counts": pa.array([[("k", number)] for number in ids], pa.map_(pa.string(), pa.int32())),
+        }
+    )
+
+
+COLUMNS = (
+    "id BIGINT, at TIMESTAMP, word STRING, price DECIMAL(20, 2), place STRUCT<city: STRING, zip: INT>, "
+    "tags ARRAY<STRING>, counts MAP<STRING, INT>"
+)
+
+
+class Appends:
+    """Puts files into the folder of table t and appends them."""
+
+    def __init__(self, sql: Sql, server: str) -> None:
+        self._sql = sql
+        self._path = f"{server}/v1/namespaces/{sql.namespace}/tables/t"
+        loaded = httpx.get(self._path).json()
+        self.location: str = loaded["metadata"]["location"]
+        self.folder = Path(self.location.removeprefix("file://"), "data")
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def append(self, *files: str | dict[str, Any], **more: Any) -> dict[str, Any]:
+        listed = [
+            {"file-path": f"{self.location}/data/{file}"} if isinstance(file, str) else file for file in files
+        ]
+        answer = httpx.post(f"{self._path}/append", json={"files": listed, **more}, timeout=60)
+        assert answer.status_code == 200, answer.text
+        # Spark keeps tables for a while.
+        self._sql("REFRESH TABLE t")
+        body: dict[str, Any] = answer.json()
+        return body
+
+    def put(self, name: str, table: pa.Table) -> str:
+        (self.folder / name).write_bytes(parquet(table))
+        return name
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_spark_reads_what_was_appended_and_goes_on(sql: Sql, sqlite_server: str, version: int) -> None:
+    sql(
+        f"CREATE TABLE t ({COLUMNS}) USING iceberg PARTITIONED BY (days(at)) TBLPROPERTIES "
+        f"('format-version' = '{version}', 'commit.manifest.min-count-to-merge' = '3', "
+        "'write.delete.mode' = 'copy-on-write')"
+    )
+    appends = Appends(sql, sqlite_server)
+    for day in range(5):
+        appends.append(appends.put(f"{day}.parquet", rows(day, day * 10, 10)))
+
+    assert sql("SELECT count(*), sum(id), count(word) FROM t") == [(50, 1225, 42)]
+    assert sql("SELECT id FROM t WHERE word = 'word 23word 23word 23'") == [(23,)]
+    assert sql("SELECT count(*) FROM t WHERE at >= TIMESTAMP '1970-01-03' AND price < 35.5") == [(16,)]
+    assert sql("SELECT id, place.city, tags, counts['k'] FROM t WHERE id IN (12, 13) ORDER BY id") == [
+        (12, "c12", ["a", None], 12),
+        (13, "c13", [], 13),
+    ]
+    assert sql("SELECT partition.at_day, record_count FROM our.t.partitions ORDER BY 1")[0][1] == 10
+
+    sql("INSERT INTO t SELECT id + 100, at, word, price, place, tags, counts FROM t WHERE id < 5")
+    sql("DELETE FROM t WHERE id % 10 = 3")
+    assert sql("SELECT count(*), sum(id) FROM t") == [(49, 1225 + 510 - (3 + 13 + 23 + 33 + 43) - 103)]
+    appends.append(appends.put("5.parquet", rows(0, 200, 10)))
+    sql("CALL tower.system.rewrite_manifests('our.t')".replace("our.", f"{sql.namespace}."))
+    sql(
+        f"CALL tower.system.rewrite_data_files(table => '{sql.namespace}.t', "
+        "options => map('min-input-files', '1', 'rewrite-all', 'true'))"
+    )
+    assert sql("SELECT count(*), min(id), max(id) FROM t") == [(59, 0, 209)]
+    appends.append(appends.put("6.parquet", rows(6, 300, 10)))
+    assert sql("SELECT count(*) FROM t") == [(69,)]
+    assert sql("SELECT count(*) FROM t WHERE at >= TIMESTAMP '1970-01-07'") == [(10,)]
+
+
+def test_row_level_deletes_apply_to_appended_files(sql: Sql, sqlite_server: str) -> None:
+    sql(
+        f"CREATE TABLE t ({COLUMNS}) USING iceberg TBLPROPERTIES ('format-version' = '2', "
+        "'write.delete.mode' = 'merge-on-read', 'commit.manifest.min-count-to-merge' = '2')"
+    )
+    appends = Appends(sql, sqlite_server)
+    appends.append(appends.put("1.parquet", rows(0, 0, 10)))
+    sql("DELETE FROM t WHERE id = 4")
+    # Later files are not touched by that delete, and merging manifests must not change which are later.
+    appends.append(appends.put("2.parquet", rows(0, 0, 10)))
+    appends.append(appends.put("3.parquet", rows(0, 0, 10)))
+
+    assert sql("SELECT count(*), count_if(id = 4) FROM t") == [(29, 2)]
+
+
+def test_row_ids_stay_when_the_server_merges_manifests(sql: Sql, sqlite_server: str) -> None:
+    sql(
+        "CREATE TABLE t (id BIGINT) USING iceberg TBLPROPERTIES ('format-version' = '3', "
+        "'commit.manifest.min-count-to-merge' = '3')"
+    )
+    appends = Appends(sql, sqlite_server)
+    seen: dict[int, int] = {}
+    for number in range(7):
+        appends.append(appends.put(f"{number}.parquet", pa.table({"id": [2 * number, 2 * number + 1]})))
+        found = dict(sql("SELECT id, _row_id FROM t"))
+        assert {row: found[row] for row in seen} == seen
+        assert len(set(found.values())) == 2 * (number + 1)
+        seen = found
+
+
+def test_files_that_spark_wrote_without_iceberg_are_taken(sql: Sql, sqlite_server: str) -> None:
+    sql(f"CREATE TABLE t ({COLUMNS}, n INT) USING iceberg")
+    appends = Appends(sql, sqlite_server)
+    folder = appends.folder / "plain"
+    frame = sql.spark.sql(
+        "SELECT id, timestamp_seconds(id * 1000) AS at, concat('w', id) AS word, cast(id AS DECIMAL(20, 2)) AS price, "
+        "named_struct('city', 'x', 'zip', 7) AS place, array('a', 'b') AS tags, map('k', 1) AS counts, "
+        "cast(id AS INT) AS n FROM range(20)"
+    )
+    frame.coalesce(2).write.parquet(str(folder))
+    files = [f"plain/{path.name}" for path in folder.glob("*.parquet")]
+
+    assert appends.append(*files)["added-records"] == 20
+
+    query = "SELECT id, at, word, price, place.zip, tags, counts['k'], n FROM {} ORDER BY id"
+    frame.createOrReplaceTempView("plain")
+    plain = [tuple(row) for row in sql.spark.sql(query.format("plain")).collect()]
+    assert sql(query.format("t")) == plain
+    assert sql("SELECT count(*) FROM t WHERE at > TIMESTAMP '1970-01-01 02:00:00' AND n < 10") == [
+        (len([row for row in plain if row[0] * 1000 > 7200 and row[0] < 10]),)
+    ]

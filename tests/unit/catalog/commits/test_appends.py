@@ -1,0 +1,281 @@
+"""Appends that arrive together: one snapshot for all, and to each its own answer."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.catalog.commits.appends import Appended, AppendedByReference
+from app.catalog.commits.door import land_all
+from app.catalog.commits.table_commits import TableCommit
+from app.catalog.commits.wishes import Wish
+from app.catalog.context.callers import Caller
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.live_paths import LivePaths
+from app.catalog.context.rows import IdempotencyClaim
+from app.catalog.manifests.table_manifests import TableManifests
+from app.engine.appends.appended_files import ReadyFile
+from app.engine.change.requirements import AssertCurrentSchemaId, AssertRefSnapshotId, Requirement
+from app.engine.change.updates import SetProperties, Update
+from app.engine.model.ids import Location, SchemaId, SpecId
+from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
+from app.engine.model.table_metadata import TableMetadata
+from app.errors import (
+    CommitRefused,
+    FilesAlreadyLive,
+    FilesUnavailable,
+    GivenUp,
+    InvalidDataFile,
+    RequirementFailed,
+)
+from app.fileio.wanted import ask_if_wanted
+from app.formats.manifests.source import ManifestCache
+from tests.builders.catalogs import START_MS, with_server
+from tests.builders.tables import DEPARTURES, commit_to, load_table, table_in
+from tests.unit.catalog.commits.interference import files_in
+
+PLACE = "memory://wh/flights/departures/data"
+AppendWish = Wish[TableMetadata, Appended]
+_NUMBERS = itertools.count(1)
+
+
+def ready(path: str, rows: int = 10) -> ReadyFile:
+    """Return a file of an unpartitioned table."""
+    file = DataFile(FileContent.DATA, Location(path), "PARQUET", SpecId(0), (), rows, 100)
+    return ReadyFile(Location(path), SpecId(0), (), file)
+
+
+def wish(
+    catalog: Catalog,
+    *names: str,
+    requirements: Sequence[Requirement] = (),
+    key: str | None = None,
+    **more: Any,
+) -> AppendWish:
+    """Return a request that appends files of these names."""
+    place = f"{load_table(catalog).metadata.location}/data"
+    claim = None
+    if key is not None:
+        claim = IdempotencyClaim("tester", key, key, START_MS, START_MS + 1_000_000)
+    caller = Caller("tester", f"request-{next(_NUMBERS)}", claim)
+    files = [ready(name if ":" in name else f"{place}/{name}") for name in names]
+    intention = AppendedByReference(DEPARTURES, more.pop("branch", "main"), files, requirements, **more)
+    return Wish(replace(catalog, caller=caller), [intention])
+
+
+def landed(found: AppendWish) -> Appended:
+    (result,) = found.results()
+    assert result.detail is not None
+    return result.detail
+
+
+def entries(catalog: Catalog) -> list[ManifestEntry]:
+    """Return all entries of the current snapshot."""
+    source, head = TableManifests(catalog), load_table(catalog).metadata.current_snapshot
+    assert head is not None
+    return [entry for manifest in source.manifests(head) for entry in source.entries(manifest)]
+
+
+def names_in(catalog: Catalog) -> list[str]:
+    return sorted(entry.file.file_path.rpartition("/")[2] for entry in entries(catalog) if entry.is_live)
+
+
+def test_requests_share_a_snapshot_and_each_has_its_own_counts(catalog: Catalog) -> None:
+    table_in(catalog)
+    before = files_in(catalog)
+    wishes = [wish(catalog, "a"), wish(catalog, "b", "c"), wish(catalog, "d")]
+
+    land_all(wishes)
+
+    details = [landed(each) for each in wishes]
+    metadata = load_table(catalog).metadata
+    (snapshot,) = metadata.snapshots
+    assert {detail.snapshot_id for detail in details} == {snapshot.snapshot_id}
+    assert [detail.added_data_files for detail in details] == [1, 2, 1]
+    assert (snapshot.summary or {})["added-data-files"] == "4"
+    assert (snapshot.summary or {})["total-records"] == "40"
+    assert names_in(catalog) == ["a", "b", "c", "d"]
+    # One manifest, one list, one metadata file.
+    assert len(files_in(catalog) - before) == 3
+
+
+def test_bad_ones_fail_alone_and_leave_nothing(catalog: Catalog) -> None:
+    table_in(catalog)
+    land_all([wish(catalog, "old")])
+    wrong_spec = wish(catalog, "x")
+    wrong_spec.intentions[0].files[0] = replace(ready(f"{PLACE}/x"), spec_id=SpecId(9))  # type: ignore[attr-defined] # ours to spoil
+    bad = {
+        wish(catalog, "b", "old"): FilesAlreadyLive,
+        wish(catalog, "a", "c"): FilesAlreadyLive,
+        wish(
+            catalog, "d", requirements=[AssertCurrentSchemaId(current_schema_id=SchemaId(7))]
+        ): RequirementFailed,
+        wrong_spec: InvalidDataFile,
+    }
+    good = [wish(catalog, "a"), wish(catalog, "e")]
+
+    land_all([good[0], *bad, good[1]])
+
+    assert landed(good[0]).snapshot_id == landed(good[1]).snapshot_id
+    for each, error in bad.items():
+        with pytest.raises(error):
+            each.results()
+    assert names_in(catalog) == ["a", "e", "old"]
+
+
+def test_one_that_the_guard_refuses_fails_alone(catalog: Catalog) -> None:
+    table_in(catalog)
+    commit_to(catalog, SetProperties(updates={"icetower.guard": "reject"}))
+    outside = wish(catalog, "memory://wh/elsewhere/x")
+    wishes = [wish(catalog, "a"), outside, wish(catalog, "b")]
+    before = files_in(catalog)
+
+    land_all(wishes)
+
+    with pytest.raises(CommitRefused):
+        outside.results()
+    assert names_in(catalog) == ["a", "b"]
+    # Alone, each has a snapshot of its own; what was written for all of them is gone.
+    assert landed(wishes[0]).snapshot_id != landed(wishes[2]).snapshot_id
+    assert len(files_in(catalog) - before) == 5
+
+
+def test_one_whose_client_has_gone_fails_alone(catalog: Catalog) -> None:
+    table_in(catalog)
+    land_all([wish(catalog, "0")])
+    # Which files there are has to be read from manifests again.
+    fresh = with_server(catalog, live_paths=LivePaths(1 << 20), manifest_cache=ManifestCache(1 << 20))
+
+    def gone() -> None:
+        raise GivenUp("it has gone")
+
+    token = ask_if_wanted.set(gone)
+    left = wish(fresh, "a")
+    ask_if_wanted.reset(token)
+    stays = wish(fresh, "b")
+
+    land_all([left, stays])
+
+    with pytest.raises(GivenUp):
+        left.results()
+    assert landed(stays).added_data_files == 1
+    assert names_in(catalog) == ["0", "b"]
+
+
+def test_lost_race_redoes_all_of_them_and_leaves_no_file(catalog: Catalog) -> None:
+    table_in(catalog)
+    rivals = [wish(catalog, "a")]
+
+    def step(name: str) -> None:
+        if name == "before_put" and rivals:
+            land_all([rivals.pop()])
+
+    racing = with_server(catalog, step=step)
+    wishes = [wish(racing, "a"), wish(racing, "b")]
+    before = files_in(catalog)
+
+    land_all(wishes)
+
+    with pytest.raises(FilesAlreadyLive):
+        wishes[0].results()
+    assert landed(wishes[1]).sequence_number == 2
+    assert names_in(catalog) == ["a", "b"]
+    # Two metadata files, two lists, two manifests: those of the lost attempt are deleted.
+    assert len(files_in(catalog) - before) == 6
+
+
+def test_those_that_depend_on_the_head_or_differ_in_summary_or_branch_stay_apart(catalog: Catalog) -> None:
+    table_in(catalog)
+    land_all([wish(catalog, "0")])
+    head = load_table(catalog).metadata.current_snapshot_id
+    at_head = AssertRefSnapshotId(ref="main", snapshot_id=head)
+    wishes = [
+        wish(catalog, "a", requirements=[at_head]),
+        wish(catalog, "b", requirements=[at_head]),
+        wish(catalog, "c"),
+        wish(catalog, "d"),
+        wish(catalog, "e", summary=(("who", "me"),)),
+    ]
+
+    land_all(wishes)
+
+    ids = [landed(each).snapshot_id for each in (wishes[0], *wishes[2:])]
+    assert len(set(ids)) == 3
+    assert ids[1] == ids[2]
+    with pytest.raises(RequirementFailed):
+        wishes[1].results()
+    assert (load_table(catalog).metadata.current_snapshot.summary or {})["who"] == "me"  # type: ignore[union-attr] # it has one
+    assert names_in(catalog) == ["0", "a", "c", "d", "e"]
+
+
+def test_other_commits_land_between_them_in_one_file(catalog: Catalog) -> None:
+    table_in(catalog)
+    before = load_table(catalog).location
+    updates: list[Update] = [SetProperties(updates={"x": "y"})]
+    other: Wish[TableMetadata, Any] = Wish(catalog, [TableCommit(DEPARTURES, (), updates)])
+    wishes = [wish(catalog, "a"), other, wish(catalog, "b")]
+
+    land_all(wishes)
+
+    metadata = load_table(catalog).metadata
+    assert metadata.properties["x"] == "y"
+    assert len(metadata.snapshots) == 2
+    assert [item.metadata_file for item in metadata.metadata_log] == [before]
+    assert {each.results()[0].loaded.location for each in wishes} == {load_table(catalog).location}
+
+
+def test_key_remembers_the_answer_of_its_own_request(catalog: Catalog) -> None:
+    table_in(catalog)
+    wishes = [wish(catalog, "a", key="one"), wish(catalog, "b", "c", key="two")]
+
+    land_all(wishes)
+
+    found = catalog.server.idempotency_keys.find("tester", "two", START_MS + 1)
+    assert found is not None
+    assert '"added-data-files":2' in found.result
+    assert str(landed(wishes[1]).snapshot_id) in found.result
+
+
+def test_store_that_fails_fails_them_all_at_once(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    table_in(catalog)
+    wishes = [wish(catalog, "a"), wish(catalog, "b")]
+    calls: list[Location] = []
+
+    def fail(location: Location, _content: bytes) -> None:
+        calls.append(location)
+        raise FilesUnavailable("the store is gone")
+
+    monkeypatch.setattr(catalog.files, "write_new", fail)
+    land_all(wishes)
+
+    for each in wishes:
+        with pytest.raises(FilesUnavailable):
+            each.results()
+    assert len(calls) == 1
+
+
+def test_small_manifests_are_merged_and_files_keep_their_numbers(catalog: Catalog) -> None:
+    table_in(catalog)
+    commit_to(catalog, SetProperties(updates={"commit.manifest.min-count-to-merge": "4"}))
+    numbers: dict[str, tuple[int | None, int | None]] = {}
+    for number in range(11):
+        detail_of = wish(catalog, str(number))
+        land_all([detail_of])
+        detail = landed(detail_of)
+        numbers[str(number)] = detail.snapshot_id, detail.sequence_number
+
+    metadata = load_table(catalog).metadata
+    source, head = TableManifests(catalog), metadata.current_snapshot
+    assert head is not None
+    assert len(source.manifests(head)) < 4
+    found = {
+        entry.file.file_path.rpartition("/")[2]: (entry.snapshot_id, entry.data_sequence_number)
+        for entry in entries(catalog)
+    }
+    assert found == numbers
+    assert {entry.status for entry in entries(catalog)} == {EntryStatus.ADDED, EntryStatus.EXISTING}
+    assert (head.summary or {})["total-data-files"] == "11"

@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from app.catalog import appends
+from app.catalog.appends import AppendRequest, WantedFile, begin_append
+from app.catalog.commits.appends import Appended
+from app.catalog.context.catalog import Catalog
+from app.engine.model.ids import Location
+from app.errors import FilesUnavailable, GivenUp, InvalidDataFile
+from app.fileio.memory import MemoryFiles
+from app.fileio.wanted import ask_if_wanted
+from tests.builders.catalogs import catalog_on
+from tests.builders.counting_files import CountingFiles
+from tests.builders.failing_files import FailingFiles
+from tests.builders.parquet_files import parquet
+from tests.builders.tables import DEPARTURES, load_table, table_in
+
+
+def put(catalog: Catalog, name: str, rows: pa.Table) -> Location:
+    location = Location(f"{load_table(catalog).metadata.location}/data/{name}")
+    catalog.files.write_new(location, parquet(rows))
+    return location
+
+
+def append(catalog: Catalog, *paths: Location) -> Appended:
+    landing = begin_append(catalog, DEPARTURES, AppendRequest([WantedFile(path) for path in paths]))
+    landing.wait()
+    detail = landing.finish().detail
+    assert detail is not None
+    return detail
+
+
+def rows(count: int) -> pa.Table:
+    return pa.table({"id": range(count), "carrier": [f"{number:040}" for number in range(count)]})
+
+
+def test_of_large_files_only_the_ends_are_read(tmp_path: Path) -> None:
+    files = CountingFiles(MemoryFiles())
+    catalog = catalog_on(f"sqlite:///{tmp_path}/icetower.db", files)
+    table_in(catalog)
+    paths = [put(catalog, f"{number}.parquet", rows(100_000)) for number in range(3)]
+    files.forget()
+
+    assert append(catalog, *paths).added_records == 300_000
+
+    for path in paths:
+        assert len(files.files.read(path)) > 1_000_000
+        assert files.read_bytes[path] <= 64 << 10
+
+
+def test_footer_that_is_larger_than_the_first_look_is_read_whole(catalog: Catalog) -> None:
+    table_in(catalog)
+    many_groups = parquet(rows(2_000), row_group_size=2)
+    location = Location(f"{load_table(catalog).metadata.location}/data/x.parquet")
+    catalog.files.write_new(location, many_groups)
+    assert int.from_bytes(many_groups[-8:-4], "little") > 64 << 10
+
+    assert append(catalog, location).added_records == 2_000
+
+
+def test_footers_of_one_request_are_limited_together(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table_in(catalog)
+    paths = [put(catalog, f"{number}.parquet", rows(1)) for number in range(3)]
+    one_footer = int.from_bytes(catalog.files.read(paths[0])[-8:-4], "little") + 8
+    monkeypatch.setattr(appends, "MOST_FOOTER_BYTES", one_footer + 10)
+
+    assert append(catalog, paths[0]).added_data_files == 1
+    with pytest.raises(InvalidDataFile, match="the footers of one request may have"):
+        append(catalog, *paths[1:])
+
+
+def test_store_that_does_not_answer_is_no_fault_of_the_file(tmp_path: Path) -> None:
+    files = FailingFiles(MemoryFiles())
+    catalog = catalog_on(f"sqlite:///{tmp_path}/icetower.db", files)
+    table_in(catalog)
+    path = put(catalog, "1.parquet", rows(1))
+    files.unreadable.add(path)
+
+    with pytest.raises(FilesUnavailable):
+        append(catalog, path)
+
+    assert load_table(catalog).metadata.snapshots == ()
+
+
+def test_nothing_is_read_for_a_client_that_has_gone(catalog: Catalog) -> None:
+    table_in(catalog)
+    paths = [put(catalog, f"{number}.parquet", rows(1)) for number in range(3)]
+
+    def gone() -> None:
+        raise GivenUp("it has gone")
+
+    token = ask_if_wanted.set(gone)
+    try:
+        with pytest.raises(GivenUp):
+            append(catalog, *paths)
+    finally:
+        ask_if_wanted.reset(token)
+    assert load_table(catalog).metadata.snapshots == ()

@@ -1,0 +1,128 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from app.engine.appends.appended_files import ReadyFile
+from app.engine.model.ids import SpecId
+from app.engine.model.manifests import DataFile, FileContent
+from app.errors import InvalidDataFile
+from tests.builders.parquet_files import PATH, column, parquet, parquet_file, partitioned_by, table_of
+
+ROW = parquet(pa.table({"other": [1]}))
+
+
+def partition_of(kind: str, transform: str, rows: list[Any], **more: Any) -> tuple[Any, ...]:
+    table = table_of([column(1, "c", kind), column(2, "other", "long")], [partitioned_by(transform)])
+    content = parquet(pa.table({"c": rows})) if rows else ROW
+    return parquet_file(content, **more).data_file(table).partition
+
+
+@pytest.mark.parametrize(
+    ("kind", "transform", "folder", "value"),
+    [
+        ("string", "identity", "part=a%2Fb", "a/b"),
+        ("string", "identity", "part=__HIVE_DEFAULT_PARTITION__", None),
+        ("long", "identity", "part=-7", -7),
+        ("boolean", "identity", "part=True", True),
+        ("date", "identity", "part=1970-01-03", 2),
+    ],
+)
+def test_values_are_read_from_folders_if_that_is_asked_for(
+    kind: str, transform: str, folder: str, value: Any
+) -> None:
+    path = f"s3://bucket/t/data/{folder}/x.parquet"
+
+    assert partition_of(kind, transform, [], path=path, from_path=True) == (value,)
+    assert partition_of(kind, transform, [], path=path) == (None,)
+
+
+@pytest.mark.parametrize(
+    ("transform", "folder", "value"),
+    [
+        ("year", "part=1971", 1),
+        ("month", "part=1971-02", 13),
+        ("day", "part=1971-01-01", 365),
+        ("hour", "part=1971-01-01-05", 365 * 24 + 5),
+    ],
+)
+def test_folders_of_time_transforms_are_read_as_engines_write_them(
+    transform: str, folder: str, value: int
+) -> None:
+    table = table_of([column(1, "c", "timestamp")], [partitioned_by(transform)])
+    hours = (365 + (31 if transform == "month" else 0)) * 24 + 5
+    rows = pa.table({"c": pa.array([hours * 3_600_000_000], pa.timestamp("us"))})
+    path = f"s3://bucket/t/{folder}/x.parquet"
+
+    assert parquet_file(parquet(rows), path=path, from_path=True).data_file(table).partition == (value,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "transform", "folder"),
+    [("long", "identity", "x"), ("timestamp", "hour", "1971-01-01-24"), ("date", "month", "1971")],
+)
+def test_folder_that_is_no_value_is_refused(kind: str, transform: str, folder: str) -> None:
+    with pytest.raises(InvalidDataFile, match="its folder for partition field part"):
+        partition_of(kind, transform, [], path=f"s3://b/part={folder}/x.parquet", from_path=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "transform", "rows", "reason"),
+    [
+        ("long", "identity", [1, 2], "the column has several values"),
+        ("long", "bucket[4]", [1, 2], "the column has several values"),
+        ("long", "truncate[10]", [1, 12], "the file has rows of several partitions"),
+        ("long", "identity", [1, None], "some of the column's values are null"),
+        ("double", "identity", [1.0, 1.0], "which say nothing about NaN"),
+    ],
+)
+def test_value_that_cannot_be_derived_is_asked_for(
+    kind: str, transform: str, rows: list[Any], reason: str
+) -> None:
+    with pytest.raises(InvalidDataFile, match=reason):
+        partition_of(kind, transform, rows)
+
+
+@pytest.mark.parametrize(
+    ("kind", "transform", "rows", "given", "reason"),
+    [
+        ("long", "identity", [1], 2, "its bounds say that it has other values"),
+        ("long", "bucket[4]", [1], 9, "there is no such bucket"),
+        ("long", "identity", [1], None, "the column has other values"),
+        ("long", "identity", [1, None], 1, "the column has nulls"),
+        ("long", "identity", [1], "1", "its value for partition field part"),
+        ("string", "identity", ["a", "ab"], "ab", "its bounds say that it has other values"),
+        ("long", "truncate[10]", [], 10, "the file does not have the column"),
+        ("long", "void", [1], 1, "must be null"),
+        ("long", "zorder", [1], 1, "this server cannot make values"),
+    ],
+)
+def test_given_value_that_contradicts_the_file_is_refused(
+    kind: str, transform: str, rows: list[Any], given: Any, reason: str
+) -> None:
+    with pytest.raises(InvalidDataFile, match=reason):
+        partition_of(kind, transform, rows, partition={"part": given})
+
+
+def test_bounds_that_a_writer_has_cut_are_no_contradiction() -> None:
+    table = table_of([column(1, "c", "string")], [partitioned_by("identity")])
+
+    def described(lower: bytes, upper: bytes) -> ReadyFile:
+        file = DataFile(
+            FileContent.DATA, PATH, "PARQUET", SpecId(0), (), 1, 1, lower_bounds={1: lower}, upper_bounds={1: upper}
+        )  # fmt: skip
+        return ReadyFile(PATH, SpecId(0), ("a long text",), file)
+
+    assert described(b"a lo", b"a lp").data_file(table).partition == ("a long text",)
+    with pytest.raises(InvalidDataFile, match="other values"):
+        described(b"a lo", b"a long text").data_file(table)
+
+
+def test_spec_of_the_file_may_be_an_older_one() -> None:
+    table = table_of([column(1, "c", "long")], [partitioned_by("identity")])
+
+    file = parquet_file(parquet(pa.table({"c": [5]})), spec_id=0).data_file(table)
+
+    assert (file.spec_id, file.partition) == (0, (5,))
