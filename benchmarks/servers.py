@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import httpx
@@ -89,15 +89,24 @@ def running(
         process.wait()
 
 
-@contextmanager
-def icetower(folder: Path, *, slow_folder: tuple[float, Path] | None = None, **settings: str) -> Iterator[Running]:
-    """Run `icetower serve` as it is by default, one process, logs to a file.
+ICETOWER = [sys.executable, "-c", "from app.cli.main import run; run()"]
 
-    Args:
-        folder: where its log is, and what the settings place nowhere else.
-        slow_folder: seconds that each call to the store takes, and where its files are: see `slow_storage`.
-        settings: other settings than the defaults.
-    """
+
+def icetower(folder: Path, **settings: str) -> AbstractContextManager[Running]:
+    """Run `icetower serve` as it is by default, one process, logs to a file."""
+    return _icetower([*ICETOWER, "serve"], folder, settings)
+
+
+def slow_icetower(
+    folder: Path, latency_s: float, files: Path, **settings: str
+) -> AbstractContextManager[Running]:
+    """Run a server with slow storage, whose files are in a folder: see `slow_storage`."""
+    command = [sys.executable, "-m", "benchmarks.slow_storage", str(latency_s), str(files)]
+    return _icetower(command, folder, settings)
+
+
+@contextmanager
+def _icetower(command: list[str], folder: Path, settings: dict[str, str]) -> Iterator[Running]:
     folder.mkdir(parents=True, exist_ok=True)
     port = free_port()
     chosen = {
@@ -108,13 +117,9 @@ def icetower(folder: Path, *, slow_folder: tuple[float, Path] | None = None, **s
     environment = {name: text for name, text in os.environ.items() if not name.startswith("ICETOWER_")}
     environment |= {f"ICETOWER_{name.upper()}": text for name, text in chosen.items()}
     environment["PYTHONPATH"] = str(ROOT)
-    command = [sys.executable, "-c", "from app.cli.main import run; run()"]
     if chosen["database_url"].startswith("postgresql"):
-        subprocess.run([*command, "migrate"], env=environment, cwd=folder, check=True, capture_output=True)
-    serve = [*command, "serve"]
-    if slow_folder is not None:
-        serve = [sys.executable, "-m", "benchmarks.slow_storage", *map(str, slow_folder)]
-    with running(serve, f"http://127.0.0.1:{port}", "/health", folder, environment) as server:
+        subprocess.run([*ICETOWER, "migrate"], env=environment, cwd=folder, check=True, capture_output=True)
+    with running(command, f"http://127.0.0.1:{port}", "/health", folder, environment) as server:
         yield server
 
 

@@ -1,7 +1,7 @@
-"""A server whose files are as far away as in an object store: `python -m benchmarks.slow_storage SECONDS`.
+"""A server whose files are as far away as in an object store: `python -m benchmarks.slow_storage SECONDS FOLDER`.
 
-Its warehouse is in `s3://bench`, so the server takes the ways that it takes with an object store. The files are in a local folder;
-each call to the store first waits for so many seconds.
+Its warehouse is in `s3://bench`, so the server takes the ways that it takes with an object store. The files are in a
+local folder; each call to the store first waits for so many seconds.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import uvicorn
 
 from app.cli.server.http_protocol import protocol_for
 from app.engine.model.ids import Location
-from app.fileio.files import FileIO, ListedFile
+from app.fileio.files import ListedFile
 from app.fileio.local import LocalFiles
+from app.fileio.tails import Tail
 from app.main import create_app
 from app.settings import load_settings
 from app.telemetry import configure_logging
@@ -28,12 +29,18 @@ ROOT = "s3://bench"
 class SlowFiles:
     """Files of a local folder that seem to be in an object store."""
 
-    files: FileIO
+    files: LocalFiles
     folder: str
     latency_s: float
 
     def read(self, location: Location) -> bytes:
         return self.files.read(self._reached(location))
+
+    def read_at_most(self, location: Location, max_bytes: int) -> bytes | None:
+        return self.files.read_at_most(self._reached(location), max_bytes)
+
+    def read_tail(self, location: Location, most_bytes: int) -> Tail:
+        return self.files.read_tail(self._reached(location), most_bytes)
 
     def write_new(self, location: Location, content: bytes) -> None:
         self.files.write_new(self._reached(location), content)

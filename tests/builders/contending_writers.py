@@ -1,8 +1,8 @@
 """Writers that append to one table as Iceberg's Java client does, in a process of their own.
 
 Reads its orders as JSON from standard input, and writes what happened as JSON to standard output. Manifests are never
-merged, as with Java's `newFastAppend`. What one of the writers has parsed or packed, no other parses or packs again: the processor
-time of the writers should not decide how fast a server seems to be.
+merged, as with Java's `newFastAppend`. What one of the writers has parsed or packed, no other parses or packs again:
+the processor time of the writers should not decide how fast a server seems to be.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tests.builders.plain_http import PlainConnection
 RETRIES = 4
 MIN_WAIT_S = 0.1
 SWITCH_S = 0.0005
-"""How long one thread may keep the others waiting: the default of 5 ms would make each writer as slow as all together."""
+"""How long one thread may keep the others waiting: with the default of 5 ms, each writer is as slow as all of them."""
 
 
 @dataclass
@@ -51,8 +51,6 @@ class Orders:
     latency_s: float
     rounds: int | None = None
     """How many commits each writer makes; None for as many as it can in the time."""
-    most: int | None = None
-    """Begin no further commit once so many have landed."""
     store: tuple[str, str] | None = None
     """The root of an object store, and the folder in which its files are."""
 
@@ -96,9 +94,7 @@ class Known:
 class Writer:
     """One writer: one connection, one snapshot after the other."""
 
-    def __init__(
-        self, orders: Orders, number: int, found: Found, known: Known, lock: threading.Lock
-    ) -> None:
+    def __init__(self, orders: Orders, number: int, found: Found, known: Known, lock: threading.Lock) -> None:
         self._orders, self._found, self._known, self._lock = orders, found, known, lock
         self._chance = random.Random(number)
         self._pause = threading.Event()
@@ -109,8 +105,6 @@ class Writer:
         done = 0
         orders = self._orders
         while time.monotonic() < begun_s + orders.seconds and done != orders.rounds:
-            if orders.most is not None and self._found.landed >= orders.most:
-                break
             first_s = time.monotonic()
             attempts, landed = self._append()
             now_s = time.monotonic()

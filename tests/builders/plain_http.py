@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 class PlainConnection:
     """One HTTP/1.1 connection that is kept open; for one thread at a time.
 
-    Hundreds of requests a second through `http.client` would take as much processor time as the server that they measure.
+    Through `http.client`, hundreds of requests a second take as much processor time as the server that they measure.
     """
 
     def __init__(self, url: str, timeout_s: float = 120) -> None:
