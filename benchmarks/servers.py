@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import httpx
@@ -45,17 +45,25 @@ class Running:
         """Resident memory in MiB."""
         return float(psutil.Process(self.process.pid).memory_info().rss) / (1 << 20)
 
+    @property
+    def processor_s(self) -> float:
+        """Processor time that it has used so far."""
+        used = psutil.Process(self.process.pid).cpu_times()
+        return float(used.user + used.system)
 
-def _free_port() -> int:
+
+def free_port() -> int:
+    """Return a port that nothing listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 @contextmanager
-def _running(
+def running(
     command: list[str], url: str, path: str, folder: Path, environment: dict[str, str]
 ) -> Iterator[Running]:
+    """Run a server until the block ends; it is up once it answers this path with 200."""
     started = time.perf_counter()
     with (folder / "server.log").open("ab") as log:
         process = subprocess.Popen(
@@ -81,11 +89,26 @@ def _running(
         process.wait()
 
 
-@contextmanager
-def icetower(folder: Path, **settings: str) -> Iterator[Running]:
+ICETOWER = [sys.executable, "-c", "from app.cli.main import run; run()"]
+
+
+def icetower(folder: Path, **settings: str) -> AbstractContextManager[Running]:
     """Run `icetower serve` as it is by default, one process, logs to a file."""
+    return _icetower([*ICETOWER, "serve"], folder, settings)
+
+
+def slow_icetower(
+    folder: Path, latency_s: float, files: Path, **settings: str
+) -> AbstractContextManager[Running]:
+    """Run a server with slow storage, whose files are in a folder: see `slow_storage`."""
+    command = [sys.executable, "-m", "benchmarks.slow_storage", str(latency_s), str(files)]
+    return _icetower(command, folder, settings)
+
+
+@contextmanager
+def _icetower(command: list[str], folder: Path, settings: dict[str, str]) -> Iterator[Running]:
     folder.mkdir(parents=True, exist_ok=True)
-    port = _free_port()
+    port = free_port()
     chosen = {
         "database_url": f"sqlite:///{folder / 'icetower.db'}",
         "default_warehouse_location": str(folder / "warehouse"),
@@ -94,10 +117,9 @@ def icetower(folder: Path, **settings: str) -> Iterator[Running]:
     environment = {name: text for name, text in os.environ.items() if not name.startswith("ICETOWER_")}
     environment |= {f"ICETOWER_{name.upper()}": text for name, text in chosen.items()}
     environment["PYTHONPATH"] = str(ROOT)
-    command = [sys.executable, "-c", "from app.cli.main import run; run()"]
     if chosen["database_url"].startswith("postgresql"):
-        subprocess.run([*command, "migrate"], env=environment, cwd=folder, check=True, capture_output=True)
-    with _running([*command, "serve"], f"http://127.0.0.1:{port}", "/health", folder, environment) as server:
+        subprocess.run([*ICETOWER, "migrate"], env=environment, cwd=folder, check=True, capture_output=True)
+    with running(command, f"http://127.0.0.1:{port}", "/health", folder, environment) as server:
         yield server
 
 
@@ -106,10 +128,10 @@ def bare_route(folder: Path, body: bytes) -> Iterator[Running]:
     """Run a FastAPI application of one asynchronous route that returns the same bytes for every table."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "body.json").write_bytes(body)
-    port = _free_port()
+    port = free_port()
     command = [sys.executable, "-c", BARE, str(port), str(folder / "body.json")]
     path = "/v1/namespaces/n/tables/t"
-    with _running(command, f"http://127.0.0.1:{port}", path, folder, dict(os.environ)) as server:
+    with running(command, f"http://127.0.0.1:{port}", path, folder, dict(os.environ)) as server:
         yield server
 
 

@@ -24,9 +24,10 @@ def client(url: str) -> httpx.Client:
     return http
 
 
-def make_table(http: httpx.Client, name: str) -> str:
+def make_table(http: httpx.Client, name: str, **properties: str) -> str:
     """Create an empty table and return its path."""
-    http.post(f"/v1/namespaces/{NAMESPACE}/tables", json={"name": name, "schema": SCHEMA}).raise_for_status()
+    body = {"name": name, "schema": SCHEMA, "properties": properties}
+    http.post(f"/v1/namespaces/{NAMESPACE}/tables", json=body).raise_for_status()
     return f"/v1/namespaces/{NAMESPACE}/tables/{name}"
 
 

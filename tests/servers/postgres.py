@@ -134,6 +134,13 @@ class PostgresServer:
             f"SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = '{database}'"
         )
 
+    @property
+    def processor_s(self) -> float:
+        """Processor time that the server has used so far, with all its processes."""
+        postmaster, *others = [process.cpu_times() for process in self._processes()]
+        ended = postmaster.children_user + postmaster.children_system
+        return float(ended + sum(times.user + times.system for times in (postmaster, *others)))
+
     def execute(self, sql: str) -> None:
         """Run one statement as the administrator."""
         with psycopg.connect(self.url(), autocommit=True) as connection:
