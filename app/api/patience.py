@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import Final
 
-from anyio import from_thread
+from anyio import from_thread, lowlevel
 from starlette.requests import Request
 
 from app.errors import GivenUp
@@ -16,10 +16,14 @@ _LOOK_S: Final = 0.5
 
 
 class Patience:
-    """Asked by a request's thread, between two files, whether to go on. Looks for the client now and then."""
+    """Asked by a request's threads, between two files, whether to go on. Looks for the client now and then.
+
+    It is made on the event loop, and may be asked in any thread.
+    """
 
     def __init__(self, request: Request, longest_work_s: float = LONGEST_WORK_S) -> None:
         self._request = request
+        self._loop = lowlevel.current_token()
         self._longest_work_s = longest_work_s
         self._begun_s = time.monotonic()
         self._look_at_s = self._begun_s + _LOOK_S
@@ -36,5 +40,5 @@ class Patience:
         self._look_at_s = now_s + _LOOK_S
         if now_s - self._begun_s > self._longest_work_s:
             raise GivenUp(f"The request was given up after {self._longest_work_s:g} s: ask for less at once")
-        if from_thread.run(self._request.is_disconnected):
+        if from_thread.run(self._request.is_disconnected, token=self._loop):
             raise GivenUp("The request was given up: its client has gone")

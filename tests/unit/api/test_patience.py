@@ -74,6 +74,20 @@ def test_work_has_an_end(tmp_path: Path, files: SlowFiles, monkeypatch: pytest.M
     assert "given up after 0.1 s" in error_of(answer)[2]
 
 
+def test_threads_that_work_for_a_request_may_ask_too(tmp_path: Path, files: SlowFiles) -> None:
+    with http_catalog(tmp_path, files_of=lambda _warehouse: files) as client:
+        fill(client)
+        paths = [task["file-path"] for task in client.get(FILES).json()["files"]][:2]
+
+        # The footers of several files are read side by side.
+        answer = client.post(
+            "/v1/namespaces/a/tables/t/append",
+            json={"files": [{"file-path": path} for path in paths], "allow-duplicates": True},
+        )
+
+    assert answer.status_code == 200, answer.text
+
+
 def test_outside_of_requests_all_work_is_wanted(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"x")
