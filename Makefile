@@ -11,10 +11,10 @@ export PYSPARK_PYTHON := $(CURDIR)/.venv/bin/python
 # Arguments go through, as in: make test ARGS="tests/unit -k commits"
 ARGS ?=
 
-.PHONY: help demo serve test check format coverage nightly bench lock environment java clean
+.PHONY: help demo serve test check format coverage nightly bench bench-contention lock environment java clean
 
 help:  ## Show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sort | awk -F ':.*## ' '{printf "  make %-17s %s\n", $$1, $$2}'
 
 demo: java $(STAMP)  ## Run the whole demo: server, Spark pipeline on real flights, PyIceberg and DuckDB
 	@$(BIN)/icetower demo $(ARGS)
@@ -41,6 +41,9 @@ nightly: java $(STAMP)  ## Run the test suite with thousands of random cases ins
 
 bench: $(STAMP)  ## Run the benchmarks and print their tables
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-contention: $(STAMP)  ## Measure many writers on one table, 25 minutes, and write docs/contention.md (ARGS=--quick: 3)
+	@$(BIN)/python -m benchmarks.contention $(ARGS)
 
 lock: $(STAMP)  ## Resolve pyproject.toml into the lock files (ARGS=--upgrade takes the newest versions)
 	@scripts/lock $(ARGS)

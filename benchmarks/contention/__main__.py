@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -32,7 +33,7 @@ def main() -> None:
         seconds=arguments.seconds,
     )
     begun_s = time.monotonic()
-    found, appends, no_fixture = _measure(plan)
+    found, appends, no_fixture, failed = _measure(plan)
     folder = arguments.output or (None if narrowed else DOCS)
     drawn = plot(found, "Many writers on one table")
     text = page(
@@ -41,6 +42,7 @@ def main() -> None:
         command="make bench-contention" + (" ARGS=--quick" if arguments.quick else ""),
         remark=ROUGH if arguments.quick or narrowed else "",
         no_fixture=no_fixture,
+        failed=failed,
         plot_name=PLOT if drawn else None,
     )
     print(f"\n{time.monotonic() - begun_s:.0f} s", flush=True)
@@ -50,13 +52,16 @@ def main() -> None:
         if drawn is not None:
             (folder / PLOT).write_text(drawn, encoding="utf-8")
         print(f"written: {folder / PAGE}")
+    if failed:
+        sys.exit("\n".join(f"failed: {what}" for what in failed))
 
 
-def _measure(plan: Plan) -> tuple[list[Measured], list[MeasuredAppends], str | None]:
-    """Return what was found with writers and with appends, and why there is no peer."""
+def _measure(plan: Plan) -> tuple[list[Measured], list[MeasuredAppends], str | None, list[str]]:
+    """Return what was found with writers and with appends, why there is no peer, and what failed."""
     found: list[Measured] = []
     appends: list[MeasuredAppends] = []
     no_fixture: str | None = None
+    failed: list[str] = []
     where = ""
     with tempfile.TemporaryDirectory(prefix="icetower-bench-") as temporary, PostgresServer() as postgres:
         folder = Path(temporary)
@@ -68,18 +73,18 @@ def _measure(plan: Plan) -> tuple[list[Measured], list[MeasuredAppends], str | N
             found.append(one)
             print(line(one, found), flush=True)
 
-        for one in run_sweeps(plan, folder, postgres):
+        for one in run_sweeps(plan, folder, postgres, failed):
             show(one)
         try:
-            for one in run_fixture(plan, folder):
+            for one in run_fixture(plan, folder, failed):
                 show(one)
         except NoFixtureError as error:
             no_fixture = str(error)
             print(f"\nNo fixture: {no_fixture}", flush=True)
-        for appended in run_appends(plan, folder, postgres):
+        for appended in run_appends(plan, folder, postgres, failed):
             appends.append(appended)
             print(append_line(appended), flush=True)
-    return found, appends, no_fixture
+    return found, appends, no_fixture, failed
 
 
 def _arguments() -> argparse.Namespace:

@@ -54,6 +54,7 @@ def page(
     command: str,
     remark: str,
     no_fixture: str | None,
+    failed: Sequence[str],
     plot_name: str | None,
 ) -> str:
     """Return the page.
@@ -64,6 +65,7 @@ def page(
         command: what made the page.
         remark: a sentence on how much it can be trusted; may be empty.
         no_fixture: why there is no peer; None if there is one, or was not asked for.
+        failed: the cases in which something failed, and what.
         plot_name: the file with the plot.
     """
     head = HEAD.format(
@@ -76,6 +78,8 @@ def page(
     if plot_name is not None:
         sections.append(f"![Landed commits a second against writers]({plot_name})")
     sections.append(_all_aims(found, appends))
+    if failed:
+        sections.append("## Failed\n\n" + "\n".join(f"- `{what[:500]}`" for what in failed))
     sections.append(_bounds(found))
     if no_fixture is not None:
         sections.append(f"Iceberg's own REST fixture is not among them: {no_fixture}.")
@@ -110,7 +114,7 @@ def line(one: Measured, found: Sequence[Measured]) -> str:
         *(f"{one.wait_s(part):.2f}" for part in (0.5, 0.99, 1.0)),
         f"{one.shares:.1f}",
         f"{busy.servers:.2f} / {busy.clients:.2f} / {busy.database:.2f}",
-        busy.bound(one.case.set_up.processes, CORES),
+        _bound(one),
         ", ".join(aim.shown for aim in _aims(one, found)) or "–",
     )
     return f"| {' | '.join(cells)} |"
@@ -201,7 +205,7 @@ def _bounds(found: Sequence[Measured]) -> str:
         seen = [
             f"  {one.case.where}: {_number(one.rate)}/s with {one.busy.cores:.1f} of {CORES} cores "
             f"(servers {one.busy.servers:.2f}, writers {one.busy.clients:.2f}, database {one.busy.database:.2f}): "
-            f"{one.busy.bound(one.case.set_up.processes, CORES)}."
+            f"{_bound(one)}."
             for one in found
             if one.case.mode is mode and one.case.writers == LOOKED_AT and not one.case.is_herd
         ]
@@ -209,6 +213,12 @@ def _bounds(found: Sequence[Measured]) -> str:
             lines.append(f"- **{mode.value}.** {explained}")
             lines += [f"  - {text.strip()}" for text in seen]
     return "\n".join(lines)
+
+
+def _bound(one: Measured) -> str:
+    # A process of Python uses one core, one of Java as many as there are.
+    is_java = one.case.mode is Mode.PEER
+    return one.busy.bound(CORES if is_java else one.case.set_up.processes, CORES)
 
 
 def _number(value: float) -> str:

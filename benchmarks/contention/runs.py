@@ -24,8 +24,11 @@ MOST_FILES = 120_000
 _names = (f"t{number}" for number in itertools.count())
 
 
-def run_sweeps(plan: Plan, folder: Path, postgres: PostgresServer) -> Iterator[Measured]:
-    """Measure every mode in every sweep; modes that are compared run right after each other."""
+def run_sweeps(plan: Plan, folder: Path, postgres: PostgresServer, failed: list[str]) -> Iterator[Measured]:
+    """Measure every mode in every sweep; modes that are compared run right after each other.
+
+    A case in which something failed is added to `failed`, and the next one goes on; so in all functions here.
+    """
     grouped: dict[tuple[SetUp, int], list[tuple[Sweep, bool]]] = {}
     for sweeps, is_herd in ((plan.sustained, False), (plan.herds, True)):
         for sweep in sweeps:
@@ -49,10 +52,10 @@ def run_sweeps(plan: Plan, folder: Path, postgres: PostgresServer) -> Iterator[M
                     for mode in (Mode.OFF, Mode.ON, Mode.REBASE):
                         where = without if mode is Mode.OFF else with_slots
                         case = Case(set_up, latency, writers, mode, is_herd)
-                        yield _run(where, case, plan.seconds[latency])
+                        yield from _run(where, case, plan.seconds[latency], failed)
 
 
-def run_fixture(plan: Plan, folder: Path) -> Iterator[Measured]:
+def run_fixture(plan: Plan, folder: Path, failed: list[str]) -> Iterator[Measured]:
     """Measure the peer.
 
     Raises:
@@ -62,22 +65,35 @@ def run_fixture(plan: Plan, folder: Path) -> Iterator[Measured]:
         return
     with fixture(folder / "fixture") as where:
         # A JVM that has done nothing yet is slow.
-        _run(where, Case(SetUp.SQLITE_1, 0, 8, Mode.PEER, is_herd=False), plan.seconds[0])
+        _measure(where, Case(SetUp.SQLITE_1, 0, 8, Mode.PEER, is_herd=False), plan.seconds[0])
         for is_herd in (False, True):
             for writers in plan.fixture:
                 if writers >= 32 or not is_herd:
-                    yield _run(where, Case(SetUp.SQLITE_1, 0, writers, Mode.PEER, is_herd), plan.seconds[0])
+                    case = Case(SetUp.SQLITE_1, 0, writers, Mode.PEER, is_herd)
+                    yield from _run(where, case, plan.seconds[0], failed)
 
 
-def run_appends(plan: Plan, folder: Path, postgres: PostgresServer) -> Iterator[MeasuredAppends]:
+def run_appends(
+    plan: Plan, folder: Path, postgres: PostgresServer, failed: list[str]
+) -> Iterator[MeasuredAppends]:
     """Measure appends by reference."""
     for set_up, cases in itertools.groupby(plan.appends, key=lambda case: case.set_up):
         with place(folder / f"appends-{set_up.value}", set_up, 0, has_slots=True, postgres=postgres) as where:
             for case in cases:
-                yield _append(where, case, plan.append_seconds)
+                try:
+                    yield _append(where, case, plan.append_seconds)
+                except RuntimeError as error:
+                    failed.append(f"{case}: {error}")
 
 
-def _run(where: Place, case: Case, seconds: float) -> Measured:
+def _run(where: Place, case: Case, seconds: float, failed: list[str]) -> Iterator[Measured]:
+    try:
+        yield _measure(where, case, seconds)
+    except RuntimeError as error:
+        failed.append(f"{case}: {error}")
+
+
+def _measure(where: Place, case: Case, seconds: float) -> Measured:
     properties = {"icetower.rebase": "appends"} if case.mode is Mode.REBASE else {}
     orders = Orders(
         where.urls,
