@@ -18,7 +18,7 @@ from tests.servers.postgres import PostgresServer
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE, PLOT = "contention.md", "contention.svg"
-ROUGH = "**A quick run with few cases of a few seconds: a rough picture only.** "
+ROUGH = "**A quick run with few cases of a few seconds: a rough picture only.**"
 
 
 def main() -> None:

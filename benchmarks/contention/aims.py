@@ -42,7 +42,8 @@ def aims_of(found: Measured, baseline: Measured | None, fewer: Measured | None) 
         if not case.is_herd:
             if ratio is not None:
                 aims.append(Aim(f"≥ {SLOTS_RATIO} ×", ratio >= SLOTS_RATIO))
-            aims.append(Aim(f"≤ {FAIR_SHARES:.0f} shares", found.shares <= FAIR_SHARES))
+            if case.writers > 1:
+                aims.append(Aim(f"≤ {FAIR_SHARES:.0f} shares", found.shares <= FAIR_SHARES))
     if case.mode is Mode.REBASE:
         aims.append(Aim("no 409", found.attempts == found.begun))
         if not case.is_herd:

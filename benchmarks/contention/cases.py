@@ -81,6 +81,8 @@ class Busy:
             return "server processor"
         if self.clients >= 0.8:
             return "clients' processor"
+        if self.cores >= 0.8:
+            return "processors in turn"
         return "waiting"
 
 

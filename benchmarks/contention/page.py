@@ -199,7 +199,7 @@ def _all_aims(found: Sequence[Measured], appends: Sequence[MeasuredAppends]) -> 
 def _bounds(found: Sequence[Measured]) -> str:
     """Return what bounds each mode, with what was measured at one number of writers."""
     lines = [
-        f"## What bounds it\n\nMeasured with {LOOKED_AT} sustained writers. *waiting* means for storage, for the disk, for a turn or for the end of a back-off.\n"
+        f"## What bounds it\n\nMeasured with {LOOKED_AT} sustained writers. *waiting* means for storage, for the disk, for a turn or for the end of a back-off; *processors in turn*: a commit is never\nwaiting, but the writer and the server work one after the other.\n"
     ]
     for mode, explained in EXPLAINED.items():
         seen = [
