@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -52,6 +53,9 @@ class _Commit:
         self._once: Once
         self._commit: TableCommit | None = None
         self._landing: Landing[Any, Any]
+        self._waiting: Landing[Any, Any] | None = None
+        """The landing that waits in its line, and nothing works on here."""
+        self._is_broken_off = False
         self._landed_at: int | None = None
 
     async def attempt(self) -> Response:
@@ -60,7 +64,15 @@ class _Commit:
         Raises:
             Reserved: it has to wait for the slots of other writers first.
         """
-        return await self._visit.in_thread(self._begin) or await self._end()
+        try:
+            answer = await self._visit.in_thread(self._begin)
+        except asyncio.CancelledError:
+            # The thread goes on all the same: whichever of the two comes second leaves the line.
+            self._is_broken_off = True
+            if self._waiting is not None:
+                self._waiting.leave()
+            raise
+        return answer or await self._end()
 
     async def attempt_in_turn(self, reserved: Reserved) -> Response:
         """Wait for the slots of other writers, then carry it out."""
@@ -99,7 +111,12 @@ class _Commit:
         if earlier is not None:
             return earlier
         self._landing = table_commits.begin_commit(self._once.catalog(), self._commit)
-        return self._answer() if self._landing.works else None
+        if self._landing.works:
+            return self._answer()
+        self._waiting = self._landing
+        if self._is_broken_off:
+            self._waiting.leave()
+        return None
 
     def _parsed(self) -> TableCommit:
         visit, identifier = self._visit, self._visit.table
