@@ -91,7 +91,10 @@ class Lines(Generic[Item]):
             self._call_next(turn.key)
 
     def _takes_lead(self, turn: Turn[Item]) -> bool:
-        """Take the lead from a turn that has it: once, though one thread may work while another leaves."""
+        """Take the lead from a turn; False if it has none.
+
+        Only one of two threads gets it, when one begins to work and the other one leaves.
+        """
         with self._lock:
             leads, turn.leads = turn.leads, False
         return leads

@@ -22,10 +22,9 @@ COLUMNS: dict[str, Callable[[JsonObject], object]] = {
     "wait": lambda table: f"{table.get('longest-wait-ms', 0) / 1000:.1f}s",
     "slots used": lambda table: f"{table.get('slots-used', 0)}/{table.get('slots-given', 0)}",
     "group": lambda table: table.get("most-together", 0),
-    "races lost": lambda table: table.get("races-lost", 0),
     "rebased": lambda table: table.get("rebased", 0),
 }
-"""The columns after the name, by what they show; headings of two words need little room on a terminal of 80."""
+"""The columns after the name, by what they show; on a terminal of 80 there is room for no more."""
 _HEADINGS = ("table", *COLUMNS)
 
 

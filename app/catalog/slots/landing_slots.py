@@ -6,6 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextvars import Context
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final, NamedTuple
 
@@ -183,7 +184,8 @@ class _Table:
     def _wake(self) -> None:
         self.woken.set()
         if self.task is None:
-            self.task = asyncio.ensure_future(self._run())
+            # Not in the context of the request that came first: the task outlives it, and works for all.
+            self.task = asyncio.get_running_loop().create_task(self._run(), context=Context())
 
     async def _run(self) -> None:
         is_over = False

@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 FEWEST_WRITERS: Final = 2
-"""A writer alone waits for nobody: with the second one a queue forms."""
+"""A writer alone waits for no other: with the second one a queue forms."""
 QUIET_MS: Final = 10_000
 """A queue that has been empty for so long is over; else each collision would be a queue of its own."""
 
 
 @dataclass(slots=True)
 class SlotCounts:
-    """What has become of slots and their writers, by the names of `Counts`, which explains them."""
+    """What has become of slots and their writers; `Counts` explains the names."""
 
     slots_given: int = 0
     slots_used: int = 0

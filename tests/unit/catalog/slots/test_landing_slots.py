@@ -20,6 +20,7 @@ from app.database.landing_queues import LandingQueues, StoredQueue
 from app.database.migrations import migrate
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import DatabaseUnavailable
+from app.telemetry import request_id
 
 TABLE = QueuedTable(7, ("wh", TableIdentifier(Namespace(("ns",)), "t")))
 QUICK = RetryRules(min_wait_ms=1)
@@ -246,6 +247,7 @@ def test_log_has_a_line_when_a_queue_forms_and_one_when_it_is_empty(
 ) -> None:
     async def course() -> None:
         one, other = slots_on(queues), slots_on(queues)
+        request_id.set("the first request, which has nothing to do with the queue's lines")
         await lose(one, "a", SLOW)
         await lose(other, "b", SLOW)
         await lose(one, "c", SLOW)
@@ -255,10 +257,18 @@ def test_log_has_a_line_when_a_queue_forms_and_one_when_it_is_empty(
         await idle(one)
         await idle(other)
 
+    ids: list[str] = []
+
+    def note_id(_record: logging.LogRecord) -> bool:
+        ids.append(request_id.get())
+        return True
+
+    caplog.handler.addFilter(note_id)
     with caplog.at_level(logging.INFO, landing_slots.__name__):
         run(course())
 
     formed, empty = caplog.records
+    assert ids == ["", ""]
     assert formed.getMessage() == "a queue has formed at ns.t"
     assert vars(formed)["fields"] == {"warehouse": "wh", "table": "ns.t", "queue_length": 2}
     assert empty.getMessage() == "the queue of ns.t is empty again"
