@@ -73,7 +73,7 @@ class Lines(Generic[Item]):
             work: works on items of one key, in the order in which they came. An error that it raises reaches all
                 whose items it was given.
         """
-        if turn.leads:
+        if self._takes_lead(turn):
             self._lead(turn, work)
         if turn.error is not None:
             raise turn.error
@@ -90,10 +90,18 @@ class Lines(Generic[Item]):
         """Leave the line, unless the item is being worked on; the next one leads if this turn did."""
         if self._has_left(turn):
             return
-        # No longer in the line: it leads, or another one works on it, or has done so.
-        if turn.leads:
-            turn.leads = False
+        # No longer in the line: it leads, or is being worked on, or has been.
+        if self._takes_lead(turn):
             self._call_next(turn.key)
+
+    def _takes_lead(self, turn: Turn[Item]) -> bool:
+        """Take the lead from a turn; False if it has none.
+
+        Only one of two threads gets it, when one begins to work and the other one leaves.
+        """
+        with self._lock:
+            leads, turn.leads = turn.leads, False
+        return leads
 
     def _has_left(self, turn: Turn[Item]) -> bool:
         with self._lock:
@@ -113,7 +121,6 @@ class Lines(Generic[Item]):
             for each in group:
                 each.error = error
         finally:
-            turn.leads = False
             self._call_next(turn.key)
             for each in group[1:]:
                 each.called.set_result(None)
@@ -139,5 +146,5 @@ class Turn(Generic[Item]):
         self.item = item
         self.called: Future[None] = Future()
         self.leads = False
-        """Whether it has to work for those behind it."""
+        """Whether it has to work for those behind it, and nothing has begun that."""
         self.error: BaseException | None = None

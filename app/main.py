@@ -85,19 +85,20 @@ def create_app(
     database = open_database(settings)
     server = build_server(settings, database, step=step, files_of=files_of, ask_permission=ask_permission)
     executor = None if database.dialect_name == "sqlite" else ThreadPoolExecutor(1, "pointer-lookups")
+    slots = LandingSlots(server.landing_queues, settings.commit_hold_seconds, server.traffic)
     served = routes()
     app = FastAPI(
         title="Icetower",
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        lifespan=lambda _app: _lifespan(settings, database, server, executor),
+        lifespan=lambda _app: _lifespan(settings, database, server, slots, executor),
     )
     commit_ids = CommitIds(mutations(served), server.receipts, settings.default_warehouse)
     app.state.parts = Parts(
         server=server,
         rooms=server.rooms,
-        slots=LandingSlots(server.landing_queues, settings.commit_hold_seconds),
+        slots=slots,
         warehouses=WarehouseMemo(server),
         lookups=PointerBatches(server.pointers, executor),
         packed_answers=PackedAnswers(settings.metadata_cache_bytes // PACKED_SHARE),
@@ -232,7 +233,7 @@ def prepare(settings: Settings, database: Database, server: Server) -> None:
 
 @contextlib.asynccontextmanager
 async def _lifespan(
-    settings: Settings, database: Database, server: Server, executor: Executor | None
+    settings: Settings, database: Database, server: Server, slots: LandingSlots, executor: Executor | None
 ) -> AsyncIterator[None]:
     # `Rooms` decides who has a thread; what belongs to no request, such as looking up a warehouse, needs some more.
     to_thread.current_default_thread_limiter().total_tokens = settings.threads + SPARE_THREADS
@@ -258,6 +259,7 @@ async def _lifespan(
         flushing.cancel()
         stop.set()
         server.has_deletions.set()
+        await slots.stop()
         await asyncio.to_thread(housekeeping.join, settings.shutdown_grace_seconds or None)
         await asyncio.to_thread(writing.join, settings.shutdown_grace_seconds or None)
         await asyncio.to_thread(server.scan_workers.stop, settings.shutdown_grace_seconds or None)

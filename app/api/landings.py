@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any, Generic
 
@@ -31,7 +32,12 @@ async def land_once(
         replay: answers again from what the success stored.
     """
     standing = _Standing(visit, begin, answer, replay)
-    return await visit.in_thread(standing.begin) or await standing.end()
+    try:
+        answered = await visit.in_thread(standing.begin)
+    except asyncio.CancelledError:
+        standing.break_off()
+        raise
+    return answered or await standing.end()
 
 
 class _Standing(Generic[D]):
@@ -45,6 +51,9 @@ class _Standing(Generic[D]):
         self._once: Once
         self._begin, self._shaped = begin, answer
         self._landing: Landing[Any, D]
+        self._waiting: Landing[Any, D] | None = None
+        """The landing that waits in its line, and nothing works on here."""
+        self._is_broken_off = False
 
     def begin(self) -> Response | None:
         """Begin in a thread; return the answer, or None if it has to wait first."""
@@ -56,7 +65,19 @@ class _Standing(Generic[D]):
             self._landing = self._begin(self._once.catalog())
         except IcetowerError as error:
             return self._once.refused(error)
-        return self._answer() if self._landing.works else None
+        if self._landing.works:
+            return self._answer()
+        self._waiting = self._landing
+        if self._is_broken_off:
+            self._waiting.leave()
+        return None
+
+    def break_off(self) -> None:
+        """Leave the line, or let the thread leave it that goes on all the same."""
+        # Whichever of the two comes second leaves.
+        self._is_broken_off = True
+        if self._waiting is not None:
+            self._waiting.leave()
 
     async def end(self) -> Response:
         """Wait, and return the answer."""

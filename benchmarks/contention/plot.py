@@ -13,7 +13,9 @@ FEWEST_POINTS = 3
 """A panel needs so many numbers of writers."""
 WIDTH, HEIGHT = 290, 220
 LEFT, TOP, GAP_X, GAP_Y = 66, 84, 24, 66
-INSET = 18
+INSET, RIGHT_INSET = 18, 42
+LINE = 12
+"""Numbers at the ends of lines are so far apart."""
 
 
 def plot(found: Sequence[Measured], title: str) -> str | None:
@@ -75,7 +77,7 @@ class _Axes:
 
     def x(self, writers: int) -> float:
         last = max(1, len(self.writers) - 1)
-        return INSET + (WIDTH - 2 * INSET) * self.writers.index(writers) / last
+        return INSET + (WIDTH - INSET - RIGHT_INSET) * self.writers.index(writers) / last
 
     def y(self, rate: float) -> float:
         """Interpolate between ticks of 1, 2, 5, 10, … which are about evenly apart in logarithms."""
@@ -110,6 +112,7 @@ def _panel(points: list[Measured], axes: _Axes, left: int, top: int, *, has_labe
         x = axes.x(writers)
         parts.append(f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{HEIGHT}" y2="{HEIGHT + 5}" stroke="#999999"/>')
         parts.append(f'<text x="{x:.1f}" y="{HEIGHT + 19}" text-anchor="middle">{writers}</text>')
+    ends: list[tuple[float, float, float, str]] = []
     for mode, colour in COLOURS.items():
         of_mode = sorted((p for p in points if p.case.mode is mode), key=lambda p: p.case.writers)
         places = [(axes.x(p.case.writers), axes.y(p.rate)) for p in of_mode]
@@ -117,19 +120,23 @@ def _panel(points: list[Measured], axes: _Axes, left: int, top: int, *, has_labe
             line = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
             parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2.2"/>')
             parts += [_mark(mode, x, y) for x, y in places]
-            parts.append(_number(of_mode[-1].rate, *places[-1], colour))
-    return "\n".join([*parts, "</g>"])
+            ends.append((places[-1][1], places[-1][0], of_mode[-1].rate, colour))
+    return "\n".join([*parts, *_numbers(ends), "</g>"])
 
 
 def _title(case: Case) -> str:
     return f"{case.set_up.title}, {storage(case.latency_ms)}"
 
 
-def _number(rate: float, x: float, y: float, colour: str) -> str:
-    """Write the last rate of a line above its end."""
-    shown = f"{rate:.0f}" if rate >= 10 else f"{rate:.1f}"
-    where = y - 9 if y > 20 else y + 19
-    return f'<text x="{x + 12:.1f}" y="{where:.1f}" text-anchor="end" font-size="11" fill="{colour}">{shown}</text>'
+def _numbers(ends: list[tuple[float, float, float, str]]) -> list[str]:
+    """Write the last rate of each line beside its end, given as y, x, rate and colour."""
+    parts = []
+    free = -float(LINE)
+    for y, x, rate, colour in sorted(ends):
+        free = max(y + 4, free + LINE)
+        shown = f"{rate:.0f}" if rate >= 10 else f"{rate:.1f}"
+        parts.append(f'<text x="{x + 9:.1f}" y="{free:.1f}" font-size="11" fill="{colour}">{shown}</text>')
+    return parts
 
 
 def _legend(modes: list[Mode]) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import httpx
+
 from tests.builders.contending_writers import Orders, run_writers
 from tests.concurrency.writers import load, make_tables
 
@@ -13,8 +15,14 @@ def test_no_writer_of_a_herd_gives_up(servers: list[str]) -> None:
     orders = Orders(servers, "/v1/namespaces/ns/tables/t", WRITERS, seconds=60, latency_s=0.0, rounds=2)
 
     found = run_writers(orders)
+    seen = [httpx.get(f"{server}/v1/namespaces/ns/tables/t/tower").json() for server in servers]
 
     assert (found.gave_up, found.landed) == (0, 2 * WRITERS)
+    assert sum(each["landed"] for each in seen) == 2 * WRITERS + 1
+    assert sum(each["gave-up"] for each in seen) == 0
+    given = sum(each["slots-given"] for each in seen)
+    ended = sum(each[f"slots-{end}"] for each in seen for end in ("used", "lost", "passed"))
+    assert given >= ended > 0
     metadata = load(servers[0], "t")
     numbers = [snapshot["sequence-number"] for snapshot in metadata["snapshots"]]
     assert sorted(numbers) == list(range(1, 2 * WRITERS + 1))

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import httpx
 
-from tests.builders.http_catalog import SCHEMA, http_catalog, make_namespace
+from app.main import create_app
+from tests.builders.http_catalog import SCHEMA, http_catalog, make_namespace, set_properties, settings_in
 
 WAITING = 24
 
@@ -56,3 +58,43 @@ def test_waiting_commits_hold_no_thread_and_land_together(tmp_path: Path) -> Non
         assert len(loaded["properties"].keys() & {"first", *(f"name{n}" for n in range(WAITING))}) == WAITING
         # One file for the first commit, and one for all that came meanwhile; the log names those before the last.
         assert len(loaded["metadata-log"]) == 2
+
+
+def test_commit_that_is_broken_off_as_it_enters_the_line_blocks_no_other(tmp_path: Path) -> None:
+    armed: set[str] = set()
+    reached = {name: threading.Event() for name in ("before_put", "in_line")}
+    let_go = {name: threading.Event() for name in ("before_put", "in_line")}
+
+    def step(name: str) -> None:
+        if name in armed:
+            armed.remove(name)
+            reached[name].set()
+            assert let_go[name].wait(30)
+
+    async def course() -> None:
+        app = create_app(settings_in(tmp_path), step=step)
+        async with (
+            app.router.lifespan_context(app),
+            httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1:8181") as api,
+            asyncio.timeout(25),
+        ):
+            await api.post("/v1/namespaces", json={"namespace": ["ns"]})
+            await api.post("/v1/namespaces/ns/tables", json={"name": "busy", "schema": SCHEMA})
+            requests = []
+            for name in ("before_put", "in_line"):
+                armed.add(name)
+                commit = api.post("/v1/namespaces/ns/tables/busy", json=set_properties(at=name))
+                requests.append(asyncio.create_task(commit))
+                await asyncio.to_thread(reached[name].wait, 20)
+            works, enters = requests
+            enters.cancel()
+            await asyncio.wait([enters])
+            let_go["in_line"].set()
+            let_go["before_put"].set()
+
+            assert (await works).status_code == 200
+            again = await api.post("/v1/namespaces/ns/tables/busy", json=set_properties(at="again"))
+            assert again.status_code == 200
+        assert enters.cancelled()
+
+    asyncio.run(course())

@@ -145,3 +145,21 @@ def test_coroutine_whose_turn_does_not_come_leaves() -> None:
     work.let_go.set()
     lines.work(first, work)
     assert work.groups == [[0]]
+
+
+def test_turn_that_leaves_while_it_works_calls_the_next_one_once() -> None:
+    lines, work = Lines[int](most=1, longest_wait_s=10), Held()
+    first, second, third = (lines.enter("t", number) for number in range(3))
+    with ThreadPoolExecutor(1) as threads:
+        working = threads.submit(lines.work, first, work)
+        assert work.begun.wait(10)
+
+        lines.leave(first)
+
+        assert not second.leads
+        work.let_go.set()
+        working.result(10)
+    assert (second.leads, third.leads) == (True, False)
+    lines.work(second, work)
+    lines.work(third, work)
+    assert (work.groups, lines._waiting) == ([[0], [1], [2]], {})

@@ -24,6 +24,7 @@ from app.catalog.commits.landing import Landing
 from app.catalog.commits.table_commits import Reserved, TableCommit
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
+from app.catalog.slots.landing_slots import QueuedTable
 from app.catalog.slots.retries import load_retries
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CommitFailed, IcetowerError
@@ -68,7 +69,7 @@ class _Commit:
         """Wait for the slots of other writers, then carry it out."""
         assert self._commit is not None
         self._commit = replace(self._commit, asks_first=False)
-        await self._slots.ask(reserved.pointer_id, reserved.writer)
+        await self._slots.ask(self._queued(reserved.pointer_id), reserved.writer)
         return await self.attempt()
 
     async def hold(self, error: CommitFailed) -> None:
@@ -83,12 +84,16 @@ class _Commit:
             )
         except IcetowerError:
             return  # The refusal stands, whatever became of the table meanwhile.
-        await self._slots.hold(pointer_id, commit.writer, retries, sequence, self._is_wanted)
+        await self._slots.hold(self._queued(pointer_id), commit.writer, retries, sequence, self._is_wanted)
 
     def note_landed(self) -> None:
         """Let the queue of the table know."""
         if self._landed_at is not None and self._commit is not None and self._commit.writer is not None:
-            self._slots.note_landed(self._landed_at, self._commit.writer)
+            self._slots.note_landed(self._queued(self._landed_at), self._commit.writer)
+
+    def _queued(self, pointer_id: int) -> QueuedTable:
+        assert self._commit is not None
+        return QueuedTable(pointer_id, (self._visit.warehouse_name, self._commit.identifier))
 
     async def _is_wanted(self) -> bool:
         return not await self._request.is_disconnected()

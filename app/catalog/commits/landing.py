@@ -27,7 +27,7 @@ class Landing(Generic[M, D]):
         self._lines = catalog.server.commit_lines
         key = (catalog.warehouse.id, intention.kind.of_pointer, intention.identifier)
         if self._lines.is_busy(key):
-            intention.prepare(catalog)
+            self._wish.read_ahead()
         self._turn = self._lines.enter(key, self._wish)
         catalog.server.step("in_line")
 

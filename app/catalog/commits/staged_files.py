@@ -52,7 +52,7 @@ class StagedFiles:
             return
         self._written.append(location)
         write = partial(self._catalog.files.write_new, location, content)
-        self._writing.append(self._catalog.server.side_writes.start(write))
+        self._writing.append(self._catalog.server.side_work.start(write))
 
     def settle(self) -> None:
         """Wait until everything is durable.

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextvars import copy_context
 from dataclasses import replace
+from functools import partial
 from typing import Generic
 
 from app import telemetry
@@ -37,6 +39,7 @@ class Wish(Generic[M, D]):
         self._files = StagedFiles(catalog)
         self._guard = CommitGuard(catalog, self._files)
         self._landed: list[Landed[M, D]] | None = None
+        self._read_ahead: Future[None] | None = None
         self._error: BaseException | None = None
 
     def plan(self, names: Names[M, D]) -> bool:
@@ -44,8 +47,15 @@ class Wish(Generic[M, D]):
 
         What it was refused for may be a wish before it that then loses its race: it is planned anew with that one.
         """
+        if self._read_ahead is not None:
+            wait([self._read_ahead])
         # In the context of its own request: another one's client may have gone meanwhile.
         return self._context.run(self._plan, names)
+
+    def read_ahead(self) -> None:
+        """Begin to read what it will need, while others are at work: all that wait read side by side."""
+        prepare = partial(self.intentions[0].prepare, self.catalog)
+        self._read_ahead = self.catalog.server.side_work.start_if_free(prepare)
 
     def _plan(self, names: Names[M, D]) -> bool:
         self._error, self.author = None, self.catalog.author()

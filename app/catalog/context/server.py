@@ -12,7 +12,7 @@ from app.catalog.context.live_paths import LivePaths
 from app.catalog.context.receipt_book import ReceiptBook
 from app.catalog.context.rooms import Rooms
 from app.catalog.context.scan_workers import ScanWorkers
-from app.catalog.context.side_writes import SideWrites
+from app.catalog.context.side_work import SideWork
 from app.catalog.context.traffic import Traffic
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
@@ -39,7 +39,7 @@ SCAN_ANSWER_BYTES = 32 << 20
 LIVE_PATHS_BYTES = 256 << 20
 COMMITS_TOGETHER = 64
 COMMIT_WAIT_S = 30.0
-SIDE_WRITES = 32
+SIDE_THREADS = 32
 PACKED_LINES_BYTES = 32 << 20
 
 
@@ -120,7 +120,7 @@ class Server:
     """Commits to one table wait for each other here."""
     packed_lines: PackedLines = field(default_factory=lambda: PackedLines(PACKED_LINES_BYTES))
     """Lines of the manifest lists that this process wrote last."""
-    side_writes: SideWrites = field(default_factory=lambda: SideWrites(SIDE_WRITES))
+    side_work: SideWork = field(default_factory=lambda: SideWork(SIDE_THREADS))
     """Where the manifest lists of commits that land together are written."""
     has_deletions: threading.Event = field(default_factory=threading.Event)
     """Set when files were queued that may be deleted at once: housekeeping need not wait for its next round."""

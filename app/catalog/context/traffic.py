@@ -34,6 +34,38 @@ class Counts:
     """Commits that the server has put on top of others than their client had seen."""
     unknown: int = 0
     """Commits of unknown outcome."""
+    slots_given: int = 0
+    """Slots given to writers that had lost races, each time one was released to try again."""
+    slots_used: int = 0
+    """Slots in which the writer has landed."""
+    slots_lost: int = 0
+    """Slots in which the writer has lost once more."""
+    slots_passed: int = 0
+    """Slots in which the writer has not come."""
+    landed_after_losses: int = 0
+    """Commits that landed though their writer had lost two races or more."""
+    gave_up: int = 0
+    """Writers that have lost as often as their table's properties let them try again."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueState:
+    """The queue of one table at one time."""
+
+    queue_length: int = 0
+    """Writers that wait or have a slot, on all servers."""
+    longest_wait_ms: int = 0
+    """Since when the first of them waits."""
+    answers_held: int = 0
+    """Refusals that this process holds back."""
+    commits_at_gate: int = 0
+    """Commits that wait in this process for the slots of others."""
+    window_ms: float = 0.0
+    """How long a writer takes from the end of its back-off to its commit, as learnt."""
+    spacing_ms: float = 0.0
+    """How long after each other slots open, as learnt."""
+    interval_ms: float = 0.0
+    """The time between two landings, as learnt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +82,8 @@ class TableTraffic:
     refused_last_minute: int = 0
     most_together: int = 0
     """The most commits that one move of its pointer has landed."""
+    queue: QueueState = QueueState()
+    """Its queue as it was seen last."""
 
 
 class _LastMinute:
@@ -81,6 +115,7 @@ class _Entry:
     last_ms: int
     counts: Counts = field(default_factory=Counts)
     most_together: int = 0
+    queue: QueueState = QueueState()
     landed: _LastMinute = field(default_factory=_LastMinute)
     refused: _LastMinute = field(default_factory=_LastMinute)
 
@@ -105,18 +140,17 @@ class Traffic:
         now_ms = self._now_ms()
         second = now_ms // 1000
         with self._lock:
-            entry = self._entries.get(table)
-            if entry is None:
-                entry = self._entries[table] = _Entry(now_ms, now_ms)
-                if len(self._entries) > self._most_tables:
-                    self._entries.popitem(last=False)
-            self._entries.move_to_end(table)
-            entry.last_ms = now_ms
+            entry = self._kept(table, now_ms)
             entry.most_together = max(entry.most_together, together)
             for name, number in numbers.items():
                 setattr(entry.counts, name, getattr(entry.counts, name) + number)
             entry.landed.add(second, numbers.get("landed", 0))
             entry.refused.add(second, numbers.get("refused", 0))
+
+    def see_queue(self, table: TableKey, queue: QueueState) -> None:
+        """Keep what a table's queue is like now."""
+        with self._lock:
+            self._kept(table, self._now_ms()).queue = queue
 
     def of(self, table: TableKey) -> TableTraffic:
         """Return the traffic on a table; all zeros if it is not kept."""
@@ -136,6 +170,16 @@ class Traffic:
             ]
         return heapq.nlargest(most, shown, key=_busyness)
 
+    def _kept(self, table: TableKey, now_ms: int) -> _Entry:
+        entry = self._entries.get(table)
+        if entry is None:
+            entry = self._entries[table] = _Entry(now_ms, now_ms)
+            if len(self._entries) > self._most_tables:
+                self._entries.popitem(last=False)
+        self._entries.move_to_end(table)
+        entry.last_ms = now_ms
+        return entry
+
     def _shown(self, table: TableKey, entry: _Entry) -> TableTraffic:
         second = self._now_ms() // 1000
         counts = Counts(**{name: getattr(entry.counts, name) for name in Counts.__slots__})
@@ -147,6 +191,7 @@ class Traffic:
             landed_last_minute=entry.landed.total(second),
             refused_last_minute=entry.refused.total(second),
             most_together=entry.most_together,
+            queue=entry.queue,
         )
 
 

@@ -6,6 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
+from app.catalog.context.traffic import QueueState
+from app.catalog.slots.rushes import FEWEST_WRITERS, Rush, SlotCounts
+
 PROTECTED_LOSSES: Final = 2
 """After so many lost races a writer's slots are its own; sooner if its retries are fewer."""
 CLOSER, WIDER = 0.95, 1.08
@@ -25,6 +28,8 @@ RECENT: Final = 0.2
 FIRST_WINDOW_MS: Final = 60.0
 SHORTEST_WINDOW_MS: Final = 3.0
 LONGEST_WINDOW_MS: Final = 15_000.0
+OFTEN: Final = 2
+"""A writer that has lost so often is counted when it lands."""
 KEPT_MS: Final = 60_000
 """How long a writer that has not come back is remembered after its slot."""
 
@@ -63,6 +68,8 @@ class Slot:
     closes_ms: int = 0
     took_ms: float = 0.0
     """How long it took the last time from the slot's opening to its commit."""
+    has_passed: bool = False
+    """Whether it is counted that the writer has not come in its slot."""
 
     @property
     def is_released(self) -> bool:
@@ -102,6 +109,21 @@ class LandingQueue:
     """The time between two landings of any writers."""
     head: tuple[int, int] = (0, 0)
     """The table's last sequence number that was seen, and when."""
+    rush: Rush | None = None
+    """What has happened since writers came; None if there are none, or one alone."""
+    counts: SlotCounts = field(default_factory=SlotCounts, compare=False)
+    """What has happened since the queue was read; not stored with it."""
+
+    def state_at(self, now_ms: int) -> QueueState:
+        """Return what the queue is like; without what single processes hold back."""
+        since = self._waiting_since(now_ms)
+        return QueueState(
+            queue_length=len(since),
+            longest_wait_ms=now_ms - min(since, default=now_ms),
+            window_ms=self.window_ms,
+            spacing_ms=self.spacing_ms,
+            interval_ms=self.interval_ms,
+        )
 
     def is_reserved_at(self, now_ms: int) -> bool:
         """Return whether commits have to ask before they land."""
@@ -123,14 +145,23 @@ class LandingQueue:
 
     def _is_unfair(self, now_ms: int) -> bool:
         """Return whether newcomers must wait, because a writer has waited for too long."""
-        # Those whose slots are over are not waited for.
-        since = [slot.first_ms for slot in self.slots.values() if not slot.is_over_at(now_ms)]
+        since = self._waiting_since(now_ms)
         return now_ms - min(since, default=now_ms) > PATIENCE * (len(since) + 2) * self.interval_ms
+
+    def _waiting_since(self, now_ms: int) -> list[int]:
+        # Those whose slots are over are not waited for.
+        return [slot.first_ms for slot in self.slots.values() if not slot.is_over_at(now_ms)]
 
     def land(self, writer: str, now_ms: int) -> None:
         """Note that a writer has landed."""
         self._learn(writer, now_ms, has_landed=True)
-        self.slots.pop(writer, None)
+        slot = self.slots.pop(writer, None)
+        if slot is None:
+            return
+        self._count_end(slot, now_ms, used=1)
+        self.counts.landed_after_losses += slot.losses >= OFTEN
+        if self.rush is not None:
+            self.rush.longest_wait_ms = max(self.rush.longest_wait_ms, now_ms - slot.first_ms)
 
     def lose(self, writer: str, retries: RetryRules, sequence: int, now_ms: int) -> bool:
         """Note that a writer has lost a race; False if its retries are used up by now.
@@ -144,8 +175,11 @@ class LandingQueue:
         self._learn(writer, now_ms, has_landed=False)
         self._count(sequence, now_ms)
         before = self.slots.pop(writer, None)
+        if before is not None:
+            self._count_end(before, now_ms, lost=1)
         losses = 1 + (before.losses if before else 0)
         if losses > retries.count:
+            self.counts.gave_up += 1
             return False
         first_ms, took_ms = (before.first_ms, before.took_ms) if before else (now_ms, 0.0)
         self.slots[writer] = Slot(writer, losses, retries, first_ms, now_ms, took_ms=took_ms)
@@ -154,7 +188,20 @@ class LandingQueue:
     def leave(self, writers: Collection[str]) -> None:
         """Forget writers whose clients have gone."""
         for writer in writers:
-            self.slots.pop(writer, None)
+            slot = self.slots.pop(writer, None)
+            if slot is not None:
+                self.counts.slots_passed += slot.is_released and not slot.has_passed
+
+    def settle(self, now_ms: int) -> Rush | None:
+        """Add what has happened to the rush; return the rush that is over now, if there was one."""
+        writers, ended = len(self._waiting_since(now_ms)), None
+        if self.rush is not None and self.rush.is_over_at(now_ms):
+            self.rush, ended = None, self.rush
+        if self.rush is None and writers >= FEWEST_WRITERS:
+            self.rush = Rush(now_ms)
+        if self.rush is not None:
+            self.rush.note(writers, self.counts, now_ms)
+        return ended
 
     def release(self, waiting: Collection[str], now_ms: int, longest_hold_ms: int) -> list[str]:
         """Release those whose time has come, and return which of `waiting` are released.
@@ -166,6 +213,9 @@ class LandingQueue:
         """
         for slot in [*self.slots.values()]:
             end = slot.closes_ms if slot.is_released else slot.asked_ms + longest_hold_ms
+            if slot.is_over_at(now_ms) and not slot.has_passed:
+                self.counts.slots_passed += 1
+                self.slots[slot.writer] = replace(slot, has_passed=True)
             if end + KEPT_MS < now_ms:
                 del self.slots[slot.writer]
         while True:
@@ -186,6 +236,7 @@ class LandingQueue:
                 opens = now_ms + slot.back_off_ms
             closes = opens + round(self._length_ms(slot))
             self.slots[slot.writer] = replace(slot, opens_ms=opens, closes_ms=closes)
+            self.counts.slots_given += 1
 
     def next_release_ms(self, now_ms: int, longest_hold_ms: int) -> int | None:
         """Return when to ask again whether somebody may be released; None if no writer waits."""
@@ -227,6 +278,16 @@ class LandingQueue:
             self.interval_ms += RECENT * ((now_ms - since_ms) / (sequence - before) - self.interval_ms)
         self.head = sequence, now_ms
 
+    def _count_end(self, slot: Slot, now_ms: int, *, used: int = 0, lost: int = 0) -> None:
+        """Count what has become of the slot of a writer that is back, if it had one."""
+        if not slot.is_released or slot.has_passed:
+            return
+        if slot.is_over_at(now_ms):
+            self.counts.slots_passed += 1
+        else:
+            self.counts.slots_used += used
+            self.counts.slots_lost += lost
+
     def _learn(self, writer: str, now_ms: int, *, has_landed: bool) -> None:
         slot = self.slots.get(writer)
         if slot is None or slot.opens_ms is None:
@@ -246,6 +307,7 @@ class LandingQueue:
             "spacing-ms": self.spacing_ms,
             "interval-ms": self.interval_ms,
             "head": self.head,
+            "rush": None if self.rush is None else asdict(self.rush),
         }
         return learnt | {"slots": [asdict(slot) for slot in self.slots.values()]}
 
@@ -254,4 +316,5 @@ class LandingQueue:
         """Return what `to_json` has written."""
         slots = [Slot(**{**item, "retries": RetryRules(**item["retries"])}) for item in value["slots"]]
         learnt = value["window-ms"], value["spacing-ms"], value["interval-ms"]
-        return cls({slot.writer: slot for slot in slots}, *learnt, (value["head"][0], value["head"][1]))
+        rush = Rush.from_json(value["rush"]) if value.get("rush") else None
+        return cls({slot.writer: slot for slot in slots}, *learnt, (value["head"][0], value["head"][1]), rush)

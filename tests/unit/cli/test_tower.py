@@ -29,9 +29,10 @@ def test_without_a_terminal_it_is_shown_once(icetower: Icetower, table: str) -> 
     as_json = icetower("tower", "--tables", "200", "--json")
 
     assert shown.status == 0
-    assert "landed/min" in shown.out
+    assert shown.out.splitlines()[0].split("  ")[0] == "table"
+    assert "slots used" in shown.out
     (line,) = [line for line in shown.out.splitlines() if line.startswith(table)]
-    assert line.split()[1:] == ["2", "0", "2", "1", "0", "0"]
+    assert line.split()[1:] == ["2", "0", "0", "0", "0.0s", "0/0", "1", "0"]
     assert table.split(".") in [[*found["namespace"], found["table"]] for found in as_json.json["tables"]]
 
 
@@ -46,11 +47,23 @@ def test_at_a_terminal_it_goes_on_until_it_is_stopped(
     left = icetower("tower", "--tables", "200")
 
     assert (left.status, terminal.rounds) == (0, 3)
-    # Headings are bold, each word by itself; the first picture is drawn again at the end.
-    assert terminal.getvalue().count("races lost") >= 3
+    # The first picture is drawn again at the end.
+    assert terminal.getvalue().count("rebased") >= 3
     assert table in terminal.getvalue()
 
 
 def test_numbers_that_make_no_sense_are_wrong_usage(icetower: Icetower) -> None:
     assert icetower("tower", "--tables", "0").status == 2
     assert icetower("tower", "--every", "0").status == 2
+
+
+def test_one_table_is_shown_with_all_its_numbers(icetower: Icetower, table: str) -> None:
+    shown = icetower("tower", table)
+    as_json = icetower("tower", table.replace(".", "/"), "--separator", "/", "--json")
+
+    assert shown.status == 0
+    numbers = {line.split()[0]: line.split()[1] for line in shown.out.splitlines()}
+    assert (numbers["landed"], numbers["slots-given"], numbers["queue-length"]) == ("2", "0", "0")
+    assert numbers["since"].startswith("20")
+    assert as_json.json["table"] == table.rpartition(".")[2]
+    assert icetower("tower", "no.such").status == 1

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from app.catalog.context.server import Server
-from app.catalog.context.traffic import Counts
+from app.catalog.context.traffic import Counts, QueueState
 from app.main import create_app
 from tests.builders.http_catalog import (
     error_of,
@@ -37,8 +38,79 @@ def test_commits_are_counted(api: httpx.Client, ns: str) -> None:
 
     assert (before["landed"], before["moves"], before["process"]) == (1, 1, os.getpid())
     assert (after["landed"], after["moves"], after["refused"], after["refused-last-minute"]) == (4, 4, 1, 1)
-    assert set(Counts.__slots__) <= {name.replace("-", "_") for name in after}
+    assert {*Counts.__slots__, *QueueState.__slots__} <= {name.replace("-", "_") for name in after}
     assert (after["namespace"], after["table"]) == ([ns], "t")
+
+
+def stale_append(snapshot_id: int) -> dict[str, Any]:
+    """Return a commit whose writer has seen another head of main than there is."""
+    snapshot = {
+        "snapshot-id": snapshot_id,
+        "sequence-number": 1,
+        "timestamp-ms": 1_700_000_000_000,
+        "manifest-list": "file:///nowhere/list.avro",
+        "summary": {"operation": "append"},
+    }
+    return {
+        "requirements": [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": 7}],
+        "updates": [{"action": "add-snapshot", "snapshot": snapshot}],
+    }
+
+
+def test_slots_and_the_queue_are_seen(tmp_path: Path) -> None:
+    with http_catalog(tmp_path) as api:
+        make_namespace(api, "a")
+        make_table(api, "a", "t")
+        path = "/v1/namespaces/a/tables/t"
+        # Its writer stays away for a minute, so its slot is not over before this test.
+        slow = {"commit.retry.min-wait-ms": "60000", "commit.retry.num-retries": "2"}
+        api.post(path, json=set_properties(**slow)).raise_for_status()
+        assert api.post(path, json=stale_append(1)).status_code == 409
+
+        found = api.get(f"{path}/tower").json()
+        (listed,) = api.get("/v1/tower").json()["tables"]
+        lines = api.get("/metrics").text.splitlines()
+
+        expected = {
+            "slots-given": 1,
+            "slots-used": 0,
+            "queue-length": 1,
+            "answers-held": 0,
+            "window-ms": 60.0,
+        }
+        assert {name: found[name] for name in expected} == expected
+        assert {name: listed[name] for name in expected} == expected
+        labels = f'{{process="{os.getpid()}",table="a.t",warehouse="default"}}'
+        for name, value in {
+            "slots_given_total": 1.0,
+            "gave_up_total": 0.0,
+            "queue_length": 1.0,
+            "slot_window_seconds": 0.06,
+        }.items():
+            assert f"icetower_table_{name}{labels} {value}" in lines
+
+        for _ in range(2):
+            assert api.post(path, json=stale_append(1)).status_code == 409
+        found = api.get(f"{path}/tower").json()
+        numbers = [found[name] for name in ("slots-given", "slots-lost", "gave-up", "queue-length")]
+        assert numbers == [2, 2, 1, 0], "two retries are all that it has"
+
+
+def test_the_queue_of_one_table_is_that_of_all_servers(tmp_path: Path) -> None:
+    settings = settings_in(tmp_path)
+    here, there = create_app(settings), create_app(settings)
+    with served(here, settings) as api, served(there, settings) as other:
+        make_namespace(api, "a")
+        make_table(api, "a", "t")
+        path = "/v1/namespaces/a/tables/t"
+        api.post(path, json=set_properties(**{"commit.retry.min-wait-ms": "60000"})).raise_for_status()
+        assert other.post(path, json=stale_append(1)).status_code == 409
+
+        found = api.get(f"{path}/tower").json()
+        (listed,) = api.get("/v1/tower").json()["tables"]
+
+    assert (found["queue-length"], found["slots-given"]) == (1, 0)
+    assert listed["queue-length"] == 0, "this process had nothing to do with the queue"
 
 
 def test_the_busiest_tables_of_the_warehouse_are_listed(tmp_path: Path) -> None:
@@ -101,6 +173,7 @@ def test_metrics_have_a_line_for_each_table_that_is_kept(tmp_path: Path) -> None
         landed = [line for line in lines if line.startswith("icetower_table_landed_total")]
         assert landed == [f"icetower_table_landed_total{labels} 13.0"]
         assert f"icetower_table_moves_total{labels} {float(counts.moves)}" in lines
-        assert sum(line.startswith("# HELP icetower_table_") for line in lines) == len(Counts.__slots__) + 1
+        assert sum(line.startswith("# HELP icetower_table_") for line in lines) == len(Counts.__slots__) + 8
+        assert f"icetower_table_queue_length{labels} 0.0" in lines
         assert any(line.startswith("icetower_commits_together_bucket") for line in lines)
         assert any(line.startswith("icetower_races_lost_total") for line in lines)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
-from app.catalog.slots import landing_slots
-from app.catalog.slots.landing_slots import LandingSlots
-from app.catalog.slots.queue import RetryRules
+from app.catalog.context.traffic import Counts, QueueState, TableKey, Traffic
+from app.catalog.slots import landing_slots, rushes
+from app.catalog.slots.landing_slots import LandingSlots, QueuedTable, read_queue
+from app.catalog.slots.queue import LONGEST_WINDOW_MS, LandingQueue, RetryRules
 from app.database.connections.database import Database
 from app.database.landing_queues import LandingQueues, StoredQueue
 from app.database.migrations import migrate
+from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import DatabaseUnavailable
+from app.telemetry import request_id
 
-TABLE = 7
+TABLE = QueuedTable(7, ("wh", TableIdentifier(Namespace(("ns",)), "t")))
 QUICK = RetryRules(min_wait_ms=1)
 SLOW = RetryRules(min_wait_ms=60_000, max_wait_ms=60_000)
 """A writer that stays away so long that all others have to wait for what it has reserved."""
@@ -29,6 +34,17 @@ def queues(tmp_path: Path) -> Iterator[LandingQueues]:
     migrate(database)
     yield LandingQueues(database)
     database.close()
+
+
+def slots_on(queues: LandingQueues, hold_s: float = 20, traffic: Traffic | None = None) -> LandingSlots:
+    return LandingSlots(queues, hold_s, traffic or Traffic(lambda: 1_000_000))
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A queue is over as soon as it is empty."""
+    monkeypatch.setattr(rushes, "QUIET_MS", 0)
+    monkeypatch.setattr(landing_slots, "IDLE_LOOK_S", 0.01)
 
 
 async def stays() -> bool:
@@ -58,15 +74,15 @@ async def idle(slots: LandingSlots) -> None:
 
 def test_lonely_loser_gets_its_answer_at_once(queues: LandingQueues) -> None:
     async def course() -> None:
-        await lose(LandingSlots(queues, 20), "a")
+        await lose(slots_on(queues), "a")
 
     run(course())
-    assert "a" in (queues.load(TABLE).content or "")
+    assert "a" in (queues.load(TABLE.pointer_id).content or "")
 
 
 def test_commit_may_land_where_nothing_is_reserved(queues: LandingQueues) -> None:
     async def course() -> None:
-        await LandingSlots(queues, 20).ask(TABLE, "b")
+        await slots_on(queues).ask(TABLE, "b")
 
     run(course())
 
@@ -75,7 +91,7 @@ def test_commit_waits_until_the_writer_whose_slot_is_open_has_landed_on_another_
     queues: LandingQueues,
 ) -> None:
     async def course() -> None:
-        here, there = LandingSlots(queues, 20), LandingSlots(queues, 20)
+        here, there = slots_on(queues), slots_on(queues)
         # Its slot opens at once, and stays open for a while.
         await lose(here, "a", RetryRules(min_wait_ms=0), times=2)
         waiting = asyncio.ensure_future(there.ask(TABLE, "b"))
@@ -86,12 +102,12 @@ def test_commit_waits_until_the_writer_whose_slot_is_open_has_landed_on_another_
         await waiting
 
     run(course())
-    assert '"slots":[]' in (queues.load(TABLE).content or "")
+    assert '"slots":[]' in (queues.load(TABLE.pointer_id).content or "")
 
 
 def test_writer_is_held_back_while_another_one_has_the_next_slot(queues: LandingQueues) -> None:
     async def course() -> None:
-        slots = LandingSlots(queues, 20)
+        slots = slots_on(queues)
         await lose(slots, "a", SLOW, times=2)
         held = asyncio.ensure_future(lose(slots, "b"))
         await asyncio.wait([held], timeout=0.05)
@@ -105,7 +121,7 @@ def test_writer_is_held_back_while_another_one_has_the_next_slot(queues: Landing
 
 def test_nothing_is_held_longer_than_the_operator_allows(queues: LandingQueues) -> None:
     async def course() -> None:
-        slots = LandingSlots(queues, 0.05)
+        slots = slots_on(queues, 0.05)
         await lose(slots, "a", SLOW, times=2)
         await lose(slots, "b")
 
@@ -116,19 +132,19 @@ def test_writer_whose_client_has_gone_leaves(queues: LandingQueues, monkeypatch:
     monkeypatch.setattr(landing_slots, "CLIENT_LOOK_S", 0.01)
 
     async def course() -> None:
-        slots = LandingSlots(queues, 20)
+        slots = slots_on(queues)
         await lose(slots, "a", SLOW, times=2)
         await slots.hold(TABLE, "b", QUICK, 1, has_gone)
         slots.note_gone(TABLE, "a")
         await idle(slots)
 
     run(course())
-    assert '"slots":[]' in (queues.load(TABLE).content or "")
+    assert '"slots":[]' in (queues.load(TABLE.pointer_id).content or "")
 
 
 def test_without_the_database_all_go_on(queues: LandingQueues, monkeypatch: pytest.MonkeyPatch) -> None:
     async def course() -> None:
-        slots = LandingSlots(queues, 20)
+        slots = slots_on(queues)
         await lose(slots, "a", SLOW, times=2)
         held = asyncio.ensure_future(lose(slots, "b"))
         await asyncio.wait([held], timeout=0.05)
@@ -147,7 +163,7 @@ def test_without_the_database_all_go_on(queues: LandingQueues, monkeypatch: pyte
 
 def test_request_that_is_broken_off_is_not_waited_for(queues: LandingQueues) -> None:
     async def course() -> None:
-        slots = LandingSlots(queues, 20)
+        slots = slots_on(queues)
         await lose(slots, "a", SLOW, times=2)
         held = asyncio.ensure_future(lose(slots, "b"))
         await asyncio.wait([held], timeout=0.05)
@@ -160,6 +176,135 @@ def test_request_that_is_broken_off_is_not_waited_for(queues: LandingQueues) -> 
     run(course())
 
 
+class Watched(Traffic):
+    """What a tower sees, for those who wait until it sees something."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda: 1_000_000)
+        self._has_seen = asyncio.Event()
+
+    def see_queue(self, table: TableKey, queue: QueueState) -> None:
+        super().see_queue(table, queue)
+        self._has_seen.set()
+
+    @property
+    def numbers(self) -> tuple[int, int, int]:
+        queue = self.of(TABLE.table).queue
+        return queue.queue_length, queue.answers_held, queue.commits_at_gate
+
+    async def until(self, numbers: tuple[int, int, int]) -> None:
+        while self.numbers != numbers:
+            self._has_seen.clear()
+            await self._has_seen.wait()
+
+
+def test_tower_sees_what_is_held_back_and_the_queue(queues: LandingQueues) -> None:
+    traffic = Watched()
+    slow_table = orjson.dumps(LandingQueue(window_ms=LONGEST_WINDOW_MS).to_json()).decode()
+    assert queues.put(TABLE.pointer_id, queues.load(TABLE.pointer_id), slow_table, is_reserved=False)
+
+    async def course() -> None:
+        slots = slots_on(queues, traffic=traffic)
+        # Its slot opens at once, and stays open for a while.
+        await lose(slots, "a", RetryRules(min_wait_ms=0), times=2)
+        at_gate = asyncio.ensure_future(slots.ask(TABLE, "newcomer"))
+        held = [asyncio.ensure_future(lose(slots, writer)) for writer in ("b", "c")]
+        await traffic.until((3, 2, 1))
+
+        slots.note_landed(TABLE, "a")
+        await at_gate
+        await traffic.until((2, 1, 0))
+        for writer in ("b", "c"):
+            slots.note_gone(TABLE, writer)
+        await asyncio.gather(*held)
+        await idle(slots)
+
+    run(course())
+    assert traffic.numbers == (0, 0, 0)
+    assert traffic.of(TABLE.table).queue.window_ms == read_queue(queues.load(TABLE.pointer_id)).window_ms
+
+
+def test_slots_are_counted_once_by_the_server_that_changed_the_queue(queues: LandingQueues) -> None:
+    here, there = Traffic(lambda: 1_000_000), Traffic(lambda: 1_000_000)
+
+    async def course() -> None:
+        one, other = slots_on(queues, traffic=here), slots_on(queues, traffic=there)
+        await lose(one, "a", RetryRules(min_wait_ms=1_000))
+        await lose(other, "a", RetryRules(min_wait_ms=1_000))
+        other.note_landed(TABLE, "a")
+        await idle(one)
+        await idle(other)
+
+    run(course())
+    assert here.of(TABLE.table).counts == Counts(slots_given=1)
+    assert there.of(TABLE.table).counts == Counts(
+        slots_given=1, slots_lost=1, slots_used=1, landed_after_losses=1
+    )
+
+
+def test_log_has_a_line_when_a_queue_forms_and_one_when_it_is_empty(
+    queues: LandingQueues, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def course() -> None:
+        one, other = slots_on(queues), slots_on(queues)
+        request_id.set("the first request, which has nothing to do with the queue's lines")
+        await lose(one, "a", SLOW)
+        await lose(other, "b", SLOW)
+        await lose(one, "c", SLOW)
+        one.note_landed(TABLE, "a")
+        other.note_landed(TABLE, "b")
+        one.note_gone(TABLE, "c")
+        await idle(one)
+        await idle(other)
+
+    ids: list[str] = []
+
+    def note_id(_record: logging.LogRecord) -> bool:
+        ids.append(request_id.get())
+        return True
+
+    caplog.handler.addFilter(note_id)
+    with caplog.at_level(logging.INFO, landing_slots.__name__):
+        run(course())
+
+    formed, empty = caplog.records
+    assert ids == ["", ""]
+    assert formed.getMessage() == "a queue has formed at ns.t"
+    assert vars(formed)["fields"] == {"warehouse": "wh", "table": "ns.t", "queue_length": 2}
+    assert empty.getMessage() == "the queue of ns.t is empty again"
+    fields = vars(empty)["fields"]
+    assert fields.pop("seconds") >= 0
+    assert fields.pop("longest_wait_ms") >= 0
+    assert fields == {
+        "warehouse": "wh",
+        "table": "ns.t",
+        "most_writers": 3,
+        # The first one was alone when it got its slot.
+        "slots_given": 2,
+        "slots_used": 2,
+        "slots_lost": 0,
+        "slots_passed": 1,
+        "landed_after_losses": 0,
+        "gave_up": 0,
+    }
+
+
+def test_a_server_that_stops_lets_all_go_on(queues: LandingQueues) -> None:
+    traffic = Watched()
+
+    async def course() -> None:
+        slots = slots_on(queues, traffic=traffic)
+        await lose(slots, "a", SLOW, times=2)
+        held = asyncio.ensure_future(lose(slots, "b"))
+        await traffic.until((2, 1, 0))
+
+        await slots.stop()
+        await held
+        assert slots._tables == {}
+
+    run(course())
+
+
 def test_slots_can_be_turned_off(queues: LandingQueues) -> None:
-    assert not LandingSlots(queues, 0).is_on
-    assert LandingSlots(queues, 1).is_on
+    assert not slots_on(queues, 0).is_on
+    assert slots_on(queues, 1).is_on

@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.catalog.slots.queue import KEPT_MS, MARGIN_MS, LandingQueue, RetryRules
+from app.catalog.context.traffic import QueueState
+from app.catalog.slots.queue import FIRST_WINDOW_MS, KEPT_MS, MARGIN_MS, LandingQueue, RetryRules
 from app.catalog.slots.retries import retries_of
+from app.catalog.slots.rushes import QUIET_MS, Rush, SlotCounts
 
 HOLD_MS = 20_000
 NOW = 1_000_000
@@ -145,6 +147,125 @@ def test_writers_that_never_come_back_are_forgotten() -> None:
     assert queue.slots == {}
 
 
+def test_slot_of_a_writer_that_lands_in_it_is_used() -> None:
+    queue = lost_often(2)
+
+    queue.land("a", NOW + 210)
+
+    assert queue.counts == SlotCounts(slots_given=2, slots_used=1, slots_lost=1, landed_after_losses=1)
+
+
+def test_slot_of_a_writer_that_does_not_come_has_passed_once() -> None:
+    queue = lost_often(2)
+    passed = queue.slots["a"].closes_ms
+
+    queue.release([], passed - 1, HOLD_MS)
+    assert queue.counts.slots_passed == 0
+    for now_ms in (passed, passed + 1, passed + KEPT_MS * 2):
+        queue.release([], now_ms, HOLD_MS)
+        queue.land("a", now_ms)
+    assert queue.counts == SlotCounts(slots_given=2, slots_lost=1, slots_passed=1, landed_after_losses=1)
+
+
+def test_writer_that_comes_late_has_let_its_slot_pass() -> None:
+    queue = lost_often(1)
+
+    lose(queue, "a", queue.slots["a"].closes_ms)
+
+    assert queue.counts == SlotCounts(slots_given=1, slots_passed=1)
+
+
+def test_writer_that_leaves_lets_its_slot_pass() -> None:
+    queue = lost_often(1)
+    assert lose(queue, "b", NOW)
+
+    queue.leave(["a", "b", "c"])
+
+    assert queue.counts == SlotCounts(slots_given=1, slots_passed=1)
+
+
+def test_writer_without_further_retries_is_counted_as_given_up() -> None:
+    queue = lost_often(4)
+
+    assert not lose(queue, "a", NOW)
+
+    assert (queue.counts.gave_up, queue.counts.landed_after_losses) == (1, 0)
+    assert queue.slots == {}
+
+
+def test_state_shows_those_who_wait_or_have_a_slot() -> None:
+    queue = lost_often(2)
+    for writer in ("b", "c"):
+        assert lose(queue, writer, NOW + 50)
+    over = queue.slots["a"].closes_ms
+
+    during, after = queue.state_at(NOW + 60), queue.state_at(over)
+
+    assert (during.queue_length, during.longest_wait_ms) == (3, 60)
+    assert (after.queue_length, after.longest_wait_ms) == (2, over - NOW - 50)
+    assert (during.window_ms, during.spacing_ms, during.interval_ms) == (
+        queue.window_ms,
+        queue.spacing_ms,
+        queue.interval_ms,
+    )
+    assert LandingQueue().state_at(NOW) == QueueState(
+        window_ms=FIRST_WINDOW_MS, spacing_ms=FIRST_WINDOW_MS, interval_ms=FIRST_WINDOW_MS
+    )
+
+
+def settled(queue: LandingQueue, now_ms: int) -> Rush | None:
+    """Settle a queue as servers do: each reads what the last one has stored."""
+    ended = queue.settle(now_ms)
+    queue.counts = SlotCounts()
+    return ended
+
+
+def test_rush_lasts_until_the_queue_has_been_empty_for_a_while() -> None:
+    queue = LandingQueue()
+    lose(queue, "a", NOW)
+    assert (settled(queue, NOW), queue.rush) == (None, None), "a writer alone is no queue"
+
+    lose(queue, "b", NOW + 10)
+    queue.release([], NOW + 10, HOLD_MS)
+    assert settled(queue, NOW + 10) is None
+    queue.land("a", NOW + 30)
+    queue.land("b", NOW + 40)
+    for now_ms in (NOW + 50, NOW + 49 + QUIET_MS):
+        assert settled(queue, now_ms) is None
+
+    ended = settled(queue, NOW + 50 + QUIET_MS)
+
+    assert ended == Rush(
+        since_ms=NOW + 10,
+        empty_since_ms=NOW + 50,
+        most_writers=2,
+        longest_wait_ms=30,
+        counts=SlotCounts(slots_given=1, slots_used=1),
+    )
+    assert queue.rush is None
+
+
+def test_rush_goes_on_when_writers_come_soon_and_ends_when_they_come_late() -> None:
+    queue = LandingQueue()
+    for writer in ("a", "b"):
+        lose(queue, writer, NOW)
+    settled(queue, NOW)
+    queue.leave(["a", "b"])
+    settled(queue, NOW + 1)
+    lose(queue, "c", NOW + QUIET_MS)
+    assert settled(queue, NOW + QUIET_MS) is None
+    queue.leave(["c"])
+    settled(queue, NOW + QUIET_MS)
+
+    for writer in ("a", "b", "c"):
+        lose(queue, writer, NOW + 3 * QUIET_MS)
+    ended = settled(queue, NOW + 3 * QUIET_MS)
+
+    assert ended is not None
+    assert (ended.since_ms, ended.most_writers) == (NOW, 2)
+    assert queue.rush == Rush(since_ms=NOW + 3 * QUIET_MS, most_writers=3)
+
+
 def test_client_that_has_gone_leaves() -> None:
     queue = lost_often(2)
 
@@ -161,7 +282,7 @@ EVENTS = st.lists(
 
 @given(EVENTS)
 def test_every_course_of_events_keeps_the_promises(events: list[tuple[str, int, int]]) -> None:
-    queue, now = LandingQueue(), NOW
+    queue, now, sums = LandingQueue(), NOW, SlotCounts()
     for kind, number, passed_ms in events:
         now += passed_ms
         writer = f"writer{number}"
@@ -181,8 +302,15 @@ def test_every_course_of_events_keeps_the_promises(events: list[tuple[str, int, 
         assert closed is None or closed > now
         at = queue.next_release_ms(now, HOLD_MS)
         assert at is None or at > now, "who may go has gone"
+        queue.settle(now)
+        sums.add(queue.counts)
+        open_slots = sum(slot.is_released and not slot.has_passed for slot in queue.slots.values())
+        ended = sums.slots_used + sums.slots_lost + sums.slots_passed
+        assert sums.slots_given == ended + open_slots, "each slot is counted once"
+        assert queue.state_at(now).queue_length >= open_slots
         copy = LandingQueue.from_json(json.loads(json.dumps(queue.to_json())))
         assert copy == queue
+        queue = copy
 
 
 def test_properties_say_how_clients_try_again() -> None:

@@ -1,0 +1,45 @@
+"""Side work: files that are read and written side by side, for stores that take their time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import BoundedSemaphore
+
+from app.errors import IcetowerError
+
+
+class SideWork:
+    """A few threads for files; while all of them are busy, who asks works itself.
+
+    So a store that does not answer holds up its own readers and writers only.
+    """
+
+    def __init__(self, most: int) -> None:
+        """Allow so many at a time; the threads start when they are needed."""
+        self._free = BoundedSemaphore(most)
+        self._threads = ThreadPoolExecutor(most, "side-work")
+
+    def start_if_free(self, work: Callable[[], None]) -> Future[None] | None:
+        """Begin to work if a thread is free; else do nothing and return None."""
+        return self._threads.submit(self._run, work) if self._free.acquire(blocking=False) else None
+
+    def start(self, work: Callable[[], None]) -> Future[None]:
+        """Begin to work; the future says when it is done, or what it raised."""
+        started = self.start_if_free(work)
+        if started is not None:
+            return started
+        done: Future[None] = Future()
+        try:
+            work()
+        except IcetowerError as error:
+            done.set_exception(error)
+        else:
+            done.set_result(None)
+        return done
+
+    def _run(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        finally:
+            self._free.release()
