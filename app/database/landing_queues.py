@@ -104,7 +104,7 @@ class LandingQueues:
             connection.execute(_RESERVE, {"of_id": pointer_id, "is_reserved": int(is_reserved)})
             return True
 
-        return self._database.write(put)
+        return self._database.write_lightly(put)
 
     def delete_old(self, age_ms: int) -> int:
         """Delete the queues in which nothing has happened for so long, and return how many."""

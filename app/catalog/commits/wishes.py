@@ -53,7 +53,7 @@ class Wish(Generic[M, D]):
         return self._context.run(self._plan, names)
 
     def read_ahead(self) -> None:
-        """Begin to read what it will need, while others are at work: all that wait read side by side."""
+        """Begin to read what it will need, side by side with others that wait."""
         prepare = partial(self.intentions[0].prepare, self.catalog)
         self._read_ahead = self.catalog.server.side_work.start_if_free(prepare)
 

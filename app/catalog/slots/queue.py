@@ -127,7 +127,9 @@ class LandingQueue:
 
     def is_reserved_at(self, now_ms: int) -> bool:
         """Return whether commits have to ask before they land."""
-        return any(slot.is_protected for slot in self.slots.values()) or self._is_unfair(now_ms)
+        return any(
+            slot.is_protected and not slot.is_over_at(now_ms) for slot in self.slots.values()
+        ) or self._is_unfair(now_ms)
 
     def closed_until_ms(self, writer: str, now_ms: int) -> int | None:
         """Return until when others' slots keep a commit from landing; None if it may land now."""
@@ -145,8 +147,9 @@ class LandingQueue:
 
     def _is_unfair(self, now_ms: int) -> bool:
         """Return whether newcomers must wait, because a writer has waited for too long."""
-        since = self._waiting_since(now_ms)
-        return now_ms - min(since, default=now_ms) > PATIENCE * (len(since) + 2) * self.interval_ms
+        # Those who are released are on their way, and cannot come sooner than their back-off lets them.
+        held = [slot.asked_ms for slot in self.slots.values() if not slot.is_released]
+        return now_ms - min(held, default=now_ms) > PATIENCE * (len(held) + 2) * self.interval_ms
 
     def _waiting_since(self, now_ms: int) -> list[int]:
         # Those whose slots are over are not waited for.

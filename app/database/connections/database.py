@@ -31,11 +31,14 @@ _Result = TypeVar("_Result")
 class Database:
     """One database, and the pools of connections to it; safe to share between threads."""
 
-    def __init__(self, reads: Engine, writes: Engine, pool_size: int, pool_timeout_s: float) -> None:
+    def __init__(
+        self, reads: Engine, writes: Engine, light_writes: Engine, pool_size: int, pool_timeout_s: float
+    ) -> None:
         self.dialect_name = writes.dialect.name
         self._read_engine = reads
         self._readers = Readers(reads, pool_size, pool_timeout_s)
         self._write_engine = writes
+        self._light_engine = light_writes
         self._pool_size = pool_size
         self._is_sqlite = self.dialect_name == "sqlite"
         # SQLite has one writer at a time and the others poll; threads of this process wait here instead.
@@ -56,13 +59,15 @@ class Database:
             InvalidSetting: the URL is not one of these.
         """
         writes = engine_for_writes(url, pool_size, pool_timeout_s)
-        return Database(engine_for_reads(url), writes, pool_size, pool_timeout_s)
+        light_writes = engine_for_writes(url, 1, pool_timeout_s, is_durable=False)
+        return Database(engine_for_reads(url), writes, light_writes, pool_size, pool_timeout_s)
 
     def close(self) -> None:
         """Close all connections that are not in use."""
         self._readers.close()
         self._read_engine.dispose()
         self._write_engine.dispose()
+        self._light_engine.dispose()
 
     def ping(self) -> None:
         """Check that the database answers, else raise `DatabaseUnavailable`."""
@@ -92,7 +97,11 @@ class Database:
             DatabaseUnavailable: nothing was changed.
             CommitStateUnknown: the reply to COMMIT was lost.
         """
-        return self._attempt(work, self._commit)
+        return self._attempt(self._write_engine, work, self._commit)
+
+    def write_lightly(self, work: Callable[[Connection], _Result]) -> _Result:
+        """Like `write`, for what may be lost when the power fails: it does not wait for the disk."""
+        return self._attempt(self._light_engine, work, self._commit)
 
     def read_locked(self, work: Callable[[Connection], _Result]) -> _Result:
         """Return what `work` reads in a transaction that may wait for locks and changes nothing.
@@ -103,18 +112,22 @@ class Database:
             DatabaseUnavailable: the database does not answer, or a lock stays taken.
         """
         try:
-            return self._attempt(work, self._settle if self._is_sqlite else self._roll_back)
+            finish = self._settle if self._is_sqlite else self._roll_back
+            return self._attempt(self._write_engine, work, finish)
         except CommitStateUnknown as error:
             raise DatabaseUnavailable("The database does not say what became of an earlier change") from error
 
     def _attempt(
-        self, work: Callable[[Connection], _Result], finish: Callable[[Connection], None]
+        self,
+        engine: Engine,
+        work: Callable[[Connection], _Result],
+        finish: Callable[[Connection], None],
     ) -> _Result:
         with self._turn():
             attempt = 1
             while True:
                 try:
-                    return self._transaction(work, finish)
+                    return self._transaction(engine, work, finish)
                 except Undone as undone:
                     if attempt >= undone.max_attempts:
                         raise our_error(undone.error) from undone.error
@@ -133,10 +146,13 @@ class Database:
             self._sqlite_turn.release()
 
     def _transaction(
-        self, work: Callable[[Connection], _Result], finish: Callable[[Connection], None]
+        self,
+        engine: Engine,
+        work: Callable[[Connection], _Result],
+        finish: Callable[[Connection], None],
     ) -> _Result:
         try:
-            connection = self._write_engine.connect()
+            connection = engine.connect()
         except LIBRARY_ERRORS as error:
             raise our_error(error) from error
         try:

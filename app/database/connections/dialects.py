@@ -31,12 +31,16 @@ _SERVER_SETTINGS = (
 """The URL's own `options` come later, so they override these."""
 
 
-def engine_for_writes(url: str, pool_size: int, pool_timeout_s: float) -> Engine:
-    """Return an engine whose connections begin and end transactions only on request."""
+def engine_for_writes(url: str, pool_size: int, pool_timeout_s: float, *, is_durable: bool = True) -> Engine:
+    """Return an engine whose connections begin and end transactions only on request.
+
+    What is committed is on disk; if it is not to be durable, a loss of power may take the last of it back.
+    """
     parsed = _parse(url)
     return _engine(
         parsed,
         read_only=False,
+        is_durable=is_durable,
         poolclass=QueuePool,
         pool_size=pool_size,
         max_overflow=0,
@@ -67,19 +71,21 @@ def _parse(text: str) -> URL:
     )
 
 
-def _engine(url: URL, *, read_only: bool, **pool: Any) -> Engine:
+def _engine(url: URL, *, read_only: bool, is_durable: bool = True, **pool: Any) -> Engine:
     # In "autocommit" neither SQLAlchemy nor the driver begins a transaction: `Database.write` says BEGIN.
     if url.get_backend_name() == "sqlite":
         arguments = {"check_same_thread": False} | _unless_given({"timeout": SQLITE_BUSY_TIMEOUT_S}, url)
         engine = create_engine(url, isolation_level="AUTOCOMMIT", connect_args=arguments, **pool)
-        event.listen(engine, "connect", _set_up_sqlite_reader if read_only else _set_up_sqlite_writer)
+        writer = _set_up_sqlite_writer if is_durable else _set_up_light_sqlite_writer
+        event.listen(engine, "connect", _set_up_sqlite_reader if read_only else writer)
         return engine
     settings = {"options": " ".join([_SERVER_SETTINGS, *url.normalized_query.get("options", ())])}
     arguments = settings | _unless_given(_CONNECT_DEFAULTS, url)
     engine = create_engine(
         url, isolation_level="AUTOCOMMIT", connect_args=arguments, use_native_hstore=False, **pool
     )
-    event.listen(engine, "connect", _set_up_postgres_reader if read_only else _set_up_postgres_writer)
+    postgres_writer = _set_up_postgres_writer if is_durable else _set_up_light_postgres_writer
+    event.listen(engine, "connect", _set_up_postgres_reader if read_only else postgres_writer)
     return engine
 
 
@@ -97,6 +103,12 @@ def _set_up_sqlite_writer(connection: sqlite3.Connection, _record: object) -> No
     connection.execute("PRAGMA foreign_keys = ON")
 
 
+def _set_up_light_sqlite_writer(connection: sqlite3.Connection, record: object) -> None:
+    _set_up_sqlite_writer(connection, record)
+    # The log is not synced with each commit; the next durable one syncs it up to there.
+    connection.execute("PRAGMA synchronous = NORMAL")
+
+
 def _set_up_postgres_reader(connection: psycopg.Connection[Any], _record: object) -> None:
     # Not among the server settings: libpq would take the server for a standby.
     _execute_or_close(connection, "SET default_transaction_read_only = on")
@@ -109,6 +121,10 @@ def _set_up_postgres_writer(connection: psycopg.Connection[Any], _record: object
         "SELECT set_config('synchronous_commit', 'on', false)"
         " WHERE current_setting('synchronous_commit') IN ('off', 'local')",
     )
+
+
+def _set_up_light_postgres_writer(connection: psycopg.Connection[Any], _record: object) -> None:
+    _execute_or_close(connection, "SET synchronous_commit = off")
 
 
 def _execute_or_close(connection: psycopg.Connection[Any], sql: LiteralString) -> None:
