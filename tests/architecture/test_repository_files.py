@@ -48,6 +48,12 @@ def test_no_file_names_a_path_of_one_machine() -> None:
     assert naming == []
 
 
+def test_no_file_has_the_marks_of_an_unfinished_merge() -> None:
+    mark = re.compile(r"^(<{7}|>{7}) \S", re.MULTILINE)
+
+    assert [shown(path) for path, text in texts() if mark.search(text)] == []
+
+
 def test_scripts_are_executable_and_start_with_how_to_run_them() -> None:
     scripts = [path for path in repository_files() if path.parent in {ROOT / "scripts", ROOT / ".ci"}]
 
