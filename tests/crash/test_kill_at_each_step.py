@@ -90,6 +90,7 @@ def test_purge_goes_on_after_a_kill(server: CrashingServer) -> None:
     folder = server.folder / "warehouse"
     assert client.http.delete("/v1/namespaces/ns/tables/t?purgeRequested=true").status_code == 204
     server.kill()
+    server.forget_leases()
 
     server.start()
 
