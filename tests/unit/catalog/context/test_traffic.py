@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.catalog.context.traffic import Counts, Traffic
+from app.catalog.context.traffic import Counts, QueueState, Traffic
 from app.engine.model.identifiers import Namespace, TableIdentifier
 
 
@@ -95,3 +95,19 @@ def test_the_busiest_of_a_warehouse_come_first() -> None:
 
     assert names == ["contended", "now"]
     assert len(traffic.busiest(9)) == 4
+
+
+def test_queue_is_kept_as_it_was_seen_last() -> None:
+    traffic = Traffic(Watch(), most_tables=2)
+    traffic.see_queue(key("t"), QueueState(queue_length=2))
+    traffic.see_queue(key("t"), QueueState(queue_length=3, answers_held=1))
+    traffic.count(key("t"), slots_given=2)
+
+    found = traffic.of(key("t"))
+    assert (found.queue, found.counts) == (
+        QueueState(queue_length=3, answers_held=1),
+        Counts(slots_given=2),
+    )
+    for name in ("u", "v"):
+        traffic.see_queue(key(name), QueueState(queue_length=1))
+    assert traffic.of(key("t")).queue == QueueState()
