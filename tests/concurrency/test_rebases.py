@@ -28,11 +28,11 @@ def test_no_append_is_refused_and_each_lands_once(servers: list[str]) -> None:
             seen = client.load("t") if turn % 2 else empty
         return sent
 
-    told = [item for per_writer in at_once(WRITERS, work) for item in per_writer]
+    answered = [item for per_writer in at_once(WRITERS, work) for item in per_writer]
 
     after = clients[0].load("t")
     check_line(after)
-    assert sorted(clients[1].live_files("t")) == sorted(item.file_path for item in told)
+    assert sorted(clients[1].live_files("t")) == sorted(item.file_path for item in answered)
     # A client that lost its answers sends all of them again.
-    assert {clients[0].send(item).status_code for item in told} == {200}
+    assert {clients[0].send(item).status_code for item in answered} == {200}
     assert clients[1].load("t") == after

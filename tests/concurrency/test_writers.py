@@ -71,7 +71,7 @@ def test_transactions_over_tables_land_wholly_or_not_at_all(servers: list[str]) 
     clients = [httpx.Client(base_url=servers[number % len(servers)], timeout=60) for number in range(WRITERS)]
 
     def work(number: int) -> list[tuple[str, bool]]:
-        told = []
+        answered = []
         for commit in range(COMMITS):
             mark = f"w{number}-{commit}"
             # Every writer names the tables in another order: locks must not be taken in that order.
@@ -89,15 +89,15 @@ def test_transactions_over_tables_land_wholly_or_not_at_all(servers: list[str]) 
             answer = clients[number].post("/v1/transactions/commit", json={"table-changes": changes})
             assert answer.status_code in (204, 409), answer.text
             assert not (wrong and answer.status_code == 204)
-            told.append((mark, answer.status_code == 204))
-        return told
+            answered.append((mark, answer.status_code == 204))
+        return answered
 
-    told = [item for per_writer in at_once(WRITERS, work) for item in per_writer]
+    answered = [item for per_writer in at_once(WRITERS, work) for item in per_writer]
 
-    acknowledged = {mark for mark, landed in told if landed}
+    acknowledged = {mark for mark, landed in answered if landed}
     for name in names:
         found = {key for key in load(servers[0], name)["properties"] if key.startswith("w") and "-" in key}
-        assert {mark for mark, _ in told} & found == acknowledged
+        assert {mark for mark, _ in answered} & found == acknowledged
     assert acknowledged
 
 
@@ -177,11 +177,11 @@ def test_dropping_a_namespace_races_with_filling_it(servers: list[str]) -> None:
             body = {"name": f"t{number}", "schema": {"type": "struct", "schema-id": 0, "fields": []}}
             return False, clients[number].post(f"/v1/namespaces/{name}/tables", json=body).status_code
 
-        told = at_once(WRITERS, work)
+        answered = at_once(WRITERS, work)
 
-        dropped = [status for was_drop, status in told if was_drop and status == 204]
-        created = [status for was_drop, status in told if not was_drop and status == 200]
-        assert {status for _, status in told} <= {200, 204, 404, 409}
+        dropped = [status for was_drop, status in answered if was_drop and status == 204]
+        created = [status for was_drop, status in answered if not was_drop and status == 200]
+        assert {status for _, status in answered} <= {200, 204, 404, 409}
         assert len(dropped) <= 1
         assert not (dropped and created), "a namespace was dropped with a table in it"
 
