@@ -18,6 +18,9 @@ from app.catalog.context.rows import CommitReceipt, Outcome, ReceiptHead, id_of_
 COMMIT_ID_HEADER: Final = b"x-icetower-commit-id"
 KEY = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")
 """An Idempotency-Key that can be used."""
+JOB_HEADER: Final = b"x-icetower-job"
+"""Names the job of upkeep that sends a request: Spark sends it with each request of a catalog that is mounted for the job."""
+JOB_ID = re.compile(r"[0-9a-f]{32}")
 _RANDOM_BYTES = 10
 
 Mutations = Mapping[tuple[str, object], str]
@@ -41,6 +44,7 @@ class CommitIds:
         commit_id = id_of_time(now_ms) + secrets.token_hex(_RANDOM_BYTES)
         headers, request_id = scope[HEADERS], scope[REQUEST_ID]
         key = headers.get(b"idempotency-key", b"").decode("latin-1")
+        job = headers.get(JOB_HEADER, b"").decode("latin-1")
         is_management = not scope["path"].startswith("/v1/")
         prefix = scope.get(PREFIX)
         head = ReceiptHead(
@@ -51,6 +55,7 @@ class CommitIds:
             request_id=request_id if headers.get(b"x-request-id") == request_id.encode() else None,
             key=key if KEY.fullmatch(key) else None,
             began_ms=now_ms,
+            job=job if JOB_ID.fullmatch(job) else None,
         )
         scope[RECEIPT_HEAD], scope[COMMIT_ID] = head, commit_id
         self._book.begin(head)

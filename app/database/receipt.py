@@ -46,6 +46,8 @@ class ReceiptHead:
     key: str | None
     """Its Idempotency-Key."""
     began_ms: int
+    job: str | None = None
+    """The job of upkeep that sent it, if one did."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,6 +89,7 @@ def _newest(*conditions: ColumnElement[bool]) -> Select[Any]:
 
 _FIND = _newest(rows.c.commit_id == bindparam("of_commit_id"))
 _FIND_BY_KEY = _newest(_OF_PRINCIPAL, rows.c.key == bindparam("of_key"))
+_FIND_BY_JOB = _newest(rows.c.job == bindparam("of_job"))
 _FIND_BY_REQUEST = _newest(_OF_PRINCIPAL, rows.c.request_id == bindparam("of_request_id"))
 _GIVE_UP = (
     update(rows)
@@ -141,6 +142,7 @@ def values_of(receipt: CommitReceipt) -> dict[str, Any]:
         "receipt_began_ms": head.began_ms,
         "receipt_noted_ms": receipt.noted_ms,
         "receipt_facts": receipt.facts(),
+        "receipt_job": head.job,
     }
 
 
@@ -161,6 +163,10 @@ class Receipts:
     def find_by_request(self, principal: str, request_id: str) -> list[CommitReceipt]:
         """Return the receipts of requests with this id, newest first."""
         return self._find(_FIND_BY_REQUEST, of_principal=principal, of_request_id=request_id)
+
+    def find_by_job(self, job: str) -> list[CommitReceipt]:
+        """Return the receipts of what a job of upkeep has sent, newest first."""
+        return self._find(_FIND_BY_JOB, of_job=job)
 
     def _find(self, query: Select[Any], **parameters: str) -> list[CommitReceipt]:
         return self._database.read(
@@ -227,5 +233,6 @@ def _receipt(row: Row[Any]) -> CommitReceipt:
         request_id=row.request_id,
         key=row.key,
         began_ms=row.began_ms,
+        job=row.job,
     )
     return CommitReceipt(head, Outcome(row.outcome), row.noted_ms, age_ms=row.age_ms, **facts_from(row.facts))

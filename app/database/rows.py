@@ -140,6 +140,7 @@ pointer_history = Table(
     Column("at_ms", BigInteger, nullable=False),
     Column("author", Text, nullable=False),
     Column("request_id", Text, nullable=False),
+    Column("job", Text, nullable=True),  # of upkeep, if one did it
     Index(None, "pointer_id", "sequence"),
     Index(None, "uuid"),
     Index(None, "at_ms"),
@@ -175,6 +176,7 @@ receipts = Table(
     Column("began_ms", BigInteger, nullable=False),
     Column("noted_ms", BigInteger, nullable=False),
     Column("facts", Text, nullable=False),
+    Column("job", _Name, nullable=True),  # of upkeep, if one did it
     PrimaryKeyConstraint("commit_id"),
     CheckConstraint(
         "outcome IN ('landed', 'unchanged', 'failed', 'in-progress', 'unknown')", name="ck_receipts_outcome"
@@ -192,6 +194,8 @@ for _column in (receipts.c.key, receipts.c.request_id):
         postgresql_where=_is_given,
         sqlite_where=_is_given,
     )
+_has_job = receipts.c.job.is_not(None)
+Index("ix_receipts_job", receipts.c.job, postgresql_where=_has_job, sqlite_where=_has_job)
 _did_not_land = receipts.c.outcome != "landed"
 Index(
     "ix_receipts_not_landed",
@@ -228,6 +232,35 @@ file_deletions = Table(
     Index(None, "uuid"),
     Index(None, "finished_ms"),
     sqlite_autoincrement=True,
+)
+
+# No foreign key: what was done to a table is kept for a while after the table has gone.
+maintenance_jobs = Table(
+    "maintenance_jobs",
+    metadata,
+    Column("sequence", _Id, primary_key=True, autoincrement=True),
+    Column("id", _Name, nullable=False),
+    Column("pointer_id", _Id, nullable=False),
+    Column("job", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("principal", Text, nullable=False),
+    Column("options", Text, nullable=False),
+    Column("began_ms", BigInteger, nullable=False),
+    Column("leased_until_ms", BigInteger, nullable=False),
+    Column("ended_ms", BigInteger, nullable=True),
+    Column("outcome", Text, nullable=False),
+    UniqueConstraint("id"),
+    Index(None, "pointer_id", "sequence"),
+    Index(None, "began_ms"),
+    sqlite_autoincrement=True,
+)
+_is_running = maintenance_jobs.c.state == "running"
+Index(
+    "uq_maintenance_jobs_running",
+    maintenance_jobs.c.pointer_id,
+    unique=True,
+    postgresql_where=_is_running,
+    sqlite_where=_is_running,
 )
 
 # Plans that are made in the background. No foreign key: a dropped table's plans run out by themselves.

@@ -107,6 +107,7 @@ def _event(event: PointerEvent) -> dict[str, Any]:
         "at-ms": event.at_ms,
         "author": event.author,
         "request-id": event.request_id,
+        **present({"job": event.job}),
         "namespace": event.identifier.namespace.levels,
         "table": event.identifier.name,
         "metadata-location-before": event.previous_location,

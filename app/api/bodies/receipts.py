@@ -30,6 +30,7 @@ def _receipt(receipt: CommitReceipt, reader: str) -> dict[str, Any]:
         "operation": head.operation.replace("_", "-"),
         "author": head.principal,
         "request-id": head.request_id,
+        "job": head.job,
         # A key is its owner's: who knows it could ask in the owner's place.
         "idempotency-key": head.key if head.principal == reader else None,
         "began-ms": head.began_ms,

@@ -64,6 +64,8 @@ class PointerEvent:
     at_ms: int
     author: str
     request_id: str
+    job: str | None
+    """The job of upkeep that did it, if one did."""
 
 
 def _copied(row: FromClause) -> dict[str, ColumnElement[Any]]:
@@ -84,6 +86,7 @@ def _copied(row: FromClause) -> dict[str, ColumnElement[Any]]:
         "at_ms": bindparam("event_at_ms", type_=BigInteger),
         "author": bindparam("author", type_=Text),
         "request_id": bindparam("request_id", type_=Text),
+        "job": bindparam("job", type_=Text),
     }
 
 
@@ -164,6 +167,7 @@ def event_values(
         "event_at_ms": author.at_ms,
         "author": author.principal,
         "request_id": author.request_id,
+        "job": None if author.head is None else author.head.job,
     }
 
 
@@ -181,4 +185,5 @@ def _event(row: Row[*tuple[Any, ...]]) -> PointerEvent:
         at_ms=row.at_ms,
         author=row.author,
         request_id=row.request_id,
+        job=row.job,
     )

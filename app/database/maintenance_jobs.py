@@ -1,0 +1,169 @@
+"""Jobs of upkeep as rows: one at a time for each table, held by a lease."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from sqlalchemy import Connection, Delete, Row, delete, select, update
+
+from app.database.connections.clock import database_now_ms
+from app.database.connections.database import Database
+from app.database.inserts import on_each_database
+from app.database.rows import maintenance_jobs as rows
+
+BATCH = 1_000
+# The index of running jobs lets a table have one of them.
+_START = on_each_database(rows, lambda insert: insert.on_conflict_do_nothing().returning(rows))
+
+
+class JobState(StrEnum):
+    """What has become of a job."""
+
+    RUNNING = "running"
+    DONE = "done"
+    NOTHING = "nothing"
+    """There was nothing to do."""
+    LOST = "lost"
+    """Another commit changed the same files; nothing of it landed, or a part."""
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    """Its last commit may have landed or not."""
+    DAMAGED = "damaged"
+    """The table names a file that is not there: nothing more is done to it."""
+    REFUSED = "refused"
+    """Its options are not accepted, or the table does not allow it."""
+    UNSOUND = "unsound"
+    """It ended, but rows or totals are not what they were."""
+    ABANDONED = "abandoned"
+    """Its lease ran out: the maintainer was killed, or lost its connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaintenanceJob:
+    """One run of a job on one table."""
+
+    sequence: int
+    id: str
+    """32 hexadecimal digits; its commits carry it in `X-Icetower-Job`."""
+    pointer_id: int
+    job: str
+    state: JobState
+    principal: str
+    options: Mapping[str, Any]
+    began_ms: int
+    leased_until_ms: int
+    ended_ms: int | None
+    outcome: Mapping[str, Any] = field(default_factory=dict)
+    """What the maintainer reported: figures before and after, messages, snapshots."""
+
+
+class MaintenanceJobs:
+    """The jobs of all maintainers on one database."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def begin(
+        self,
+        job_id: str,
+        pointer_id: int,
+        job: str,
+        principal: str,
+        options: Mapping[str, Any],
+        lease_ms: int,
+    ) -> MaintenanceJob | None:
+        """Begin a job and hold the table for it; None if another job holds it.
+
+        A job whose lease has run out is noted as abandoned.
+        """
+        now_ms = database_now_ms()
+        give_up = (
+            update(rows)
+            .where(
+                rows.c.pointer_id == pointer_id,
+                rows.c.state == JobState.RUNNING,
+                rows.c.leased_until_ms <= now_ms,
+            )
+            .values(state=JobState.ABANDONED, ended_ms=now_ms)
+        )
+        values: dict[str, Any] = {
+            "id": job_id,
+            "pointer_id": pointer_id,
+            "job": job,
+            "state": JobState.RUNNING,
+            "principal": principal,
+            "options": json.dumps(dict(options)),
+            "outcome": "{}",
+        }
+
+        def write(connection: Connection) -> MaintenanceJob | None:
+            connection.execute(give_up)
+            at_ms = connection.execute(select(now_ms)).scalar_one()
+            values.update(began_ms=at_ms, leased_until_ms=at_ms + lease_ms)
+            row = connection.execute(_START[connection.dialect.name], values).one_or_none()
+            return None if row is None else _job(row)
+
+        return self._database.write(write)
+
+    def hold(self, job_id: str, lease_ms: int) -> bool:
+        """Hold the table for longer; False if the job does not run any more."""
+        return self._change(job_id, leased_until_ms=database_now_ms() + lease_ms)
+
+    def end(self, job_id: str, state: JobState, outcome: Mapping[str, Any]) -> bool:
+        """Note what became of a job, and let the table go; False if it did not run any more."""
+        return self._change(
+            job_id, state=state, outcome=json.dumps(dict(outcome)), ended_ms=database_now_ms()
+        )
+
+    def find(self, job_id: str) -> MaintenanceJob | None:
+        """Return a job."""
+        query = select(rows).where(rows.c.id == job_id)
+        row = self._database.read(lambda connection: connection.execute(query).one_or_none())
+        return None if row is None else _job(row)
+
+    def list(self, pointer_id: int, limit: int, before: int | None = None) -> list[MaintenanceJob]:
+        """Return a table's jobs, newest first, whose sequence is less than `before`."""
+        query = select(rows).where(rows.c.pointer_id == pointer_id)
+        if before is not None:
+            query = query.where(rows.c.sequence < before)
+        query = query.order_by(rows.c.sequence.desc()).limit(limit)
+        return self._database.read(lambda connection: [_job(row) for row in connection.execute(query)])
+
+    def delete(self, older_than_ms: int) -> int:
+        """Delete the rows of jobs that ended earlier, and return how many they were."""
+        deleted = 0
+        old = (
+            select(rows.c.sequence)
+            .where(rows.c.began_ms < database_now_ms() - older_than_ms, rows.c.state != JobState.RUNNING)
+            .limit(BATCH)
+        )
+        while ids := self._database.read(lambda connection: list(connection.scalars(old))):
+            deleted += self._execute(delete(rows).where(rows.c.sequence.in_(ids)))
+        return deleted
+
+    def _execute(self, statement: Delete) -> int:
+        return self._database.write(lambda connection: int(connection.execute(statement).rowcount))
+
+    def _change(self, job_id: str, **values: Any) -> bool:
+        statement = update(rows).where(rows.c.id == job_id, rows.c.state == JobState.RUNNING).values(values)
+        return self._database.write(lambda connection: connection.execute(statement).rowcount == 1)
+
+
+def _job(row: Row[Any]) -> MaintenanceJob:
+    return MaintenanceJob(
+        sequence=row.sequence,
+        id=row.id,
+        pointer_id=row.pointer_id,
+        job=row.job,
+        state=JobState(row.state),
+        principal=row.principal,
+        options=json.loads(row.options),
+        began_ms=row.began_ms,
+        leased_until_ms=row.leased_until_ms,
+        ended_ms=row.ended_ms,
+        outcome=json.loads(row.outcome),
+    )
