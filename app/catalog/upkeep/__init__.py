@@ -1,0 +1,1 @@
+"""Upkeep: how healthy tables are, and what mends them without moving data."""
