@@ -54,6 +54,7 @@ class NewTable(NewNamed[TableMetadata]):
 
 def find_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> MetadataJson | None:
     """Return a table's JSON if it is in the cache, without waiting for a network."""
+    catalog.server.last_reads.note(pointer.id, catalog.now_ms())
     return catalog.server.metadata_files.find_json(
         catalog.files, pointer.metadata_location, pointer.uuid, pointer.registration, refs_only=refs_only
     )

@@ -10,6 +10,7 @@ import httpx
 from app.client.answers import CatalogConfig
 from app.client.appends import AppendCalls
 from app.client.conflicts import ConflictCalls
+from app.client.health import HealthCalls
 from app.client.history import HistoryCalls
 from app.client.http_calls import HttpCalls, Retries
 from app.client.namespaces import NamespaceCalls
@@ -53,6 +54,7 @@ class RemoteCatalog:
         self.namespaces = NamespaceCalls(self._calls, root)
         self.tables = TableCalls(self._calls, root)
         self.views = ViewCalls(self._calls, root)
+        self.health = HealthCalls(self._calls, root)
         self.history = HistoryCalls(self._calls, root)
         self.appends = AppendCalls(self._calls, root)
         self.receipts = ReceiptCalls(self._calls, root)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.catalog.context.callers import SERVER_ITSELF, Caller, Permit, Question, everyone_may
+from app.catalog.context.last_reads import LastReads
 from app.catalog.context.live_paths import LivePaths
 from app.catalog.context.receipt_book import ReceiptBook
 from app.catalog.context.rooms import Rooms
@@ -24,6 +25,9 @@ from app.database.pointers.pointers import Pointers
 from app.database.scan_plans import ScanPlans
 from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
+from app.engine.health.facts import FileFacts, ManifestFacts
+from app.engine.health.file_summary import FileSummary
+from app.engine.health.thresholds import DEFAULT_THRESHOLDS, HealthThresholds
 from app.engine.selection.deletes import DeleteIndex
 from app.fileio.files import FileIO
 from app.fileio.storage_settings import StorageEnvironment
@@ -41,6 +45,8 @@ COMMITS_TOGETHER = 64
 COMMIT_WAIT_S = 30.0
 SIDE_THREADS = 32
 PACKED_LINES_BYTES = 32 << 20
+FILE_SUMMARY_BYTES = 64 << 20
+COUNTED_FILES_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +75,8 @@ class Rules:
     """Scans that must read more manifest bytes than this are planned in the background."""
     scan_plan_lifetime_ms: int
     """How long a client can ask for what was planned in the background."""
+    health_thresholds: HealthThresholds = DEFAULT_THRESHOLDS
+    """From which figures on a table needs upkeep."""
 
 
 def _ignore(_name: str) -> None:
@@ -122,6 +130,16 @@ class Server:
     """Lines of the manifest lists that this process wrote last."""
     side_work: SideWork = field(default_factory=lambda: SideWork(SIDE_THREADS))
     """Where the manifest lists of commits that land together are written."""
+    file_summaries: BoundedCache[FileSummary] = field(
+        default_factory=lambda: BoundedCache(FILE_SUMMARY_BYTES)
+    )
+    """What was counted of the live files of manifests whose tables were asked for their health."""
+    counted_files: ReadThroughCache[tuple[FileFacts, ManifestFacts]] = field(
+        default_factory=lambda: ReadThroughCache(COUNTED_FILES_BYTES)
+    )
+    """The facts about the files of the tables whose health was asked for last."""
+    last_reads: LastReads = field(default_factory=LastReads)
+    """When tables were last read, as far as this process has seen it."""
     has_deletions: threading.Event = field(default_factory=threading.Event)
     """Set when files were queued that may be deleted at once: housekeeping need not wait for its next round."""
     step: Callable[[str], None] = _ignore

@@ -7,12 +7,14 @@ from contextlib import contextmanager
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import check_location
+from app.engine.health.live_files import LiveFiles
 from app.engine.model.entry_filters import PartitionTest, ValueRange, live_entries, live_paths
 from app.engine.model.ids import Location
 from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.errors import CorruptMetadata, InvalidMetadata
 from app.formats.bounds import read_bounded
+from app.formats.manifests.live_files import UnpackedManifest
 from app.formats.manifests.paths import statuses_and_paths
 from app.formats.manifests.source import FileManifestSource, ManifestCache
 
@@ -59,6 +61,26 @@ class TableManifests:
         check_location(self._catalog, manifest.manifest_path, "manifest")
         with _corrupt_if_invalid(manifest.manifest_path):
             return _TableEntries(self._source.entries(manifest), manifest.manifest_path)
+
+    def unpacked(self, manifest: ManifestFile) -> UnpackedManifest:
+        """Return a manifest whose live files can be counted; it is read anew, and not kept.
+
+        Raises:
+            CorruptMetadata: the manifest is not one, or too large.
+            InvalidLocation, FileMissing, FilesUnavailable: the manifest cannot be read.
+        """
+        check_location(self._catalog, manifest.manifest_path, "manifest")
+        with _corrupt_if_invalid(manifest.manifest_path):
+            return self._source.unpacked(manifest)
+
+    def live_files(self, unpacked: UnpackedManifest) -> LiveFiles:
+        """Return the live files of a manifest as columns.
+
+        Raises:
+            CorruptMetadata: an entry makes no sense, or the manifest contradicts the list.
+        """
+        with _corrupt_if_invalid(unpacked.location):
+            return unpacked.live_files()
 
     def keep_list(self, location: Location, manifests: tuple[ManifestFile, ...]) -> None:
         """Keep a manifest list that this server has just written."""

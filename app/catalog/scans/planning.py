@@ -98,6 +98,7 @@ def plan_scan(
     """
     catalog.permit("plan_scan", identifier)
     pointer, metadata = catalog.read_now(TABLES, identifier)
+    catalog.server.last_reads.note(pointer.id, catalog.now_ms())
     # By its text: in Python 1, 1.0 and true are equal, and so are 0.0 and -0.0.
     key = _key(catalog, pointer, repr(request))
     kept = catalog.server.scan_answers.find(key)

@@ -1,1 +1,1 @@
-"""Upkeep of tables: properties, health, jobs and their leases."""
+"""Upkeep: how healthy tables are, which jobs mend them, and the jobs that move no data."""

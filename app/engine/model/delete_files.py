@@ -10,10 +10,13 @@ from app.engine.model.manifests import DataFile, FileContent
 DELETE_FILE_PATH_ID: Final = 2147483546
 """Reserved: in position delete files, the column with the paths of data files."""
 
+PUFFIN: Final = "puffin"
+"""The format of deletion vectors' files, as entries have it when they are read."""
+
 
 def is_deletion_vector(file: DataFile) -> bool:
     """Return whether a delete file is a deletion vector: a blob in a Puffin file."""
-    return file.content is FileContent.POSITION_DELETES and file.file_format == "puffin"
+    return file.content is FileContent.POSITION_DELETES and file.file_format == PUFFIN
 
 
 def referenced_path(file: DataFile) -> Location | None:

@@ -42,8 +42,14 @@ class PartitionValues:
         spec = self._metadata.find_spec(spec_id)
         if spec is None:
             return []
-        schema = schema_with_sources(self._metadata, spec)
-        return [(field.name, _type_of(field, schema)) for field in spec.fields]
+        kinds = partition_field_types(self._metadata, spec)
+        return [(field.name, kind) for field, kind in zip(spec.fields, kinds, strict=True)]
+
+
+def partition_field_types(metadata: TableMetadata, spec: PartitionSpec) -> list[Type | None]:
+    """Return the type of each value of a spec's partitions; None where the source column is gone."""
+    schema = schema_with_sources(metadata, spec)
+    return [_type_of(field, schema) for field in spec.fields]
 
 
 def schema_with_sources(metadata: TableMetadata, spec: PartitionSpec) -> Schema:

@@ -1,22 +1,25 @@
 """Avro: files to entries and records, and back. Other rooms use what this package exports, and nothing inside it.
 
-`open_avro` takes a file apart, `read_entries` finds the entries of a manifest in it, `write_avro` makes a file,
-`named_packer` and `write_packed` the same in two steps.
+`open_avro` takes a file apart, `read_entries` finds the entries of a manifest in it, `pick_fields` reads some columns
+of them only, `write_avro` makes a file, `named_packer` and `write_packed` the same in two steps.
 """
 
 from __future__ import annotations
 
 from app.formats.avro.container import AvroFile, TooLargeError, cost_within, open_avro
 from app.formats.avro.entry_columns import EntryColumns, read_entries
+from app.formats.avro.entry_picks import PickedFields, pick_fields
 from app.formats.avro.packers import named_packer, write_avro, write_packed
 
 __all__ = [
     "AvroFile",
     "EntryColumns",
+    "PickedFields",
     "TooLargeError",
     "cost_within",
     "named_packer",
     "open_avro",
+    "pick_fields",
     "read_entries",
     "write_avro",
     "write_packed",

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+from app.formats.avro.container import Block
 from app.formats.avro.entry_fields import (
     DATA_FILE,
     ENTRY_FIELDS,
@@ -86,6 +87,26 @@ class EntryLayout:
             return match.group(*groups), match.end()
         parts, end = self._walk(content, pos)
         return [parts[group - 1] for group in groups], end
+
+    def pick_all(self, block: Block, groups: Sequence[int]) -> list[Sequence[bytes]]:
+        """Return the bytes of two or more fields of each record of a block.
+
+        Raises:
+            ValueError: the block does not have the records it says.
+            IndexError: a record is cut off.
+        """
+        content, pos = block.content, 0
+        found: list[Sequence[bytes]] = []
+        while len(found) < block.record_count:
+            # The first record of a run may need a walk, and brings the shape to the front that the next ones have.
+            parts, pos = self.pick(content, pos, groups)
+            found.append(parts)
+            for match in self._shapes.run(content, pos):
+                found.append(match.group(*groups))
+                pos = match.end()
+        if len(found) != block.record_count or pos != len(content):
+            raise ValueError("a block does not have the records it says")
+        return found
 
     def _walk(self, content: bytes, pos: int) -> tuple[tuple[bytes, ...], int]:
         # Shapes are for schemas as the spec has them; records of any other are always walked.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -55,6 +56,13 @@ class EntryShapes:
                     self._shapes = (shape, *shapes[:position], *shapes[position + 1 :])
                 return match
         return None
+
+    def run(self, content: bytes, pos: int) -> Iterator[re.Match[bytes]]:
+        """Yield matches, one right behind the other, as long as records have the shape of the last match."""
+        for shape in self._shapes[:1]:
+            # What the standard library's own `re.Scanner` goes on with; the name is missing in typeshed.
+            scanner = shape.pattern.scanner(content, pos)  # type: ignore[attr-defined]
+            yield from iter(scanner.match, None)
 
     def wants_lesson(self) -> bool:
         """Count a record that matched nothing; return whether to learn from it."""

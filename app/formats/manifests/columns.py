@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from copy import copy
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, overload
@@ -20,7 +20,7 @@ from app.engine.model.manifests import (
 from app.errors import InvalidMetadata
 from app.formats.avro import EntryColumns, TooLargeError, open_avro, read_entries
 from app.formats.bounds import MAX_FILE_BYTES, too_large
-from app.formats.manifests.headers import ManifestHeader, read_header
+from app.formats.manifests.headers import check_counts, check_header, partition_tuple, read_header
 
 if TYPE_CHECKING:
     from app.formats.manifests.bound_columns import BoundColumns
@@ -71,18 +71,18 @@ class ManifestColumns(Sequence[ManifestEntry]):
             )
         file = open_avro(content, max_unpacked_bytes)
         header = read_header(file.metadata)
-        self._check_header(header)
+        check_header(manifest, header)
         entries = read_entries(file, self._agrees_with_the_list, manifest.first_row_id)
-        self._check_counts(entries)
+        check_counts(manifest, entries.statuses)
         self._entries = entries
         self._statuses, self._partition_numbers = entries.statuses, entries.partition_numbers
         self.partitions: tuple[Partition, ...] = tuple(
-            _tuple_of(partition, header.partition_field_ids) for partition in entries.partitions
+            partition_tuple(partition, header.partition_field_ids) for partition in entries.partitions
         )
 
     def _agrees_with_the_list(self, entries: EntryColumns) -> bool:
         """Return whether entries have the numbers of files and rows that the manifest list says."""
-        self._check_counts(entries)
+        check_counts(self._manifest, entries.statuses)
         rows = dict.fromkeys(EntryStatus, 0)
         for at in range(len(entries)):
             values = entries.values(at)
@@ -96,29 +96,6 @@ class ManifestColumns(Sequence[ManifestEntry]):
                 (EntryStatus.DELETED, manifest.deleted_rows_count),
             )
         )
-
-    def _check_header(self, header: ManifestHeader) -> None:
-        manifest = self._manifest
-        if header.content is not None and header.content is not manifest.content:
-            raise ValueError(
-                f"it holds {header.content.name.lower()}, its manifest list says {manifest.content.name.lower()}"
-            )
-        if header.spec_id is not None and header.spec_id != manifest.partition_spec_id:
-            raise ValueError(
-                f"it has partition spec {header.spec_id}, its manifest list says {manifest.partition_spec_id}"
-            )
-
-    def _check_counts(self, entries: EntryColumns) -> None:
-        # A file that is cut off between two blocks is only noticed by its missing entries.
-        for status, listed in (
-            (EntryStatus.ADDED, self._manifest.added_files_count),
-            (EntryStatus.EXISTING, self._manifest.existing_files_count),
-        ):
-            found = entries.statuses.count(status)
-            if listed is not None and found < listed:
-                raise ValueError(
-                    f"it has {found} {status.name.lower()} files, its manifest list says {listed}"
-                )
 
     def listed_as(self, manifest: ManifestFile) -> ManifestColumns:
         """Return the entries as another list names their manifest, with what they inherit there.
@@ -226,9 +203,3 @@ class ManifestColumns(Sequence[ManifestEntry]):
         if snapshot_id is None:
             snapshot_id = manifest.added_snapshot_id
         return ManifestEntry(status, snapshot_id, number, file_number, file)
-
-
-def _tuple_of(values: Mapping[int | str, Any], field_ids: tuple[int, ...] | None) -> Partition:
-    if field_ids is None or any(isinstance(key, str) for key in values):
-        return tuple(values.values())
-    return tuple(values.get(field_id) for field_id in field_ids)

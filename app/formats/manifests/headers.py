@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from app.engine.model.ids import Location, SpecId
-from app.engine.model.manifests import ManifestContent, ManifestFile
+from app.engine.model.manifests import EntryStatus, ManifestContent, ManifestFile, Partition
 from app.engine.model.partition_spec import number_fields
 from app.errors import InvalidMetadata
 from app.formats.avro import open_avro
@@ -64,6 +64,46 @@ def _partition_field_ids(text: str | None) -> tuple[int, ...] | None:
     if not all(isinstance(field_id, int) for field_id in ids):
         raise ValueError("its partition spec has a field without an id")
     return tuple(ids)
+
+
+def check_header(manifest: ManifestFile, header: ManifestHeader) -> None:
+    """Check that a manifest's header agrees with its manifest list.
+
+    Raises:
+        ValueError: it does not.
+    """
+    if header.content is not None and header.content is not manifest.content:
+        raise ValueError(
+            f"it holds {header.content.name.lower()}, its manifest list says {manifest.content.name.lower()}"
+        )
+    if header.spec_id is not None and header.spec_id != manifest.partition_spec_id:
+        raise ValueError(
+            f"it has partition spec {header.spec_id}, its manifest list says {manifest.partition_spec_id}"
+        )
+
+
+def check_counts(manifest: ManifestFile, statuses: Sequence[int]) -> None:
+    """Check that a manifest has no fewer files than its manifest list says.
+
+    A file that is cut off between two blocks is only noticed by its missing entries.
+
+    Raises:
+        ValueError: it has fewer.
+    """
+    for status, listed in (
+        (EntryStatus.ADDED, manifest.added_files_count),
+        (EntryStatus.EXISTING, manifest.existing_files_count),
+    ):
+        found = statuses.count(status)
+        if listed is not None and found < listed:
+            raise ValueError(f"it has {found} {status.name.lower()} files, its manifest list says {listed}")
+
+
+def partition_tuple(values: Mapping[int | str, Any], field_ids: tuple[int, ...] | None) -> Partition:
+    """Return the values of a partition in the order of the spec's fields, as `ManifestHeader` has it."""
+    if field_ids is None or any(isinstance(key, str) for key in values):
+        return tuple(values.values())
+    return tuple(values.get(field_id) for field_id in field_ids)
 
 
 def unlisted_manifest(

@@ -16,6 +16,7 @@ from app.formats.caches import ReadThroughCache
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.headers import unlisted_manifest
 from app.formats.manifests.lists import read_manifest_list
+from app.formats.manifests.live_files import UnpackedManifest
 
 _LISTED_BYTES: Final = 700
 _SUMMARY_BYTES: Final = 250
@@ -79,17 +80,24 @@ class FileManifestSource:
     def columns(self, manifest: ManifestFile) -> ManifestColumns:
         """Return a manifest's entries as columns; raises like `entries`."""
         check_wanted()
-        if manifest.manifest_length > self._max_file_bytes:
-            raise too_large(
-                f"Cannot read manifest {manifest.manifest_path}: with {manifest.manifest_length} bytes "
-                f"it is larger than {self._max_file_bytes}"
-            )
+        self._check_length(manifest)
 
         def read() -> tuple[ManifestColumns, int]:
             columns = ManifestColumns(manifest, self._read(manifest.manifest_path), self._max_file_bytes)
             return columns, columns.size_bytes
 
         return self._cache.find_or_read(self._key_of(manifest), read)
+
+    def unpacked(self, manifest: ManifestFile) -> UnpackedManifest:
+        """Return a manifest whose live files can be counted; it is read anew, and not kept.
+
+        Raises:
+            InvalidMetadata: the manifest is not one, or too large; names the file.
+            FileMissing: the manifest is gone.
+            FilesUnavailable: the store does not answer; safe to try again.
+        """
+        self._check_length(manifest)
+        return UnpackedManifest(manifest, self._read(manifest.manifest_path), self._max_file_bytes)
 
     def unread_lists(self, snapshot: Snapshot) -> list[Location]:
         """Return the files that `manifests` would have to read now."""
@@ -105,6 +113,13 @@ class FileManifestSource:
     def is_at_hand(self, manifest: ManifestFile) -> bool:
         """Return whether a manifest's entries are in the cache."""
         return self._cache.find(self._key_of(manifest)) is not None
+
+    def _check_length(self, manifest: ManifestFile) -> None:
+        if manifest.manifest_length > self._max_file_bytes:
+            raise too_large(
+                f"Cannot read manifest {manifest.manifest_path}: with {manifest.manifest_length} bytes "
+                f"it is larger than {self._max_file_bytes}"
+            )
 
     def _key_of(self, manifest: ManifestFile) -> Hashable:
         # Summaries do not change what is read, and a key without them is quick to compare.

@@ -1,0 +1,120 @@
+"""How healthy a table is: facts from its metadata, manifests and commits, and what to do about them."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
+from app.catalog.history import snapshot_named
+from app.catalog.manifests.table_manifests import TableManifests
+from app.catalog.upkeep.counted_files import count_files
+from app.database.pointers.pointer import Pointer
+from app.engine.health.facts import ActivityFacts, FileFacts, HealthFacts, ManifestFacts
+from app.engine.health.file_facts import file_facts, small_below
+from app.engine.health.findings import Finding, findings
+from app.engine.health.manifest_facts import manifest_facts
+from app.engine.health.metadata_facts import metadata_facts, summary_totals
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.manifests import ManifestFile
+from app.engine.model.partition_values import PartitionValues
+from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import TableMetadata
+
+_EVENTS: Final = 1_000
+_WEEK_MS: Final = 7 * 86_400_000
+_DAY_MS: Final = 86_400_000
+_BYTES_OF_FACTS: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class TableHealth:
+    """The facts about a table, what they mean, and how to show its partitions."""
+
+    identifier: TableIdentifier
+    facts: HealthFacts
+    findings: Sequence[Finding]
+    partitions: PartitionValues
+
+
+def table_health(catalog: Catalog, identifier: TableIdentifier, wanted: str | None = None) -> TableHealth:
+    """Return how healthy a table is, with a look at every manifest of a snapshot.
+
+    What was counted is kept by manifest, and as a whole by metadata file.
+
+    Args:
+        catalog: the warehouse, for one caller.
+        identifier: the table.
+        wanted: a snapshot's id, a branch or a tag; None for the current snapshot.
+
+    Raises:
+        NoSuchTable: no table has this name.
+        NoSuchSnapshot: the table does not have it.
+        MetadataFileMissing, CorruptMetadata, InvalidLocation, FileMissing, FilesUnavailable: the metadata, a manifest
+            list or a manifest cannot be read.
+        DatabaseUnavailable: the database does not answer.
+    """
+    catalog.permit("table_health", identifier)
+    pointer, metadata = catalog.read_now(TABLES, identifier)
+    snapshot = metadata.current_snapshot if wanted is None else snapshot_named(metadata, wanted)
+    files, manifests = _counted(catalog, pointer, metadata, snapshot)
+    facts = HealthFacts(
+        looked_at_ms=catalog.now_ms(),
+        snapshot_id=None if snapshot is None else snapshot.snapshot_id,
+        metadata=metadata_facts(metadata, snapshot, metadata_bytes(catalog, pointer)),
+        manifests=manifests,
+        totals=summary_totals(snapshot),
+        files=files,
+        activity=_activity(catalog, pointer),
+    )
+    return TableHealth(
+        identifier, facts, findings(facts, catalog.rules.health_thresholds), PartitionValues(metadata)
+    )
+
+
+def metadata_bytes(catalog: Catalog, pointer: Pointer) -> int:
+    """Return how many bytes a client reads when it loads a table.
+
+    Raises:
+        MetadataFileMissing, InvalidMetadata, FilesUnavailable: the metadata file is gone, or cannot be read.
+    """
+    kept = catalog.server.metadata_files
+    found = kept.table_json(catalog.files, pointer.metadata_location, pointer.uuid, pointer.registration)
+    return len(found.content)
+
+
+def _counted(
+    catalog: Catalog, pointer: Pointer, metadata: TableMetadata, snapshot: Snapshot | None
+) -> tuple[FileFacts, ManifestFacts]:
+    """Return the facts about a snapshot's files and manifests; a metadata file's are counted once."""
+
+    def count() -> tuple[tuple[FileFacts, ManifestFacts], int]:
+        source = TableManifests(catalog)
+        manifests: Sequence[ManifestFile] = () if snapshot is None else source.manifests(snapshot)
+        summary = count_files(catalog, source, manifests, small_below(metadata.properties))
+        return (file_facts(metadata, summary), manifest_facts(metadata, manifests)), _BYTES_OF_FACTS
+
+    snapshot_id = None if snapshot is None else snapshot.snapshot_id
+    key: Hashable = (pointer.id, pointer.metadata_location, pointer.registration, snapshot_id)
+    return catalog.server.counted_files.find_or_read(key, count)
+
+
+def _activity(catalog: Catalog, pointer: Pointer) -> ActivityFacts:
+    now_ms = catalog.now_ms()
+    moments = [
+        event.at_ms
+        for event in catalog.server.pointers.history(pointer.id, None, _EVENTS)
+        if event.location is not None and event.location != event.previous_location
+    ]
+    week = [moment for moment in moments if moment > now_ms - _WEEK_MS]
+    # If even the oldest event that was read is of this week, there may be more of them.
+    span_ms = now_ms - week[-1] if len(week) == _EVENTS else _WEEK_MS
+    counts = catalog.server.traffic.of((catalog.warehouse.name, pointer.identifier)).counts
+    attempts = counts.landed + counts.refused + counts.races_lost
+    return ActivityFacts(
+        commits_a_day=len(week) * _DAY_MS / max(1, span_ms),
+        attempts_a_commit=attempts / counts.landed if counts.landed else None,
+        last_read_ms=catalog.server.last_reads.find(pointer.id),
+    )

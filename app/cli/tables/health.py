@@ -1,0 +1,162 @@
+"""`icetower table health`: the facts about a table's files and metadata, and what to do about them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from app.cli.health_lines import finding_lines, histogram_lines, severity_text, size_text
+from app.cli.terminal.arguments import identifier_from
+from app.cli.terminal.connection import connected
+from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
+from app.cli.terminal.output import counted, moment_text, print_facts, print_json, print_line, print_table
+
+Json = Mapping[str, Any]
+
+commands = group()
+
+
+@commands.command("health")
+def table_health(
+    name: TableName,
+    ref: Annotated[str | None, optional("--ref", help="A branch or tag; main if left out.")] = None,
+    snapshot_id: Annotated[int | None, optional("--snapshot-id", help="A snapshot, by its id.")] = None,
+    uri: Uri = None,
+    warehouse: Warehouse = None,
+    separator: Separator = ".",
+    as_json: AsJson = False,
+) -> None:
+    """Show how healthy a table is: its files, manifests, snapshots, and what to do about them.
+
+    For example:
+
+    - `icetower table health eu.sales.orders`
+    - `icetower table health eu.sales.orders --ref audit --json`
+    """
+    identifier = identifier_from(name, separator)
+    with connected(uri, warehouse) as catalog:
+        found = catalog.health.table(identifier, snapshot_id=snapshot_id, ref=ref)
+    if as_json:
+        print_json(found)
+        return
+    print_facts([("health", severity_text(found["severity"])), *_facts(found)])
+    if found["findings"]:
+        print_line("")
+        print_table(["severity", "finding", "what mends it"], finding_lines(found["findings"]))
+
+
+def _facts(found: Json) -> list[tuple[str, object]]:
+    metadata, manifests, activity = found["metadata"], found["manifests"], found["activity"]
+    return [
+        ("snapshot", found.get("snapshot-id", "none")),
+        *_file_facts(found["files"]),
+        ("manifests", _manifests_line(manifests)),
+        ("clustered", _clustered_line(manifests)),
+        ("snapshots", _snapshots_line(metadata)),
+        (
+            "metadata",
+            _metadata_line(metadata),
+        ),
+        (
+            "statistics",
+            f"{metadata['statistics']['state']}, of partitions {metadata['partition-statistics']['state']}",
+        ),
+        ("commits", _commits_line(activity)),
+        ("last write", moment_text(metadata["last-write-ms"])),
+        ("last read", moment_text(activity.get("last-read-ms")) or "not seen by this server process"),
+    ]
+
+
+def _file_facts(files: Json) -> list[tuple[str, object]]:
+    return [
+        (
+            "data files",
+            f"{files['data-files']} with {size_text(files['data-bytes'])} and {files['rows']} rows",
+        ),
+        (
+            "file sizes",
+            [
+                _sizes_line(files),
+                *histogram_lines(files["size-histogram"]),
+            ],
+        ),
+        (
+            "small files",
+            _small_line(files),
+        ),
+        ("delete files", _deletes_line(files)),
+        ("partitions", _partitions_line(files)),
+    ]
+
+
+def _sizes_line(files: Json) -> str:
+    return (
+        f"{size_text(files['average-bytes'])} on average, median {size_text(files['median-bytes'])}; "
+        f"writers aim at {size_text(files['target-bytes'])}"
+    )
+
+
+def _small_line(files: Json) -> str:
+    share = f"{100 * files['small-share']:.0f} %"
+    return f"{files['small-files']} ({share}) below {size_text(files['small-below-bytes'])}"
+
+
+def _metadata_line(metadata: Json) -> str:
+    return (
+        f"format version {metadata['format-version']}, {size_text(metadata['metadata-bytes'])}, "
+        f"{counted(metadata['schemas'], 'schema')}, {counted(metadata['partition-specs'], 'spec')}, "
+        f"log of {metadata['metadata-log-entries']}"
+    )
+
+
+def _deletes_line(files: Json) -> str:
+    if not files["delete-files"]:
+        return "none"
+    kinds = (
+        (files["position-delete-files"], "of positions"),
+        (files["equality-delete-files"], "of equality"),
+        (files["deletion-vectors"], "deletion vectors"),
+    )
+    numbers = ", ".join(f"{number} {kind}" for number, kind in kinds if number)
+    dangling = f", {files['dangling-deletes']} dangling" if files["dangling-deletes"] else ""
+    return f"{numbers}: {files['deletes-per-data-file']:.2f} for each data file{dangling}"
+
+
+def _partitions_line(files: Json) -> str:
+    line = (
+        f"{files['partitions']}, the largest {size_text(files['largest-partition-bytes'])}, "
+        f"{files['partition-skew']:.1f} times the median"
+    )
+    old = files["old-spec-files"]
+    return f"{line}; {counted(old, 'file')} of old specs" if old else line
+
+
+def _manifests_line(manifests: Json) -> str:
+    number = manifests["data-manifests"] + manifests["delete-manifests"]
+    return (
+        f"{number} ({manifests['delete-manifests']} of deletes), {size_text(manifests['average-bytes'])} on average, "
+        f"{manifests['small-manifests']} below half of {size_text(manifests['target-bytes'])}"
+    )
+
+
+def _clustered_line(manifests: Json) -> str:
+    overlap = manifests.get("average-overlap")
+    if overlap is None:
+        return "not known: no partition field has bounds"
+    return f"{overlap:.1f} of {manifests['data-manifests']} data manifests for each partition value"
+
+
+def _snapshots_line(metadata: Json) -> str:
+    oldest = moment_text(metadata.get("oldest-snapshot-ms"))
+    refs = f"{_branches(metadata['branches'])}, {counted(metadata['tags'], 'tag')}"
+    return f"{metadata['snapshots']}{f', the oldest of {oldest}' if oldest else ''}; {refs}"
+
+
+def _commits_line(activity: Json) -> str:
+    attempts = activity.get("attempts-a-commit")
+    line = f"{activity['commits-a-day']:.1f} a day"
+    return line if attempts is None else f"{line}, {attempts:.1f} attempts for each of them at this process"
+
+
+def _branches(number: int) -> str:
+    return "1 branch" if number == 1 else f"{number} branches"

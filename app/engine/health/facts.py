@@ -1,0 +1,189 @@
+"""The facts about a table's health, as plain numbers. Sizes are in bytes, moments in epoch milliseconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.engine.model.ids import SnapshotId, SpecId
+from app.engine.model.manifests import Partition
+
+SIZE_BOUNDS: Final = tuple(mebibytes << 20 for mebibytes in (1, 8, 32, 64, 128, 256, 512, 1024))
+"""The upper bounds of the size histogram's groups; what is larger is in one more group."""
+WORST_PARTITIONS: Final = 20
+"""How many partitions are named; all of them are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionFacts:
+    """The files of one partition, for a plan of compaction."""
+
+    spec_id: SpecId
+    partition: Partition
+    """The values of the spec's fields, in their order."""
+    data_files: int
+    data_bytes: int
+    small_files: int
+    """Data files below `FileFacts.small_below_bytes`."""
+    small_bytes: int
+    delete_files: int
+
+
+@dataclass(frozen=True, slots=True)
+class FileFacts:
+    """The live files of one snapshot, from its manifests."""
+
+    data_files: int
+    data_bytes: int
+    rows: int
+    """Rows of the data files, before deletes."""
+    average_bytes: float
+    median_bytes: int
+    """Right within 1 %."""
+    size_histogram: tuple[int, ...]
+    """Data files by size; `SIZE_BOUNDS` has the bounds."""
+    target_bytes: int
+    """What writers aim at: `write.target-file-size-bytes`."""
+    small_below_bytes: int
+    """Data files with fewer bytes are small: 75 % of the target."""
+    small_files: int
+    small_bytes: int
+    small_share: float
+    """Small files of all data files, from 0 to 1."""
+    position_delete_files: int
+    equality_delete_files: int
+    deletion_vectors: int
+    delete_bytes: int
+    deleted_positions: int
+    """Positions in position delete files and deletion vectors."""
+    equality_deletes: int
+    """Rows in equality delete files; each may delete any number of rows."""
+    deletes_per_data_file: float
+    dangling_deletes: int
+    """Delete files that apply to no data file, by their sequence numbers."""
+    partitions: int
+    """Partitions with data files."""
+    largest_partition_bytes: int
+    median_partition_bytes: int
+    partition_skew: float
+    """The largest partition by the median one; 0 without partitions."""
+    partitions_with_small_files: int
+    """Partitions with two small files or more, which can be made one."""
+    most_small_files: int
+    """The small files of the partition that has most of them."""
+    old_spec_files: int
+    """Data files of a partition spec that is not the default one."""
+    old_order_files: int
+    """Data files that name a sort order which is not the default one."""
+    unnamed_order_files: int
+    """Data files that name no sort order; they may be sorted all the same."""
+    worst_partitions: tuple[PartitionFacts, ...]
+    """Those with most small files and delete files, at most `WORST_PARTITIONS`."""
+
+    @property
+    def delete_files(self) -> int:
+        """Delete files of every kind."""
+        return self.position_delete_files + self.equality_delete_files + self.deletion_vectors
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestFacts:
+    """The manifests of one snapshot, from its manifest list."""
+
+    data_manifests: int
+    delete_manifests: int
+    total_bytes: int
+    average_bytes: float
+    target_bytes: int
+    """What writers aim at: `commit.manifest.target-size-bytes`."""
+    small_manifests: int
+    """Data and delete manifests with less than half of the target."""
+    old_spec_manifests: int
+    average_overlap: float | None
+    """How many data manifests on average have to be read for a value of the partition field by which they are
+    clustered best; 1 at best. None if no partition field has bounds."""
+    overlap_by_field: Mapping[str, float]
+    """The same for each partition field of the default spec."""
+
+
+@dataclass(frozen=True, slots=True)
+class StatisticsFacts:
+    """Statistics files of a table, or of its partitions, beside one snapshot."""
+
+    snapshot_id: SnapshotId | None
+    """The newest snapshot on the way to the one looked at that has statistics; None if none has."""
+    snapshots_behind: int | None
+    """How many snapshots came since then; 0 if they are current."""
+
+    @property
+    def state(self) -> str:
+        """Return `missing`, `stale` or `current`."""
+        if self.snapshots_behind is None:
+            return "missing"
+        return "stale" if self.snapshots_behind else "current"
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataFacts:
+    """A table's metadata file."""
+
+    format_version: int
+    snapshots: int
+    oldest_snapshot_ms: int | None
+    branches: int
+    tags: int
+    schemas: int
+    partition_specs: int
+    sort_orders: int
+    metadata_bytes: int
+    """The metadata as JSON, unpacked: what each client reads when it loads the table."""
+    metadata_log_entries: int
+    last_write_ms: int
+    """When the metadata was last changed."""
+    is_partitioned: bool
+    statistics: StatisticsFacts
+    partition_statistics: StatisticsFacts
+
+
+@dataclass(frozen=True, slots=True)
+class ActivityFacts:
+    """Commits and reads, as far as the pointer's history and this server process know them."""
+
+    commits_a_day: float
+    """Moves of the pointer in the last seven days, or the last 1,000 if there were more of them."""
+    attempts_a_commit: float | None
+    """Attempts for each commit that landed, of this process, since it counts the table; None if none landed."""
+    last_read_ms: int | None
+    """The last load or scan plan that this process has seen; None if it has seen none."""
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryTotals:
+    """Files as the snapshot's summary counts them; None where its writer left a total out."""
+
+    data_files: int | None
+    delete_files: int | None
+    data_bytes: int | None
+
+    @property
+    def average_bytes(self) -> float | None:
+        """The average size of all files: summaries keep one total for data and delete files."""
+        files = (self.data_files or 0) + (self.delete_files or 0)
+        return None if self.data_bytes is None or not files else self.data_bytes / files
+
+
+@dataclass(frozen=True, slots=True)
+class HealthFacts:
+    """Everything known of a table's health at one moment."""
+
+    looked_at_ms: int
+    snapshot_id: SnapshotId | None
+    """The snapshot that was looked at; None for a table without one."""
+    metadata: MetadataFacts
+    manifests: ManifestFacts
+    totals: SummaryTotals
+    files: FileFacts | None
+    """None where manifests were not read: in a list of many tables."""
+    activity: ActivityFacts | None
+    """None where it was not asked: in a list of many tables."""

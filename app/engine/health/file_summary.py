@@ -1,0 +1,222 @@
+"""Summaries of live files: small, made of one manifest each, and merged to that of a table."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from app.engine.health.live_files import FileKind, LiveFiles
+from app.engine.model.ids import SpecId
+from app.engine.model.manifests import Partition, PartitionKey, partition_key
+
+_EXACT_BITS: Final = 8
+"""So many leading bits of a size are kept for the median: it is right within 1 %."""
+_BYTES_A_PARTITION: Final = 600
+_BYTES_A_COUNT: Final = 120
+_BYTES_A_SUMMARY: Final = 1_500
+
+
+@dataclass(slots=True)
+class PartitionCounts:
+    """What is counted of one partition."""
+
+    spec_id: SpecId
+    partition: Partition
+    data_files: int = 0
+    data_bytes: int = 0
+    small_files: int = 0
+    """Data files with fewer bytes than `FileSummary.small_below_bytes`."""
+    small_bytes: int = 0
+    oldest_sequence: int | None = None
+    """The lowest data sequence number of its data files; None if it has none."""
+    deletes: Counter[tuple[FileKind, int]] = field(default_factory=Counter)
+    """Its delete files, by kind and data sequence number."""
+
+    def add(self, other: PartitionCounts) -> None:
+        """Add what was counted elsewhere of the same partition."""
+        self.data_files += other.data_files
+        self.data_bytes += other.data_bytes
+        self.small_files += other.small_files
+        self.small_bytes += other.small_bytes
+        if self.oldest_sequence is None or (
+            other.oldest_sequence is not None and other.oldest_sequence < self.oldest_sequence
+        ):
+            self.oldest_sequence = other.oldest_sequence
+        self.deletes.update(other.deletes)
+
+
+@dataclass(slots=True)
+class FileSummary:
+    """What is counted of live files. Nothing changes it once it is made."""
+
+    small_below_bytes: int
+    """Data files with fewer bytes are small."""
+    files: Counter[FileKind] = field(default_factory=Counter)
+    file_bytes: Counter[FileKind] = field(default_factory=Counter)
+    rows: Counter[FileKind] = field(default_factory=Counter)
+    sizes: Counter[int] = field(default_factory=Counter)
+    """Data files by their size, which is cut to its leading bits: see `rounded_size`."""
+    sort_orders: Counter[int | None] = field(default_factory=Counter)
+    """Data files by the sort order that their writer named."""
+    partitions: dict[PartitionKey, PartitionCounts] = field(default_factory=dict)
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much memory it takes."""
+        counts = len(self.sizes) + sum(len(counts.deletes) for counts in self.partitions.values())
+        return _BYTES_A_SUMMARY + _BYTES_A_PARTITION * len(self.partitions) + _BYTES_A_COUNT * counts
+
+
+def rounded_size(size: int) -> int:
+    """Return a size with only its leading bits; the difference is below one part in 128."""
+    shift = size.bit_length() - _EXACT_BITS
+    return size if shift <= 0 else size >> shift << shift
+
+
+def summarize(live: LiveFiles, small_below_bytes: int) -> FileSummary:
+    """Return what is counted of the live files of one manifest."""
+    found = FileSummary(small_below_bytes)
+    if len(set(live.kinds)) == 1:
+        kind = live.kinds[0]
+        found.files[kind] = len(live.kinds)
+        found.file_bytes[kind] = sum(live.sizes)
+        found.rows[kind] = sum(live.rows)
+    else:
+        for kind, size, rows in zip(live.kinds, live.sizes, live.rows, strict=True):
+            found.files[kind] += 1
+            found.file_bytes[kind] += size
+            found.rows[kind] += rows
+    by_number: dict[int, PartitionCounts] = {
+        number: PartitionCounts(live.spec_id, live.partitions[number])
+        for number in set(live.partition_numbers)
+    }
+    if found.files[FileKind.DATA]:
+        _count_data(found, by_number, live)
+    if len(live.kinds) > found.files[FileKind.DATA]:
+        _count_deletes(by_number, live)
+    for counts in by_number.values():
+        # Two numbers may have one partition, where writers spell a value in two ways.
+        _add_partition(found.partitions, counts)
+    return found
+
+
+def _count_data(found: FileSummary, by_number: dict[int, PartitionCounts], live: LiveFiles) -> None:
+    """Count the data files. There may be a million of them, so that every step for each file counts."""
+    numbers, sizes, sequences, orders = (
+        live.partition_numbers,
+        live.sizes,
+        live.sequence_numbers,
+        live.sort_order_ids,
+    )
+    if len(live.kinds) > found.files[FileKind.DATA]:
+        at = [place for place, kind in enumerate(live.kinds) if kind is FileKind.DATA]
+        numbers, sizes = [numbers[place] for place in at], [sizes[place] for place in at]
+        sequences, orders = [sequences[place] for place in at], [orders[place] for place in at]
+    for size, files in Counter(sizes).items():
+        found.sizes[rounded_size(size)] += files
+    found.sort_orders.update(orders)
+    for number, files in Counter(numbers).items():
+        by_number[number].data_files = files
+    for number, sequence in set(zip(numbers, sequences, strict=True)):
+        counts = by_number[number]
+        if counts.oldest_sequence is None or sequence < counts.oldest_sequence:
+            counts.oldest_sequence = sequence
+    small_below = found.small_below_bytes
+    slots = max(by_number) + 1
+    all_bytes, small_bytes, small_files = [0] * slots, [0] * slots, [0] * slots
+    for number, size in zip(numbers, sizes, strict=True):
+        all_bytes[number] += size
+        if size < small_below:
+            small_bytes[number] += size
+            small_files[number] += 1
+    for number, counts in by_number.items():
+        counts.data_bytes = all_bytes[number]
+        counts.small_bytes, counts.small_files = small_bytes[number], small_files[number]
+
+
+def _count_deletes(by_number: dict[int, PartitionCounts], live: LiveFiles) -> None:
+    grouped = Counter(zip(live.partition_numbers, live.kinds, live.sequence_numbers, strict=True))
+    for (number, kind, sequence), files in grouped.items():
+        if kind is not FileKind.DATA:
+            by_number[number].deletes[kind, sequence] += files
+
+
+def _add_partition(partitions: dict[PartitionKey, PartitionCounts], counts: PartitionCounts) -> None:
+    key = partition_key(counts.spec_id, counts.partition)
+    known = partitions.get(key)
+    if known is None:
+        known = partitions[key] = PartitionCounts(counts.spec_id, counts.partition)
+    known.add(counts)
+
+
+def merged(summaries: Iterable[FileSummary], small_below_bytes: int) -> FileSummary:
+    """Return the summary of all files that several summaries are about; their order does not matter."""
+    total = FileSummary(small_below_bytes)
+    for summary in summaries:
+        total.files.update(summary.files)
+        total.file_bytes.update(summary.file_bytes)
+        total.rows.update(summary.rows)
+        total.sizes.update(summary.sizes)
+        total.sort_orders.update(summary.sort_orders)
+        for key, counts in summary.partitions.items():
+            known = total.partitions.get(key)
+            if known is None:
+                known = total.partitions[key] = PartitionCounts(counts.spec_id, counts.partition)
+            known.add(counts)
+    return total
+
+
+def dangling_deletes(summary: FileSummary) -> int:
+    """Return how many delete files surely apply to no data file, by their sequence numbers.
+
+    Position deletes and deletion vectors apply to data files of their partition that are not newer, equality deletes
+    to older ones; those of an unpartitioned spec apply to older files of every partition. A delete file of which only
+    the data file is gone is not found, because paths are not compared.
+
+    Spec: #scan-planning
+    """
+    sequences = (counts.oldest_sequence for counts in summary.partitions.values())
+    oldest = min((sequence for sequence in sequences if sequence is not None), default=None)
+    return sum(
+        files
+        for counts in summary.partitions.values()
+        for (kind, sequence), files in counts.deletes.items()
+        if not _may_apply(kind, sequence, counts, oldest)
+    )
+
+
+def _may_apply(kind: FileKind, sequence: int, counts: PartitionCounts, oldest: int | None) -> bool:
+    if kind is FileKind.EQUALITY_DELETES:
+        limit = counts.oldest_sequence if counts.partition else oldest
+        return limit is not None and limit < sequence
+    return counts.oldest_sequence is not None and counts.oldest_sequence <= sequence
+
+
+def median_size(sizes: Counter[int]) -> int:
+    """Return the size of the file in the middle, rounded as in `rounded_size`; 0 without files."""
+    left = (sum(sizes.values()) - 1) // 2
+    for size in sorted(sizes):
+        left -= sizes[size]
+        if left < 0:
+            return size
+    return 0
+
+
+def histogram(sizes: Counter[int], bounds: Iterable[int]) -> Iterator[int]:
+    """Yield how many files are below each bound and not below the one before, and then the rest.
+
+    Args:
+        sizes: files by their rounded size.
+        bounds: ascending powers of two, in bytes: rounding moves no size over one of them.
+    """
+    left = sorted(sizes.items())
+    at = 0
+    for bound in bounds:
+        files = 0
+        while at < len(left) and left[at][0] < bound:
+            files += left[at][1]
+            at += 1
+        yield files
+    yield sum(files for _, files in left[at:])

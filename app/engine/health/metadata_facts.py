@@ -1,0 +1,69 @@
+"""From a table's metadata to facts about it: snapshots, refs, logs, statistics, and totals of summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from app.engine.health.facts import MetadataFacts, StatisticsFacts, SummaryTotals
+from app.engine.model.ancestry import ancestors
+from app.engine.model.ids import SnapshotId
+from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import TableMetadata
+
+
+def metadata_facts(metadata: TableMetadata, snapshot: Snapshot | None, metadata_bytes: int) -> MetadataFacts:
+    """Return the facts about a table's metadata.
+
+    Args:
+        metadata: the table's.
+        snapshot: the one that is looked at, beside which statistics are held.
+        metadata_bytes: the size of the metadata as JSON.
+    """
+    refs = list(metadata.snapshot_refs.values())
+    moments = (item.timestamp_ms for item in metadata.snapshots)
+    return MetadataFacts(
+        format_version=metadata.format_version,
+        snapshots=len(metadata.snapshots),
+        oldest_snapshot_ms=min(moments, default=None),
+        branches=sum(ref.is_branch for ref in refs),
+        tags=sum(not ref.is_branch for ref in refs),
+        schemas=len(metadata.schemas),
+        partition_specs=len(metadata.partition_specs),
+        sort_orders=len(metadata.sort_orders),
+        metadata_bytes=metadata_bytes,
+        metadata_log_entries=len(metadata.metadata_log),
+        last_write_ms=metadata.last_updated_ms,
+        is_partitioned=not metadata.default_spec.is_unpartitioned,
+        statistics=_statistics(metadata, snapshot, (item.snapshot_id for item in metadata.statistics)),
+        partition_statistics=_statistics(
+            metadata, snapshot, (item.snapshot_id for item in metadata.partition_statistics)
+        ),
+    )
+
+
+def _statistics(
+    metadata: TableMetadata, snapshot: Snapshot | None, with_statistics: Iterable[SnapshotId]
+) -> StatisticsFacts:
+    known = set(with_statistics)
+    if snapshot is not None and known:
+        for behind, item in enumerate(ancestors(metadata, snapshot.snapshot_id)):
+            if item.snapshot_id in known:
+                return StatisticsFacts(item.snapshot_id, behind)
+    return StatisticsFacts(None, None)
+
+
+def summary_totals(snapshot: Snapshot | None) -> SummaryTotals:
+    """Return the totals in a snapshot's summary; zeros for a table without a snapshot.
+
+    Spec: #optional-snapshot-summary-fields
+    """
+    if snapshot is None:
+        return SummaryTotals(0, 0, 0)
+    return SummaryTotals(
+        *(_total(snapshot, name) for name in ("total-data-files", "total-delete-files", "total-files-size"))
+    )
+
+
+def _total(snapshot: Snapshot, name: str) -> int | None:
+    text = (snapshot.summary or {}).get(name, "")
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
