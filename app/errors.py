@@ -25,6 +25,7 @@ IcetowerError
 │   ├── NoSuchSnapshot, NoSuchRef
 │   ├── NoSuchPlan, NoSuchPlanTask
 │   ├── NoSuchCommit           no request that was asked for has landed
+│   ├── NoSuchJob              no job of upkeep has this id
 │   ├── MetadataFileMissing    the pointer names a file that is gone
 │   ├── NoSuchRoute
 │   └── FileMissing            bytes asked for at a location that has none
@@ -32,6 +33,9 @@ IcetowerError
 │   ├── WarehouseExists, NamespaceExists, TableExists, ViewExists
 │   └── FilesAlreadyLive       files to be appended that a branch has already
 ├── NamespaceNotEmpty, WarehouseNotEmpty
+├── JobConflict
+│   ├── JobRunning             another job of upkeep holds the table
+│   └── OutdatedJob            a job that does not run any more
 ├── CommitFailed               the pointer certainly did not move
 │   ├── RequirementFailed      the table is not what the client built on
 │   ├── StaleUpdate            a sequence number or row id behind the table's
@@ -248,6 +252,13 @@ class NoSuchCommit(NotFound):
     """No request that was asked for has landed, and none is known to be at work."""
 
 
+class NoSuchJob(NotFound):
+    """The table has no job of upkeep with this id."""
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"Job does not exist: {job_id[:100]}")
+
+
 class MetadataFileMissing(NotFound):
     """The pointer names a file that is gone."""
 
@@ -265,6 +276,25 @@ class FileMissing(NotFound):
     def __init__(self, location: str) -> None:
         self.location = location
         super().__init__(f"File does not exist: {location}")
+
+
+class JobConflict(IcetowerError):
+    """Another job of upkeep stands in the way."""
+
+
+class JobRunning(JobConflict):
+    """Another job of upkeep holds the table."""
+
+    def __init__(self, table: str, job: str | None, job_id: str | None) -> None:
+        holder = "another job" if job is None else f"{job} ({job_id})"
+        super().__init__(f"Cannot begin a job on {table}: {holder} is running")
+
+
+class OutdatedJob(JobConflict):
+    """A job of upkeep that does not run any more."""
+
+    def __init__(self, job_id: str, state: str) -> None:
+        super().__init__(f"Job {job_id} does not run any more: it is {state}")
 
 
 class AlreadyExists(IcetowerError):

@@ -35,6 +35,7 @@ from app.database.connections.database import Database
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
 from app.database.landing_queues import LandingQueues
+from app.database.maintenance_jobs import MaintenanceJobs
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
 from app.database.old_rows import OldRows
@@ -166,6 +167,7 @@ def build_server(
         metadata_sweeps=MetadataSweeps(database),
         old_rows=OldRows(database),
         landing_queues=LandingQueues(database),
+        maintenance_jobs=MaintenanceJobs(database),
         scan_plans=ScanPlans(database),
         signing_keys=SigningKeys(database),
         receipts=ReceiptBook(Receipts(database), now_ms),

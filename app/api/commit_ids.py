@@ -19,7 +19,7 @@ COMMIT_ID_HEADER: Final = b"x-icetower-commit-id"
 KEY = re.compile(r"[!-~](?:[ -~]{0,253}[!-~])?")
 """An Idempotency-Key that can be used."""
 JOB_HEADER: Final = b"x-icetower-job"
-"""Names the job of upkeep that sends a request: Spark sends it with each request of a catalog that is mounted for the job."""
+"""Names the job of upkeep that sends a request: Spark sends it where a catalog is mounted for the job."""
 JOB_ID = re.compile(r"[0-9a-f]{32}")
 _RANDOM_BYTES = 10
 

@@ -56,6 +56,7 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.NoSuchPlan: (404, "NoSuchPlanIdException"),
     errors.NoSuchPlanTask: (404, "NoSuchPlanTaskException"),
     errors.NoSuchCommit: (404, "NoSuchCommitException"),
+    errors.NoSuchJob: (404, "NoSuchJobException"),
     errors.MetadataFileMissing: (404, "NotFoundException"),
     errors.FileMissing: (404, "NotFoundException"),
     errors.NoSuchRoute: (404, "NoSuchRouteException"),
@@ -66,6 +67,9 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.ViewExists: (409, "AlreadyExistsException"),
     # Not CommitFailedException, after which a client would try again.
     errors.FilesAlreadyLive: (409, "AlreadyExistsException"),
+    errors.JobConflict: (409, "JobConflictException"),
+    errors.JobRunning: (409, "JobConflictException"),
+    errors.OutdatedJob: (409, "JobConflictException"),
     errors.NamespaceNotEmpty: (409, "NamespaceNotEmptyException"),
     errors.WarehouseNotEmpty: (409, "WarehouseNotEmptyException"),
     errors.CommitFailed: (409, "CommitFailedException"),

@@ -28,6 +28,7 @@ from app.api.routes import (
     health,
     history,
     loads,
+    maintenance,
     metrics,
     namespaces,
     receipts,
@@ -49,8 +50,8 @@ _ALONE = {_CONFIG: config.get_config, "/health": health.health}
 _PARAMETER = re.compile(r"{\w+}")
 """Routes have underscores where the description has hyphens."""
 
-_CHANGE_NOTHING = (conflicts, dry_runs, metrics, scans)
-"""Routes that ask, whatever their method."""
+_CHANGE_NOTHING = (conflicts, dry_runs, maintenance, metrics, scans)
+"""Routes that ask, whatever their method, or that change no table, view, namespace or warehouse."""
 
 _OF_TABLE = re.compile(r"/v1/namespaces/(?P<namespace>[^/]+)/tables/(?P<table>[^/]+)")
 _QUICK = {"GET": loads.load_table, "HEAD": loads.table_exists, "POST": commits.commit_table}
@@ -80,6 +81,7 @@ def routes() -> list[BaseRoute]:
         tower,
         table_health,
         table_properties,
+        maintenance,
         conflicts,
         expiry,
         scans,

@@ -17,6 +17,7 @@ from app.database.connections.database import Database
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
 from app.database.landing_queues import LandingQueues
+from app.database.maintenance_jobs import MaintenanceJobs
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.migrations import migrate
 from app.database.namespaces import Namespaces
@@ -81,6 +82,7 @@ def server_on(
         metadata_sweeps=MetadataSweeps(database),
         old_rows=OldRows(database),
         landing_queues=LandingQueues(database),
+        maintenance_jobs=MaintenanceJobs(database),
         scan_plans=ScanPlans(database),
         signing_keys=SigningKeys(database),
         receipts=ReceiptBook(Receipts(database), clock),

@@ -18,6 +18,7 @@ from app.catalog.context.traffic import Traffic
 from app.database.file_deletions import FileDeletions
 from app.database.idempotency_keys import IdempotencyKeys
 from app.database.landing_queues import LandingQueues
+from app.database.maintenance_jobs import MaintenanceJobs
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
 from app.database.old_rows import OldRows
@@ -95,6 +96,7 @@ class Server:
     metadata_sweeps: MetadataSweeps
     old_rows: OldRows
     landing_queues: LandingQueues
+    maintenance_jobs: MaintenanceJobs
     scan_plans: ScanPlans
     signing_keys: SigningKeys
     receipts: ReceiptBook

@@ -42,6 +42,7 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
             if not stop.is_set() and server.rules.history_ms and time.monotonic() >= prune_at:
                 prune_at = time.monotonic() + PRUNING_SECONDS
                 server.old_rows.delete(server.rules.history_ms)
+                server.maintenance_jobs.delete(server.rules.history_ms)
                 server.receipts.stored.delete(server.now_ms() - server.rules.history_ms)
             if not stop.is_set():
                 sweep_one(server)  # One in each round: the tables have a day for it.

@@ -70,6 +70,8 @@ class FileFacts:
     """The largest partition by the median one; 0 without partitions."""
     partitions_with_small_files: int
     """Partitions with two small files or more, which can be made one."""
+    files_to_save: int
+    """How many fewer data files there would be if the small ones of each partition were merged."""
     most_small_files: int
     """The small files of the partition that has most of them."""
     old_spec_files: int

@@ -50,6 +50,7 @@ def file_facts(metadata: TableMetadata, summary: FileSummary) -> FileFacts:
     kinds = [kind for kind in FileKind if kind is not FileKind.DATA]
     delete_files = sum(summary.files[kind] for kind in kinds)
     small_files = sum(counts.small_files for counts in with_data)
+    target = target_file_bytes(metadata.properties)
     named_orders = sum(files for order, files in summary.sort_orders.items() if order is not None)
     return FileFacts(
         data_files=data_files,
@@ -76,6 +77,7 @@ def file_facts(metadata: TableMetadata, summary: FileSummary) -> FileFacts:
         median_partition_bytes=median,
         partition_skew=_ratio(largest, median),
         partitions_with_small_files=sum(counts.small_files > 1 for counts in with_data),
+        files_to_save=sum(_files_to_save(counts, target) for counts in with_data),
         most_small_files=max((counts.small_files for counts in with_data), default=0),
         old_spec_files=sum(
             counts.data_files for counts in with_data if counts.spec_id != metadata.default_spec_id
@@ -104,6 +106,10 @@ def _partition(counts: PartitionCounts, delete_files: int) -> PartitionFacts:
         counts.small_bytes,
         delete_files,
     )
+
+
+def _files_to_save(counts: PartitionCounts, target_bytes: int) -> int:
+    return max(0, counts.small_files - max(1, -(-counts.small_bytes // target_bytes)))
 
 
 def _badness(facts: PartitionFacts) -> tuple[int, int]:

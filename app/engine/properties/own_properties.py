@@ -148,6 +148,12 @@ _UPKEEP = (
         ),
         ("expire-snapshots.min-snapshots", _COUNT, "20", "Snapshots that must go to be worth it."),
         (
+            "partition-statistics.min-snapshots",
+            _COUNT,
+            "10",
+            "Snapshots since the last ones that make new ones worth it.",
+        ),
+        (
             "remove-orphan-files.older-than-ms",
             milliseconds(),
             str(3 * DAY_MS),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import Connection
@@ -25,7 +26,7 @@ from app.database.receipt import (
     time_of_id,
 )
 from app.database.receipts import GivenUpMeanwhile, Receipts, insert_landed
-from app.engine.model.ids import Location
+from app.engine.model.ids import Location, TableUuid
 from app.errors import DatabaseUnavailable, NamespaceExists
 from tests.contract.database.stores import NOW_MS, Stores, levels, name
 from tests.servers.postgres import PostgresServer
@@ -197,6 +198,20 @@ def test_a_request_that_was_given_up_cannot_land(stores: Stores, receipts: Recei
     assert stores.there("a.t") == before
     assert stores.namespaces.find(stores.id, levels("b")) is None
     assert outcomes(receipts, head(1), head(0)) == [Outcome.FAILED, None]
+
+
+def test_receipts_of_a_job_are_found_and_history_names_it(stores: Stores, receipts: Receipts) -> None:
+    stores.add_namespace("a")
+    stores.add("a.t")
+    of_job = replace(head(1), job="f" * 32)
+    put_by = Advance(stores.there("a.t"), Location("1.json"), TableUuid("u"))
+    landed_receipt = landed(of_job, NOW_MS, [LandedChange("table", "committed", ("a",), "t")])
+    stores.pointers.check_and_put([put_by], author(of_job), receipts=[landed_receipt])
+
+    assert [found.head for found in receipts.find_by_job("f" * 32)] == [of_job]
+    assert receipts.find_by_job("0" * 32) == []
+    events = stores.pointers.history(stores.there("a.t").id)
+    assert [event.job for event in events] == ["f" * 32, None]
 
 
 def test_old_receipts_go_and_those_that_did_not_land_go_first(stores: Stores, receipts: Receipts) -> None:

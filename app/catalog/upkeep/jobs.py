@@ -1,0 +1,150 @@
+"""Jobs of upkeep: begun, held and ended by maintainers, one at a time for each table."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
+from app.catalog.context.listings import Listing, Page
+from app.database.maintenance_jobs import JobState, MaintenanceJob
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.jobs import Job
+from app.errors import InvalidPageToken, InvalidRequest, JobConflict, JobRunning, NoSuchJob, OutdatedJob
+
+_ID = re.compile(r"[0-9a-f]{32}")
+SHORTEST_LEASE_MS: Final = 1_000
+LONGEST_LEASE_MS: Final = 3_600_000
+
+
+def begin_job(
+    catalog: Catalog,
+    identifier: TableIdentifier,
+    job: Job,
+    options: Mapping[str, Any],
+    lease_ms: int,
+    job_id: str | None = None,
+) -> MaintenanceJob:
+    """Begin a job on a table, and hold the table for it.
+
+    Args:
+        catalog: the warehouse, for one caller.
+        identifier: the table.
+        job: what is to be done.
+        options: how; kept with the job.
+        lease_ms: how long the table is held, unless it is held for longer later.
+        job_id: an id that the maintainer has chosen: sent again, the same job is answered.
+
+    Raises:
+        InvalidRequest: the id is none.
+        NoSuchTable: no table has this name.
+        JobRunning: another job holds the table.
+        OutdatedJob, JobConflict: the job with this id has ended, or is another table's.
+        CommitStateUnknown: the database did not answer; if the job began, its lease runs out.
+    """
+    catalog.permit("begin_job", identifier)
+    if job_id is not None and not _ID.fullmatch(job_id):
+        raise InvalidRequest(f"Invalid id {job_id[:100]!r}: it must be 32 lower-case hexadecimal digits")
+    pointer = catalog.load(TABLES, identifier)
+    jobs, own_id = catalog.server.maintenance_jobs, job_id or catalog.server.new_uuid().replace("-", "")
+    begun = jobs.begin(own_id, pointer.id, job, catalog.caller.principal, options, lease_ms)
+    if begun is not None:
+        return begun
+    same = jobs.find(own_id)
+    if same is not None and same.pointer_id != pointer.id:
+        raise JobConflict(f"Job {own_id} is another table's")
+    if same is not None and same.state is not JobState.RUNNING:
+        raise OutdatedJob(own_id, same.state)
+    if same is not None:
+        return same
+    holder = next((found for found in jobs.list(pointer.id, 1) if found.state is JobState.RUNNING), None)
+    raise JobRunning(str(identifier), holder.job if holder else None, holder.id if holder else None)
+
+
+def hold_job(catalog: Catalog, identifier: TableIdentifier, job_id: str, lease_ms: int) -> MaintenanceJob:
+    """Hold the table of a job for longer.
+
+    Raises:
+        NoSuchTable, NoSuchJob: there is no such table, or no such job of it.
+        OutdatedJob: it does not run any more: its lease ran out, and another one began.
+        CommitStateUnknown: the database did not answer.
+    """
+    catalog.permit("hold_job", identifier)
+    found = _find(catalog, identifier, job_id)
+    if not catalog.server.maintenance_jobs.hold(job_id, lease_ms):
+        raise OutdatedJob(job_id, _find(catalog, identifier, job_id).state)
+    return _find(catalog, identifier, found.id)
+
+
+def end_job(
+    catalog: Catalog, identifier: TableIdentifier, job_id: str, state: JobState, outcome: Mapping[str, Any]
+) -> MaintenanceJob:
+    """Note what became of a job, with the snapshots that it made, and let its table go.
+
+    Ending it once more in the same way changes nothing.
+
+    Raises:
+        NoSuchTable, NoSuchJob: there is no such table, or no such job of it.
+        OutdatedJob: it does not run any more.
+        CommitStateUnknown: the database did not answer.
+    """
+    catalog.permit("end_job", identifier)
+    found = _find(catalog, identifier, job_id)
+    snapshots = job_snapshots(catalog, job_id)
+    known = {**outcome, "snapshot-ids": snapshots} if snapshots else dict(outcome)
+    if not catalog.server.maintenance_jobs.end(job_id, state, known):
+        found = _find(catalog, identifier, job_id)
+        if found.state is not state:
+            raise OutdatedJob(job_id, found.state)
+    return _find(catalog, identifier, job_id)
+
+
+def job_snapshots(catalog: Catalog, job_id: str) -> list[int]:
+    """Return the snapshots that the commits of a job have added, oldest first."""
+    receipts = catalog.server.receipts.stored.find_by_job(job_id)
+    return [
+        snapshot_id
+        for receipt in reversed(receipts)
+        for change in receipt.changes
+        for snapshot_id in change.snapshot_ids
+    ]
+
+
+def load_job(catalog: Catalog, identifier: TableIdentifier, job_id: str) -> MaintenanceJob:
+    """Return one job of a table.
+
+    Raises:
+        NoSuchTable, NoSuchJob: there is no such table, or no such job of it.
+        DatabaseUnavailable: the database does not answer.
+    """
+    catalog.permit("load_job", identifier)
+    return _find(catalog, identifier, job_id)
+
+
+def list_jobs(catalog: Catalog, identifier: TableIdentifier, page: Page) -> Listing[MaintenanceJob]:
+    """Return the jobs of a table, newest first.
+
+    Raises:
+        NoSuchTable: no table has this name.
+        InvalidPageToken: the page does not begin after a job.
+        DatabaseUnavailable: the database does not answer.
+    """
+    catalog.permit("list_jobs", identifier)
+    pointer = catalog.load(TABLES, identifier)
+    if page.after is not None and not page.after.isdecimal():
+        raise InvalidPageToken(page.after)
+    before = None if page.after is None else int(page.after)
+    limit = page.limit or 100
+    found = catalog.server.maintenance_jobs.list(pointer.id, limit + 1, before)
+    next_after = str(found[limit - 1].sequence) if len(found) > limit else None
+    return Listing(found[:limit], next_after)
+
+
+def _find(catalog: Catalog, identifier: TableIdentifier, job_id: str) -> MaintenanceJob:
+    pointer = catalog.load(TABLES, identifier)
+    found = catalog.server.maintenance_jobs.find(job_id)
+    if found is None or found.pointer_id != pointer.id:
+        raise NoSuchJob(job_id)
+    return found

@@ -1,0 +1,139 @@
+"""Plans of upkeep: what a table's policy, its health and the jobs so far say is to be done now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
+from app.catalog.context.property_layers import layers_of
+from app.catalog.upkeep.table_health import table_health
+from app.database.maintenance_jobs import JobState, MaintenanceJob
+from app.engine.health.facts import HealthFacts
+from app.engine.model.ancestry import ancestors
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.jobs import Job
+from app.engine.model.properties import ENCRYPTION_KEY_ID, GC_ENABLED, bool_property
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.model.types import ListType, MapType
+from app.engine.properties.own_properties import DAY_MS
+from app.engine.retention.expired_snapshots import ExpiryWish, plan_expiry
+from app.engine.upkeep.conditions import Condition, JobHistory
+from app.engine.upkeep.plans import LeftJob, PlannedJob, UpkeepPlan, plan_upkeep, wanted_now
+from app.engine.upkeep.policy import Policy
+from app.errors import BadRequest
+
+JOBS_LOOKED_AT: Final = 200
+"""How many of the newest jobs of a table a plan knows of."""
+_SUCCEEDED = frozenset({JobState.DONE, JobState.NOTHING})
+_REMOVES_ROWS = frozenset({"overwrite", "delete"})
+
+
+@dataclass(frozen=True, slots=True)
+class TableUpkeep:
+    """A table's policy, its condition, and what is to be done now."""
+
+    identifier: TableIdentifier
+    policy: Policy
+    condition: Condition
+    plan: UpkeepPlan
+    jobs: Sequence[MaintenanceJob]
+    """The newest jobs, newest first."""
+
+
+def table_upkeep(catalog: Catalog, identifier: TableIdentifier, wanted: Sequence[Job] = ()) -> TableUpkeep:
+    """Return what is to be done to a table now.
+
+    Args:
+        catalog: the warehouse, for one caller.
+        identifier: the table.
+        wanted: jobs that somebody asks for by name: only these, whatever the policy says.
+
+    Raises:
+        NoSuchTable: no table has this name.
+        MetadataFileMissing, CorruptMetadata, InvalidLocation, FileMissing, FilesUnavailable: the metadata, a manifest
+            list or a manifest cannot be read.
+        DatabaseUnavailable: the database does not answer.
+    """
+    catalog.permit("table_upkeep", identifier)
+    pointer, metadata = catalog.read_now(TABLES, identifier)
+    policy = Policy(layers_of(catalog, identifier.namespace, metadata.properties))
+    facts = table_health(catalog, identifier).facts
+    jobs = catalog.server.maintenance_jobs.list(pointer.id, JOBS_LOOKED_AT)
+    condition = _condition(metadata, facts, jobs, catalog.now_ms())
+    plan = _wanted_plan(policy, condition, wanted) if wanted else plan_upkeep(policy, condition)
+    return TableUpkeep(identifier, policy, condition, plan, jobs)
+
+
+def _wanted_plan(policy: Policy, condition: Condition, wanted: Sequence[Job]) -> UpkeepPlan:
+    found = [wanted_now(job, policy, condition) for job in Job if job in wanted]
+    return UpkeepPlan(
+        tuple(item for item in found if isinstance(item, PlannedJob)),
+        tuple(item for item in found if isinstance(item, LeftJob)),
+    )
+
+
+def _condition(
+    metadata: TableMetadata, facts: HealthFacts, jobs: Sequence[MaintenanceJob], now_ms: int
+) -> Condition:
+    history = {job: _history_of(job, jobs) for job in Job}
+    ended = [job for job in jobs if job.state is not JobState.RUNNING]
+    head = metadata.current_snapshot
+    line = [] if head is None else list(ancestors(metadata, head.snapshot_id))
+    return Condition(
+        facts=facts,
+        now_ms=now_ms,
+        expirable_snapshots=_expirable(metadata, now_ms),
+        snapshots_since={
+            job: sum(snapshot.timestamp_ms > found.last_success_ms for snapshot in line)
+            for job, found in history.items()
+            if found.last_success_ms is not None
+        },
+        rows_changed_ms=next(
+            (item.timestamp_ms for item in line if (item.summary or {}).get("operation") in _REMOVES_ROWS),
+            None,
+        ),
+        allows_deletes=bool_property(metadata.properties, GC_ENABLED, default=True),
+        is_encrypted=ENCRYPTION_KEY_ID in metadata.properties,
+        has_collections=any(
+            isinstance(column.field.type, ListType | MapType)
+            for column in metadata.current_schema.columns.values()
+        ),
+        history=history,
+        rewritten_bytes=sum(
+            _number(job.outcome, "rewritten-bytes") for job in ended if (job.ended_ms or 0) > now_ms - DAY_MS
+        ),
+        running=next(
+            (Job(job.job) for job in jobs if job.state is JobState.RUNNING and job.leased_until_ms > now_ms),
+            None,
+        ),
+        damage=str(ended[0].outcome.get("message", "a file is missing"))
+        if ended and ended[0].state is JobState.DAMAGED
+        else None,
+    )
+
+
+def _history_of(job: Job, jobs: Sequence[MaintenanceJob]) -> JobHistory:
+    runs = [run for run in jobs if run.job == job and run.state is not JobState.RUNNING]
+    last_success = next((run.ended_ms for run in runs if run.state in _SUCCEEDED), None)
+    failed: list[MaintenanceJob] = []
+    for run in runs:
+        if run.state in _SUCCEEDED or run.state is JobState.REFUSED:
+            break
+        failed.append(run)
+    refused = runs[0].options if runs and runs[0].state is JobState.REFUSED else None
+    return JobHistory(last_success, failed[0].ended_ms if failed else None, len(failed), refused)
+
+
+def _expirable(metadata: TableMetadata, now_ms: int) -> int:
+    try:
+        return len(plan_expiry(metadata, ExpiryWish(), now_ms).snapshots)
+    except BadRequest:
+        return 0  # The table does not allow it, or its settings make no sense: health says so.
+
+
+def _number(outcome: Mapping[str, Any], name: str) -> int:
+    value = outcome.get(name, 0)
+    return value if isinstance(value, int) else 0

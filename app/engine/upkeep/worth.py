@@ -1,0 +1,182 @@
+"""When each job is worth it: what it would do to a table, or why it is not worth a commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from app.engine.health.facts import FileFacts, StatisticsFacts
+from app.engine.model.jobs import Job
+from app.engine.properties.own_properties import HOUR_MS
+from app.engine.upkeep.conditions import Condition
+from app.engine.upkeep.policy import Policy
+
+HOT_MS: Final = HOUR_MS
+"""A table whose rows were changed more recently is hot: a rewrite of all files would lose against a change."""
+HOT_GROUP_BYTES: Final = 2 << 30
+HOT_COMMITS: Final = 10
+DELETED_SHARE: Final = 0.1
+"""Data files are rewritten for their deletes if so many of the rows are deleted, or"""
+DELETES_A_FILE: Final = 0.5
+"""if there are so many delete files for each data file (0.5: a console of another catalog calls that critical)."""
+OVERLAP: Final = 4.0
+"""Manifests of which so many cover the same partitions are clustered anew."""
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a job would do."""
+
+    reason: str
+    files: int = 0
+    rewritten_bytes: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+Verdict = Work | str
+"""What a job would do, or why it is not worth it."""
+
+
+def _files(condition: Condition) -> FileFacts | None:
+    files = condition.facts.files
+    return files if files is not None and files.data_files + files.delete_files else None
+
+
+def _data_files(policy: Policy, condition: Condition) -> Verdict:
+    files = _files(condition)
+    if files is None:
+        return "the table has no files"
+    least = policy.number("rewrite-data-files.min-files") or 0
+    deleted_share = files.deleted_positions / files.rows if files.rows else 0.0
+    options = _rewrite_options(policy, condition)
+    if deleted_share >= DELETED_SHARE or files.deletes_per_data_file >= DELETES_A_FILE:
+        # Deletes for a whole partition count in no ratio of Spark's: only their number does.
+        options |= {"delete-file-threshold": "1"}
+        return Work(
+            f"{files.delete_files} delete files for {files.data_files} data files, "
+            f"and {deleted_share:.0%} of the rows deleted by position",
+            files.files_to_save + files.delete_files,
+            files.data_bytes,
+            options,
+        )
+    if files.files_to_save < max(least, 1):
+        return f"it would save {files.files_to_save} data files, and {max(least, 1)} make it worth it"
+    reason = f"{files.small_files} of {files.data_files} data files are small; {files.files_to_save} fewer would do"
+    return Work(reason, files.files_to_save, files.small_bytes, options)
+
+
+def _rewrite_options(policy: Policy, condition: Condition) -> dict[str, Any]:
+    """Return the options of rewrite_data_files; those that are not Spark's own are taken out before it is called."""
+    options: dict[str, Any] = {"min-input-files": "2"}
+    is_hot = condition.rows_changed_ms is not None and condition.now_ms - condition.rows_changed_ms < HOT_MS
+    group_bytes = policy.number("rewrite-data-files.max-group-bytes")
+    if is_hot:
+        options |= {"partial-progress.enabled": "true", "partial-progress.max-commits": str(HOT_COMMITS)}
+        group_bytes = group_bytes or HOT_GROUP_BYTES
+    if group_bytes is not None:
+        options["max-file-group-size-bytes"] = str(group_bytes)
+    for name in ("strategy", "sort-order", "where"):
+        value = policy.text(f"rewrite-data-files.{name}")
+        if value:
+            options[name] = value
+    return options
+
+
+def _position_deletes(policy: Policy, condition: Condition) -> Verdict:
+    files = _files(condition)
+    if files is None or not files.position_delete_files:
+        return "there are no position delete files"
+    least = policy.number("rewrite-position-deletes.min-files") or 0
+    # The best that can be: one for each partition.
+    saved = files.position_delete_files - min(files.position_delete_files, max(1, files.partitions))
+    if saved < max(least, 1):
+        return f"it would save {saved} position delete files, and {max(least, 1)} make it worth it"
+    return Work(f"{files.position_delete_files} position delete files", saved, files.delete_bytes)
+
+
+def _dangling_deletes(policy: Policy, condition: Condition) -> Verdict:
+    files = _files(condition)
+    found = 0 if files is None else files.dangling_deletes
+    least = max(1, policy.number("remove-dangling-deletes.min-files") or 0)
+    if found < least:
+        return f"{found} delete files apply to no data file, and {least} make it worth it"
+    return Work(f"{found} delete files apply to no data file any more", found)
+
+
+def _manifests(policy: Policy, condition: Condition) -> Verdict:
+    facts = condition.facts.manifests
+    number = facts.data_manifests + facts.delete_manifests
+    least = max(1, policy.number("rewrite-manifests.min-manifests") or 0)
+    since = condition.snapshots_since.get(Job.REWRITE_MANIFESTS)
+    kinds = (facts.data_manifests > 0) + (facts.delete_manifests > 0)
+    saved = max(0, number - max(kinds, -(-facts.total_bytes // max(1, facts.target_bytes))))
+    if since is not None and since < least:
+        return f"{since} snapshots came since it was done, and {least} make it worth it"
+    if saved >= least:
+        reason = f"{number} manifests with {facts.average_bytes:.0f} bytes on average; {saved} fewer would do"
+        return Work(reason, saved, facts.total_bytes)
+    overlap = facts.average_overlap
+    if overlap is not None and overlap >= OVERLAP and facts.data_manifests >= least:
+        reason = f"{overlap:.1f} of {facts.data_manifests} manifests have to be read for one partition value"
+        return Work(reason, saved, facts.total_bytes)
+    return f"it would save {saved} manifests, and {least} make it worth it"
+
+
+def _partition_statistics(policy: Policy, condition: Condition) -> Verdict:
+    metadata = condition.facts.metadata
+    if not metadata.is_partitioned:
+        return "the table is not partitioned"
+    if condition.facts.snapshot_id is None:
+        return "the table has no snapshot"
+    least = max(1, policy.number("partition-statistics.min-snapshots") or 0)
+    return _statistics(metadata.partition_statistics, least, condition.facts.manifests.total_bytes)
+
+
+def _statistics(found: StatisticsFacts, least: int, cost: int) -> Verdict:
+    if found.snapshots_behind is None:
+        return Work("there are none yet", rewritten_bytes=cost)
+    if found.snapshots_behind < least:
+        return f"they are {found.snapshots_behind} snapshots old, and {least} make it worth it"
+    return Work(f"they are {found.snapshots_behind} snapshots old", rewritten_bytes=cost)
+
+
+def _table_statistics(policy: Policy, condition: Condition) -> Verdict:
+    files = _files(condition)
+    if files is None:
+        return "the table has no files"
+    last_ms = condition.history_of(Job.TABLE_STATISTICS).last_success_ms
+    wait_ms = policy.number("table-statistics.wait-ms") or 0
+    if last_ms is not None and condition.now_ms - last_ms < wait_ms:
+        return "they were computed recently"
+    return _statistics(condition.facts.metadata.statistics, 1, files.data_bytes)
+
+
+def _expiry(policy: Policy, condition: Condition) -> Verdict:
+    least = max(1, policy.number("expire-snapshots.min-snapshots") or 0)
+    found = condition.expirable_snapshots
+    if found < least:
+        return f"{found} snapshots are to expire, and {least} make it worth it"
+    return Work(f"{found} snapshots are older than the table keeps them", found)
+
+
+def _orphans(policy: Policy, condition: Condition) -> Verdict:
+    last_ms = condition.history_of(Job.REMOVE_ORPHAN_FILES).last_success_ms
+    wait_ms = policy.number("remove-orphan-files.wait-ms") or 0
+    if last_ms is not None and condition.now_ms - last_ms < wait_ms:
+        return "they were looked for recently"
+    reason = "they were never looked for" if last_ms is None else "they were looked for long ago"
+    older_than_ms = policy.number("remove-orphan-files.older-than-ms") or 0
+    return Work(reason, options={"older-than-ms": condition.now_ms - older_than_ms})
+
+
+WORTH: Final[Mapping[Job, Callable[[Policy, Condition], Verdict]]] = {
+    Job.REWRITE_DATA_FILES: _data_files,
+    Job.REWRITE_POSITION_DELETES: _position_deletes,
+    Job.REMOVE_DANGLING_DELETES: _dangling_deletes,
+    Job.REWRITE_MANIFESTS: _manifests,
+    Job.PARTITION_STATISTICS: _partition_statistics,
+    Job.TABLE_STATISTICS: _table_statistics,
+    Job.EXPIRE_SNAPSHOTS: _expiry,
+    Job.REMOVE_ORPHAN_FILES: _orphans,
+}

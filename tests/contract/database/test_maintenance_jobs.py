@@ -1,0 +1,73 @@
+"""Jobs of upkeep: one at a time for each table, and a lease that runs out."""
+
+from __future__ import annotations
+
+from app.database.maintenance_jobs import JobState, MaintenanceJobs
+from tests.contract.database.races import run_together
+from tests.contract.database.stores import Stores
+
+LEASE_MS = 60_000
+
+
+def ids(number: int) -> str:
+    return f"{number:032x}"
+
+
+def begin(jobs: MaintenanceJobs, number: int, pointer_id: int = 1, lease_ms: int = LEASE_MS) -> bool:
+    begun = jobs.begin(ids(number), pointer_id, "expire-snapshots", "alice", {"a": 1}, lease_ms)
+    return begun is not None
+
+
+def test_one_job_holds_a_table_until_it_ends(stores: Stores) -> None:
+    jobs = MaintenanceJobs(stores.database)
+
+    assert begin(jobs, 1)
+    assert not begin(jobs, 2)
+    assert begin(jobs, 3, pointer_id=2)
+    assert jobs.hold(ids(1), LEASE_MS)
+    assert jobs.end(ids(1), JobState.DONE, {"files": 3})
+    assert not jobs.hold(ids(1), LEASE_MS)
+    assert not jobs.end(ids(1), JobState.FAILED, {})
+    assert begin(jobs, 4)
+
+    newest, oldest = jobs.list(1, 10)
+    assert (newest.id, newest.state, newest.ended_ms) == (ids(4), JobState.RUNNING, None)
+    assert (oldest.state, oldest.options, oldest.outcome, oldest.principal) == (
+        JobState.DONE,
+        {"a": 1},
+        {"files": 3},
+        "alice",
+    )
+    assert jobs.list(1, 10, newest.sequence) == [oldest]
+    assert jobs.find(ids(9)) is None
+
+
+def test_job_whose_lease_ran_out_is_abandoned_by_the_next_one(stores: Stores) -> None:
+    jobs = MaintenanceJobs(stores.database)
+    assert begin(jobs, 1, lease_ms=-1)
+
+    assert begin(jobs, 2)
+
+    first = jobs.find(ids(1))
+    assert first is not None
+    assert (first.state, first.ended_ms is None) == (JobState.ABANDONED, False)
+    assert not jobs.hold(ids(1), LEASE_MS)
+
+
+def test_of_many_that_begin_at_once_one_holds_the_table(stores: Stores) -> None:
+    jobs = MaintenanceJobs(stores.database)
+
+    outcomes = run_together([lambda number=number: begin(jobs, number) for number in range(8)])
+
+    assert sorted(outcomes) == [False] * 7 + [True]
+
+
+def test_old_rows_go_but_not_those_that_run(stores: Stores) -> None:
+    jobs = MaintenanceJobs(stores.database)
+    begin(jobs, 1)
+    jobs.end(ids(1), JobState.NOTHING, {})
+    begin(jobs, 2)
+
+    assert jobs.delete(LEASE_MS) == 0
+    assert jobs.delete(-1000) == 1
+    assert [job.id for job in jobs.list(1, 10)] == [ids(2)]

@@ -1,0 +1,197 @@
+"""Plans of upkeep: what is worth doing now, and why the rest is left."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from app.engine.health.facts import StatisticsFacts
+from app.engine.model.jobs import Job
+from app.engine.properties.known import Origin
+from app.engine.upkeep.conditions import Condition, JobHistory
+from app.engine.upkeep.plans import plan_upkeep, wanted_now
+from app.engine.upkeep.policy import Policy
+from tests.builders.catalogs import START_MS
+from tests.builders.health_facts import MIB, file_facts, health_facts, manifest_facts
+
+HOUR_MS = 3_600_000
+ORPHANS_DONE = {Job.REMOVE_ORPHAN_FILES: JobHistory(last_success_ms=START_MS - 2 * HOUR_MS)}
+WELL = Condition(health_facts(), START_MS, expirable_snapshots=0, history=ORPHANS_DONE)
+
+
+def policy(**settings: str) -> Policy:
+    named = {f"icetower.maintenance.{name}": value for name, value in settings.items()}
+    return Policy({Origin.TABLE: {"icetower.maintenance": "recommended", **named}})
+
+
+def jobs(condition: Condition, of: Policy | None = None) -> list[Job]:
+    return [job.job for job in plan_upkeep(of or policy(), condition).jobs]
+
+
+def reason(condition: Condition, job: Job, of: Policy | None = None) -> str:
+    return next(left.reason for left in plan_upkeep(of or policy(), condition).left if left.job is job)
+
+
+def with_files(condition: Condition = WELL, **changed: Any) -> Condition:
+    return replace(condition, facts=replace(condition.facts, files=file_facts(**changed)))
+
+
+SMALL = {
+    "data_files": 100,
+    "small_files": 100,
+    "small_bytes": 400 * MIB,
+    "files_to_save": 98,
+    "data_bytes": 400 * MIB,
+}
+
+
+def test_nothing_is_done_to_a_table_that_is_well() -> None:
+    plan = plan_upkeep(policy(), WELL)
+
+    assert plan.jobs == ()
+    assert [left.job for left in plan.left] == list(Job)
+    assert plan.gain == 0
+
+
+def test_nothing_is_done_unless_somebody_wants_it() -> None:
+    bad = replace(with_files(**SMALL), expirable_snapshots=500)
+
+    assert jobs(bad, Policy({})) == []
+    assert reason(bad, Job.EXPIRE_SNAPSHOTS, Policy({})) == "it is off: icetower.maintenance (default)"
+
+
+def test_jobs_come_in_the_order_in_which_each_leaves_less_to_the_next() -> None:
+    bad = replace(
+        WELL,
+        facts=health_facts(
+            file_facts(**SMALL, position_delete_files=50, deletes_per_data_file=0.5, dangling_deletes=3),
+            manifest_facts(data_manifests=100, average_bytes=10_000.0, total_bytes=MIB),
+            partition_statistics=StatisticsFacts(None, None),
+            statistics=StatisticsFacts(None, None),
+        ),
+        expirable_snapshots=100,
+        history={},
+    )
+
+    assert jobs(bad) == [job for job in Job if job is not Job.TABLE_STATISTICS]
+    everything = policy(**{"table-statistics": "on"})
+    assert jobs(bad, everything) == list(Job)
+    plan = plan_upkeep(everything, bad)
+    assert plan.gain > 0
+    assert all(job.gb_hours > 0 for job in plan.jobs)
+
+
+def test_small_files_are_rewritten_once_enough_of_them_can_go() -> None:
+    few = with_files(**{**SMALL, "files_to_save": 19})
+
+    assert jobs(few) == []
+    assert reason(few, Job.REWRITE_DATA_FILES) == "it would save 19 data files, and 20 make it worth it"
+    assert jobs(few, policy(**{"rewrite-data-files.min-files": "19"})) == [Job.REWRITE_DATA_FILES]
+    (job,) = plan_upkeep(policy(), with_files(**SMALL)).jobs
+    assert (job.files, job.rewritten_bytes) == (98, 400 * MIB)
+    assert dict(job.options) == {"min-input-files": "2", "strategy": "binpack"}
+
+
+def test_where_rows_are_changed_often_a_rewrite_goes_in_small_steps() -> None:
+    hot = replace(with_files(**SMALL), rows_changed_ms=START_MS - HOUR_MS + 1)
+    cold = replace(hot, rows_changed_ms=START_MS - HOUR_MS)
+
+    (job,) = plan_upkeep(policy(), hot).jobs
+    assert job.options["partial-progress.enabled"] == "true"
+    assert job.options["max-file-group-size-bytes"] == str(2 << 30)
+    (job,) = plan_upkeep(policy(), cold).jobs
+    assert "partial-progress.enabled" not in job.options
+
+
+@pytest.mark.parametrize("changed", [{"deletes_per_data_file": 0.5}, {"deleted_positions": 100_000}])
+def test_deletes_are_a_reason_to_rewrite_data(changed: dict[str, Any]) -> None:
+    (job, *_) = plan_upkeep(policy(), with_files(**changed, deletion_vectors=5)).jobs
+
+    assert job.job is Job.REWRITE_DATA_FILES
+    assert job.options["delete-file-threshold"] == "1"
+
+
+def test_table_says_what_is_not_allowed() -> None:
+    forbidden = replace(WELL, allows_deletes=False, expirable_snapshots=100, history={})
+
+    assert jobs(forbidden) == []
+    assert "gc.enabled" in reason(forbidden, Job.EXPIRE_SNAPSHOTS)
+    assert "gc.enabled" in reason(forbidden, Job.REMOVE_ORPHAN_FILES)
+    assert "encrypted" in reason(replace(WELL, is_encrypted=True), Job.REWRITE_MANIFESTS)
+    lists = replace(with_files(position_delete_files=50), has_collections=True)
+    assert "15632" in reason(lists, Job.REWRITE_POSITION_DELETES)
+    assert "15632" in wanted_now(Job.REWRITE_POSITION_DELETES, policy(), lists).reason
+
+
+def test_jobs_wait_after_success_and_longer_after_each_failure() -> None:
+    bad = replace(WELL, expirable_snapshots=100)
+
+    def after(history: JobHistory) -> list[Job]:
+        return jobs(replace(bad, history={**ORPHANS_DONE, Job.EXPIRE_SNAPSHOTS: history}))
+
+    assert after(JobHistory(last_success_ms=START_MS - HOUR_MS + 1)) == []
+    assert after(JobHistory(last_success_ms=START_MS - HOUR_MS)) == [Job.EXPIRE_SNAPSHOTS]
+    assert after(JobHistory(None, START_MS - HOUR_MS, 1)) == [Job.EXPIRE_SNAPSHOTS]
+    assert after(JobHistory(None, START_MS - HOUR_MS, 2)) == []
+    assert after(JobHistory(None, START_MS - 24 * HOUR_MS, 99)) == [Job.EXPIRE_SNAPSHOTS]
+
+
+def test_options_that_were_refused_are_not_tried_again() -> None:
+    bad = with_files(**SMALL)
+    options = plan_upkeep(policy(), bad).jobs[0].options
+    refused = replace(
+        bad, history={**ORPHANS_DONE, Job.REWRITE_DATA_FILES: JobHistory(refused_options=options)}
+    )
+
+    assert jobs(refused) == []
+    assert "refused" in reason(refused, Job.REWRITE_DATA_FILES)
+    assert jobs(refused, policy(**{"rewrite-data-files.strategy": "sort"})) == [Job.REWRITE_DATA_FILES]
+
+
+def test_days_budget_is_kept() -> None:
+    bad = with_files(**SMALL)
+    tight = policy(**{"daily-bytes": str(500 * MIB)})
+
+    assert jobs(bad, tight) == [Job.REWRITE_DATA_FILES]
+    assert jobs(replace(bad, rewritten_bytes=101 * MIB), tight) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"damage": "s3://a is not there"}, "damaged"),
+        ({"running": Job.REWRITE_MANIFESTS}, "rewrite-manifests is running"),
+    ],
+)
+def test_table_that_is_damaged_or_held_is_left_alone(changed: dict[str, Any], words: str) -> None:
+    bad = replace(WELL, expirable_snapshots=100, **changed)
+
+    assert jobs(bad) == []
+    assert words in reason(bad, Job.EXPIRE_SNAPSHOTS)
+
+
+def test_outside_its_windows_nothing_is_begun() -> None:
+    bad = replace(WELL, expirable_snapshots=100)  # START_MS is 22:13 in UTC
+
+    assert jobs(bad, policy(windows="22:00-23:00")) == [Job.EXPIRE_SNAPSHOTS]
+    assert "windows" in reason(bad, Job.EXPIRE_SNAPSHOTS, policy(windows="23:00-22:00"))
+
+
+def test_somebody_who_asks_by_name_waits_for_nothing() -> None:
+    one = replace(WELL, expirable_snapshots=1)
+
+    assert wanted_now(Job.EXPIRE_SNAPSHOTS, Policy({}), one).reason.startswith("1 snapshots")
+    assert "0 snapshots" in wanted_now(Job.EXPIRE_SNAPSHOTS, Policy({}), WELL).reason
+
+
+def test_manifests_are_rewritten_for_their_number_or_their_clustering_but_not_again_at_once() -> None:
+    many = manifest_facts(data_manifests=30, total_bytes=MIB)
+    mixed = manifest_facts(data_manifests=10, total_bytes=80 * MIB, average_overlap=9.5)
+
+    for facts in (many, mixed):
+        bad = replace(WELL, facts=health_facts(manifests=facts))
+        assert jobs(bad) == [Job.REWRITE_MANIFESTS]
+        assert jobs(replace(bad, snapshots_since={Job.REWRITE_MANIFESTS: 9})) == []
+        assert jobs(replace(bad, snapshots_since={Job.REWRITE_MANIFESTS: 10})) == [Job.REWRITE_MANIFESTS]
