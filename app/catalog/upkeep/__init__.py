@@ -1,1 +1,1 @@
-"""Upkeep: how healthy tables are, and what mends them without moving data."""
+"""Upkeep of tables: properties, health, jobs and their leases."""

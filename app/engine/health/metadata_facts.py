@@ -8,24 +8,21 @@ from typing import Final
 from app.engine.health.facts import MetadataFacts, StatisticsFacts, SummaryTotals
 from app.engine.model.ancestry import ancestors
 from app.engine.model.ids import SnapshotId
-from app.engine.model.properties import int_property
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import InvalidUpdate
+from app.engine.properties.known import Origin
+from app.engine.properties.lookup import effective_property
 
 _TARGET_FILE_SIZE: Final = "write.target-file-size-bytes"
-_DEFAULT_TARGET_BYTES: Final = 512 << 20
 _SMALL_SHARE: Final = 0.75
 """What compaction takes for too small: `min-file-size-bytes` of Spark's rewrite_data_files."""
 
 
 def target_file_bytes(properties: Mapping[str, str]) -> int:
     """Return the size of data files that a table's writers aim at."""
-    try:
-        target = int_property(properties, _TARGET_FILE_SIZE, _DEFAULT_TARGET_BYTES)
-    except InvalidUpdate:
-        return _DEFAULT_TARGET_BYTES
-    return target if target > 0 else _DEFAULT_TARGET_BYTES
+    found = effective_property({Origin.TABLE: properties}, _TARGET_FILE_SIZE)
+    sound = found.value if found.flaw is None else found.known and found.known.default
+    return int(sound or 0)
 
 
 def small_below(target_bytes: int) -> int:
