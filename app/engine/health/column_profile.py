@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from app.engine.health.column_summary import ColumnSummaries, ColumnSummary, Tally
+from app.engine.health.column_summary import ColumnSummaries, ColumnSummary, Share, Tally
 from app.engine.model.ids import FieldId, SnapshotId
 from app.engine.model.json_values import to_json_value
 from app.engine.model.properties import COLUMN_METRICS_PREFIX
@@ -85,9 +85,9 @@ def _profile(
         kind=summary.kind,
         values=_known(summary.values),
         nulls=_known(summary.nulls),
-        null_share=_share(summary.nulls.total, summary.values_beside_nulls),
+        null_share=_share(summary.null_share),
         nans=_known(summary.nans),
-        nan_share=_share(summary.nans.total, summary.values_beside_nans),
+        nan_share=_share(summary.nan_share),
         column_bytes=_known(summary.sizes),
         lower=_shown(summary.kind, summary.lower),
         lower_files=summary.lower_files,
@@ -121,8 +121,8 @@ def _known(tally: Tally) -> KnownCount:
     return KnownCount(tally.total if tally.files else None, tally.files)
 
 
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+def _share(found: Share) -> float | None:
+    return found.part / found.values if found.values else None
 
 
 def _shown(kind: PrimitiveType, value: Any) -> Any:

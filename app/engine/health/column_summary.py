@@ -57,6 +57,20 @@ class Tally:
 
 
 @dataclass(slots=True)
+class Share:
+    """A part of the values, of those files that know both numbers."""
+
+    part: int = 0
+    values: int = 0
+
+    def add(self, values: int, part: int | None) -> None:
+        """Add what one file says; None or -1 if it does not know its part."""
+        if part is not None and part >= 0:
+            self.part += part
+            self.values += values
+
+
+@dataclass(slots=True)
 class ColumnSummary:
     """What is known of one column."""
 
@@ -65,9 +79,8 @@ class ColumnSummary:
     values: Tally = field(default_factory=Tally)
     nulls: Tally = field(default_factory=Tally)
     nans: Tally = field(default_factory=Tally)
-    values_beside_nulls: int = 0
-    """Values of the files that know both: the share of nulls is one of these."""
-    values_beside_nans: int = 0
+    null_share: Share = field(default_factory=Share)
+    nan_share: Share = field(default_factory=Share)
     lower: Any = None
     lower_files: int = 0
     upper: Any = None
@@ -97,7 +110,7 @@ class ColumnSummaries:
         for values, nulls, nans in zip(
             metrics.value_counts, metrics.null_value_counts, metrics.nan_value_counts, strict=True
         ):
-            self._add_values_beside(values or {}, nulls or {}, nans or {})
+            self._add_shares(values or {}, nulls or {}, nans or {})
         self._add_bounds(metrics.lower_bounds, metrics.upper_bounds)
 
     def _add_counts(
@@ -112,14 +125,12 @@ class ColumnSummaries:
                     tally.total += count
                     tally.files += 1
 
-    def _add_values_beside(self, values: Counts, nulls: Counts, nans: Counts) -> None:
+    def _add_shares(self, values: Counts, nulls: Counts, nans: Counts) -> None:
         for field_id, count in values.items():
             column = self.columns.get(FieldId(field_id))
             if column is not None and count >= 0:
-                if nulls.get(field_id, -1) >= 0:
-                    column.values_beside_nulls += count
-                if nans.get(field_id, -1) >= 0:
-                    column.values_beside_nans += count
+                column.null_share.add(count, nulls.get(field_id))
+                column.nan_share.add(count, nans.get(field_id))
 
     def _add_bounds(self, lower: Sequence[Bounds | None], upper: Sequence[Bounds | None]) -> None:
         lowest, highest = _by_field(lower), _by_field(upper)
