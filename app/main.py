@@ -45,6 +45,7 @@ from app.database.revisions import check_revision, found_revision, known_revisio
 from app.database.scan_plans import ScanPlans
 from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
+from app.engine.health.thresholds import HealthThresholds
 from app.errors import IcetowerError, WarehouseExists
 from app.fileio.files import FileIO
 from app.fileio.locations import scheme_of
@@ -157,6 +158,7 @@ def build_server(
         scan_page_files=settings.scan_page_files,
         scan_submit_bytes=settings.scan_submit_bytes,
         scan_plan_lifetime_ms=settings.scan_plan_lifetime_minutes * 60_000,
+        health_thresholds=HealthThresholds.of(settings.health_thresholds),
     )
     return Server(
         pointers=Pointers(database),

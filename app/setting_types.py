@@ -11,6 +11,8 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Secret
 from pydantic_settings import NoDecode
 
+from app.engine.health.thresholds import HealthThresholds
+
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:")
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:]+\]):([0-9]{1,5})")
 _HOST_NAME = re.compile(r"\*|(\*\.)?[A-Za-z0-9_.-]+|[0-9A-Fa-f:]+")
@@ -145,6 +147,16 @@ def _management(value: object) -> object:
     raise ValueError("expected on, off, or an address such as 127.0.0.1:8182")
 
 
+def _thresholds(value: object) -> object:
+    """Return thresholds of health by name, as JSON or a TOML table has them, checked."""
+    found = _json_object(value)
+    if isinstance(found, dict):
+        found = {str(name): str(number) for name, number in found.items()}
+        HealthThresholds.of(found)
+    return found
+
+
+Thresholds = Annotated[dict[str, str], NoDecode, BeforeValidator(_thresholds)]
 Properties = Annotated[SecretProperties, NoDecode, BeforeValidator(_json_object)]
 Locations = Annotated[tuple[OneLocation, ...], NoDecode, BeforeValidator(_comma_separated)]
 Management = Annotated[str, BeforeValidator(_management)]

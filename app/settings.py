@@ -37,6 +37,7 @@ from app.setting_types import (
     OneLocation,
     Properties,
     SecretProperties,
+    Thresholds,
     ValidDatabaseUrl,
     Variables,
     mask_secrets,
@@ -228,6 +229,10 @@ class Settings(BaseSettings):
     )
     scan_plan_lifetime_minutes: int = Field(
         60, ge=1, le=7 * 24 * 60, description="How long a scan planned in the background can be asked for."
+    )
+    health_thresholds: Thresholds = Field(
+        {},
+        description="From which figures on a table needs upkeep, as JSON; docs/health.md has the names and defaults.",
     )
     shutdown_grace_seconds: int = Field(
         30, ge=0, description="How long running requests may take to finish when the server is asked to stop."

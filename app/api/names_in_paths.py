@@ -17,7 +17,7 @@ from app.engine.model.identifiers import (
 )
 from app.errors import InvalidName, InvalidRequest
 
-RESOURCES = frozenset({"namespaces", "tables", "views", "transactions", "commits", "tower"})
+RESOURCES = frozenset({"namespaces", "tables", "views", "transactions", "commits", "tower", "health"})
 """First pieces of the paths that may have a warehouse prefix."""
 
 _VERSION = "/v1/"

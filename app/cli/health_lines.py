@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
@@ -10,7 +11,21 @@ from rich.text import Text
 Json = Mapping[str, Any]
 
 _STYLES: Final = {"critical": "bold red", "warning": "bold yellow", "info": "cyan", "ok": "bold green"}
+_SEVERITIES: Final = ("critical", "warning", "info")
 _BAR: Final = 24
+OVERVIEW_COLUMNS: Final = (
+    "health",
+    "table",
+    "files",
+    "average",
+    "deletes",
+    "snapshots",
+    "manifests",
+    "finding",
+)
+"""The columns of a list of tables."""
+PROFILE_COLUMNS: Final = ("column", "type", "values", "nulls", "NaN", "bytes", "lower", "upper")
+_SHOWN_CHARACTERS: Final = 24
 
 
 def size_text(size: float | None) -> str:
@@ -49,3 +64,71 @@ def histogram_lines(groups: Sequence[Json]) -> list[str]:
             lines.append(f"{label:>22}  {bar} {group['files']}")
         below = size_text(bound)
     return lines
+
+
+def urgency(table: Json) -> list[int]:
+    """Return a key that puts tables with more urgent findings first."""
+    severities = Counter(finding["severity"] for finding in table["findings"])
+    return [-severities[severity] for severity in _SEVERITIES]
+
+
+def overview_row(table: Json) -> list[object]:
+    """Return the row of a table in a list of many: the figures, and the most urgent finding."""
+    totals, manifests = table.get("summary-totals", {}), table.get("manifests", {})
+    files = totals.get("data-files", 0) + totals.get("delete-files", 0)
+    average = totals["all-bytes"] / files if files and "all-bytes" in totals else None
+    first, *others = table["findings"] or [{"message": ""}]
+    more = f" (and {len(others)} more)" if others else ""
+    return [
+        severity_text(table["severity"]),
+        ".".join([*table["namespace"], table["table"]]),
+        totals.get("data-files", "–"),
+        "–" if average is None else size_text(average),
+        totals.get("delete-files", "–"),
+        table.get("metadata", {}).get("snapshots", "–"),
+        manifests["data-manifests"] + manifests["delete-manifests"] if manifests else "–",
+        f"{first['message']}{more}",
+    ]
+
+
+def severities_line(tables: Sequence[Json]) -> str:
+    """Return how many tables there are of each severity."""
+    numbers = Counter(table["severity"] for table in tables)
+    kinds = ", ".join(f"{numbers[kind]} {kind}" for kind in _STYLES if numbers[kind])
+    return f"{len(tables)} tables: {kinds}"
+
+
+def profile_row(column: Json, files: int) -> list[object]:
+    """Return the row of a column; `files` is how many data files the table has."""
+
+    def known(text: str, where: str) -> str:
+        number = column[f"{where}-files"]
+        return text if number == files else f"{text} of {number} files"
+
+    def count(name: str) -> str:
+        total = column.get(f"{name}-count")
+        if total is None:
+            return "–"
+        share = column.get(f"{name}-share")
+        text = str(total) if share is None else f"{total} ({100 * share:.1f} %)"
+        return known(text, f"{name}-count")
+
+    def bound(name: str) -> str:
+        value = column.get(name)
+        if value is None:
+            return "–"
+        text = str(value)
+        text = text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}…"
+        return known(text if column["bounds-exact"] else f"~{text}", name)
+
+    size = column.get("column-bytes")
+    return [
+        column["name"],
+        column["type"],
+        count("value"),
+        count("null"),
+        count("nan"),
+        "–" if size is None else known(size_text(size), "column-bytes"),
+        bound("lower-bound"),
+        bound("upper-bound"),
+    ]

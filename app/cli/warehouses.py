@@ -1,4 +1,4 @@
-"""`icetower warehouse`: list, create, show, update and drop warehouses."""
+"""`icetower warehouse`: list, create, show, update and drop warehouses, and their health."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from typing import Annotated
 
 import typer
 
+from app.cli.health_lines import OVERVIEW_COLUMNS, overview_row, severities_line, urgency
 from app.cli.terminal.arguments import properties_from
-from app.cli.terminal.connection import management
+from app.cli.terminal.connection import connected, management
 from app.cli.terminal.options import AsJson, Uri, group
-from app.cli.terminal.output import print_facts, print_json, print_line, print_table, property_lines
+from app.cli.terminal.output import print_facts, print_json, print_line, print_table, property_lines, remark
 from app.client.warehouses import WarehouseAnswer
 
 commands = group(
@@ -137,6 +138,37 @@ def drop_warehouse(name: Name, uri: Uri = None) -> None:
     with management(uri) as warehouses:
         warehouses.drop(name)
     print_line(f"Dropped warehouse {name}.")
+
+
+@commands.command("health")
+def warehouse_health(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="The warehouse; the server's default one if left out."),
+    ] = None,
+    most: Annotated[int, typer.Option("--tables", min=1, help="How many tables are shown.")] = 50,
+    uri: Uri = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show how healthy the tables of a warehouse are, the worst first.
+
+    Only metadata files and manifest lists are read. `icetower table health` says more of one table.
+
+    For example:
+
+    - `icetower warehouse health`
+    - `icetower warehouse health lake --tables 10`
+    """
+    with connected(uri, name) as catalog:
+        found = sorted(catalog.health.warehouse(), key=urgency)
+    if as_json:
+        print_json({"tables": found[:most]})
+        return
+    if not found:
+        remark("No tables yet.")
+        return
+    print_table(OVERVIEW_COLUMNS, [overview_row(table) for table in found[:most]])
+    remark(severities_line(found))
 
 
 def _facts(warehouse: WarehouseAnswer) -> list[tuple[str, object]]:

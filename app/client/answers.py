@@ -42,6 +42,12 @@ class PageAnswer(ServerAnswer):
     next_page_token: str | None = None
 
 
+class TableHealthPage(PageAnswer):
+    """One page of the health of a warehouse's tables."""
+
+    tables: list[JsonObject]
+
+
 class ReceiptsAnswer(ServerAnswer):
     """Receipts of requests."""
 

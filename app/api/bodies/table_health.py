@@ -2,37 +2,88 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 import orjson
 
-from app.api.bodies.json_answer import present
+from app.api.bodies.json_answer import page_json, present
 from app.catalog.upkeep.table_health import TableHealth
+from app.catalog.upkeep.warehouse_health import UnreadableTable
+from app.engine.health.column_profile import ColumnProfile, TableProfile
 from app.engine.health.facts import SIZE_BOUNDS, FileFacts, HealthFacts, StatisticsFacts
-from app.engine.health.findings import Finding
+from app.engine.health.findings import HealthFinding
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.partition_values import PartitionValues
 
 
 def table_health_json(health: TableHealth) -> bytes:
     """Return the facts and findings of one table."""
-    facts, found = health.facts, health.findings
+    return orjson.dumps(_table(health))
+
+
+def warehouse_health_json(
+    tables: Sequence[TableHealth | UnreadableTable], next_page_token: str | None
+) -> bytes:
+    """Return a page of tables, the worst first."""
+    return page_json({"tables": [_table(found) for found in tables]}, next_page_token)
+
+
+def profile_json(profile: TableProfile) -> bytes:
+    """Return the profile of a table's columns."""
     answer = {
+        "snapshot-id": profile.snapshot_id,
+        "data-files": profile.data_files,
+        "rows": profile.rows,
+        "delete-files": profile.delete_files,
+        "columns": [_column(column) for column in profile.columns],
+    }
+    return orjson.dumps(present(answer))
+
+
+def _column(column: ColumnProfile) -> dict[str, Any]:
+    facts = {
+        "field-id": column.field_id,
+        "name": column.name,
+        "type": str(column.kind),
+        "value-count": column.values.total,
+        "value-count-files": column.values.files,
+        "null-count": column.nulls.total,
+        "null-share": column.null_share,
+        "null-count-files": column.nulls.files,
+        "nan-count": column.nans.total,
+        "nan-share": column.nan_share,
+        "nan-count-files": column.nans.files,
+        "column-bytes": column.column_bytes.total,
+        "column-bytes-files": column.column_bytes.files,
+        "lower-bound": column.lower,
+        "lower-bound-files": column.lower_files,
+        "upper-bound": column.upper,
+        "upper-bound-files": column.upper_files,
+        "bounds-exact": column.bounds_exact,
+    }
+    return present(facts)
+
+
+def _table(health: TableHealth | UnreadableTable) -> dict[str, Any]:
+    found = health.findings
+    answer: dict[str, Any] = {
         "namespace": list(health.identifier.namespace.levels),
         "table": health.identifier.name,
         "severity": found[0].severity if found else "ok",
         "findings": [_finding(finding, health.identifier) for finding in found],
-        **_facts(facts),
     }
-    if facts.files is not None:
-        answer["files"] = _files(facts.files, health.partitions)
-    if facts.activity is not None:
-        answer["activity"] = _plain(facts.activity)
-    return orjson.dumps(present(answer))
+    if isinstance(health, TableHealth):
+        answer |= _facts(health.facts)
+        if health.facts.files is not None:
+            answer["files"] = _files(health.facts.files, health.partitions)
+        if health.facts.activity is not None:
+            answer["activity"] = _plain(health.facts.activity)
+    return present(answer)
 
 
-def _finding(finding: Finding, identifier: TableIdentifier) -> dict[str, Any]:
+def _finding(finding: HealthFinding, identifier: TableIdentifier) -> dict[str, Any]:
     command = finding.command and finding.command.replace("{table}", _on_the_command_line(identifier))
     facts = {
         "code": finding.code,
@@ -44,7 +95,7 @@ def _finding(finding: Finding, identifier: TableIdentifier) -> dict[str, Any]:
 
 
 def _on_the_command_line(identifier: TableIdentifier) -> str:
-    """Return a name as commands take it, with another separator where a part of the name has dots."""
+    """Return a name as commands take it; another separator joins names with dots."""
     pieces = [*identifier.namespace.levels, identifier.name]
     separator = next((mark for mark in "./:|" if not any(mark in piece for piece in pieces)), ".")
     name = separator.join(pieces)

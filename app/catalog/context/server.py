@@ -26,7 +26,8 @@ from app.database.pointers.pointers import Pointers
 from app.database.scan_plans import ScanPlans
 from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
-from app.engine.health.facts import FileFacts, ManifestFacts
+from app.engine.health.column_profile import TableProfile
+from app.engine.health.facts import FileFacts, HealthFacts, ManifestFacts
 from app.engine.health.file_summary import FileSummary
 from app.engine.health.thresholds import DEFAULT_THRESHOLDS, HealthThresholds
 from app.engine.selection.deletes import DeleteIndex
@@ -48,6 +49,8 @@ SIDE_THREADS = 32
 PACKED_LINES_BYTES = 32 << 20
 FILE_SUMMARY_BYTES = 64 << 20
 COUNTED_FILES_BYTES = 16 << 20
+TABLE_OVERVIEW_BYTES = 16 << 20
+TABLE_PROFILE_BYTES = 16 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +143,14 @@ class Server:
         default_factory=lambda: ReadThroughCache(COUNTED_FILES_BYTES)
     )
     """The facts about the files of the tables whose health was asked for last."""
+    table_overviews: BoundedCache[HealthFacts] = field(
+        default_factory=lambda: BoundedCache(TABLE_OVERVIEW_BYTES)
+    )
+    """The facts about the tables of the warehouses whose health was asked for last; without files."""
+    table_profiles: ReadThroughCache[TableProfile] = field(
+        default_factory=lambda: ReadThroughCache(TABLE_PROFILE_BYTES)
+    )
+    """The columns of the tables whose profile was asked for last."""
     last_reads: LastReads = field(default_factory=LastReads)
     """When tables were last read, as far as this process has seen it."""
     has_deletions: threading.Event = field(default_factory=threading.Event)

@@ -7,14 +7,15 @@ from contextlib import contextmanager
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import check_location
-from app.engine.health.live_files import LiveFiles
+from app.engine.health.column_summary import LiveMetrics
+from app.engine.health.live_columns import LiveColumns
 from app.engine.model.entry_filters import PartitionTest, ValueRange, live_entries, live_paths
 from app.engine.model.ids import Location
 from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.errors import CorruptMetadata, InvalidMetadata
 from app.formats.bounds import read_bounded
-from app.formats.manifests.live_files import UnpackedManifest
+from app.formats.manifests.live_columns import UnpackedManifest
 from app.formats.manifests.paths import statuses_and_paths
 from app.formats.manifests.source import FileManifestSource, ManifestCache
 
@@ -73,14 +74,23 @@ class TableManifests:
         with _corrupt_if_invalid(manifest.manifest_path):
             return self._source.unpacked(manifest)
 
-    def live_files(self, unpacked: UnpackedManifest) -> LiveFiles:
+    def live_columns(self, unpacked: UnpackedManifest) -> LiveColumns:
         """Return the live files of a manifest as columns.
 
         Raises:
             CorruptMetadata: an entry makes no sense, or the manifest contradicts the list.
         """
         with _corrupt_if_invalid(unpacked.location):
-            return unpacked.live_files()
+            return unpacked.live_columns()
+
+    def live_metrics(self, unpacked: UnpackedManifest) -> LiveMetrics:
+        """Return the metrics of the live files of a manifest.
+
+        Raises:
+            CorruptMetadata: an entry makes no sense, or the manifest contradicts the list.
+        """
+        with _corrupt_if_invalid(unpacked.location):
+            return unpacked.live_metrics()
 
     def keep_list(self, location: Location, manifests: tuple[ManifestFile, ...]) -> None:
         """Keep a manifest list that this server has just written."""

@@ -11,7 +11,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.manifests.table_manifests import TableManifests
 from app.engine.health.file_summary import FileSummary, merged, summarize
 from app.engine.model.manifests import ManifestFile
-from app.formats.manifests.live_files import UnpackedManifest
+from app.formats.manifests.live_columns import UnpackedManifest
 
 _AHEAD: Final = 4
 """So many manifests are read and unpacked while an earlier one is counted."""
@@ -44,9 +44,9 @@ def _summaries(
             unknown.append((key, manifest))
         else:
             yield summary
-    unpacked = _read_ahead(catalog, source, (manifest for _, manifest in unknown))
+    unpacked = read_ahead(catalog, source, (manifest for _, manifest in unknown))
     for (key, _), found in zip(unknown, unpacked, strict=True):
-        summary = summarize(source.live_files(found), small_below_bytes)
+        summary = summarize(source.live_columns(found), small_below_bytes)
         kept.put(key, summary, summary.size_bytes)
         yield summary
 
@@ -63,10 +63,14 @@ def _key(catalog: Catalog, manifest: ManifestFile, small_below_bytes: int) -> Ha
     )
 
 
-def _read_ahead(
+def read_ahead(
     catalog: Catalog, source: TableManifests, manifests: Iterable[ManifestFile]
 ) -> Iterator[UnpackedManifest]:
-    """Yield manifests in their order, while the next ones are read and unpacked beside."""
+    """Yield manifests in their order, while the next ones are read and unpacked beside.
+
+    Raises:
+        InvalidLocation, CorruptMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
+    """
     under_way: deque[tuple[Future[None], list[UnpackedManifest]]] = deque()
 
     def start(manifest: ManifestFile) -> None:

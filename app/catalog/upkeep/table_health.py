@@ -1,4 +1,4 @@
-"""How healthy a table is: facts from its metadata, manifests and commits, and what to do about them."""
+"""How healthy a table is: facts from metadata, manifests and commits."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.upkeep.counted_files import count_files
 from app.database.pointers.pointer import Pointer
 from app.engine.health.facts import ActivityFacts, FileFacts, HealthFacts, ManifestFacts
-from app.engine.health.file_facts import file_facts, small_below
-from app.engine.health.findings import Finding, findings
+from app.engine.health.file_facts import file_facts
+from app.engine.health.findings import HealthFinding, findings
 from app.engine.health.manifest_facts import manifest_facts
-from app.engine.health.metadata_facts import metadata_facts, summary_totals
+from app.engine.health.metadata_facts import metadata_facts, small_below, summary_totals, target_file_bytes
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.manifests import ManifestFile
 from app.engine.model.partition_values import PartitionValues
@@ -35,7 +35,7 @@ class TableHealth:
 
     identifier: TableIdentifier
     facts: HealthFacts
-    findings: Sequence[Finding]
+    findings: Sequence[HealthFinding]
     partitions: PartitionValues
 
 
@@ -88,12 +88,12 @@ def metadata_bytes(catalog: Catalog, pointer: Pointer) -> int:
 def _counted(
     catalog: Catalog, pointer: Pointer, metadata: TableMetadata, snapshot: Snapshot | None
 ) -> tuple[FileFacts, ManifestFacts]:
-    """Return the facts about a snapshot's files and manifests; a metadata file's are counted once."""
+    """Return the facts about a snapshot's files and manifests; they are kept by metadata file."""
 
     def count() -> tuple[tuple[FileFacts, ManifestFacts], int]:
         source = TableManifests(catalog)
         manifests: Sequence[ManifestFile] = () if snapshot is None else source.manifests(snapshot)
-        summary = count_files(catalog, source, manifests, small_below(metadata.properties))
+        summary = count_files(catalog, source, manifests, small_below(target_file_bytes(metadata.properties)))
         return (file_facts(metadata, summary), manifest_facts(metadata, manifests)), _BYTES_OF_FACTS
 
     snapshot_id = None if snapshot is None else snapshot.snapshot_id

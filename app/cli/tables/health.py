@@ -1,17 +1,35 @@
-"""`icetower table health`: the facts about a table's files and metadata, and what to do about them."""
+"""`icetower table health` and `profile`: facts about a table's files and metadata, and what to do."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from app.cli.health_lines import finding_lines, histogram_lines, severity_text, size_text
+from app.cli.health_lines import (
+    PROFILE_COLUMNS,
+    finding_lines,
+    histogram_lines,
+    profile_row,
+    severity_text,
+    size_text,
+)
 from app.cli.terminal.arguments import identifier_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
-from app.cli.terminal.output import counted, moment_text, print_facts, print_json, print_line, print_table
+from app.cli.terminal.output import (
+    counted,
+    moment_text,
+    print_facts,
+    print_json,
+    print_line,
+    print_table,
+    remark,
+)
 
 Json = Mapping[str, Any]
+
+Ref = Annotated[str | None, optional("--ref", help="A branch or tag; main if left out.")]
+Snapshot = Annotated[int | None, optional("--snapshot-id", help="A snapshot, by its id.")]
 
 commands = group()
 
@@ -19,8 +37,8 @@ commands = group()
 @commands.command("health")
 def table_health(
     name: TableName,
-    ref: Annotated[str | None, optional("--ref", help="A branch or tag; main if left out.")] = None,
-    snapshot_id: Annotated[int | None, optional("--snapshot-id", help="A snapshot, by its id.")] = None,
+    ref: Ref = None,
+    snapshot_id: Snapshot = None,
     uri: Uri = None,
     warehouse: Warehouse = None,
     separator: Separator = ".",
@@ -45,11 +63,43 @@ def table_health(
         print_table(["severity", "finding", "what mends it"], finding_lines(found["findings"]))
 
 
+@commands.command("profile")
+def table_profile(
+    name: TableName,
+    ref: Ref = None,
+    snapshot_id: Snapshot = None,
+    uri: Uri = None,
+    warehouse: Warehouse = None,
+    separator: Separator = ".",
+    as_json: AsJson = False,
+) -> None:
+    """Show what the manifests say of each column: bounds, nulls, NaNs, bytes. No data file is read.
+
+    `~` marks bounds that may be cut, and a number with `of` files is known in these files only.
+
+    For example:
+
+    - `icetower table profile eu.sales.orders`
+    - `icetower table profile eu.sales.orders --ref end-of-year --json`
+    """
+    identifier = identifier_from(name, separator)
+    with connected(uri, warehouse) as catalog:
+        found = catalog.health.profile(identifier, snapshot_id=snapshot_id, ref=ref)
+    if as_json:
+        print_json(found)
+        return
+    print_table(PROFILE_COLUMNS, [profile_row(column, found["data-files"]) for column in found["columns"]])
+    remark(f"{found['rows']} rows in {counted(found['data-files'], 'data file')}.")
+    if found["delete-files"]:
+        deletes = counted(found["delete-files"], "delete file")
+        remark(f"There are {deletes}: counts and bounds are of the rows before deletes.")
+
+
 def _facts(found: Json) -> list[tuple[str, object]]:
     metadata, manifests, activity = found["metadata"], found["manifests"], found["activity"]
     return [
         ("snapshot", found.get("snapshot-id", "none")),
-        *_file_facts(found["files"]),
+        *_file_facts(found["files"], metadata["target-file-bytes"]),
         ("manifests", _manifests_line(manifests)),
         ("clustered", _clustered_line(manifests)),
         ("snapshots", _snapshots_line(metadata)),
@@ -67,7 +117,7 @@ def _facts(found: Json) -> list[tuple[str, object]]:
     ]
 
 
-def _file_facts(files: Json) -> list[tuple[str, object]]:
+def _file_facts(files: Json, target_bytes: int) -> list[tuple[str, object]]:
     return [
         (
             "data files",
@@ -76,7 +126,7 @@ def _file_facts(files: Json) -> list[tuple[str, object]]:
         (
             "file sizes",
             [
-                _sizes_line(files),
+                _sizes_line(files, target_bytes),
                 *histogram_lines(files["size-histogram"]),
             ],
         ),
@@ -89,10 +139,10 @@ def _file_facts(files: Json) -> list[tuple[str, object]]:
     ]
 
 
-def _sizes_line(files: Json) -> str:
+def _sizes_line(files: Json, target_bytes: int) -> str:
     return (
         f"{size_text(files['average-bytes'])} on average, median {size_text(files['median-bytes'])}; "
-        f"writers aim at {size_text(files['target-bytes'])}"
+        f"writers aim at {size_text(target_bytes)}"
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from enum import Enum
+from typing import Any
 
-from sqlalchemy import BigInteger, Connection, bindparam, select
+from sqlalchemy import BigInteger, Connection, Row, bindparam, select
 
 from app.database.connections.database import Database
 from app.database.idempotency_keys import IdempotencyClaim, insert_claim
@@ -55,20 +56,32 @@ class PointerChanged(IcetowerError):
         super().__init__(f"{identifier} changed in the meantime")
 
 
+_AS_POINTER = (
+    rows.c.id,
+    namespaces.c.warehouse_id,
+    rows.c.kind,
+    namespaces.c.key,
+    rows.c.name,
+    rows.c.uuid,
+    rows.c.metadata_location,
+    rows.c.registration,
+)
 _LOCKED_BY_ID = select(rows.c.id).where(rows.c.id == bindparam("of_id")).with_for_update(key_share=True)
 _BY_ID = (
-    select(
-        rows.c.id,
-        namespaces.c.warehouse_id,
-        rows.c.kind,
-        namespaces.c.key,
-        rows.c.name,
-        rows.c.uuid,
-        rows.c.metadata_location,
-        rows.c.registration,
-    )
+    select(*_AS_POINTER)
     .join_from(rows, namespaces, namespaces.c.id == rows.c.namespace_id)
     .where(rows.c.id == bindparam("of_id"))
+)
+_IN_WAREHOUSE = (
+    select(*_AS_POINTER)
+    .join_from(rows, namespaces, namespaces.c.id == rows.c.namespace_id)
+    .where(
+        namespaces.c.warehouse_id == bindparam("in_warehouse", type_=BigInteger),
+        rows.c.kind == bindparam("of_kind"),
+        rows.c.id > bindparam("after", type_=BigInteger),
+    )
+    .order_by(rows.c.id)
+    .limit(bindparam("at_most", type_=BigInteger))
 )
 _NAMESPACE_LOCKED = select(namespaces.c.id).where(*IS_NAMESPACE).with_for_update()
 _EVENT_OF = select(pointer_history.c.pointer_id).where(
@@ -106,17 +119,7 @@ class Pointers:
             # Two statements: the one that waits for a lock sees all other rows as they were before.
             if connection.execute(_LOCKED_BY_ID, parameters).one_or_none() is None:
                 return None
-            row = connection.execute(_BY_ID, parameters).one()
-            identifier = TableIdentifier(namespace_of(row.key), row.name)
-            return Pointer(
-                row.id,
-                row.warehouse_id,
-                PointerKind(row.kind),
-                identifier,
-                row.uuid,
-                row.metadata_location,
-                row.registration,
-            )
+            return _pointer(connection.execute(_BY_ID, parameters).one())
 
         return self._database.read_locked(find_locked)
 
@@ -300,6 +303,13 @@ class Pointers:
 
         return self._database.read(list_names)
 
+    def list_pointers(self, warehouse_id: int, kind: PointerKind, after_id: int, limit: int) -> list[Pointer]:
+        """Return up to `limit` pointers of a warehouse with ids above `after_id`, in their order."""
+        parameters = {"in_warehouse": warehouse_id, "of_kind": kind, "after": after_id, "at_most": limit}
+        return self._database.read(
+            lambda connection: [_pointer(row) for row in connection.execute(_IN_WAREHOUSE, parameters)]
+        )
+
     def may_share_files(self, uuid: TableUuid, pointer_id: int | None = None) -> bool:
         """Say whether another pointer may have the same files as a table of this uuid."""
         query = select(may_share_files(uuid, pointer_id))
@@ -327,6 +337,18 @@ class Pointers:
     ) -> list[PointerEvent]:
         """Return up to `limit` events with a sequence below `before`, newest first."""
         return self._database.read(lambda connection: select_events(connection, pointer_id, before, limit))
+
+
+def _pointer(row: Row[*tuple[Any, ...]]) -> Pointer:
+    return Pointer(
+        row.id,
+        row.warehouse_id,
+        PointerKind(row.kind),
+        TableIdentifier(namespace_of(row.key), row.name),
+        row.uuid,
+        row.metadata_location,
+        row.registration,
+    )
 
 
 def _are_same(found: Pointer, expected: Pointer) -> bool:

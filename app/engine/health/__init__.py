@@ -1,1 +1,1 @@
-"""Health: facts about a table's files, manifests and metadata, and what they mean for its upkeep."""
+"""Health: facts about a table's files, manifests and metadata, and what they mean."""

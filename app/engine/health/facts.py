@@ -43,10 +43,8 @@ class FileFacts:
     """Right within 1 %."""
     size_histogram: tuple[int, ...]
     """Data files by size; `SIZE_BOUNDS` has the bounds."""
-    target_bytes: int
-    """What writers aim at: `write.target-file-size-bytes`."""
     small_below_bytes: int
-    """Data files with fewer bytes are small: 75 % of the target."""
+    """Data files with fewer bytes are small: 75 % of `MetadataFacts.target_file_bytes`."""
     small_files: int
     small_bytes: int
     small_share: float
@@ -144,6 +142,8 @@ class MetadataFacts:
     last_write_ms: int
     """When the metadata was last changed."""
     is_partitioned: bool
+    target_file_bytes: int
+    """What writers aim at: `write.target-file-size-bytes`."""
     statistics: StatisticsFacts
     partition_statistics: StatisticsFacts
 
@@ -166,13 +166,14 @@ class SummaryTotals:
 
     data_files: int | None
     delete_files: int | None
-    data_bytes: int | None
+    all_bytes: int | None
+    """Bytes of data and delete files: summaries have one total for both."""
 
     @property
     def average_bytes(self) -> float | None:
-        """The average size of all files: summaries keep one total for data and delete files."""
+        """The average size of data and delete files."""
         files = (self.data_files or 0) + (self.delete_files or 0)
-        return None if self.data_bytes is None or not files else self.data_bytes / files
+        return None if self.all_bytes is None or not files else self.all_bytes / files
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator
 
 from app.engine.health.facts import SIZE_BOUNDS, WORST_PARTITIONS, FileFacts, PartitionFacts
 from app.engine.health.file_summary import (
@@ -14,40 +13,19 @@ from app.engine.health.file_summary import (
     histogram,
     median_size,
 )
-from app.engine.health.live_files import FileKind
-from app.engine.model.properties import int_property
+from app.engine.health.live_columns import ContentKind
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import InvalidUpdate
-
-TARGET_FILE_SIZE: Final = "write.target-file-size-bytes"
-DEFAULT_TARGET_BYTES: Final = 512 << 20
-SMALL_SHARE_OF_TARGET: Final = 0.75
-"""What compaction takes for too small: `min-file-size-bytes` of Spark's rewrite_data_files."""
-
-
-def target_file_bytes(properties: Mapping[str, str]) -> int:
-    """Return the size of data files that a table's writers aim at."""
-    try:
-        target = int_property(properties, TARGET_FILE_SIZE, DEFAULT_TARGET_BYTES)
-    except InvalidUpdate:
-        return DEFAULT_TARGET_BYTES
-    return target if target > 0 else DEFAULT_TARGET_BYTES
-
-
-def small_below(properties: Mapping[str, str]) -> int:
-    """Return the size below which a data file is small."""
-    return int(target_file_bytes(properties) * SMALL_SHARE_OF_TARGET)
 
 
 def file_facts(metadata: TableMetadata, summary: FileSummary) -> FileFacts:
     """Return the facts about the files that a summary has counted, under a table's properties."""
-    data_files = summary.files[FileKind.DATA]
-    data_bytes = summary.file_bytes[FileKind.DATA]
+    data_files = summary.files[ContentKind.DATA]
+    data_bytes = summary.file_bytes[ContentKind.DATA]
     with_data = [counts for counts in summary.partitions.values() if counts.data_files]
     partition_bytes = sorted(counts.data_bytes for counts in with_data)
     largest = partition_bytes[-1] if partition_bytes else 0
     median = partition_bytes[(len(partition_bytes) - 1) // 2] if partition_bytes else 0
-    kinds = [kind for kind in FileKind if kind is not FileKind.DATA]
+    kinds = [kind for kind in ContentKind if kind is not ContentKind.DATA]
     delete_files = sum(summary.files[kind] for kind in kinds)
     small_files = sum(counts.small_files for counts in with_data)
     target = target_file_bytes(metadata.properties)
@@ -55,21 +33,21 @@ def file_facts(metadata: TableMetadata, summary: FileSummary) -> FileFacts:
     return FileFacts(
         data_files=data_files,
         data_bytes=data_bytes,
-        rows=summary.rows[FileKind.DATA],
+        rows=summary.rows[ContentKind.DATA],
         average_bytes=_ratio(data_bytes, data_files),
         median_bytes=median_size(summary.sizes),
         size_histogram=tuple(histogram(summary.sizes, SIZE_BOUNDS)),
-        target_bytes=target_file_bytes(metadata.properties),
         small_below_bytes=summary.small_below_bytes,
         small_files=small_files,
         small_bytes=sum(counts.small_bytes for counts in with_data),
         small_share=_ratio(small_files, data_files),
-        position_delete_files=summary.files[FileKind.POSITION_DELETES],
-        equality_delete_files=summary.files[FileKind.EQUALITY_DELETES],
-        deletion_vectors=summary.files[FileKind.DELETION_VECTOR],
+        position_delete_files=summary.files[ContentKind.POSITION_DELETES],
+        equality_delete_files=summary.files[ContentKind.EQUALITY_DELETES],
+        deletion_vectors=summary.files[ContentKind.DELETION_VECTOR],
         delete_bytes=sum(summary.file_bytes[kind] for kind in kinds),
-        deleted_positions=summary.rows[FileKind.POSITION_DELETES] + summary.rows[FileKind.DELETION_VECTOR],
-        equality_deletes=summary.rows[FileKind.EQUALITY_DELETES],
+        deleted_positions=summary.rows[ContentKind.POSITION_DELETES]
+        + summary.rows[ContentKind.DELETION_VECTOR],
+        equality_deletes=summary.rows[ContentKind.EQUALITY_DELETES],
         deletes_per_data_file=_ratio(delete_files, data_files),
         dangling_deletes=dangling_deletes(summary),
         partitions=len(with_data),

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from app.engine.health.live_files import FileKind, LiveFiles
+from app.engine.health.live_columns import ContentKind, LiveColumns
 from app.engine.model.ids import SpecId
 from app.engine.model.manifests import Partition, PartitionKey, partition_key
 
@@ -31,7 +31,7 @@ class PartitionCounts:
     small_bytes: int = 0
     oldest_sequence: int | None = None
     """The lowest data sequence number of its data files; None if it has none."""
-    deletes: Counter[tuple[FileKind, int]] = field(default_factory=Counter)
+    deletes: Counter[tuple[ContentKind, int]] = field(default_factory=Counter)
     """Its delete files, by kind and data sequence number."""
 
     def add(self, other: PartitionCounts) -> None:
@@ -53,9 +53,9 @@ class FileSummary:
 
     small_below_bytes: int
     """Data files with fewer bytes are small."""
-    files: Counter[FileKind] = field(default_factory=Counter)
-    file_bytes: Counter[FileKind] = field(default_factory=Counter)
-    rows: Counter[FileKind] = field(default_factory=Counter)
+    files: Counter[ContentKind] = field(default_factory=Counter)
+    file_bytes: Counter[ContentKind] = field(default_factory=Counter)
+    rows: Counter[ContentKind] = field(default_factory=Counter)
     sizes: Counter[int] = field(default_factory=Counter)
     """Data files by their size, which is cut to its leading bits: see `rounded_size`."""
     sort_orders: Counter[int | None] = field(default_factory=Counter)
@@ -75,7 +75,7 @@ def rounded_size(size: int) -> int:
     return size if shift <= 0 else size >> shift << shift
 
 
-def summarize(live: LiveFiles, small_below_bytes: int) -> FileSummary:
+def summarize(live: LiveColumns, small_below_bytes: int) -> FileSummary:
     """Return what is counted of the live files of one manifest."""
     found = FileSummary(small_below_bytes)
     if len(set(live.kinds)) == 1:
@@ -92,9 +92,9 @@ def summarize(live: LiveFiles, small_below_bytes: int) -> FileSummary:
         number: PartitionCounts(live.spec_id, live.partitions[number])
         for number in set(live.partition_numbers)
     }
-    if found.files[FileKind.DATA]:
+    if found.files[ContentKind.DATA]:
         _count_data(found, by_number, live)
-    if len(live.kinds) > found.files[FileKind.DATA]:
+    if len(live.kinds) > found.files[ContentKind.DATA]:
         _count_deletes(by_number, live)
     for counts in by_number.values():
         # Two numbers may have one partition, where writers spell a value in two ways.
@@ -102,7 +102,7 @@ def summarize(live: LiveFiles, small_below_bytes: int) -> FileSummary:
     return found
 
 
-def _count_data(found: FileSummary, by_number: dict[int, PartitionCounts], live: LiveFiles) -> None:
+def _count_data(found: FileSummary, by_number: dict[int, PartitionCounts], live: LiveColumns) -> None:
     """Count the data files. There may be a million of them, so that every step for each file counts."""
     numbers, sizes, sequences, orders = (
         live.partition_numbers,
@@ -110,8 +110,8 @@ def _count_data(found: FileSummary, by_number: dict[int, PartitionCounts], live:
         live.sequence_numbers,
         live.sort_order_ids,
     )
-    if len(live.kinds) > found.files[FileKind.DATA]:
-        at = [place for place, kind in enumerate(live.kinds) if kind is FileKind.DATA]
+    if len(live.kinds) > found.files[ContentKind.DATA]:
+        at = [place for place, kind in enumerate(live.kinds) if kind is ContentKind.DATA]
         numbers, sizes = [numbers[place] for place in at], [sizes[place] for place in at]
         sequences, orders = [sequences[place] for place in at], [orders[place] for place in at]
     for size, files in Counter(sizes).items():
@@ -136,10 +136,10 @@ def _count_data(found: FileSummary, by_number: dict[int, PartitionCounts], live:
         counts.small_bytes, counts.small_files = small_bytes[number], small_files[number]
 
 
-def _count_deletes(by_number: dict[int, PartitionCounts], live: LiveFiles) -> None:
+def _count_deletes(by_number: dict[int, PartitionCounts], live: LiveColumns) -> None:
     grouped = Counter(zip(live.partition_numbers, live.kinds, live.sequence_numbers, strict=True))
     for (number, kind, sequence), files in grouped.items():
-        if kind is not FileKind.DATA:
+        if kind is not ContentKind.DATA:
             by_number[number].deletes[kind, sequence] += files
 
 
@@ -152,7 +152,7 @@ def _add_partition(partitions: dict[PartitionKey, PartitionCounts], counts: Part
 
 
 def merged(summaries: Iterable[FileSummary], small_below_bytes: int) -> FileSummary:
-    """Return the summary of all files that several summaries are about; their order does not matter."""
+    """Return the summary of all files of several summaries; their order does not matter."""
     total = FileSummary(small_below_bytes)
     for summary in summaries:
         total.files.update(summary.files)
@@ -187,8 +187,8 @@ def dangling_deletes(summary: FileSummary) -> int:
     )
 
 
-def _may_apply(kind: FileKind, sequence: int, counts: PartitionCounts, oldest: int | None) -> bool:
-    if kind is FileKind.EQUALITY_DELETES:
+def _may_apply(kind: ContentKind, sequence: int, counts: PartitionCounts, oldest: int | None) -> bool:
+    if kind is ContentKind.EQUALITY_DELETES:
         limit = counts.oldest_sequence if counts.partition else oldest
         return limit is not None and limit < sequence
     return counts.oldest_sequence is not None and counts.oldest_sequence <= sequence
@@ -205,7 +205,7 @@ def median_size(sizes: Counter[int]) -> int:
 
 
 def histogram(sizes: Counter[int], bounds: Iterable[int]) -> Iterator[int]:
-    """Yield how many files are below each bound and not below the one before, and then the rest.
+    """Yield how many files are between each two bounds, and then the rest.
 
     Args:
         sizes: files by their rounded size.

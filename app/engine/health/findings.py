@@ -1,4 +1,4 @@
-"""Findings: what the facts about a table mean for its upkeep, and the command that mends it."""
+"""Findings: what the facts about a table mean, and the command that mends it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from enum import StrEnum
 from typing import Final
 
 from app.engine.health.facts import FileFacts, HealthFacts
+from app.engine.health.metadata_facts import small_below
 from app.engine.health.thresholds import HealthThresholds
+from app.engine.model.format_versions import FORMAT_VERSIONS
 
 _DAY_MS: Final = 86_400_000
 _MAINTAIN: Final = "icetower maintain {table}"
@@ -28,7 +30,7 @@ _RANKS: Final = {Severity.CRITICAL: 0, Severity.WARNING: 1, Severity.INFO: 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class HealthFinding:
     """One thing that a table's upkeep should see to."""
 
     code: str
@@ -40,19 +42,19 @@ class Finding:
     """What mends it, with `{table}` for the table's name; None where no command does."""
 
 
-def findings(facts: HealthFacts, limits: HealthThresholds) -> list[Finding]:
+def findings(facts: HealthFacts, limits: HealthThresholds) -> list[HealthFinding]:
     """Return what there is to say about a table, the most urgent first."""
     found = [finding for rule in _RULES for finding in rule(facts, limits)]
     return sorted(found, key=lambda finding: _RANKS[finding.severity])
 
 
-def unreadable(reason: str) -> Finding:
+def unreadable(reason: str) -> HealthFinding:
     """Return the finding for a table that cannot be read."""
-    return Finding("unreadable", Severity.CRITICAL, f"The table cannot be read: {reason}")
+    return HealthFinding("unreadable", Severity.CRITICAL, f"The table cannot be read: {reason}")
 
 
-def badness(found: Sequence[Finding]) -> tuple[int, int, int]:
-    """Return how many findings are critical, warnings and infos: more is worse, the first number first."""
+def badness(found: Sequence[HealthFinding]) -> tuple[int, int, int]:
+    """Return how many findings there are of each severity, the most urgent first."""
     counts = [sum(finding.severity is severity for finding in found) for severity in _RANKS]
     return counts[0], counts[1], counts[2]
 
@@ -65,25 +67,24 @@ def _size_text(size: float) -> str:
     return f"{size:.1f} TiB"
 
 
-def _small_files(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Finding]:
+def _small_files(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFinding]:
     files, totals = facts.files, facts.totals
     number = files.data_files if files else totals.data_files
     average = files.average_bytes if files else totals.average_bytes
     if number is None or average is None or number <= limits.least_files:
         return
-    # A file is not too small if writers are asked for such a size.
-    aim = files.small_below_bytes if files else average + 1
-    if average < min(limits.small_average_bytes, aim):
+    target = facts.metadata.target_file_bytes
+    # A file is not too small if it has the size that writers are asked for.
+    if average < min(limits.small_average_bytes, small_below(target)):
         is_tiny = average < limits.tiny_average_bytes
-        yield Finding(
+        yield HealthFinding(
             "small-files",
             Severity.CRITICAL if is_tiny else Severity.WARNING,
-            f"{number} data files have {_size_text(average)} on average"
-            + (f"; writers aim at {_size_text(files.target_bytes)}." if files else "."),
+            f"{number} data files have {_size_text(average)} on average; writers aim at {_size_text(target)}.",
             _MAINTAIN,
         )
     if files and files.most_small_files > limits.small_files_in_partition:
-        yield Finding(
+        yield HealthFinding(
             "small-files-in-partition",
             Severity.WARNING,
             f"{files.most_small_files} files of one partition have less than "
@@ -92,7 +93,7 @@ def _small_files(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Findi
         )
 
 
-def _delete_files(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Finding]:
+def _delete_files(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFinding]:
     files, totals = facts.files, facts.totals
     number = files.delete_files if files else totals.delete_files
     data_files = files.data_files if files else totals.data_files
@@ -105,7 +106,7 @@ def _delete_files(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Find
     elif number > limits.delete_files_warning:
         severity = Severity.WARNING
     kinds = f" ({_kinds(files)})" if files else ""
-    yield Finding(
+    yield HealthFinding(
         "delete-files",
         severity,
         f"{number} delete files{kinds} have to be read with {data_files or 0} data files.",
@@ -122,19 +123,19 @@ def _kinds(files: FileFacts) -> str:
     return ", ".join(f"{number} {kind}" for number, kind in numbers if number)
 
 
-def _deleted_rows(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Finding]:
+def _deleted_rows(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFinding]:
     files = facts.files
     if files is None or not files.rows:
         return
     if files.deleted_positions > limits.deleted_positions_ratio * files.rows:
-        yield Finding(
+        yield HealthFinding(
             "deleted-rows",
             Severity.WARNING,
             f"{files.deleted_positions} of {files.rows} rows are deleted and still in data files.",
             _MAINTAIN,
         )
     if files.equality_deletes > limits.equality_deletes_ratio * files.rows:
-        yield Finding(
+        yield HealthFinding(
             "equality-deletes",
             Severity.WARNING,
             f"{files.equality_deletes} equality deletes are held against {files.rows} rows in every query.",
@@ -142,9 +143,9 @@ def _deleted_rows(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Find
         )
 
 
-def _dangling(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[Finding]:
+def _dangling(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[HealthFinding]:
     if facts.files and facts.files.dangling_deletes:
-        yield Finding(
+        yield HealthFinding(
             "dangling-deletes",
             Severity.INFO,
             f"{facts.files.dangling_deletes} of {facts.files.delete_files} delete files apply to no data file.",
@@ -152,11 +153,11 @@ def _dangling(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[Finding
         )
 
 
-def _snapshots(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Finding]:
+def _snapshots(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFinding]:
     number, oldest = facts.metadata.snapshots, facts.metadata.oldest_snapshot_ms
     if number > limits.snapshots_warning and oldest is not None:
         days = max(0, facts.looked_at_ms - oldest) / _DAY_MS
-        yield Finding(
+        yield HealthFinding(
             "snapshots",
             Severity.CRITICAL if number > limits.snapshots_critical else Severity.WARNING,
             f"The table keeps {number} snapshots, the oldest for {days:.0f} days.",
@@ -164,42 +165,43 @@ def _snapshots(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Finding
         )
 
 
-def _metadata(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Finding]:
+def _metadata(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFinding]:
     metadata = facts.metadata
     if metadata.metadata_bytes > limits.metadata_bytes:
-        yield Finding(
+        yield HealthFinding(
             "metadata-size",
             Severity.WARNING,
             f"Its metadata has {_size_text(metadata.metadata_bytes)}, which each client reads with each load.",
             _EXPIRE,
         )
     if metadata.metadata_log_entries > limits.metadata_log_entries:
-        yield Finding(
+        yield HealthFinding(
             "metadata-log",
             Severity.INFO,
             f"The metadata log has {metadata.metadata_log_entries} entries; "
             "write.metadata.previous-versions-max limits them.",
         )
     if metadata.partition_specs > limits.partition_specs or metadata.schemas > limits.schemas:
-        yield Finding(
+        yield HealthFinding(
             "old-schemas-and-specs",
             Severity.INFO,
             f"The table keeps {metadata.schemas} schemas and {metadata.partition_specs} partition specs.",
             _EXPIRE + " --clean-expired-metadata",
         )
-    if metadata.format_version == 1:
-        yield Finding(
+    if not FORMAT_VERSIONS[metadata.format_version].has_delete_files:
+        yield HealthFinding(
             "format-version",
             Severity.INFO,
-            "The table has format version 1, which has no delete files; an engine can set format-version to 2.",
+            f"The table has format version {metadata.format_version}, which has no delete files; "
+            "an engine can set a newer format-version.",
         )
 
 
-def _manifests(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Finding]:
+def _manifests(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFinding]:
     manifests = facts.manifests
     number = manifests.data_manifests + manifests.delete_manifests
     if manifests.small_manifests > limits.small_manifests:
-        yield Finding(
+        yield HealthFinding(
             "small-manifests",
             Severity.WARNING,
             f"{manifests.small_manifests} of {number} manifests have less than half of "
@@ -208,7 +210,7 @@ def _manifests(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Finding
         )
     overlap = manifests.average_overlap
     if overlap is not None and overlap > limits.manifest_overlap and 2 * overlap > manifests.data_manifests:
-        yield Finding(
+        yield HealthFinding(
             "unclustered-manifests",
             Severity.WARNING,
             f"A query for one partition reads {overlap:.0f} of {manifests.data_manifests} data manifests.",
@@ -216,32 +218,32 @@ def _manifests(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Finding
         )
 
 
-def _partitions(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Finding]:
+def _partitions(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFinding]:
     files = facts.files
     data_files = files.data_files if files else facts.totals.data_files
     if not facts.metadata.is_partitioned:
         if (data_files or 0) > limits.unpartitioned_files:
-            yield Finding(
+            yield HealthFinding(
                 "unpartitioned",
                 Severity.INFO,
                 f"{data_files} data files are not partitioned: every query looks at each of them.",
             )
     elif files and files.partition_skew > limits.partition_skew:
-        yield Finding(
+        yield HealthFinding(
             "partition-skew",
             Severity.INFO,
             f"The largest of {files.partitions} partitions has {_size_text(files.largest_partition_bytes)}, "
             f"{files.partition_skew:.0f} times the median.",
         )
     if files and files.old_spec_files:
-        yield Finding(
+        yield HealthFinding(
             "old-spec-files",
             Severity.INFO,
             f"{files.old_spec_files} of {files.data_files} data files have an old partition spec.",
             _MAINTAIN,
         )
     if files and files.old_order_files:
-        yield Finding(
+        yield HealthFinding(
             "old-order-files",
             Severity.INFO,
             f"{files.old_order_files} of {files.data_files} data files have an old sort order.",
@@ -249,14 +251,14 @@ def _partitions(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Findin
         )
 
 
-def _statistics(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[Finding]:
+def _statistics(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[HealthFinding]:
     for name, statistics in (
         ("statistics", facts.metadata.statistics),
         ("partition-statistics", facts.metadata.partition_statistics),
     ):
         # Most tables have none, and nothing is wrong with that; but old ones mislead.
         if statistics.state == "stale":
-            yield Finding(
+            yield HealthFinding(
                 f"stale-{name}",
                 Severity.INFO,
                 f"The {name.replace('-', ' ')} are {statistics.snapshots_behind} snapshots old.",
@@ -264,13 +266,15 @@ def _statistics(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[Findi
             )
 
 
-def _activity(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Finding]:
+def _activity(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFinding]:
     days = (facts.looked_at_ms - facts.metadata.last_write_ms) / _DAY_MS
     if days > limits.unwritten_days:
-        yield Finding("not-written", Severity.INFO, f"Nothing was written to the table for {days:.0f} days.")
+        yield HealthFinding(
+            "not-written", Severity.INFO, f"Nothing was written to the table for {days:.0f} days."
+        )
     attempts = None if facts.activity is None else facts.activity.attempts_a_commit
     if attempts is not None and attempts > limits.attempts_a_commit:
-        yield Finding(
+        yield HealthFinding(
             "contention",
             Severity.INFO,
             f"A commit needs {attempts:.1f} attempts on average: its writers are in each other's way.",
@@ -278,7 +282,7 @@ def _activity(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Finding]
         )
 
 
-_RULES: Final[tuple[Callable[[HealthFacts, HealthThresholds], Iterator[Finding]], ...]] = (
+_RULES: Final[tuple[Callable[[HealthFacts, HealthThresholds], Iterator[HealthFinding]], ...]] = (
     _small_files,
     _delete_files,
     _deleted_rows,

@@ -1,4 +1,4 @@
-"""From a snapshot's manifest list to facts about its manifests, and how well they are clustered."""
+"""Facts about a snapshot's manifests, and how well they are clustered."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def manifest_facts(metadata: TableMetadata, manifests: Sequence[ManifestFile]) -
 
 
 def overlaps(metadata: TableMetadata, manifests: Sequence[ManifestFile]) -> Mapping[str, float]:
-    """Return for each partition field of the default spec how many manifests overlap each other on average.
+    """Return how many manifests overlap a manifest on average, for each partition field.
 
     The range of a manifest in a field goes from the lower to the upper bound in its summary. For each manifest those
     are counted whose range has a value in common with its own, itself included; the average of that is 1 if every

@@ -1,14 +1,33 @@
-"""From a table's metadata to facts about it: snapshots, refs, logs, statistics, and totals of summaries."""
+"""Facts about a table's metadata: snapshots, refs, logs, statistics, totals of summaries."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from app.engine.health.facts import MetadataFacts, StatisticsFacts, SummaryTotals
 from app.engine.model.ancestry import ancestors
 from app.engine.model.ids import SnapshotId
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.properties.known import Origin
+from app.engine.properties.lookup import effective_property
+
+_TARGET_FILE_SIZE: Final = "write.target-file-size-bytes"
+_SMALL_SHARE: Final = 0.75
+"""What compaction takes for too small: `min-file-size-bytes` of Spark's rewrite_data_files."""
+
+
+def target_file_bytes(properties: Mapping[str, str]) -> int:
+    """Return the size of data files that a table's writers aim at."""
+    found = effective_property({Origin.TABLE: properties}, _TARGET_FILE_SIZE)
+    sound = found.value if found.flaw is None else found.known and found.known.default
+    return int(sound or 0)
+
+
+def small_below(target_bytes: int) -> int:
+    """Return the size below which data files are small, for the size that writers aim at."""
+    return int(target_bytes * _SMALL_SHARE)
 
 
 def metadata_facts(metadata: TableMetadata, snapshot: Snapshot | None, metadata_bytes: int) -> MetadataFacts:
@@ -34,6 +53,7 @@ def metadata_facts(metadata: TableMetadata, snapshot: Snapshot | None, metadata_
         metadata_log_entries=len(metadata.metadata_log),
         last_write_ms=metadata.last_updated_ms,
         is_partitioned=not metadata.default_spec.is_unpartitioned,
+        target_file_bytes=target_file_bytes(metadata.properties),
         statistics=_statistics(metadata, snapshot, (item.snapshot_id for item in metadata.statistics)),
         partition_statistics=_statistics(
             metadata, snapshot, (item.snapshot_id for item in metadata.partition_statistics)

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
-from app.errors import InvalidSetting
-
 
 @dataclass(frozen=True, slots=True)
 class HealthThresholds:
@@ -55,15 +53,13 @@ class HealthThresholds:
             changed: numbers of 0 or more, by names with hyphens.
 
         Raises:
-            InvalidSetting: a name is not known, or a value is not such a number.
+            ValueError: a name is not known, or a value is not such a number.
         """
         known = {field.name.replace("_", "-"): field.name for field in fields(cls)}
         values: dict[str, float] = {}
         for name, text in changed.items():
             if name not in known:
-                raise InvalidSetting(
-                    f"health_thresholds: there is no threshold {name!r}; known are {', '.join(known)}"
-                )
+                raise ValueError(f"there is no threshold {name[:100]!r}; known are {', '.join(known)}")
             values[known[name]] = _number(name, text)
         return replace(cls(), **values)
 
@@ -74,7 +70,7 @@ def _number(name: str, text: str) -> float:
     except ValueError:
         number = -1.0
     if not 0 <= number < float("inf"):
-        raise InvalidSetting(f"health_thresholds: {name} must be a number of 0 or more, found {text[:100]!r}")
+        raise ValueError(f"{name} must be a number of 0 or more, found {text[:100]!r}")
     return number
 
 

@@ -47,7 +47,7 @@ class PartitionValues:
 
 
 def partition_field_types(metadata: TableMetadata, spec: PartitionSpec) -> list[Type | None]:
-    """Return the type of each value of a spec's partitions; None where the source column is gone."""
+    """Return the types of a spec's partition values; None where the source column is gone."""
     schema = schema_with_sources(metadata, spec)
     return [_type_of(field, schema) for field in spec.fields]
 

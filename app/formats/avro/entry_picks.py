@@ -15,7 +15,7 @@ from app.formats.avro.entry_layout import EntryLayout, layouts_of
 
 @dataclass(frozen=True, slots=True)
 class PickedFields:
-    """The columns of a manifest; `statuses` are of all its entries, the others of those that are live."""
+    """The columns of a manifest: statuses of all its entries, the rest of live ones."""
 
     statuses: Sequence[EntryStatus]
     partitions: Sequence[Mapping[int | str, Any]]

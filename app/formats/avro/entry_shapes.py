@@ -58,7 +58,7 @@ class EntryShapes:
         return None
 
     def run(self, content: bytes, pos: int) -> Iterator[re.Match[bytes]]:
-        """Yield matches, one right behind the other, as long as records have the shape of the last match."""
+        """Yield matches, one right behind the other, while records have the last shape."""
         for shape in self._shapes[:1]:
             # What the standard library's own `re.Scanner` goes on with; the name is missing in typeshed.
             scanner = shape.pattern.scanner(content, pos)  # type: ignore[attr-defined]

@@ -16,7 +16,7 @@ from app.formats.caches import ReadThroughCache
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.headers import unlisted_manifest
 from app.formats.manifests.lists import read_manifest_list
-from app.formats.manifests.live_files import UnpackedManifest
+from app.formats.manifests.live_columns import UnpackedManifest
 
 _LISTED_BYTES: Final = 700
 _SUMMARY_BYTES: Final = 250

@@ -14,6 +14,7 @@ from app.engine.model.manifests import DataFile, EntryStatus, FileContent, Manif
 from app.errors import InvalidMetadata
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.lists import assign_numbers, read_manifest_list, write_manifest_list
+from app.formats.manifests.live_columns import UnpackedManifest
 from app.formats.manifests.paths import statuses_and_paths
 from app.formats.manifests.writer import write_manifest
 from tests.strategies.manifest_entries import SPEC_ID, table_of
@@ -22,9 +23,9 @@ PLACE = Location("s3://bucket/metadata/m.avro")
 
 
 @cache
-def originals() -> tuple[bytes, bytes]:
+def originals(second: str = "fixed[5]") -> tuple[bytes, bytes]:
     """Return a manifest and a list, not compressed, so that what is changed is what is read."""
-    schema, spec = table_of(["string", "fixed[5]", "decimal(9, 2)"], ["identity", "identity", "void"])
+    schema, spec = table_of(["string", second, "decimal(9, 2)"], ["identity", "identity", "void"])
     entries = [
         ManifestEntry(
             EntryStatus(at % 3),
@@ -57,10 +58,10 @@ def originals() -> tuple[bytes, bytes]:
         parent_snapshot_id=None,
         sequence_number=40,
     )
-    return unpacked(written.content), unpacked(listed)
+    return without_codec(written.content), without_codec(listed)
 
 
-def unpacked(content: bytes) -> bytes:
+def without_codec(content: bytes) -> bytes:
     reader = fastavro.reader(io.BytesIO(content))
     stream, metadata = (
         io.BytesIO(),
@@ -99,6 +100,21 @@ def test_manifests(changes: list[tuple[int, bytes, int]], first_row_id: int | No
             dict(entry.file.value_counts or {})
     except InvalidMetadata as error:
         assert str(error).startswith(f"Cannot read manifest {PLACE}: ")  # noqa: PT017 - it need not be raised
+
+
+@given(CHANGES)
+def test_live_files_of_manifests(changes: list[tuple[int, bytes, int]]) -> None:
+    # With `fixed` there would be two ways to read it, and the columns would be made of entries.
+    content = damaged(originals("binary")[0], changes)
+    listed = ManifestFile(PLACE, 0, SPEC_ID, sequence_number=40)
+
+    try:
+        unpacked = UnpackedManifest(listed, content)
+        unpacked.live_columns()
+        for counts in unpacked.live_metrics().value_counts:
+            dict(counts or {})
+    except InvalidMetadata as error:
+        assert str(error).startswith(f"Cannot read manifest {PLACE}: ")  # noqa: PT017 - as above
 
 
 @given(CHANGES)

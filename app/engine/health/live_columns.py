@@ -1,4 +1,4 @@
-"""The live files of one manifest as columns: what is counted of a table's files, and no more."""
+"""The live files of one manifest as columns, with no more than what is counted."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from app.engine.model.ids import SpecId
 from app.engine.model.manifests import DataFile, FileContent, ManifestEntry, Partition, PartitionKey
 
 
-class FileKind(IntEnum):
+class ContentKind(IntEnum):
     """What a file holds; other than `FileContent` it keeps deletion vectors apart."""
 
     DATA = 0
@@ -22,15 +22,18 @@ class FileKind(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LiveFiles:
-    """The files of a manifest that are not deleted; all columns but `partitions` have one value for each file."""
+class LiveColumns:
+    """The files of a manifest that are not deleted, column by column.
+
+    All columns but `partitions` have one value for each file.
+    """
 
     spec_id: SpecId
     partitions: Sequence[Partition]
     """The distinct partitions of the manifest's entries; those of deleted files may be among them."""
     partition_numbers: Sequence[int]
     """For each file the position of its partition."""
-    kinds: Sequence[FileKind]
+    kinds: Sequence[ContentKind]
     rows: Sequence[int]
     """Rows of a data file, deleted positions or equality values of a delete file."""
     sizes: Sequence[int]
@@ -71,8 +74,8 @@ class LiveFiles:
         )
 
 
-def kind_of(file: DataFile) -> FileKind:
+def kind_of(file: DataFile) -> ContentKind:
     """Return what a file holds."""
     if is_deletion_vector(file):
-        return FileKind.DELETION_VECTOR
-    return FileKind(int(file.content)) if file.content is not FileContent.DATA else FileKind.DATA
+        return ContentKind.DELETION_VECTOR
+    return ContentKind(int(file.content)) if file.content is not FileContent.DATA else ContentKind.DATA

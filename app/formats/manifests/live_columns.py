@@ -1,10 +1,12 @@
-"""The live files of a manifest as columns, read in one pass: what is counted of very large tables."""
+"""The live files of a manifest as columns, read in one pass."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
-from app.engine.health.live_files import FileKind, LiveFiles
+from app.engine.health.column_summary import LiveMetrics
+from app.engine.health.live_columns import ContentKind, LiveColumns
 from app.engine.model.delete_files import PUFFIN
 from app.engine.model.ids import Location
 from app.engine.model.manifests import (
@@ -21,6 +23,14 @@ from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.headers import check_counts, check_header, partition_tuple, read_header
 
 _ALWAYS: Final = ("record_count", "file_size_in_bytes", "sequence_number", "sort_order_id")
+_METRICS: Final = (
+    "column_sizes",
+    "value_counts",
+    "null_value_counts",
+    "nan_value_counts",
+    "lower_bounds",
+    "upper_bounds",
+)
 _OF_DELETES: Final = ("content", "file_format", "content_size_in_bytes")
 
 
@@ -57,7 +67,7 @@ class UnpackedManifest:
         """Where the manifest is."""
         return self._manifest.manifest_path
 
-    def live_files(self) -> LiveFiles:
+    def live_columns(self) -> LiveColumns:
         """Return the live files.
 
         Raises:
@@ -65,32 +75,51 @@ class UnpackedManifest:
         """
         manifest = self._manifest
         is_data = manifest.content is ManifestContent.DATA
-        try:
-            header = read_header(self._file.metadata)
-            check_header(manifest, header)
-            picked = pick_fields(self._file, _ALWAYS if is_data else _ALWAYS + _OF_DELETES)
-            if picked is None:
-                columns = ManifestColumns(manifest, self._content, self._max_unpacked_bytes)
-                return LiveFiles.of(manifest.partition_spec_id, columns)
-            check_counts(manifest, picked.statuses)
-            partitions = [
-                partition_tuple(partition, header.partition_field_ids) for partition in picked.partitions
-            ]
-        except IndexError as error:
-            raise self._invalid("it is cut off") from error
-        except ValueError as error:
-            raise self._invalid(error) from error
+        picked, field_ids = self._pick(_ALWAYS if is_data else _ALWAYS + _OF_DELETES)
+        if picked is None:
+            return LiveColumns.of(manifest.partition_spec_id, self._entries())
+        partitions = [partition_tuple(partition, field_ids) for partition in picked.partitions]
         live = len(picked.partition_numbers)
-        return LiveFiles(
+        return LiveColumns(
             manifest.partition_spec_id,
             partitions,
             picked.partition_numbers,
-            [FileKind.DATA] * live if is_data else _kinds(picked),
+            [ContentKind.DATA] * live if is_data else _kinds(picked),
             picked.columns["record_count"],
             picked.columns["file_size_in_bytes"] if is_data else _sizes(picked),
             self._sequence_numbers(picked),
             picked.columns["sort_order_id"],
         )
+
+    def live_metrics(self) -> LiveMetrics:
+        """Return the metrics of the live files.
+
+        Raises:
+            InvalidMetadata: an entry makes no sense, or the manifest contradicts its list; names the file.
+        """
+        picked, _ = self._pick(("record_count", *_METRICS))
+        if picked is None:
+            return LiveMetrics.of(self._entries())
+        return LiveMetrics(
+            picked.columns["record_count"], **{name: picked.columns[name] for name in _METRICS}
+        )
+
+    def _pick(self, names: Sequence[str]) -> tuple[PickedFields | None, tuple[int, ...] | None]:
+        """Return fields of the live entries, and the ids of the partition's fields in their order."""
+        try:
+            header = read_header(self._file.metadata)
+            check_header(self._manifest, header)
+            picked = pick_fields(self._file, names)
+            if picked is not None:
+                check_counts(self._manifest, picked.statuses)
+        except IndexError as error:
+            raise self._invalid("it is cut off") from error
+        except ValueError as error:
+            raise self._invalid(error) from error
+        return picked, header.partition_field_ids
+
+    def _entries(self) -> ManifestColumns:
+        return ManifestColumns(self._manifest, self._content, self._max_unpacked_bytes)
 
     def _sequence_numbers(self, picked: PickedFields) -> list[int]:
         """Return the data sequence numbers, with those that are inherited.
@@ -110,15 +139,15 @@ class UnpackedManifest:
         return InvalidMetadata(f"Cannot read manifest {self._manifest.manifest_path}: {reason}")
 
 
-def _kinds(picked: PickedFields) -> list[FileKind]:
+def _kinds(picked: PickedFields) -> list[ContentKind]:
     contents, formats = picked.columns["content"], picked.columns["file_format"]
     return [_kind(content, kind) for content, kind in zip(contents, formats, strict=True)]
 
 
-def _kind(content: FileContent | None, file_format: str) -> FileKind:
+def _kind(content: FileContent | None, file_format: str) -> ContentKind:
     if content is FileContent.POSITION_DELETES and file_format == PUFFIN:
-        return FileKind.DELETION_VECTOR
-    return FileKind(content or FileContent.DATA)
+        return ContentKind.DELETION_VECTOR
+    return ContentKind(content or FileContent.DATA)
 
 
 def _sizes(picked: PickedFields) -> list[int]:

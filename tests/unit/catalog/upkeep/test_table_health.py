@@ -1,0 +1,169 @@
+"""The health of a table whose files are really there: counted once, kept, and refused when damaged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import LoadedTable
+from app.catalog.upkeep.profile import load_profile
+from app.catalog.upkeep.table_health import table_health
+from app.errors import CorruptMetadata, FileMissing, NoSuchSnapshot, NoSuchTable
+from app.fileio.memory import MemoryFiles
+from tests.builders.catalogs import catalog_on
+from tests.builders.counting_files import CountingFiles
+from tests.builders.table_files import TableFiles
+from tests.builders.tables import DEPARTURES, append, commit_to, load_table, table_in, view_in
+
+
+@pytest.fixture
+def files() -> CountingFiles:
+    return CountingFiles(MemoryFiles())
+
+
+@pytest.fixture
+def catalog(tmp_path_factory: pytest.TempPathFactory, files: CountingFiles) -> Catalog:
+    return catalog_on(f"sqlite:///{tmp_path_factory.mktemp('db')}/icetower.db", files)
+
+
+@pytest.fixture
+def writer(catalog: Catalog) -> TableFiles:
+    return TableFiles(catalog.files)
+
+
+def write(catalog: Catalog, writer: TableFiles, *added: str, removed: tuple[str, ...] = ()) -> LoadedTable:
+    """Commit a snapshot with these data files."""
+    snapshot = writer.snapshot(load_table(catalog).metadata, added, removed)
+    return commit_to(catalog, *append(snapshot))
+
+
+def test_a_table_without_a_snapshot_has_no_files(catalog: Catalog) -> None:
+    table_in(catalog)
+
+    found = table_health(catalog, DEPARTURES)
+
+    assert (found.facts.snapshot_id, found.facts.metadata.snapshots, list(found.findings)) == (None, 0, [])
+    assert found.facts.files is not None
+    assert (found.facts.files.data_files, found.facts.files.partitions) == (0, 0)
+
+
+def test_live_files_are_counted_from_all_manifests(catalog: Catalog, writer: TableFiles) -> None:
+    table_in(catalog)
+    write(catalog, writer, "a", "b")
+    last = write(catalog, writer, "c", removed=("a",))
+
+    facts = table_health(catalog, DEPARTURES).facts
+
+    assert facts.files is not None
+    assert (facts.files.data_files, facts.files.rows, facts.files.small_files) == (2, 2, 2)
+    assert facts.files.data_bytes == len(b"rows of b") + len(b"rows of c")
+    assert facts.snapshot_id == last.metadata.current_snapshot_id
+    assert (facts.manifests.data_manifests, facts.metadata.snapshots) == (2, 2)
+
+
+def test_an_earlier_state_is_looked_at_by_its_name(catalog: Catalog, writer: TableFiles) -> None:
+    table_in(catalog)
+    first = write(catalog, writer, "a").metadata.current_snapshot_id
+    write(catalog, writer, "b")
+
+    facts = table_health(catalog, DEPARTURES, str(first)).facts
+
+    assert facts.files is not None
+    assert (facts.snapshot_id, facts.files.data_files) == (first, 1)
+    assert table_health(catalog, DEPARTURES, "main").facts.snapshot_id != first
+    with pytest.raises(NoSuchSnapshot):
+        table_health(catalog, DEPARTURES, "audit")
+
+
+def test_what_was_counted_is_not_read_again(
+    catalog: Catalog, files: CountingFiles, writer: TableFiles
+) -> None:
+    table_in(catalog)
+    write(catalog, writer, "a")
+    table_health(catalog, DEPARTURES)
+    files.forget()
+
+    table_health(catalog, DEPARTURES)
+    write(catalog, writer, "b")
+    after_a_commit = table_health(catalog, DEPARTURES).facts
+
+    read = [location for location in files.read_bytes if "-m" in location]
+    newest = writer.manifests[load_table(catalog).metadata.current_snapshot_id][-1]
+    assert read == [newest.manifest_path], "only the manifest that the commit has added"
+    assert after_a_commit.files is not None
+    assert after_a_commit.files.data_files == 2
+
+
+def test_commits_and_reads_are_those_that_are_known(catalog: Catalog, writer: TableFiles) -> None:
+    table_in(catalog)
+    write(catalog, writer, "a")
+
+    activity = table_health(catalog, DEPARTURES).facts.activity
+
+    assert activity is not None
+    assert activity.commits_a_day == pytest.approx(2 / 7)
+    assert (activity.attempts_a_commit, activity.last_read_ms) == (1.0, None)
+    pointer = catalog.find(DEPARTURES)
+    assert pointer is not None
+    catalog.server.last_reads.note(pointer.id, 77)
+    catalog.server.traffic.count(("wh", DEPARTURES), races_lost=3, refused=1)
+    activity = table_health(catalog, DEPARTURES).facts.activity
+    assert activity is not None
+    assert (activity.attempts_a_commit, activity.last_read_ms) == ((2 + 3 + 1) / 2, 77)
+
+
+def test_damaged_manifests_are_named(catalog: Catalog, files: CountingFiles, writer: TableFiles) -> None:
+    table_in(catalog)
+    written = write(catalog, writer, "a")
+    manifest = writer.manifests[written.metadata.current_snapshot_id][0].manifest_path
+    content = files.read(manifest)
+
+    files.delete(manifest)
+    for look in (table_health, load_profile):
+        with pytest.raises(FileMissing, match=str(manifest)):
+            look(catalog, DEPARTURES)
+    files.write_new(manifest, content[:-40])
+    for look in (table_health, load_profile):
+        with pytest.raises(CorruptMetadata, match=str(manifest)):
+            look(catalog, DEPARTURES)
+    files.delete(manifest)
+    files.write_new(manifest, content)
+    assert table_health(catalog, DEPARTURES).facts.files is not None, "a failure is not kept"
+
+
+def test_views_and_missing_tables_are_no_tables(catalog: Catalog) -> None:
+    with pytest.raises(NoSuchTable):
+        table_health(catalog, DEPARTURES)
+    view_in(catalog)
+    with pytest.raises(NoSuchTable):
+        table_health(catalog, DEPARTURES)
+    with pytest.raises(NoSuchTable):
+        load_profile(catalog, DEPARTURES)
+
+
+def test_limits_are_those_of_the_server(catalog: Catalog, writer: TableFiles) -> None:
+    table_in(catalog)
+    write(catalog, writer, "a")
+    limits = replace(catalog.rules.health_thresholds, snapshots_warning=0)
+    strict = replace(
+        catalog, server=replace(catalog.server, rules=replace(catalog.rules, health_thresholds=limits))
+    )
+
+    assert [finding.code for finding in table_health(catalog, DEPARTURES).findings] == []
+    assert [finding.code for finding in table_health(strict, DEPARTURES).findings] == ["snapshots"]
+
+
+def test_profile_has_the_columns_of_the_state_that_is_asked_for(catalog: Catalog, writer: TableFiles) -> None:
+    table_in(catalog)
+    assert load_profile(catalog, DEPARTURES).snapshot_id is None
+    first = write(catalog, writer, "a").metadata.current_snapshot_id
+
+    profile = load_profile(catalog, DEPARTURES)
+
+    assert (profile.snapshot_id, profile.data_files, profile.rows, profile.delete_files) == (first, 1, 1, 0)
+    assert [column.name for column in profile.columns] == ["id", "carrier"]
+    # The writer of these files notes no metrics.
+    assert {column.values.files for column in profile.columns} == {0}
+    assert load_profile(catalog, DEPARTURES, "main") == profile

@@ -1,0 +1,199 @@
+"""What is said of a table, by its facts: each finding just below and just above its limit."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+
+from app.engine.health.facts import (
+    ActivityFacts,
+    FileFacts,
+    HealthFacts,
+    ManifestFacts,
+    MetadataFacts,
+    StatisticsFacts,
+    SummaryTotals,
+)
+from app.engine.health.findings import HealthFinding, Severity, badness, findings, unreadable
+from app.engine.health.thresholds import HealthThresholds
+from app.engine.model.ids import SnapshotId
+
+MEBIBYTE = 1 << 20
+DAY_MS = 86_400_000
+NOW_MS = 1_000 * DAY_MS
+LIMITS = HealthThresholds()
+MISSING = StatisticsFacts(None, None)
+METADATA = MetadataFacts(
+    2, 5, NOW_MS - DAY_MS, 1, 0, 1, 1, 1, 9_000, 10, NOW_MS, is_partitioned=True,
+    target_file_bytes=512 * MEBIBYTE, statistics=MISSING, partition_statistics=MISSING,
+)  # fmt: skip
+MANIFESTS = ManifestFacts(4, 0, 4_000, 1_000.0, 8 * MEBIBYTE, 4, 0, 1.0, {"day": 1.0})
+FILES = replace(
+    FileFacts(**{field.name: 0 for field in fields(FileFacts)}),
+    data_files=200,
+    rows=1_000_000,
+    average_bytes=500.0 * MEBIBYTE,
+    small_below_bytes=384 * MEBIBYTE,
+    partitions=4,
+    partition_skew=1.0,
+    worst_partitions=(),
+)
+WELL = HealthFacts(
+    NOW_MS,
+    SnapshotId(1),
+    METADATA,
+    MANIFESTS,
+    SummaryTotals(200, 0, 200 * 500 * MEBIBYTE),
+    FILES,
+    ActivityFacts(1.0, 1.0, None),
+)
+
+
+def with_files(**changes: object) -> HealthFacts:
+    return replace(WELL, files=replace(FILES, **changes))
+
+
+def with_metadata(**changes: object) -> HealthFacts:
+    return replace(WELL, metadata=replace(METADATA, **changes))
+
+
+def with_manifests(**changes: object) -> HealthFacts:
+    return replace(WELL, manifests=replace(MANIFESTS, **changes))
+
+
+def codes(facts: HealthFacts, limits: HealthThresholds = LIMITS) -> list[tuple[str, str]]:
+    return [(found.code, found.severity.value) for found in findings(facts, limits)]
+
+
+def test_a_healthy_table_has_no_finding() -> None:
+    assert codes(WELL) == []
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        (with_files(average_bytes=7.0 * MEBIBYTE), ("small-files", "warning")),
+        (with_files(average_bytes=0.9 * MEBIBYTE), ("small-files", "critical")),
+        (with_files(most_small_files=101, small_files=101), ("small-files-in-partition", "warning")),
+        (with_files(position_delete_files=11), ("delete-files", "info")),
+        (with_files(position_delete_files=60, deletion_vectors=40), ("delete-files", "info")),
+        (
+            with_files(position_delete_files=61, data_files=400, deletion_vectors=40),
+            ("delete-files", "warning"),
+        ),
+        (with_files(equality_delete_files=101), ("delete-files", "critical")),
+        (with_files(deleted_positions=200_001), ("deleted-rows", "warning")),
+        (with_files(equality_deletes=100_001), ("equality-deletes", "warning")),
+        (with_files(dangling_deletes=1, position_delete_files=1), ("dangling-deletes", "info")),
+        (with_files(partition_skew=10.1), ("partition-skew", "info")),
+        (with_files(old_spec_files=1), ("old-spec-files", "info")),
+        (with_files(old_order_files=1), ("old-order-files", "info")),
+        (with_metadata(snapshots=101), ("snapshots", "warning")),
+        (with_metadata(snapshots=501), ("snapshots", "critical")),
+        (with_metadata(metadata_bytes=8 * MEBIBYTE + 1), ("metadata-size", "warning")),
+        (with_metadata(metadata_log_entries=101), ("metadata-log", "info")),
+        (with_metadata(schemas=11), ("old-schemas-and-specs", "info")),
+        (with_metadata(partition_specs=4), ("old-schemas-and-specs", "info")),
+        (with_metadata(format_version=1), ("format-version", "info")),
+        (with_metadata(is_partitioned=False), ("unpartitioned", "info")),
+        (with_metadata(last_write_ms=NOW_MS - 91 * DAY_MS), ("not-written", "info")),
+        (with_metadata(statistics=StatisticsFacts(SnapshotId(1), 2)), ("stale-statistics", "info")),
+        (
+            with_metadata(partition_statistics=StatisticsFacts(SnapshotId(1), 1)),
+            ("stale-partition-statistics", "info"),
+        ),
+        (with_manifests(small_manifests=101, data_manifests=120), ("small-manifests", "warning")),
+        (with_manifests(average_overlap=10.5, data_manifests=20), ("unclustered-manifests", "warning")),
+        (replace(WELL, activity=ActivityFacts(1.0, 2.1, None)), ("contention", "info")),
+    ],
+)
+def test_above_its_limit_there_is_a_finding(facts: HealthFacts, expected: tuple[str, str]) -> None:
+    assert codes(facts) == [expected]
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        with_files(average_bytes=8.0 * MEBIBYTE),
+        with_files(average_bytes=10.0, data_files=10),
+        with_files(most_small_files=100),
+        with_files(position_delete_files=10),
+        with_files(deleted_positions=200_000),
+        with_files(equality_deletes=100_000),
+        with_files(partition_skew=10.0),
+        with_metadata(snapshots=100),
+        with_metadata(metadata_log_entries=100, schemas=10, partition_specs=3, metadata_bytes=8 * MEBIBYTE),
+        with_metadata(last_write_ms=NOW_MS - 90 * DAY_MS),
+        with_metadata(statistics=StatisticsFacts(SnapshotId(1), 0)),
+        with_manifests(small_manifests=100),
+        with_manifests(average_overlap=10.5, data_manifests=21),
+        with_manifests(average_overlap=None),
+        replace(WELL, activity=ActivityFacts(1.0, 2.0, None)),
+        replace(WELL, activity=ActivityFacts(0.0, None, None)),
+        replace(with_metadata(is_partitioned=False), files=replace(FILES, data_files=100)),
+    ],
+)
+def test_at_its_limit_there_is_none(facts: HealthFacts) -> None:
+    assert codes(facts) == []
+
+
+def test_files_of_the_size_that_writers_aim_at_are_not_small() -> None:
+    facts = with_files(average_bytes=7.0 * MEBIBYTE)
+
+    assert codes(replace(facts, metadata=replace(METADATA, target_file_bytes=9 * MEBIBYTE))) == []
+
+
+def test_without_manifests_the_totals_of_the_summary_are_asked() -> None:
+    overview = replace(WELL, files=None, activity=None)
+
+    assert codes(overview) == []
+    assert codes(replace(overview, totals=SummaryTotals(20, 0, 20 * MEBIBYTE // 2))) == [
+        ("small-files", "critical")
+    ]
+    assert codes(replace(overview, totals=SummaryTotals(20, 11, None))) == [("delete-files", "critical")]
+    assert codes(replace(overview, totals=SummaryTotals(None, None, None))) == []
+
+
+def test_each_sentence_has_its_figures_and_the_most_urgent_comes_first() -> None:
+    facts = replace(
+        with_files(average_bytes=1024.0, old_spec_files=3), metadata=replace(METADATA, snapshots=101)
+    )
+
+    first, second, third = findings(facts, LIMITS)
+
+    assert first == HealthFinding(
+        "small-files",
+        Severity.CRITICAL,
+        "200 data files have 1.0 KiB on average; writers aim at 512.0 MiB.",
+        "icetower maintain {table}",
+    )
+    assert (second.message, second.command) == (
+        "The table keeps 101 snapshots, the oldest for 1 days.",
+        "icetower table expire {table}",
+    )
+    assert third.message == "3 of 200 data files have an old partition spec."
+    assert badness([first, second, third, unreadable("gone")]) == (2, 1, 1)
+
+
+def test_limits_can_be_set_by_their_names() -> None:
+    limits = HealthThresholds.of({"snapshots-warning": "3", "partition-skew": "0.5"})
+
+    assert codes(WELL, limits) == [("snapshots", "warning"), ("partition-skew", "info")]
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"snapshot-warning": "3"}, "there is no threshold 'snapshot-warning'; known are least-files, "),
+        ({"snapshots-warning": "many"}, "snapshots-warning must be a number of 0 or more, found 'many'"),
+        ({"snapshots-warning": "-1"}, "snapshots-warning must be a number of 0 or more, found '-1'"),
+        ({"snapshots-warning": "nan"}, "snapshots-warning must be a number of 0 or more, found 'nan'"),
+        ({"snapshots-warning": "inf"}, "snapshots-warning must be a number of 0 or more, found 'inf'"),
+    ],
+)
+def test_limits_that_make_no_sense_are_refused(changed: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=r"threshold|number") as refused:
+        HealthThresholds.of(changed)
+
+    assert str(refused.value).startswith(message)
