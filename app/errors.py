@@ -33,9 +33,7 @@ IcetowerError
 │   ├── WarehouseExists, NamespaceExists, TableExists, ViewExists
 │   └── FilesAlreadyLive       files to be appended that a branch has already
 ├── NamespaceNotEmpty, WarehouseNotEmpty
-├── JobConflict
-│   ├── JobRunning             another job of upkeep holds the table
-│   └── OutdatedJob            a job that does not run any more
+├── JobConflict                another job of upkeep holds the table, or this one does not run any more
 ├── CommitFailed               the pointer certainly did not move
 │   ├── RequirementFailed      the table is not what the client built on
 │   ├── StaleUpdate            a sequence number or row id behind the table's
@@ -62,31 +60,8 @@ FileExists and IdempotencyKeyTaken never reach a caller of the catalog.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class LandedSnapshot:
-    """A snapshot that came before a commit could."""
-
-    snapshot_id: int
-    operation: str | None
-    sequence_number: int
-    timestamp_ms: int
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """The state of a table when a commit to it failed."""
-
-    namespace: tuple[str, ...]
-    name: str
-    metadata_location: str | None = None
-    """Where its metadata was; None if there was no table."""
-    landed: Sequence[LandedSnapshot] | None = None
-    """The newest snapshots that landed since the commit was prepared, newest first; None if unknown."""
-    landed_count: int = 0
-    """How many they are in all."""
+from app.standings import RebaseRefusal, Standing
 
 
 class IcetowerError(Exception):
@@ -279,22 +254,7 @@ class FileMissing(NotFound):
 
 
 class JobConflict(IcetowerError):
-    """Another job of upkeep stands in the way."""
-
-
-class JobRunning(JobConflict):
-    """Another job of upkeep holds the table."""
-
-    def __init__(self, table: str, job: str | None, job_id: str | None) -> None:
-        holder = "another job" if job is None else f"{job} ({job_id})"
-        super().__init__(f"Cannot begin a job on {table}: {holder} is running")
-
-
-class OutdatedJob(JobConflict):
-    """A job of upkeep that does not run any more."""
-
-    def __init__(self, job_id: str, state: str) -> None:
-        super().__init__(f"Job {job_id} does not run any more: it is {state}")
+    """Another job of upkeep holds the table, or this one does not run any more."""
 
 
 class AlreadyExists(IcetowerError):
@@ -347,16 +307,6 @@ class WarehouseNotEmpty(IcetowerError):
         super().__init__(
             f"Warehouse {name} is not empty: drop its namespaces first, and let the purges of their tables finish"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class RebaseRefusal:
-    """Why the server did not rebase a commit that lost a race."""
-
-    reason: str
-    """One of a few words."""
-    message: str
-    """One short sentence."""
 
 
 class CommitFailed(IcetowerError):

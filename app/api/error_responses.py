@@ -20,9 +20,9 @@ from app.errors import (
     PointerMoved,
     RequirementFailed,
     StaleUpdate,
-    Standing,
     Unavailable,
 )
+from app.standings import Standing
 
 STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.BadRequest: (400, "BadRequestException"),
@@ -68,8 +68,6 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     # Not CommitFailedException, after which a client would try again.
     errors.FilesAlreadyLive: (409, "AlreadyExistsException"),
     errors.JobConflict: (409, "JobConflictException"),
-    errors.JobRunning: (409, "JobConflictException"),
-    errors.OutdatedJob: (409, "JobConflictException"),
     errors.NamespaceNotEmpty: (409, "NamespaceNotEmptyException"),
     errors.WarehouseNotEmpty: (409, "WarehouseNotEmptyException"),
     errors.CommitFailed: (409, "CommitFailedException"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import fields
+from typing import Any, TypeVar
 
 from app.engine.health.facts import (
     FileFacts,
@@ -16,6 +17,7 @@ from app.engine.model.ids import SnapshotId
 from tests.builders.catalogs import START_MS
 
 MIB = 1 << 20
+F = TypeVar("F", FileFacts, ManifestFacts, MetadataFacts)
 
 
 def file_facts(**changed: Any) -> FileFacts:
@@ -72,7 +74,9 @@ def health_facts(
     )
 
 
-def _filled(kind: Any, facts: dict[str, Any]) -> Any:
+def _filled(kind: type[F], facts: dict[str, Any]) -> F:
     """Return facts of a kind; numbers that are not given are 0."""
-    empty = {"size_histogram": (), "worst_partitions": (), "overlap_by_field": {}}
-    return kind(**{name: facts.get(name, empty.get(name, 0)) for name in kind.__dataclass_fields__})
+    empty: dict[str, Any] = {"size_histogram": (), "worst_partitions": (), "overlap_by_field": {}}
+    return kind(
+        **{name: facts.get(name, empty.get(name, 0)) for name in (field.name for field in fields(kind))}
+    )

@@ -12,7 +12,8 @@ from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CommitFailed, LandedSnapshot, PointerMoved, Standing
+from app.errors import CommitFailed, PointerMoved
+from app.standings import LandedSnapshot, Standing
 
 
 def explain(error: CommitFailed, base: Base[M], updates: Sequence[Update]) -> None:

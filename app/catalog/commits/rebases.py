@@ -31,7 +31,8 @@ from app.engine.rebase.own_changes import OwnChanges, as_written, own_changes
 from app.engine.rebase.proofs import refusal_of_changes
 from app.engine.rebase.rebased_snapshots import Rebase, rebase_of
 from app.engine.rebase.refusals import Reason, refusal
-from app.errors import BadRequest, CorruptMetadata, NotFound, RebaseRefusal
+from app.errors import BadRequest, CorruptMetadata, NotFound
+from app.standings import RebaseRefusal
 
 
 @dataclass(frozen=True, slots=True)

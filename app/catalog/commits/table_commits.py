@@ -41,10 +41,10 @@ from app.errors import (
     CommitStateUnknown,
     IcetowerError,
     PointerMoved,
-    RebaseRefusal,
     RequirementFailed,
     StaleUpdate,
 )
+from app.standings import RebaseRefusal
 
 log = logging.getLogger(__name__)
 

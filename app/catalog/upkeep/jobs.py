@@ -12,7 +12,7 @@ from app.catalog.context.listings import Listing, Page
 from app.database.maintenance_jobs import JobState, MaintenanceJob
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.jobs import Job
-from app.errors import InvalidPageToken, InvalidRequest, JobConflict, JobRunning, NoSuchJob, OutdatedJob
+from app.errors import InvalidPageToken, InvalidRequest, JobConflict, NoSuchJob
 
 _ID = re.compile(r"[0-9a-f]{32}")
 SHORTEST_LEASE_MS: Final = 1_000
@@ -40,8 +40,7 @@ def begin_job(
     Raises:
         InvalidRequest: the id is none.
         NoSuchTable: no table has this name.
-        JobRunning: another job holds the table.
-        OutdatedJob, JobConflict: the job with this id has ended, or is another table's.
+        JobConflict: another job holds the table; or the job with this id has ended, or is another table's.
         CommitStateUnknown: the database did not answer; if the job began, its lease runs out.
     """
     catalog.permit("begin_job", identifier)
@@ -56,11 +55,12 @@ def begin_job(
     if same is not None and same.pointer_id != pointer.id:
         raise JobConflict(f"Job {own_id} is another table's")
     if same is not None and same.state is not JobState.RUNNING:
-        raise OutdatedJob(own_id, same.state)
+        raise _not_running(same)
     if same is not None:
         return same
     holder = next((found for found in jobs.list(pointer.id, 1) if found.state is JobState.RUNNING), None)
-    raise JobRunning(str(identifier), holder.job if holder else None, holder.id if holder else None)
+    name = "another job" if holder is None else f"{holder.job} ({holder.id})"
+    raise JobConflict(f"Cannot begin a job on {identifier}: {name} is running")
 
 
 def hold_job(catalog: Catalog, identifier: TableIdentifier, job_id: str, lease_ms: int) -> MaintenanceJob:
@@ -68,14 +68,14 @@ def hold_job(catalog: Catalog, identifier: TableIdentifier, job_id: str, lease_m
 
     Raises:
         NoSuchTable, NoSuchJob: there is no such table, or no such job of it.
-        OutdatedJob: it does not run any more: its lease ran out, and another one began.
+        JobConflict: it does not run any more: its lease ran out, and another one began.
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit("hold_job", identifier)
-    found = _find(catalog, identifier, job_id)
+    found = _load(catalog, identifier, job_id)
     if not catalog.server.maintenance_jobs.hold(job_id, lease_ms):
-        raise OutdatedJob(job_id, _find(catalog, identifier, job_id).state)
-    return _find(catalog, identifier, found.id)
+        raise _not_running(_load(catalog, identifier, job_id))
+    return _load(catalog, identifier, found.id)
 
 
 def end_job(
@@ -87,18 +87,18 @@ def end_job(
 
     Raises:
         NoSuchTable, NoSuchJob: there is no such table, or no such job of it.
-        OutdatedJob: it does not run any more.
+        JobConflict: it does not run any more.
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit("end_job", identifier)
-    found = _find(catalog, identifier, job_id)
+    found = _load(catalog, identifier, job_id)
     snapshots = job_snapshots(catalog, job_id)
     known = {**outcome, "snapshot-ids": snapshots} if snapshots else dict(outcome)
     if not catalog.server.maintenance_jobs.end(job_id, state, known):
-        found = _find(catalog, identifier, job_id)
+        found = _load(catalog, identifier, job_id)
         if found.state is not state:
-            raise OutdatedJob(job_id, found.state)
-    return _find(catalog, identifier, job_id)
+            raise _not_running(found)
+    return _load(catalog, identifier, job_id)
 
 
 def job_snapshots(catalog: Catalog, job_id: str) -> list[int]:
@@ -120,7 +120,7 @@ def load_job(catalog: Catalog, identifier: TableIdentifier, job_id: str) -> Main
         DatabaseUnavailable: the database does not answer.
     """
     catalog.permit("load_job", identifier)
-    return _find(catalog, identifier, job_id)
+    return _load(catalog, identifier, job_id)
 
 
 def list_jobs(catalog: Catalog, identifier: TableIdentifier, page: Page) -> Listing[MaintenanceJob]:
@@ -142,9 +142,13 @@ def list_jobs(catalog: Catalog, identifier: TableIdentifier, page: Page) -> List
     return Listing(found[:limit], next_after)
 
 
-def _find(catalog: Catalog, identifier: TableIdentifier, job_id: str) -> MaintenanceJob:
+def _load(catalog: Catalog, identifier: TableIdentifier, job_id: str) -> MaintenanceJob:
     pointer = catalog.load(TABLES, identifier)
     found = catalog.server.maintenance_jobs.find(job_id)
     if found is None or found.pointer_id != pointer.id:
         raise NoSuchJob(job_id)
     return found
+
+
+def _not_running(job: MaintenanceJob) -> JobConflict:
+    return JobConflict(f"Job {job.id} does not run any more: it is {job.state}")

@@ -1,4 +1,4 @@
-"""Plans of upkeep: what a table's policy, its health and the jobs so far say is to be done now."""
+"""Plans of upkeep: what policy, health and the jobs so far say is to be done now."""
 
 from __future__ import annotations
 

@@ -14,6 +14,7 @@ from app.engine.health.file_summary import (
     median_size,
 )
 from app.engine.health.live_columns import ContentKind
+from app.engine.health.metadata_facts import target_file_bytes
 from app.engine.model.table_metadata import TableMetadata
 
 

@@ -19,7 +19,8 @@ from app.engine.model.refs import SnapshotRef
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.rebase.refusals import Reason, refusal
-from app.errors import IcetowerError, InvalidFilter, RebaseRefusal
+from app.errors import IcetowerError, InvalidFilter
+from app.standings import RebaseRefusal
 
 REBASED_FROM = "icetower.rebased-from"
 """In the summary of a rebased snapshot: the manifest list that its writer made."""

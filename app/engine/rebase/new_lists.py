@@ -18,7 +18,7 @@ from app.engine.model.manifests import (
 from app.engine.rebase.own_changes import OwnChanges, OwnManifest
 from app.engine.rebase.refusals import Reason, refusal
 from app.engine.selection.files import PartitionSelection
-from app.errors import RebaseRefusal
+from app.standings import RebaseRefusal
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from app.engine.model.rebase_settings import RebaseMode
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.rebase.late_commits import LateCommit
 from app.engine.rebase.refusals import Reason, refusal
-from app.errors import RebaseRefusal
+from app.standings import RebaseRefusal
 
 
 @dataclass(frozen=True, slots=True)

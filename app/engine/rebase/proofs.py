@@ -21,7 +21,7 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.rebase.late_commits import LateCommit
 from app.engine.rebase.own_changes import OwnChanges
 from app.engine.rebase.refusals import Reason, refusal
-from app.errors import RebaseRefusal
+from app.standings import RebaseRefusal
 
 
 def refusal_of_changes(

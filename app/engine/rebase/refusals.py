@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from app.errors import RebaseRefusal
+from app.standings import RebaseRefusal
 
 
 class Reason(StrEnum):

@@ -82,9 +82,10 @@ def plan_upkeep(policy: Policy, condition: Condition) -> UpkeepPlan:
 
 
 def wanted_now(job: Job, policy: Policy, condition: Condition) -> PlannedJob | LeftJob:
-    """Return a job as somebody who asks for it by name has it: without thresholds, windows and pauses.
+    """Return a job for somebody who asks for it by name.
 
-    What the table does not allow, or what is known to fail, stays left.
+    There are no thresholds, windows and pauses then. What the table does not allow stays left, and so does what is
+    known to fail.
     """
     obstacle = _lasting_obstacle(job, condition)
     found = obstacle or WORTH[job](policy.without_thresholds(), condition)

@@ -1,4 +1,4 @@
-"""The policy of a table's upkeep: what `icetower.maintenance.*` says of it, its namespace and its warehouse."""
+"""The policy of a table's upkeep: what `icetower.maintenance.*` says, and where."""
 
 from __future__ import annotations
 

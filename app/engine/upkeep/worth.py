@@ -67,7 +67,7 @@ def _data_files(policy: Policy, condition: Condition) -> Verdict:
 
 
 def _rewrite_options(policy: Policy, condition: Condition) -> dict[str, Any]:
-    """Return the options of rewrite_data_files; those that are not Spark's own are taken out before it is called."""
+    """Return the options of a rewrite: Spark's own, and the strategy, order and filter."""
     options: dict[str, Any] = {"min-input-files": "2"}
     is_hot = condition.rows_changed_ms is not None and condition.now_ms - condition.rows_changed_ms < HOT_MS
     group_bytes = policy.number("rewrite-data-files.max-group-bytes")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from app.database.maintenance_jobs import JobState, MaintenanceJobs
 from tests.contract.database.races import run_together
 from tests.contract.database.stores import Stores
@@ -57,7 +59,7 @@ def test_job_whose_lease_ran_out_is_abandoned_by_the_next_one(stores: Stores) ->
 def test_of_many_that_begin_at_once_one_holds_the_table(stores: Stores) -> None:
     jobs = MaintenanceJobs(stores.database)
 
-    outcomes = run_together([lambda number=number: begin(jobs, number) for number in range(8)])
+    outcomes = run_together([partial(begin, jobs, number) for number in range(8)])
 
     assert sorted(outcomes) == [False] * 7 + [True]
 

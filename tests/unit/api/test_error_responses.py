@@ -26,14 +26,13 @@ from app.errors import (
     FilesUnavailable,
     IcetowerError,
     InvalidViewVersion,
-    LandedSnapshot,
     NoSuchTable,
     PointerMoved,
     RequirementFailed,
     StaleUpdate,
-    Standing,
     Throttled,
 )
+from app.standings import LandedSnapshot, Standing
 
 TREE = [
     value

@@ -34,11 +34,11 @@ def reason(condition: Condition, job: Job, of: Policy | None = None) -> str:
     return next(left.reason for left in plan_upkeep(of or policy(), condition).left if left.job is job)
 
 
-def with_files(condition: Condition = WELL, **changed: Any) -> Condition:
-    return replace(condition, facts=replace(condition.facts, files=file_facts(**changed)))
+def with_files(**changed: Any) -> Condition:
+    return replace(WELL, facts=replace(WELL.facts, files=file_facts(**changed)))
 
 
-SMALL = {
+SMALL: dict[str, Any] = {
     "data_files": 100,
     "small_files": 100,
     "small_bytes": 400 * MIB,

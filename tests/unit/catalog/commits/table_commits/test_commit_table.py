@@ -29,16 +29,15 @@ from app.errors import (
     CorruptMetadata,
     DatabaseUnavailable,
     InvalidLocation,
-    LandedSnapshot,
     MetadataFileMissing,
     NoSuchNamespace,
     NoSuchTable,
     PointerMoved,
     RequirementFailed,
     StaleUpdate,
-    Standing,
     ViewExists,
 )
+from app.standings import LandedSnapshot, Standing
 from tests.builders.catalogs import with_rules, with_server
 from tests.builders.commits import commit_table
 from tests.builders.derived_requirements import requirements_for
