@@ -13,13 +13,13 @@ from app.client.conflicts import ConflictCalls
 from app.client.health import HealthCalls
 from app.client.history import HistoryCalls
 from app.client.http_calls import HttpCalls, Retries
+from app.client.maintenance import MaintenanceCalls
 from app.client.namespaces import NamespaceCalls
 from app.client.receipts import ReceiptCalls
 from app.client.refs import RefCalls
 from app.client.scans import ScanCalls
 from app.client.tables import TableCalls
 from app.client.tower import TowerCalls
-from app.client.upkeep import UpkeepCalls
 from app.client.validation import ValidationCalls
 from app.client.views import ViewCalls
 
@@ -62,7 +62,7 @@ class RemoteCatalog:
         self.scans = ScanCalls(self._calls, root)
         self.conflicts = ConflictCalls(self._calls, root)
         self.tower = TowerCalls(self._calls, root)
-        self.upkeep = UpkeepCalls(self._calls, root)
+        self.maintenance = MaintenanceCalls(self._calls, root)
         self.validation = ValidationCalls(self._calls, root)
 
     def close(self) -> None:

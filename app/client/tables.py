@@ -64,6 +64,12 @@ class TableCalls(NamedCalls[TableAnswer]):
         query = {"purgeRequested": "true" if purge else "false"}
         self._calls.send("DELETE", self._path(identifier), query=query)
 
+    def properties(self, identifier: TableIdentifier) -> list[JsonObject]:
+        """Return the properties of a table as they are in force, by name."""
+        path = self._below_table(identifier, "properties")
+        found: list[JsonObject] = self._calls.read(OpenAnswer, "GET", path).model_dump()["properties"]
+        return found
+
     def expire(
         self,
         identifier: TableIdentifier,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Connection, Delete, Row, delete, select, update
@@ -14,32 +13,11 @@ from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
 from app.database.inserts import on_each_database
 from app.database.rows import maintenance_jobs as rows
+from app.engine.model.jobs import JobState
 
 BATCH = 1_000
 # The index of running jobs lets a table have one of them.
 _START = on_each_database(rows, lambda insert: insert.on_conflict_do_nothing().returning(rows))
-
-
-class JobState(StrEnum):
-    """What has become of a job."""
-
-    RUNNING = "running"
-    DONE = "done"
-    NOTHING = "nothing"
-    """There was nothing to do."""
-    LOST = "lost"
-    """Another commit changed the same files; nothing of it landed, or a part."""
-    FAILED = "failed"
-    UNKNOWN = "unknown"
-    """Its last commit may have landed or not."""
-    DAMAGED = "damaged"
-    """The table names a file that is not there: nothing more is done to it."""
-    REFUSED = "refused"
-    """Its options are not accepted, or the table does not allow it."""
-    UNSOUND = "unsound"
-    """It ended, but rows or totals are not what they were."""
-    ABANDONED = "abandoned"
-    """Its lease ran out: the maintainer was killed, or lost its connection."""
 
 
 @dataclass(frozen=True, slots=True)

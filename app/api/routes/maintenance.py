@@ -18,10 +18,9 @@ from app.api.bodies.maintenance import (
 )
 from app.api.dependencies import Visit, Visited
 from app.api.paging import next_page_token, page_in_query
-from app.catalog.context.rows import JobState
 from app.catalog.upkeep import jobs
 from app.catalog.upkeep.upkeep_plans import table_upkeep
-from app.engine.model.jobs import Job
+from app.engine.model.jobs import Job, JobState
 from app.errors import InvalidRequest
 
 router = APIRouter()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.database.idempotency_keys import IdempotencyClaim, RecordedOutcome
-from app.database.maintenance_jobs import JobState, MaintenanceJob
+from app.database.maintenance_jobs import MaintenanceJob
 from app.database.pointers.history import PointerEvent
 from app.database.pointers.pointer import Pointer
 from app.database.receipt import CommitReceipt, LandedChange, Outcome, ReceiptHead, id_of_time
@@ -12,7 +12,6 @@ from app.database.warehouses import Warehouse
 __all__ = [
     "CommitReceipt",
     "IdempotencyClaim",
-    "JobState",
     "LandedChange",
     "MaintenanceJob",
     "Outcome",

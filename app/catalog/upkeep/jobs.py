@@ -9,9 +9,9 @@ from typing import Any, Final
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Listing, Page
-from app.database.maintenance_jobs import JobState, MaintenanceJob
+from app.database.maintenance_jobs import MaintenanceJob
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.jobs import Job
+from app.engine.model.jobs import Job, JobState
 from app.errors import InvalidPageToken, InvalidRequest, JobConflict, NoSuchJob
 
 _ID = re.compile(r"[0-9a-f]{32}")

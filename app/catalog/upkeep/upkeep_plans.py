@@ -10,11 +10,11 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.property_layers import layers_of
 from app.catalog.upkeep.table_health import table_health
-from app.database.maintenance_jobs import JobState, MaintenanceJob
+from app.database.maintenance_jobs import MaintenanceJob
 from app.engine.health.facts import HealthFacts
 from app.engine.model.ancestry import ancestors
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.jobs import Job
+from app.engine.model.jobs import Job, JobState
 from app.engine.model.properties import ENCRYPTION_KEY_ID, GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.types import ListType, MapType

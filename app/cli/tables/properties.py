@@ -34,7 +34,7 @@ def show_properties(
     """
     identifier = identifier_from(name, separator)
     with connected(uri, warehouse) as catalog:
-        found = catalog.upkeep.properties(identifier)
+        found = catalog.tables.properties(identifier)
     shown = [item for item in found if every or item["origin"] != "default"]
     if as_json:
         print_json(shown)

@@ -1,4 +1,4 @@
-"""The jobs of upkeep, in the order in which they are done to a table."""
+"""The jobs of upkeep: kinds in the order in which they are done, and what becomes of one."""
 
 from __future__ import annotations
 
@@ -47,3 +47,25 @@ _DOES = {
     Job.REMOVE_ORPHAN_FILES: "files that nothing reaches are found, and deleted later",
 }
 _ON_SPARK = frozenset({Job.REWRITE_DATA_FILES, Job.REWRITE_POSITION_DELETES, Job.TABLE_STATISTICS})
+
+
+class JobState(StrEnum):
+    """What has become of a job."""
+
+    RUNNING = "running"
+    DONE = "done"
+    NOTHING = "nothing"
+    """There was nothing to do."""
+    LOST = "lost"
+    """Another commit changed the same files; nothing of it landed, or a part."""
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    """Its last commit may have landed or not."""
+    DAMAGED = "damaged"
+    """The table names a file that is not there: nothing more is done to it."""
+    REFUSED = "refused"
+    """Its options are not accepted, or the table does not allow it."""
+    UNSOUND = "unsound"
+    """It ended, but rows or totals are not what they were."""
+    ABANDONED = "abandoned"
+    """Its lease ran out: the maintainer was killed, or lost its connection."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from app.database.maintenance_jobs import JobState, MaintenanceJobs
+from app.database.maintenance_jobs import MaintenanceJobs
+from app.engine.model.jobs import JobState
 from tests.contract.database.races import run_together
 from tests.contract.database.stores import Stores
 

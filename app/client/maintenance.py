@@ -1,4 +1,4 @@
-"""Calls about the upkeep of tables."""
+"""Calls about the upkeep of tables: plans and jobs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,8 @@ from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import TableIdentifier
 
 
-class UpkeepCalls(CatalogCalls):
-    """Properties, plans and jobs of one warehouse's tables."""
-
-    def properties(self, identifier: TableIdentifier) -> list[JsonObject]:
-        """Return the properties of a table as they are in force, by name."""
-        path = self._below_table(identifier, "properties")
-        found: list[JsonObject] = self._calls.read(OpenAnswer, "GET", path).model_dump()["properties"]
-        return found
+class MaintenanceCalls(CatalogCalls):
+    """Plans of upkeep, and jobs, of one warehouse's tables."""
 
     def plan(self, identifier: TableIdentifier, jobs: Sequence[str] = ()) -> JsonObject:
         """Return a table's policy, what is to be done now, and what is left and why.
