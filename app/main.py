@@ -44,8 +44,8 @@ from app.database.revisions import check_revision, found_revision, known_revisio
 from app.database.scan_plans import ScanPlans
 from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
-from app.errors import IcetowerError, WarehouseExists
 from app.engine.health.thresholds import HealthThresholds
+from app.errors import IcetowerError, WarehouseExists
 from app.fileio.files import FileIO
 from app.fileio.locations import scheme_of
 from app.fileio.schemes import files_for
