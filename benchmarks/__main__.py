@@ -13,6 +13,7 @@ from benchmarks import (
     conflicts,
     expiry,
     guard,
+    health,
     listings,
     loads,
     manifests,
@@ -40,6 +41,7 @@ def main(names: list[str]) -> None:
             "listings": ("Listing", lambda: listings.measure(folder, database())),
             "expiry": ("Expiring snapshots", lambda: expiry.measure(folder)),
             "planning": ("Planning scans", lambda: planning.measure(folder)),
+            "health": ("Health of a large table", lambda: health.measure(folder)),
             "manifests": (
                 "Manifests, in entries a second of processor time",
                 lambda: manifests.measure(folder),

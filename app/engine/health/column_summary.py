@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from app.engine.model.ids import FieldId
 from app.engine.model.manifests import ManifestEntry
@@ -15,6 +16,13 @@ from app.engine.model.values import from_bytes, is_nan, order_key
 
 Counts = Mapping[int, int]
 Bounds = Mapping[int, bytes]
+_LIKE_BYTES: Final = frozenset({"string", "binary", "fixed", "uuid"})
+"""Values of these types are ordered like their bytes."""
+_FORMS: Final = {
+    **dict.fromkeys(("int", "date"), "i"),
+    **dict.fromkeys(("long", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"), "q"),
+}
+"""How whole numbers lie in bounds, so that all of them are read at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +63,14 @@ class Tally:
     total: int = 0
     files: int = 0
 
+    def add(self, other: Tally) -> None:
+        """Add what is known of other files."""
+        self.total += other.total
+        self.files += other.files
+
+
+_NOTHING: Final = Tally()
+
 
 @dataclass(slots=True)
 class Share:
@@ -63,11 +79,19 @@ class Share:
     part: int = 0
     values: int = 0
 
-    def add(self, values: int, part: int | None) -> None:
-        """Add what one file says; None or -1 if it does not know its part."""
-        if part is not None and part >= 0:
-            self.part += part
-            self.values += values
+    def add(self, values: int, part: int) -> None:
+        """Add what files say that know both."""
+        self.values += values
+        self.part += part
+
+    def add_files(
+        self, field_id: int, values: Sequence[Counts | None], parts: Sequence[Counts | None]
+    ) -> None:
+        """Add what files say of one column, as far as each of them knows both."""
+        for of_values, of_part in zip(values, parts, strict=True):
+            count, part = (of_values or {}).get(field_id, -1), (of_part or {}).get(field_id, -1)
+            if count >= 0 and part >= 0:
+                self.add(count, part)
 
 
 @dataclass(slots=True)
@@ -103,74 +127,87 @@ class ColumnSummaries:
         """Add the metrics of the files of one manifest."""
         self.files += len(metrics.rows)
         self.rows += sum(metrics.rows)
-        self._add_counts(metrics.column_sizes, lambda column: column.sizes)
-        self._add_counts(metrics.value_counts, lambda column: column.values)
-        self._add_counts(metrics.null_value_counts, lambda column: column.nulls)
-        self._add_counts(metrics.nan_value_counts, lambda column: column.nans)
-        for values, nulls, nans in zip(
-            metrics.value_counts, metrics.null_value_counts, metrics.nan_value_counts, strict=True
-        ):
-            self._add_shares(values or {}, nulls or {}, nans or {})
+        sizes, values = _sums(metrics.column_sizes), _sums(metrics.value_counts)
+        nulls, nans = _sums(metrics.null_value_counts), _sums(metrics.nan_value_counts)
+        files = len(metrics.rows)
+        for field_id, column in self.columns.items():
+            for tally, sums in (
+                (column.sizes, sizes),
+                (column.values, values),
+                (column.nulls, nulls),
+                (column.nans, nans),
+            ):
+                tally.add(sums.get(field_id, _NOTHING))
+            of_values = values.get(field_id, _NOTHING)
+            for share, sums, by_file in (
+                (column.null_share, nulls, metrics.null_value_counts),
+                (column.nan_share, nans, metrics.nan_value_counts),
+            ):
+                part = sums.get(field_id, _NOTHING)
+                if of_values.files == part.files == files:
+                    share.add(of_values.total, part.total)
+                elif of_values.files and part.files:
+                    share.add_files(field_id, metrics.value_counts, by_file)
         self._add_bounds(metrics.lower_bounds, metrics.upper_bounds)
-
-    def _add_counts(
-        self, by_file: Iterable[Counts | None], tally_of: Callable[[ColumnSummary], Tally]
-    ) -> None:
-        tallies: dict[int, Tally] = {field_id: tally_of(column) for field_id, column in self.columns.items()}
-        for counts in by_file:
-            for field_id, count in (counts or {}).items():
-                # Java's writers note -1 where they do not know a count.
-                if field_id in tallies and count >= 0:
-                    tally = tallies[field_id]
-                    tally.total += count
-                    tally.files += 1
-
-    def _add_shares(self, values: Counts, nulls: Counts, nans: Counts) -> None:
-        for field_id, count in values.items():
-            column = self.columns.get(FieldId(field_id))
-            if column is not None and count >= 0:
-                column.null_share.add(count, nulls.get(field_id))
-                column.nan_share.add(count, nans.get(field_id))
 
     def _add_bounds(self, lower: Sequence[Bounds | None], upper: Sequence[Bounds | None]) -> None:
         lowest, highest = _by_field(lower), _by_field(upper)
         for field_id, column in self.columns.items():
-            low, files = _decoded(column.kind, lowest.get(field_id))
-            if low:
-                candidates = low if column.lower is None else [*low, column.lower]
-                column.lower = min(candidates, key=order_key)
+            low, files = _extreme(column.kind, lowest.get(field_id), min)
+            if files:
+                known = column.lower is not None
+                column.lower = min(low, column.lower, key=order_key) if known else low
                 column.lower_files += files
-            high, files = _decoded(column.kind, highest.get(field_id))
-            if high:
-                candidates = high if column.upper is None else [*high, column.upper]
-                column.upper = max(candidates, key=order_key)
+            high, files = _extreme(column.kind, highest.get(field_id), max)
+            if files:
+                known = column.upper is not None
+                column.upper = max(high, column.upper, key=order_key) if known else high
                 column.upper_files += files
 
 
-def _by_field(by_file: Iterable[Bounds | None]) -> dict[int, Counter[bytes]]:
-    """Return how many files have each bound, column by column."""
-    found: dict[int, Counter[bytes]] = {}
+def _sums(by_file: Iterable[Counts | None]) -> dict[int, Tally]:
+    """Return the sum of each column's counts, and how many files know it."""
+    totals: dict[int, int] = {}
+    files: dict[int, int] = {}
+    for counts in by_file:
+        for field_id, count in (counts or {}).items():
+            # Java's writers note -1 where they do not know a count.
+            if count >= 0:
+                totals[field_id] = totals.get(field_id, 0) + count
+                files[field_id] = files.get(field_id, 0) + 1
+    return {field_id: Tally(total, files[field_id]) for field_id, total in totals.items()}
+
+
+def _by_field(by_file: Iterable[Bounds | None]) -> dict[int, list[bytes]]:
+    """Return all bounds of each column."""
+    found: dict[int, list[bytes]] = {}
     for bounds in by_file:
         for field_id, bound in (bounds or {}).items():
-            counts = found.get(field_id)
-            if counts is None:
-                counts = found[field_id] = Counter()
-            counts[bound] += 1
+            known = found.get(field_id)
+            if known is None:
+                known = found[field_id] = []
+            known.append(bound)
     return found
 
 
-def _decoded(kind: PrimitiveType, bounds: Counter[bytes] | None) -> tuple[list[Any], int]:
-    """Return the values of bounds, and how many files have one.
+def _extreme(kind: PrimitiveType, bounds: list[bytes] | None, choose: Callable[..., Any]) -> tuple[Any, int]:
+    """Return the lowest or highest of some bounds, and how many of them make sense.
 
-    A bound that makes no sense says nothing, and so does NaN, which early writers stored.
+    NaN, which early writers stored as a bound, is none of those.
     """
-    values, files = [], 0
-    for bound, number in (bounds or {}).items():
-        try:
-            value = from_bytes(kind, bytes(bound))
-        except ValueError:
-            continue
-        if not is_nan(value):
-            values.append(value)
-            files += number
-    return values, files
+    if not bounds:
+        return None, 0
+    if kind.kind in _LIKE_BYTES:
+        # Their order is that of their bytes, so that only the extreme one has to be read.
+        with suppress(ValueError):
+            return from_bytes(kind, choose(bounds)), len(bounds)
+    form = _FORMS.get(kind.kind)
+    if form is not None and set(map(len, bounds)) == {struct.calcsize(form)}:
+        return choose(struct.unpack(f"<{len(bounds)}{form}", b"".join(bounds))), len(bounds)
+    values = []
+    for bound in bounds:
+        with suppress(ValueError):
+            value = from_bytes(kind, bound)
+            if not is_nan(value):
+                values.append(value)
+    return (choose(values, key=order_key), len(values)) if values else (None, 0)

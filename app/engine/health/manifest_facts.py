@@ -26,7 +26,8 @@ def manifest_facts(metadata: TableMetadata, manifests: Sequence[ManifestFile]) -
     data = [manifest for manifest in manifests if manifest.content is ManifestContent.DATA]
     total_bytes = sum(manifest.manifest_length for manifest in manifests)
     target = MergeRules.of(metadata.properties).target_bytes
-    by_field = overlaps(metadata, data)
+    # Scans pass over manifests whose files are all deleted.
+    by_field = overlaps(metadata, [manifest for manifest in data if manifest.may_have_live_files])
     return ManifestFacts(
         data_manifests=len(data),
         delete_manifests=len(manifests) - len(data),

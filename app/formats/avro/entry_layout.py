@@ -101,9 +101,10 @@ class EntryLayout:
             # The first record of a run may need a walk, and brings the shape to the front that the next ones have.
             parts, pos = self.pick(content, pos, groups)
             found.append(parts)
-            for match in self._shapes.run(content, pos):
-                found.append(match.group(*groups))
-                pos = match.end()
+            run = self._shapes.run(content, pos)
+            if run:
+                found += [match.group(*groups) for match in run]
+                pos = run[-1].end()
         if len(found) != block.record_count or pos != len(content):
             raise ValueError("a block does not have the records it says")
         return found

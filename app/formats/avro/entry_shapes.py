@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,12 +56,13 @@ class EntryShapes:
                 return match
         return None
 
-    def run(self, content: bytes, pos: int) -> Iterator[re.Match[bytes]]:
-        """Yield matches, one right behind the other, while records have the last shape."""
+    def run(self, content: bytes, pos: int) -> list[re.Match[bytes]]:
+        """Return matches, one right behind the other, while records have the last shape."""
         for shape in self._shapes[:1]:
             # What the standard library's own `re.Scanner` goes on with; the name is missing in typeshed.
             scanner = shape.pattern.scanner(content, pos)  # type: ignore[attr-defined]
-            yield from iter(scanner.match, None)
+            return list(iter(scanner.match, None))
+        return []
 
     def wants_lesson(self) -> bool:
         """Count a record that matched nothing; return whether to learn from it."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.engine.health.manifest_facts import manifest_facts
@@ -44,6 +46,16 @@ def test_overlap_is_not_known_without_bounds() -> None:
     assert manifest_facts(table(), []).average_overlap is None
     assert manifest_facts(table(), [manifest(None), manifest()]).average_overlap is None
     assert manifest_facts(table(), [manifest(("a", "b"), spec=7)]).average_overlap is None
+
+
+def test_manifests_without_live_files_are_in_no_ones_way() -> None:
+    emptied = replace(
+        manifest(("a", "z")), added_files_count=0, existing_files_count=0, deleted_files_count=3
+    )
+
+    facts = manifest_facts(table(), [manifest(("a", "b")), manifest(("c", "d")), emptied])
+
+    assert (facts.data_manifests, facts.average_overlap) == (3, 1.0)
 
 
 def test_manifests_are_counted_by_content_size_and_spec() -> None:
