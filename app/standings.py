@@ -1,4 +1,4 @@
-"""Standings: where a table stood when a commit to it failed, for those who have to be answered."""
+"""Standings: where a table stood when a commit to it failed."""
 
 from __future__ import annotations
 

@@ -40,8 +40,16 @@ class RemoteCatalog:
         retries: Retries | None = None,
         timeout_seconds: float = 60.0,
         transport: httpx.BaseTransport | None = None,
+        job: str | None = None,
     ) -> None:
-        self._calls = HttpCalls(uri, retries=retries, timeout_seconds=timeout_seconds, transport=transport)
+        """Args: job: the id of the job of upkeep that makes these calls, if one does."""
+        self._calls = HttpCalls(
+            uri,
+            retries=retries,
+            timeout_seconds=timeout_seconds,
+            transport=transport,
+            headers={} if job is None else {"X-Icetower-Job": job},
+        )
         asked = {"warehouse": warehouse} if warehouse is not None else {}
         try:
             self.config = self._calls.read(CatalogConfig, "GET", "v1/config", query=asked)

@@ -66,12 +66,17 @@ class HttpCalls:
         retries: Retries | None = None,
         timeout_seconds: float = 60.0,
         transport: httpx.BaseTransport | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         self.uri = uri.rstrip("/")
         self._retries = retries or Retries()
         host = _host(self.uri)
         self._http = httpx.Client(
-            headers={"Accept": "application/json", "User-Agent": f"icetower/{_own_version()}"},
+            headers={
+                "Accept": "application/json",
+                "User-Agent": f"icetower/{_own_version()}",
+                **(headers or {}),
+            },
             timeout=httpx.Timeout(timeout_seconds, connect=min(timeout_seconds, 10.0)),
             transport=transport,
             # A proxy configured for the outside world has no way to this machine's own loopback.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from app.client.answers import ExpiredSnapshots, TableAnswer
+from app.client.answers import ExpiredSnapshots, OpenAnswer, TableAnswer
 from app.client.named import NamedCalls
 from app.client.request_parts import Changes, JsonObject, change_body, given
 from app.engine.model.identifiers import TableIdentifier

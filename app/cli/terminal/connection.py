@@ -15,9 +15,18 @@ from app.client.warehouses import WarehouseCalls
 DEFAULT_URI = "http://127.0.0.1:8181"
 
 
-def connected(uri: str | None, warehouse: str | None) -> RemoteCatalog:
-    """Connect to a warehouse of the chosen server."""
-    return RemoteCatalog(chosen_uri(uri), warehouse or _from_dotenv("ICETOWER_WAREHOUSE"))
+def connected(
+    uri: str | None, warehouse: str | None, *, job: str | None = None, timeout_seconds: float = 60.0
+) -> RemoteCatalog:
+    """Connect to a warehouse of the chosen server, for a job of upkeep if its id is given."""
+    return RemoteCatalog(
+        chosen_uri(uri), chosen_warehouse(warehouse), timeout_seconds=timeout_seconds, job=job
+    )
+
+
+def chosen_warehouse(given: str | None) -> str | None:
+    """Return the warehouse given as an option or variable or in `.env`; None for the server's default."""
+    return given or _from_dotenv("ICETOWER_WAREHOUSE")
 
 
 @contextmanager

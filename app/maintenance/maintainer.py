@@ -1,0 +1,182 @@
+"""The maintainer: asks what tables need, has it done job by job, and reports."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import uuid4
+
+from app.client.catalog import RemoteCatalog
+from app.client.failures import CallFailed, CatalogRefused
+from app.client.request_parts import JsonObject
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.jobs import Job, JobState
+from app.maintenance.assignments import Assignment, Ending, Worker
+from app.maintenance.leases import LEASE_MS, held
+
+FINE: Final = frozenset({JobState.DONE, JobState.NOTHING})
+NOT_TRIED: Final = frozenset({JobState.REFUSED})
+"""What a table does not allow is an outcome, and no failure."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """One job that was carried out."""
+
+    job: Job
+    job_id: str
+    reason: str
+    ending: Ending
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """What was done to one table."""
+
+    table: TableIdentifier
+    before: JsonObject
+    """The facts about its health, as the server answers them."""
+    after: JsonObject
+    jobs: Sequence[JobReport]
+    left: Mapping[str, str]
+    """Why other jobs were not done, by job."""
+    seconds: float
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether no job has failed."""
+        return all(report.ending.state in FINE | NOT_TRIED for report in self.jobs)
+
+
+@dataclass(slots=True)
+class Listener:
+    """Is called as work goes on; by default with no effect."""
+
+    job_begins: Callable[[TableIdentifier, Job, str], None] = field(
+        default=lambda _table, _job, _reason: None
+    )
+    job_ended: Callable[[TableIdentifier, JobReport], None] = field(default=lambda _table, _report: None)
+
+
+class Maintainer:
+    """Carries out the plans of one warehouse's tables, one table at a time."""
+
+    def __init__(
+        self,
+        catalog: RemoteCatalog,
+        workers: Mapping[Job, Worker],
+        wanted: Sequence[Job] = (),
+        listener: Listener | None = None,
+        lease_ms: int = LEASE_MS,
+    ) -> None:
+        """Make a maintainer.
+
+        Args:
+            catalog: the warehouse.
+            workers: who carries out each job; jobs that have none are left.
+            wanted: only these jobs, whatever the policy says.
+            listener: is called as work goes on.
+            lease_ms: how long a table stays held if this process dies.
+        """
+        self._catalog = catalog
+        self._workers = workers
+        self._wanted = wanted
+        self._listener = listener or Listener()
+        self._lease_ms = lease_ms
+
+    def tables(self, namespace: Namespace | None = None) -> Iterator[TableIdentifier]:
+        """Yield the tables of a namespace and those below it, or of the warehouse."""
+        if namespace is not None:
+            yield from self._catalog.tables.list(namespace)
+        for child in self._catalog.namespaces.list(namespace):
+            yield from self.tables(child)
+
+    def plan(self, table: TableIdentifier) -> JsonObject:
+        """Return what is to be done to a table now; raises `CallFailed`."""
+        return self._catalog.maintenance.plan(table, self._wanted)
+
+    def in_order(self, tables: Iterator[TableIdentifier]) -> tuple[list[JsonObject], dict[str, str]]:
+        """Return the plans that have work, those that save most for their cost first.
+
+        Returns:
+            The plans, and why tables could not be planned, by name.
+        """
+        plans, failures = [], {}
+        for table in tables:
+            try:
+                found = self.plan(table)
+            except CallFailed as failure:
+                failures[str(table)] = str(failure)
+                continue
+            if found["plan"] or found.get("damage"):
+                plans.append(found)
+        return sorted(plans, key=lambda found: -found["gain"]), failures
+
+    def maintain(self, table: TableIdentifier) -> TableReport:
+        """Do what a table needs now, job by job: after each one the plan is made anew.
+
+        Raises:
+            CallFailed: the server does not answer, or the table is not there.
+        """
+        started = time.monotonic()
+        before = self._facts(table)
+        reports: list[JobReport] = []
+        left: dict[str, str] = {}
+        while True:
+            found = self.plan(table)
+            done = {report.job for report in reports}
+            left = {item["job"]: item["reason"] for item in found["left"]}
+            todo = [item for item in found["plan"] if Job(item["job"]) not in done]
+            left |= {
+                item["job"]: "it needs Spark: --spark says where"
+                for item in todo
+                if Job(item["job"]) not in self._workers
+            }
+            mine = next((item for item in todo if Job(item["job"]) in self._workers), None)
+            if mine is None:
+                break
+            report = self._do(table, mine)
+            reports.append(report)
+            if report.ending.state is JobState.DAMAGED:
+                break
+        after = self._facts(table) if reports else before
+        return TableReport(table, before, after, reports, _without(left, reports), time.monotonic() - started)
+
+    def _do(self, table: TableIdentifier, planned: JsonObject) -> JobReport:
+        job, job_id, started = Job(planned["job"]), uuid4().hex, time.monotonic()
+        options: dict[str, Any] = planned["options"]
+        self._listener.job_begins(table, job, planned["reason"])
+        calls = self._catalog.maintenance
+        try:
+            calls.begin_job(table, job, job_id, options, self._lease_ms)
+        except CatalogRefused as refused:
+            state = JobState.LOST if refused.status == 409 else JobState.FAILED
+            return self._report(
+                table, JobReport(job, job_id, planned["reason"], Ending(state, str(refused)), 0.0)
+            )
+        with held(calls, table, job_id, self._lease_ms) as lease:
+            ending = self._workers[job].carry_out(Assignment(table, job, job_id, options))
+        if lease.lost is not None:
+            ending = ending.with_remark(f"The table was not held to the end: {lease.lost}")
+        seconds = time.monotonic() - started
+        outcome = {**ending.outcome(), "seconds": round(seconds, 3)}
+        try:
+            calls.end_job(table, job_id, ending.state, outcome)
+        except CallFailed as failure:
+            ending = ending.with_remark(f"Its end could not be noted: {failure}")
+        return self._report(table, JobReport(job, job_id, planned["reason"], ending, seconds))
+
+    def _report(self, table: TableIdentifier, report: JobReport) -> JobReport:
+        self._listener.job_ended(table, report)
+        return report
+
+    def _facts(self, table: TableIdentifier) -> JsonObject:
+        return self._catalog.health.table(table)
+
+
+def _without(left: Mapping[str, str], reports: Sequence[JobReport]) -> dict[str, str]:
+    done = {report.job.value for report in reports}
+    return {job: reason for job, reason in left.items() if job not in done}
