@@ -35,6 +35,7 @@ from app.api.routes import (
     scans,
     tables,
     tower,
+    upkeep,
     views,
     warehouses,
 )
@@ -78,6 +79,7 @@ def routes() -> list[BaseRoute]:
         tower,
         conflicts,
         expiry,
+        upkeep,
         scans,
         views,
         metrics,

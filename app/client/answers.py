@@ -251,6 +251,31 @@ class AppendAnswer(OpenAnswer):
     added_files_size: int
 
 
+class RewrittenGroup(OpenAnswer):
+    """Manifests of one content and partition spec that are rewritten together."""
+
+    content: str
+    spec_id: int
+    manifests: int
+    manifest_bytes: int
+    files: int
+    new_manifests: int
+
+
+class ManifestRewriteAnswer(OpenAnswer):
+    """What a rewrite of manifests did, or would do."""
+
+    dry_run: bool
+    branch: str
+    metadata_location: str
+    snapshot_id: int | None = None
+    manifests_created: int
+    manifests_replaced: int
+    manifests_kept: int
+    entries_processed: int
+    groups: list[RewrittenGroup]
+
+
 class RefReceipt(OpenAnswer):
     """What a change of a branch or tag did."""
 

@@ -1,14 +1,14 @@
 """Avro: files to entries and records, and back. Other rooms use what this package exports, and nothing inside it.
 
-`open_avro` takes a file apart, `read_entries` finds the entries of a manifest in it, `write_avro` makes a file,
-`named_packer` and `write_packed` the same in two steps.
+`open_avro` takes a file apart, `read_entries` finds the entries of a manifest in it, `named_packer` packs records,
+`write_packed` makes a file of them.
 """
 
 from __future__ import annotations
 
 from app.formats.avro.container import AvroFile, TooLargeError, cost_within, open_avro
 from app.formats.avro.entry_columns import EntryColumns, read_entries
-from app.formats.avro.packers import named_packer, write_avro, write_packed
+from app.formats.avro.packers import named_packer, write_packed
 
 __all__ = [
     "AvroFile",
@@ -18,6 +18,5 @@ __all__ = [
     "named_packer",
     "open_avro",
     "read_entries",
-    "write_avro",
     "write_packed",
 ]

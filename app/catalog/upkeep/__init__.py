@@ -1,0 +1,1 @@
+"""Upkeep that moves no data: manifests, dangling deletes, partition statistics."""
