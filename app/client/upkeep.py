@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.client.answers import ManifestRewriteAnswer
+from app.client.answers import DanglingDeletesAnswer, ManifestRewriteAnswer, PartitionStatisticsAnswer
 from app.client.http_calls import CatalogCalls
 from app.client.request_parts import given
 from app.engine.model.identifiers import TableIdentifier
@@ -45,3 +45,19 @@ class UpkeepCalls(CatalogCalls):
         )
         path = self._below_table(identifier, "rewrite-manifests")
         return self._calls.read(ManifestRewriteAnswer, "POST", path, body=body)
+
+    def remove_dangling_deletes(
+        self, identifier: TableIdentifier, *, dry_run: bool = False, branch: str | None = None
+    ) -> DanglingDeletesAnswer:
+        """Remove delete files that apply to no live data file; a dry run only returns how many."""
+        body = given({"dry-run": dry_run, "branch": branch})
+        path = self._below_table(identifier, "remove-dangling-deletes")
+        return self._calls.read(DanglingDeletesAnswer, "POST", path, body=body)
+
+    def write_partition_statistics(
+        self, identifier: TableIdentifier, *, dry_run: bool = False, snapshot_id: int | None = None
+    ) -> PartitionStatisticsAnswer:
+        """Write the statistics of a snapshot's partitions; of the current one unless given."""
+        body = given({"dry-run": dry_run, "snapshot-id": snapshot_id})
+        path = self._below_table(identifier, "partition-statistics")
+        return self._calls.read(PartitionStatisticsAnswer, "POST", path, body=body)

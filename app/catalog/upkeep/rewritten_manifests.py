@@ -9,18 +9,16 @@ from app.catalog.commits.snapshot_files import SnapshotFiles
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.manifests.table_manifests import TableManifests
+from app.catalog.upkeep.readable_manifests import manifests_of_head
 from app.engine.appends.merging import merged_entries
-from app.engine.branches.heads import check_branch, head_of
 from app.engine.manifest_rewrite.plan import LiveTally, RewriteGroup, plan_rewrite, take_stock
 from app.engine.manifest_rewrite.wishes import RewriteRules, RewriteWish
 from app.engine.model.entry_filters import entry_facts
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import SnapshotId
 from app.engine.model.manifests import ManifestFile
-from app.engine.model.properties import ENCRYPTION_KEY_ID
-from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CorruptMetadata, NotSupported
+from app.errors import CorruptMetadata
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.shuffled import ShuffledManifests
 from app.formats.manifests.writer import WrittenManifest
@@ -31,7 +29,6 @@ class RewritePlan:
     """What is to be rewritten of one state of a branch."""
 
     metadata: TableMetadata
-    head: Snapshot | None
     rules: RewriteRules
     listed: tuple[ManifestFile, ...]
     groups: tuple[RewriteGroup, ...]
@@ -65,21 +62,14 @@ def plan_manifests(
         NotSupported: the table or a manifest is encrypted.
         CorruptMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
     """
-    check_branch(metadata, branch, "rewrite manifests of")
-    rules, head = RewriteRules.of(wish, metadata), head_of(metadata, branch)
-    source = TableManifests(catalog)
-    listed = tuple(source.manifests(head)) if head is not None else ()
-    encrypted = metadata.encryption_keys or ENCRYPTION_KEY_ID in metadata.properties
-    if encrypted or any(manifest.key_metadata is not None for manifest in listed):
-        raise NotSupported(
-            f"Cannot rewrite manifests of {identifier}: it is encrypted, and the server has no keys"
-        )
+    rules, source = RewriteRules.of(wish, metadata), TableManifests(catalog)
+    listed = manifests_of_head(catalog, identifier, metadata, branch, "rewrite manifests of")
     stocks = [
         take_stock(manifest, entry_facts(source.entries(manifest)))
         for manifest in listed
         if manifest.partition_spec_id in rules.spec_ids
     ]
-    return RewritePlan(metadata, head, rules, listed, tuple(plan_rewrite(stocks, rules)))
+    return RewritePlan(metadata, rules, listed, tuple(plan_rewrite(stocks, rules)))
 
 
 def store_manifests(catalog: Catalog, plan: RewritePlan, files: StagedFiles) -> RewrittenManifests:

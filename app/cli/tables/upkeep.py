@@ -17,7 +17,7 @@ from app.cli.terminal.output import (
     print_line,
     remark,
 )
-from app.client.answers import ManifestRewriteAnswer, ServerAnswer
+from app.client.answers import DanglingDeletesAnswer, ManifestRewriteAnswer, ServerAnswer
 
 commands = group()
 
@@ -98,6 +98,101 @@ def rewrite_manifests(  # noqa: PLR0917 - a command has as many arguments as it 
             f"Replaced {replaced} of table {name} by {created}, with {counted(done.entries_processed, 'file')}, "
             f"as snapshot {done.snapshot_id}."
         )
+
+
+@commands.command("remove-dangling-deletes")
+def remove_dangling_deletes(
+    name: TableName,
+    branch: Branch = "main",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    uri: Uri = None,
+    warehouse: Warehouse = None,
+    separator: Separator = ".",
+    as_json: AsJson = False,
+) -> None:
+    """Remove delete files that apply to no live data file any more.
+
+    How many is shown first. Older snapshots keep them until they expire.
+
+    For example:
+
+    - `icetower table remove-dangling-deletes eu.sales.orders --dry-run`
+    """
+    identifier = identifier_from(name, separator)
+    nothing = f"No delete file of table {name} is without a data file."
+    with connected(uri, warehouse) as catalog:
+        if dry_run or not yes:
+            would = catalog.upkeep.remove_dangling_deletes(identifier, dry_run=True, branch=branch)
+            if dry_run and as_json:
+                _print(would)
+                return
+            if not would.removed_delete_files:
+                remark(nothing)
+                return
+            if not as_json:
+                print_facts(_dangling_facts(would))
+            if dry_run:
+                return
+            confirm_or_stop(f"Remove {counted(would.removed_delete_files, 'delete file')} of table {name}?")
+        done = catalog.upkeep.remove_dangling_deletes(identifier, branch=branch)
+    if as_json:
+        _print(done)
+    elif done.snapshot_id is None:
+        remark(nothing)
+    else:
+        went = counted(done.removed_delete_files, "delete file")
+        print_line(f"Removed {went} of table {name} as snapshot {done.snapshot_id}.")
+
+
+@commands.command("partition-statistics")
+def write_partition_statistics(
+    name: TableName,
+    snapshot_id: Annotated[int | None, optional(help="Which snapshot; the current one unless given.")] = None,
+    dry_run: DryRun = False,
+    yes: Yes = False,
+    uri: Uri = None,
+    warehouse: Warehouse = None,
+    separator: Separator = ".",
+    as_json: AsJson = False,
+) -> None:
+    """Write the statistics of a snapshot's partitions, counted from its manifests.
+
+    How many partitions there are is shown first.
+
+    For example:
+
+    - `icetower table partition-statistics eu.sales.orders --yes`
+    """
+    identifier = identifier_from(name, separator)
+    with connected(uri, warehouse) as catalog:
+        if dry_run or not yes:
+            would = catalog.upkeep.write_partition_statistics(
+                identifier, dry_run=True, snapshot_id=snapshot_id
+            )
+            if dry_run and as_json:
+                _print(would)
+                return
+            if not as_json:
+                print_facts([("snapshot", would.snapshot_id), ("partitions", would.partitions)])
+            if dry_run:
+                return
+            confirm_or_stop(f"Write statistics of {counted(would.partitions, 'partition')} of table {name}?")
+        done = catalog.upkeep.write_partition_statistics(identifier, snapshot_id=snapshot_id)
+    if as_json:
+        _print(done)
+    else:
+        written = counted(done.partitions, "partition")
+        print_line(f"Wrote statistics of {written} of table {name} to {done.statistics_path}.")
+
+
+def _dangling_facts(would: DanglingDeletesAnswer) -> list[tuple[str, object]]:
+    return [
+        ("branch", would.branch),
+        ("position delete files", would.removed_position_delete_files),
+        ("deletion vectors", would.removed_dvs),
+        ("equality delete files", would.removed_equality_delete_files),
+    ]
 
 
 def _rewrite_facts(would: ManifestRewriteAnswer) -> list[tuple[str, object]]:
