@@ -39,6 +39,7 @@ IcetowerError
 │   ├── StaleUpdate            a sequence number or row id behind the table's
 │   ├── DanglingRef            an update would leave a ref without its snapshot
 │   ├── PointerMoved           other commits won every attempt
+│   ├── ManifestsReplaced      others replaced the manifests that were to be rewritten, each time
 │   └── FilesBeingDeleted      what is to be registered is being purged or expired
 ├── NotSupported
 ├── MethodNotAllowed
@@ -391,6 +392,10 @@ class FilesBeingDeleted(CommitFailed):
         super().__init__(
             f"Cannot register {location}: its files are being deleted by the {word} of {identifier}, which has begun"
         )
+
+
+class ManifestsReplaced(CommitFailed):
+    """Other commits have replaced manifests that were to be rewritten."""
 
 
 class NotSupported(IcetowerError):

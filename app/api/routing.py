@@ -38,6 +38,7 @@ from app.api.routes import (
     table_properties,
     tables,
     tower,
+    upkeep,
     views,
     warehouses,
 )
@@ -84,6 +85,7 @@ def routes() -> list[BaseRoute]:
         maintenance,
         conflicts,
         expiry,
+        upkeep,
         scans,
         views,
         metrics,

@@ -257,6 +257,55 @@ class AppendAnswer(OpenAnswer):
     added_files_size: int
 
 
+class RewrittenGroup(OpenAnswer):
+    """Manifests of one content and partition spec that are rewritten together."""
+
+    content: str
+    spec_id: int
+    manifests: int
+    manifest_bytes: int
+    files: int
+    new_manifests: int
+
+
+class ManifestRewriteAnswer(OpenAnswer):
+    """What a rewrite of manifests did, or would do."""
+
+    dry_run: bool
+    branch: str
+    metadata_location: str
+    snapshot_id: int | None = None
+    manifests_created: int
+    manifests_replaced: int
+    manifests_kept: int
+    entries_processed: int
+    groups: list[RewrittenGroup]
+
+
+class DanglingDeletesAnswer(OpenAnswer):
+    """The delete files that went because they apply to nothing, or would go."""
+
+    dry_run: bool
+    branch: str
+    metadata_location: str
+    snapshot_id: int | None = None
+    removed_delete_files: int
+    removed_position_delete_files: int
+    removed_dvs: int
+    removed_equality_delete_files: int
+
+
+class PartitionStatisticsAnswer(OpenAnswer):
+    """The partition statistics of a snapshot that were written, or would be."""
+
+    dry_run: bool
+    metadata_location: str
+    snapshot_id: int
+    partitions: int
+    statistics_path: str | None = None
+    file_size_in_bytes: int | None = None
+
+
 class RefReceipt(OpenAnswer):
     """What a change of a branch or tag did."""
 

@@ -20,6 +20,7 @@ from app.client.refs import RefCalls
 from app.client.scans import ScanCalls
 from app.client.tables import TableCalls
 from app.client.tower import TowerCalls
+from app.client.upkeep import UpkeepCalls
 from app.client.validation import ValidationCalls
 from app.client.views import ViewCalls
 
@@ -71,6 +72,7 @@ class RemoteCatalog:
         self.conflicts = ConflictCalls(self._calls, root)
         self.tower = TowerCalls(self._calls, root)
         self.maintenance = MaintenanceCalls(self._calls, root)
+        self.upkeep = UpkeepCalls(self._calls, root)
         self.validation = ValidationCalls(self._calls, root)
 
     def close(self) -> None:

@@ -18,15 +18,15 @@ from app.catalog.manifests.table_manifests import TableManifests
 from app.engine.appends.appended_files import AppendedFile
 from app.engine.appends.merging import MergeRules, merge_groups, merged_entries
 from app.engine.appends.name_mapping import NAME_MAPPING, new_name_mapping
+from app.engine.branches.heads import check_branch, head_of, new_head
 from app.engine.change.apply import apply_updates
 from app.engine.change.requirements import AssertRefSnapshotId, Requirement, check_requirements, is_create
 from app.engine.change.summaries import added_counts, changed_partition_count, totals_after
-from app.engine.change.updates import AddSnapshot, SetProperties, SetSnapshotRef, Update
+from app.engine.change.updates import SetProperties, Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.properties import ENCRYPTION_KEY_ID
-from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import (
@@ -35,7 +35,6 @@ from app.errors import (
     FilesAlreadyLive,
     InvalidLocation,
     InvalidRequest,
-    NoSuchRef,
     NotSupported,
 )
 from app.fileio.locations import place_of
@@ -142,11 +141,7 @@ class AppendedByReference(Intention[TableMetadata, Appended]):
         if is_create(self.requirements):
             raise InvalidRequest("Cannot append with requirement assert-create: the table is there")
         check_requirements(current, self.requirements)
-        ref = current.snapshot_refs.get(self.branch)
-        if ref is None and self.branch != MAIN_BRANCH:
-            raise NoSuchRef(self.branch)
-        if ref is not None and ref.type != "branch":
-            raise InvalidRequest(f"Cannot append to {self.branch[:200]}: it is a tag, which never moves")
+        check_branch(current, self.branch, "append to")
         return True
 
     def begin_joined(self, catalog: Catalog, base: Base[TableMetadata]) -> Joined[TableMetadata, Appended]:
@@ -204,7 +199,7 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
     def apply(self, files: StagedFiles) -> list[Planned[TableMetadata, Appended]]:
         """Write the snapshot of all of them."""
         metadata = self._base.present()
-        head = self._head(metadata)
+        head = head_of(metadata, self._branch)
         new = SnapshotFiles(self._catalog, files, metadata)
         snapshot_id = new.new_id()
         added = [file for part in self._parts for file in part.files]
@@ -228,27 +223,12 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
     def _live_files(self, metadata: TableMetadata) -> LiveFiles:
         if self._live is None:
             branch = (self._catalog.warehouse.id, metadata.uuid, self._branch)
-            head = self._head(metadata)
+            head = head_of(metadata, self._branch)
             self._live = self._catalog.server.live_paths.at(branch, self._source, head)
         return self._live
 
-    def _head(self, metadata: TableMetadata) -> Snapshot | None:
-        ref = metadata.snapshot_refs.get(self._branch)
-        return metadata.snapshots_by_id[ref.snapshot_id] if ref is not None else None
-
     def _updates(self, metadata: TableMetadata, snapshot: Snapshot) -> list[Update]:
-        ref = metadata.snapshot_refs.get(self._branch)
-        updates: list[Update] = [
-            AddSnapshot(snapshot=snapshot),
-            SetSnapshotRef(
-                ref_name=self._branch,
-                snapshot_id=snapshot.snapshot_id,
-                type="branch",
-                min_snapshots_to_keep=ref.min_snapshots_to_keep if ref else None,
-                max_snapshot_age_ms=ref.max_snapshot_age_ms if ref else None,
-                max_ref_age_ms=ref.max_ref_age_ms if ref else None,
-            ),
-        ]
+        updates = new_head(metadata, self._branch, snapshot)
         if any(part.needs_name_mapping for part in self._parts):
             # As Spark's add_files does: without one, readers would take columns by their position.
             mapping = new_name_mapping(metadata.current_schema)

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import ManifestContent, ManifestEntry, ManifestFile
+from app.engine.model.manifests import ManifestContent, ManifestEntry, ManifestFile, Partition
+from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.partition_values import schema_with_sources
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptMetadata
 from app.formats.manifests.lists import assign_numbers, write_manifest_list
-from app.formats.manifests.writer import WrittenManifest, write_manifest
+from app.formats.manifests.writer import ManifestPacker, WrittenManifest, write_manifest
 from app.formats.metadata.names import metadata_folder
 
 
@@ -60,22 +61,47 @@ class SnapshotFiles:
         Raises:
             CorruptMetadata: the table does not have the spec, or an entry does not fit it.
         """
-        base, spec = self._base, self._base.find_spec(spec_id)
-        if spec is None:
-            raise CorruptMetadata(
-                base.location, f"a manifest has partition spec {spec_id}, which the table has not"
-            )
+        spec = self._spec(spec_id)
         try:
             return write_manifest(
                 entries,
-                schema=schema_with_sources(base, spec),
+                schema=schema_with_sources(self._base, spec),
                 spec=spec,
-                format_version=base.format_version,
+                format_version=self._base.format_version,
                 content=content,
                 snapshot_id=snapshot_id,
             )
         except ValueError as error:
-            raise CorruptMetadata(base.location, str(error)) from error
+            raise CorruptMetadata(self._base.location, str(error)) from error
+
+    def packer(
+        self, spec_id: SpecId, partitions: Sequence[Partition], content: ManifestContent
+    ) -> ManifestPacker:
+        """Return what packs existing entries of some partitions.
+
+        Raises:
+            CorruptMetadata: the table does not have the spec, or a partition does not fit it.
+        """
+        spec = self._spec(spec_id)
+        try:
+            return ManifestPacker(
+                schema=schema_with_sources(self._base, spec),
+                spec=spec,
+                format_version=self._base.format_version,
+                content=content,
+                snapshot_id=None,
+                partitions=partitions,
+            )
+        except ValueError as error:
+            raise CorruptMetadata(self._base.location, str(error)) from error
+
+    def _spec(self, spec_id: SpecId) -> PartitionSpec:
+        spec = self._base.find_spec(spec_id)
+        if spec is None:
+            raise CorruptMetadata(
+                self._base.location, f"a manifest has partition spec {spec_id}, which the table has not"
+            )
+        return spec
 
     def store(self, written: WrittenManifest) -> ManifestFile:
         """Store a manifest, and return it as a list names it before it has numbers.

@@ -18,12 +18,16 @@ class StagedFiles:
     """The files of one attempt: discarded if it was refused or lost, kept if that is not known.
 
     Attributes:
-        contents: the manifests and manifest lists, whether they are stored yet or not.
+        contents: the manifests and manifest lists, whether they are stored yet or not; empty where they are not
+            remembered, because they are many.
     """
 
-    def __init__(self, catalog: Catalog, *, is_dry_run: bool = False) -> None:
+    def __init__(
+        self, catalog: Catalog, *, is_dry_run: bool = False, remembers_contents: bool = True
+    ) -> None:
         """Prepare for writing; a dry run stores nothing."""
         self._catalog = catalog
+        self._remembers_contents = remembers_contents
         self._is_dry_run = is_dry_run
         self._written: list[Location] = []
         self._writing: list[Future[None]] = []
@@ -35,7 +39,8 @@ class StagedFiles:
         Raises:
             FilesUnavailable: the store does not answer, or refuses.
         """
-        self.contents[location] = content
+        if self._remembers_contents:
+            self.contents[location] = content
         if self._is_dry_run:
             return
         # Noted first: a write that fails may have left something.

@@ -9,7 +9,14 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import check_location
 from app.engine.health.column_summary import LiveMetrics
 from app.engine.health.live_columns import LiveColumns
-from app.engine.model.entry_filters import PartitionTest, ValueRange, live_entries, live_paths
+from app.engine.model.entry_filters import (
+    EntryFacts,
+    PartitionTest,
+    ValueRange,
+    entry_facts,
+    live_entries,
+    live_paths,
+)
 from app.engine.model.ids import Location
 from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
@@ -121,6 +128,11 @@ class _TableEntries:
         """Yield the paths as `PathedEntries` promises."""
         with _corrupt_if_invalid(self._location):
             yield from live_paths(self._entries)
+
+    def facts(self) -> Iterator[EntryFacts]:
+        """Yield the facts as `CountableEntries` promises."""
+        with _corrupt_if_invalid(self._location):
+            yield from entry_facts(self._entries)
 
 
 @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -104,6 +104,6 @@ def _packed_from_end(manifests: Sequence[ManifestFile], target_bytes: int) -> li
     return [group[::-1] for group in reversed(groups)]
 
 
-def merged_entries(entries: Iterable[ManifestEntry]) -> list[ManifestEntry]:
-    """Return the live files as another manifest has them: with all their own numbers."""
-    return [replace(entry, status=EntryStatus.EXISTING) for entry in entries if entry.is_live]
+def merged_entries(entries: Iterable[ManifestEntry]) -> Iterator[ManifestEntry]:
+    """Yield the live files as another manifest has them: with all their own numbers."""
+    return (replace(entry, status=EntryStatus.EXISTING) for entry in entries if entry.is_live)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from app.engine.model.delete_files import is_deletion_vector
 from app.engine.model.manifests import DataFile, FileContent
 from app.engine.model.snapshot import Snapshot
 
@@ -26,6 +27,27 @@ def added_counts(files: Sequence[DataFile]) -> dict[str, str]:
 def removed_counts(files: Sequence[DataFile]) -> dict[str, str]:
     """Return the numbers of removed files, rows and bytes; nothing if there are no files."""
     return _counts("deleted-data-files", "deleted-records", "removed-files-size", files)
+
+
+def removed_delete_counts(files: Sequence[DataFile]) -> dict[str, str]:
+    """Return the numbers of removed delete files, their rows and bytes, but no zeros."""
+    counts: Counter[str] = Counter()
+    for file in files:
+        counts["removed-delete-files"] += 1
+        counts["removed-files-size"] += _size_of(file)
+        if file.content is FileContent.EQUALITY_DELETES:
+            counts["removed-equality-delete-files"] += 1
+            counts["removed-equality-deletes"] += file.record_count
+        else:
+            kind = "removed-dvs" if is_deletion_vector(file) else "removed-position-delete-files"
+            counts[kind] += 1
+            counts["removed-position-deletes"] += file.record_count
+    return {key: str(count) for key, count in counts.items() if count}
+
+
+def _size_of(file: DataFile) -> int:
+    """Return a file's bytes; of a deletion vector only its own, as others may share its file."""
+    return file.file_size_in_bytes if file.content_size_in_bytes is None else file.content_size_in_bytes
 
 
 def _counts(files_key: str, records_key: str, size_key: str, files: Sequence[DataFile]) -> dict[str, str]:
@@ -61,8 +83,7 @@ def totals_after(
 def _tally(files: Iterable[DataFile]) -> Counter[str]:
     tally: Counter[str] = Counter()
     for file in files:
-        size = file.content_size_in_bytes
-        tally["total-files-size"] += file.file_size_in_bytes if size is None else size
+        tally["total-files-size"] += _size_of(file)
         match file.content:
             case FileContent.DATA:
                 tally["total-data-files"] += 1

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from app.engine.model.ids import Location
-from app.engine.model.manifests import ManifestEntry
+from app.engine.model.ids import Location, SnapshotId
+from app.engine.model.manifests import EntryStatus, FileContent, ManifestEntry, Partition
 from app.engine.model.types import PrimitiveType
 
 PartitionTest = Callable[[tuple[Any, ...]], bool]
@@ -77,3 +77,60 @@ def live_paths(entries: Iterable[ManifestEntry]) -> Iterator[Location]:
     if isinstance(entries, PathedEntries):
         return entries.live_paths()
     return (entry.file.file_path for entry in entries if entry.is_live)
+
+
+class EntryFacts(NamedTuple):
+    """What is counted of an entry, with inherited values filled in."""
+
+    status: EntryStatus
+    snapshot_id: SnapshotId | None
+    data_sequence_number: int | None
+    file_sequence_number: int | None
+    content: FileContent
+    path: Location
+    file_format: str
+    record_count: int
+    size_bytes: int
+    first_row_id: int | None
+    partition: Partition
+
+
+@runtime_checkable
+class CountableEntries(Protocol):
+    """Entries of one manifest that are counted without making objects of their metrics."""
+
+    def facts(self) -> Iterator[EntryFacts]:
+        """Yield the facts of all entries, in their order.
+
+        Raises:
+            InvalidMetadata: an entry makes no sense; names the file.
+        """
+        ...
+
+
+def entry_facts(entries: Iterable[ManifestEntry]) -> Iterator[EntryFacts]:
+    """Yield the facts of all entries.
+
+    Raises:
+        InvalidMetadata: an entry makes no sense; names the file.
+    """
+    if isinstance(entries, CountableEntries):
+        return entries.facts()
+    return map(_facts_of, entries)
+
+
+def _facts_of(entry: ManifestEntry) -> EntryFacts:
+    file = entry.file
+    return EntryFacts(
+        entry.status,
+        entry.snapshot_id,
+        entry.data_sequence_number,
+        entry.file_sequence_number,
+        file.content,
+        file.file_path,
+        file.file_format,
+        file.record_count,
+        file.file_size_in_bytes,
+        file.first_row_id,
+        file.partition,
+    )

@@ -1,7 +1,7 @@
 """Avro: files to entries and records, and back. Other rooms use what this package exports, and nothing inside it.
 
 `open_avro` takes a file apart, `read_entries` finds the entries of a manifest in it, `pick_fields` reads some columns
-of them only, `write_avro` makes a file, `named_packer` and `write_packed` the same in two steps.
+of them only, `named_packer` packs records, `write_packed` makes a file of them.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from app.formats.avro.container import AvroFile, TooLargeError, cost_within, open_avro
 from app.formats.avro.entry_columns import EntryColumns, read_entries
 from app.formats.avro.entry_picks import PickedFields, pick_fields
-from app.formats.avro.packers import named_packer, write_avro, write_packed
+from app.formats.avro.packers import named_packer, write_packed
 
 __all__ = [
     "AvroFile",
@@ -21,6 +21,5 @@ __all__ = [
     "open_avro",
     "pick_fields",
     "read_entries",
-    "write_avro",
     "write_packed",
 ]

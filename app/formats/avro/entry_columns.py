@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from operator import itemgetter
@@ -149,6 +149,24 @@ class EntryColumns:
         values.append(None)  # fields that the writer does not have are looked up at -1
         in_order: tuple[Any, ...] = self._in_order(values)
         return in_order
+
+    def values_of(self, field_ids: Sequence[int]) -> Iterator[tuple[Any, ...]]:
+        """Yield the values of two or more fields for each entry; None where there is none.
+
+        Raises:
+            ValueError: a value makes no sense.
+        """
+        layout, content = self._layout, self._content
+        known = [field_id for field_id in field_ids if field_id in layout.groups]
+        groups = [layout.groups[field_id] for field_id in known]
+        readers = [layout.readers[group - 1] for group in groups]
+        # Fields that the writer does not have are looked up behind the last value.
+        places = [known.index(item) if item in layout.groups else len(known) for item in field_ids]
+        in_order = None if known == list(field_ids) else itemgetter(*places)
+        for start in self._starts:
+            parts, _ = layout.pick(content, start, groups)
+            values = [read(part) for read, part in zip(readers, parts, strict=True)]
+            yield tuple(values) if in_order is None else in_order([*values, None])
 
     def live_paths(self) -> Iterable[Any]:
         """Yield the paths of the files that are not deleted, in their order.

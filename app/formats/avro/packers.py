@@ -41,20 +41,6 @@ class _Packed:
     bytes_: io.BytesIO
 
 
-def write_avro(
-    schema: Any, records: Iterable[tuple[str, Mapping[int, Any]]], metadata: Mapping[str, str]
-) -> bytes:
-    """Return an Avro file of records by field id; the same records always make the same file.
-
-    Each record comes with the words that an error names it by.
-
-    Raises:
-        ValueError: a record does not follow the schema; names it.
-    """
-    pack = named_packer(schema)
-    return write_packed(schema, (pack(name, record) for name, record in records), metadata)
-
-
 def named_packer(schema: Any) -> Callable[[str, Mapping[int, Any]], bytes]:
     """Return the function that packs records by field id.
 
@@ -73,7 +59,7 @@ def named_packer(schema: Any) -> Callable[[str, Mapping[int, Any]], bytes]:
 
 
 def write_packed(schema: Any, records: Iterable[bytes], metadata: Mapping[str, str]) -> bytes:
-    """Return an Avro file of packed records."""
+    """Return an Avro file of packed records; the same records always make the same file."""
     blocks = [_Packed(len(block), io.BytesIO(b"".join(block))) for block in _blocks(records)]
     marker = hashlib.sha256(json.dumps([schema, dict(metadata)]).encode())
     for block in blocks:

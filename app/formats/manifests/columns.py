@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from app.engine.model.entry_filters import PartitionTest, ValueRange
+from app.engine.model.entry_filters import EntryFacts, PartitionTest, ValueRange
 from app.engine.model.ids import Location
 from app.engine.model.manifests import (
     UNASSIGNED_SEQUENCE_NUMBER,
@@ -31,6 +31,8 @@ _ROW_COUNT: Final = 7
 """Where an entry's values have its file's record count."""
 _FIRST_ROW_ID: Final = [field.name for field in fields(DataFile)].index("first_row_id") - 7
 """Where it is behind content, path, format, spec id, partition, record count and size."""
+_FACTS: Final = (0, 1, 3, 4, 134, 100, 101, 103, 104, 142)
+"""The fields of `EntryFacts` by their ids, in their order, without the partition."""
 _KEPT_BOUNDS: Final = 4
 _BYTES_OF_BOUNDS: Final = 2 * 16 * _KEPT_BOUNDS
 """For each entry; counted for the cache's budget whether they are there or not."""
@@ -158,6 +160,43 @@ class ManifestColumns(Sequence[ManifestEntry]):
         except ValueError as error:
             raise self._invalid(error) from error
 
+    def facts(self) -> Iterator[EntryFacts]:
+        """Yield the facts as `CountableEntries` promises."""
+        manifest, numbers, partitions = self._manifest, self._partition_numbers, self.partitions
+        try:
+            for at, values in enumerate(self._entries.values_of(_FACTS)):
+                status, snapshot_id, number, file_number, content, path, kind, rows, size, row_id = values
+                if manifest.sequence_number != UNASSIGNED_SEQUENCE_NUMBER:
+                    row_id = self._entries.row_id(at)
+                    number, file_number = self._inherited(status, number, file_number)
+                yield EntryFacts(
+                    status,
+                    manifest.added_snapshot_id if snapshot_id is None else snapshot_id,
+                    number,
+                    file_number,
+                    content or FileContent.DATA,
+                    path,
+                    kind,
+                    rows,
+                    size,
+                    row_id,
+                    partitions[numbers[at]],
+                )
+        except ValueError as error:
+            raise self._invalid(error) from error
+
+    def _inherited(
+        self, status: EntryStatus, number: int | None, file_number: int | None
+    ) -> tuple[int | None, int | None]:
+        """Return data and file sequence number with what they inherit from the manifest's.
+
+        Early writers left out the sequence numbers of files from v1, which are 0 whatever the status.
+        """
+        own = self._manifest.sequence_number
+        if status is EntryStatus.ADDED or own == 0:
+            return own if number is None else number, own if file_number is None else file_number
+        return number, file_number
+
     def _bounds_of(self, wanted: ValueRange) -> BoundColumns | None:
         """Return a column's bounds; those of the last columns are kept."""
         key = (wanted.field_id, wanted.kind)
@@ -184,12 +223,7 @@ class ManifestColumns(Sequence[ManifestEntry]):
         status, snapshot_id, number, file_number, content, path, file_format, rows, size, *rest = values
         if manifest.sequence_number != UNASSIGNED_SEQUENCE_NUMBER:
             rest[_FIRST_ROW_ID] = self._entries.row_id(at)
-            # Early writers left out the sequence numbers of files from v1, which are 0 whatever the status.
-            if status is EntryStatus.ADDED or manifest.sequence_number == 0:
-                if number is None:
-                    number = manifest.sequence_number
-                if file_number is None:
-                    file_number = manifest.sequence_number
+            number, file_number = self._inherited(status, number, file_number)
         file = DataFile(
             content or FileContent.DATA,
             path,

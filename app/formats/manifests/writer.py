@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Final
@@ -21,8 +21,7 @@ from app.engine.model.manifests import (
 )
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
-from app.engine.model.types import PrimitiveType
-from app.formats.avro import write_avro
+from app.formats.avro import named_packer, write_packed
 from app.formats.manifests.avro_schemas import data_file_schema, ids_of_fields, manifest_schema
 from app.formats.manifests.partition_fields import partition_schema, partition_types
 from app.formats.manifests.partition_summaries import summarize
@@ -66,35 +65,122 @@ def write_manifest(
     Spec: #manifests
     """
     kept = tuple(entries)
-    kinds = partition_types(spec, schema, [entry.file.partition for entry in kept])
-    avro = manifest_schema(format_version, partition_schema(spec, kinds))
-    metadata = {
-        "schema": schema.to_json().decode(),
-        "schema-id": str(schema.schema_id),
-        "partition-spec": json.dumps(spec.to_object()["fields"], separators=(",", ":")),
-        "partition-spec-id": str(spec.spec_id),
-        "format-version": str(format_version),
-    }
-    if FORMAT_VERSIONS[format_version].has_delete_files:
-        metadata["content"] = "data" if content is ManifestContent.DATA else "deletes"
-    field_ids = [field.field_id for field in spec.fields]
-
-    def records() -> Iterator[tuple[str, Mapping[int, Any]]]:
-        for entry in kept:
-            _check(entry, spec, format_version, content, snapshot_id)
-            yield f"an entry for {entry.file.file_path}", _values(entry, field_ids, snapshot_id)
-
-    written = write_avro(avro, records(), metadata)
-    manifest = ManifestFile(
-        manifest_path=Location(""),
-        manifest_length=len(written),
-        partition_spec_id=spec.spec_id,
+    packer = ManifestPacker(
+        schema=schema,
+        spec=spec,
+        format_version=format_version,
         content=content,
-        sequence_number=UNASSIGNED_SEQUENCE_NUMBER,
-        added_snapshot_id=snapshot_id,
-        first_row_id=first_row_id,
+        snapshot_id=snapshot_id,
+        partitions=[entry.file.partition for entry in kept],
     )
-    return WrittenManifest(written, replace(manifest, **_facts(kept, kinds)))
+    files = dict.fromkeys(EntryStatus, 0)
+    rows = dict.fromkeys(EntryStatus, 0)
+    for entry in kept:
+        files[entry.status] += 1
+        rows[entry.status] += entry.file.record_count
+    counts = EntryCounts(
+        (files[EntryStatus.ADDED], files[EntryStatus.EXISTING], files[EntryStatus.DELETED]),
+        (rows[EntryStatus.ADDED], rows[EntryStatus.EXISTING], rows[EntryStatus.DELETED]),
+        # Files that inherit get the highest number there is, so only the others can be the lowest.
+        min(
+            (
+                entry.data_sequence_number
+                for entry in kept
+                if entry.is_live and entry.data_sequence_number is not None
+            ),
+            default=UNASSIGNED_SEQUENCE_NUMBER,
+        ),
+        [entry.file.partition for entry in kept],
+    )
+    return packer.manifest(map(packer.pack, kept), counts, first_row_id)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryCounts:
+    """What a manifest list says about the entries of a manifest."""
+
+    files: tuple[int, int, int]
+    """Added, existing and deleted ones."""
+    rows: tuple[int, int, int]
+    """Rows of added, existing and deleted files."""
+    lowest_sequence_number: int
+    """Of the live files that have a data sequence number of their own."""
+    partitions: Iterable[tuple[Any, ...]]
+    """All partitions, each once or more often."""
+
+
+class ManifestPacker:
+    """Packs entries for manifests of one spec, content and format version."""
+
+    def __init__(
+        self,
+        *,
+        schema: Schema,
+        spec: PartitionSpec,
+        format_version: int,
+        content: ManifestContent,
+        snapshot_id: SnapshotId | None,
+        partitions: Sequence[tuple[Any, ...]],
+    ) -> None:
+        """Prepare for entries of some partitions; raises `ValueError` if those do not fit the spec.
+
+        Arguments are those of `write_manifest`.
+        """
+        self._spec, self._version, self._content = spec, format_version, content
+        self._snapshot_id = snapshot_id
+        self._kinds = partition_types(spec, schema, partitions)
+        self._avro = manifest_schema(format_version, partition_schema(spec, self._kinds))
+        self._field_ids = [field.field_id for field in spec.fields]
+        self._pack = named_packer(self._avro)
+        self._metadata = {
+            "schema": schema.to_json().decode(),
+            "schema-id": str(schema.schema_id),
+            "partition-spec": json.dumps(spec.to_object()["fields"], separators=(",", ":")),
+            "partition-spec-id": str(spec.spec_id),
+            "format-version": str(format_version),
+        }
+        if FORMAT_VERSIONS[format_version].has_delete_files:
+            self._metadata["content"] = "data" if content is ManifestContent.DATA else "deletes"
+
+    def pack(self, entry: ManifestEntry) -> bytes:
+        """Return the record of an entry.
+
+        Raises:
+            ValueError: the entry does not fit the spec, the content or the format version.
+        """
+        _check(entry, self._spec, self._version, self._content, self._snapshot_id)
+        values = _values(entry, self._field_ids, self._snapshot_id)
+        return self._pack(f"an entry for {entry.file.file_path}", values)
+
+    def manifest(
+        self, records: Iterable[bytes], counts: EntryCounts, first_row_id: int | None = None
+    ) -> WrittenManifest:
+        """Return a manifest of packed entries.
+
+        Raises:
+            ValueError: a partition does not have the types of the spec.
+        """
+        written = write_packed(self._avro, records, self._metadata)
+        added, existing, deleted = counts.files
+        added_rows, existing_rows, deleted_rows = counts.rows
+        manifest = ManifestFile(
+            manifest_path=Location(""),
+            manifest_length=len(written),
+            partition_spec_id=self._spec.spec_id,
+            content=self._content,
+            sequence_number=UNASSIGNED_SEQUENCE_NUMBER,
+            min_sequence_number=counts.lowest_sequence_number,
+            added_snapshot_id=self._snapshot_id,
+            added_files_count=added,
+            existing_files_count=existing,
+            deleted_files_count=deleted,
+            added_rows_count=added_rows,
+            existing_rows_count=existing_rows,
+            deleted_rows_count=deleted_rows,
+            partitions=summarize(self._kinds, counts.partitions),
+            first_row_id=first_row_id,
+        )
+        return WrittenManifest(written, manifest)
 
 
 def _check(
@@ -145,27 +231,4 @@ def _values(
         3: entry.data_sequence_number,
         4: entry.file_sequence_number,
         2: facts,
-    }
-
-
-def _facts(entries: Sequence[ManifestEntry], kinds: Sequence[PrimitiveType]) -> dict[str, Any]:
-    """Return the counts and summaries of the entries for a manifest list."""
-    files = dict.fromkeys(EntryStatus, 0)
-    rows = dict.fromkeys(EntryStatus, 0)
-    for entry in entries:
-        files[entry.status] += 1
-        rows[entry.status] += entry.file.record_count
-    numbers = [entry.data_sequence_number for entry in entries if entry.is_live]
-    return {
-        # Files that inherit get the highest number there is, so only the others can be the lowest.
-        "min_sequence_number": min(
-            (number for number in numbers if number is not None), default=UNASSIGNED_SEQUENCE_NUMBER
-        ),
-        "added_files_count": files[EntryStatus.ADDED],
-        "existing_files_count": files[EntryStatus.EXISTING],
-        "deleted_files_count": files[EntryStatus.DELETED],
-        "added_rows_count": rows[EntryStatus.ADDED],
-        "existing_rows_count": rows[EntryStatus.EXISTING],
-        "deleted_rows_count": rows[EntryStatus.DELETED],
-        "partitions": summarize(kinds, (entry.file.partition for entry in entries)),
     }

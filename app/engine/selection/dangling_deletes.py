@@ -1,0 +1,82 @@
+"""Dangling deletes: delete files that can apply to no live data file any more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from app.engine.model.delete_files import referenced_path
+from app.engine.model.entry_filters import EntryFacts
+from app.engine.model.ids import Location, SpecId
+from app.engine.model.manifests import DataFile, FileContent, ManifestEntry, PartitionKey, partition_key
+from app.engine.model.partition_spec import PartitionSpec
+from app.engine.selection.deletes import DeleteIndex
+
+
+class LiveAges:
+    """How old the live data files are that some delete files may apply to.
+
+    Only what surely holds is used: sequence numbers, partitions, and the path of a delete file that is about one data
+    file. Bounds and counts are not asked.
+    """
+
+    def __init__(self, deletes: Iterable[ManifestEntry], specs: Iterable[PartitionSpec]) -> None:
+        """Prepare for some delete files; the specs are the table's."""
+        self._specs = tuple(specs)
+        self._unpartitioned = {spec.spec_id for spec in self._specs if spec.is_unpartitioned}
+        # Of the paths of data files, which are many, only those are kept that are asked for.
+        self._oldest_of_path: dict[Location, int | None] = {}
+        for entry in deletes:
+            path = _path_of(entry.file)
+            if path is not None:
+                self._oldest_of_path[path] = None
+        self._oldest_in: dict[PartitionKey, int] = {}
+        self._oldest: int | None = None
+
+    def note(self, spec_id: SpecId, file: EntryFacts) -> None:
+        """Note a live data file of a spec."""
+        age = file.data_sequence_number or 0
+        place = partition_key(spec_id, file.partition)
+        self._oldest_in[place] = _older(self._oldest_in.get(place), age)
+        self._oldest = _older(self._oldest, age)
+        if file.path in self._oldest_of_path:
+            self._oldest_of_path[file.path] = _older(self._oldest_of_path[file.path], age)
+
+    def may_apply(self, delete: ManifestEntry) -> bool:
+        """Return whether a delete file may apply to one of the data files that were noted.
+
+        Spec: #scan-planning
+        """
+        file = delete.file
+        path = _path_of(file)
+        if path is not None:
+            oldest = self._oldest_of_path[path]
+        elif file.content is FileContent.EQUALITY_DELETES and file.spec_id in self._unpartitioned:
+            oldest = self._oldest
+        else:
+            oldest = self._oldest_in.get(file.partition_key)
+        if oldest is None:
+            return False
+        # If it does not apply to the oldest of them, it applies to none.
+        bare = replace(
+            file,
+            referenced_data_file=path,
+            value_counts=None,
+            null_value_counts=None,
+            nan_value_counts=None,
+            lower_bounds=None,
+            upper_bounds=None,
+        )
+        oldest_file = replace(
+            bare, content=FileContent.DATA, file_path=path or Location(""), referenced_data_file=None
+        )
+        index = DeleteIndex([replace(delete, file=bare)], self._specs, ())
+        return bool(index.deletes_of(oldest_file, oldest))
+
+
+def _path_of(file: DataFile) -> Location | None:
+    return None if file.content is FileContent.EQUALITY_DELETES else referenced_path(file)
+
+
+def _older(age: int | None, other: int) -> int:
+    return other if age is None or other < age else age

@@ -1,0 +1,142 @@
+"""Rewriting the manifests of one table: by the server's engine, and by Spark's procedure on an equal table.
+
+    python -m benchmarks.manifest_rewrites --files 1000000 --spark
+
+Every commit adds files to all partitions, as an ingest does, so each manifest has some of each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import resource
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from app.catalog import named
+from app.catalog.commits.snapshot_files import SnapshotFiles
+from app.catalog.commits.staged_files import StagedFiles
+from app.catalog.context.catalog import Catalog
+from app.catalog.namespaces import create_namespace
+from app.catalog.tables import NewTable
+from app.catalog.upkeep.manifest_rewrites import ManifestRewriteRequest, rewrite_manifests
+from app.engine.change.updates import AddSnapshot, SetSnapshotRef
+from app.engine.manifest_rewrite.wishes import RewriteWish
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.ids import Location, SpecId
+from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
+from app.engine.model.partition_spec import UnboundPartitionSpec
+from app.engine.model.schema import Schema
+from app.engine.model.table_metadata import TableMetadata
+from app.fileio.local import LocalFiles
+from tests.builders.catalogs import catalog_on
+from tests.builders.commits import commit_table
+
+TABLE = TableIdentifier(Namespace(("bench",)), "rewrites")
+COLUMNS = 12
+A_MANIFEST = 5_000
+PARTITIONS = 200
+
+
+def schema() -> Schema:
+    columns = [
+        {"id": at + 1, "name": f"c{at}", "required": False, "type": "long"} for at in range(COLUMNS)
+    ]
+    return Schema.from_object({"type": "struct", "schema-id": 0, "fields": columns})
+
+
+def entries(metadata: TableMetadata, start: int, count: int) -> Iterator[ManifestEntry]:
+    counts = {at + 1: 10_000 for at in range(COLUMNS)}
+    nulls = {at + 1: 0 for at in range(COLUMNS)}
+    for number in range(start, start + count):
+        day = number % PARTITIONS
+        lower = {at + 1: (number * 31 + at).to_bytes(8, "little") for at in range(COLUMNS)}
+        upper = {at + 1: (number * 37 + at + 999).to_bytes(8, "little") for at in range(COLUMNS)}
+        path = Location(f"{metadata.location}/data/c0={day}/{number:08}-{number * 7919:016x}.parquet")
+        sizes = {at + 1: 1000 + number % 977 for at in range(COLUMNS)}
+        file = DataFile(
+            FileContent.DATA, path, "parquet", SpecId(0), (day,), 10_000, 1 << 20,
+            sizes, counts, nulls, None, lower, upper,
+        )  # fmt: skip
+        yield ManifestEntry(EntryStatus.ADDED, None, None, None, file)
+
+
+def make_table(catalog: Catalog, identifier: TableIdentifier, files: int) -> None:
+    spec = UnboundPartitionSpec.from_object(
+        {"fields": [{"name": "c0", "transform": "identity", "source-id": 1}]}
+    )
+    new = NewTable(identifier, schema(), spec, None, None, {"format-version": "2"})
+    metadata = named.create(catalog, new).metadata
+    staged = StagedFiles(catalog, remembers_contents=False)
+    writer = SnapshotFiles(catalog, staged, metadata)
+    snapshot_id = writer.new_id()
+    manifests = [
+        writer.write_manifest(
+            SpecId(0), snapshot_id, list(entries(metadata, start, min(A_MANIFEST, files - start)))
+        )
+        for start in range(0, files, A_MANIFEST)
+    ]
+    snapshot = writer.write_snapshot(None, snapshot_id, manifests, {"operation": "append"})
+    staged.settle()
+    ref = SetSnapshotRef(ref_name="main", snapshot_id=snapshot_id, type="branch")
+    commit_table(catalog, identifier, [], [AddSnapshot(snapshot=snapshot), ref])
+
+
+def peak_mb() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def by_server(folder: Path, files: int) -> None:
+    catalog = catalog_on(f"sqlite:///{folder}/icetower.db", LocalFiles(), root=f"file://{folder}/warehouse")
+    create_namespace(catalog, TABLE.namespace, {})
+    make_table(catalog, TABLE, files)
+    before = peak_mb()
+    started, cpu = time.perf_counter(), time.process_time()
+    done, _ = rewrite_manifests(catalog, TABLE, ManifestRewriteRequest(RewriteWish(rewrites_all=True)))
+    print(
+        f"server: {files:,} files, {done.replaced} manifests into {done.created}: "
+        f"{time.perf_counter() - started:.1f} s, {time.process_time() - cpu:.1f} s of processor time, "
+        f"peak {peak_mb():.0f} MB ({before:.0f} MB before)"
+    )
+
+
+def by_spark(folder: Path, files: int) -> None:
+    from app.testing import icetower_catalog  # noqa: PLC0415 - only with --spark
+    from tests.servers.spark import start_spark  # noqa: PLC0415 - only with --spark
+
+    root = f"file://{folder}/lake"
+    database = f"sqlite:///{folder}/spark.db"
+    catalog = catalog_on(database, LocalFiles(), root=root)
+    create_namespace(catalog, TABLE.namespace, {})
+    make_table(catalog, TABLE, files)
+    location = named.load(catalog, named_kind(), TABLE).location
+    with icetower_catalog(warehouse_location=root) as url:
+        spark = start_spark(folder, "tower", url)
+        spark.sql("CREATE NAMESPACE tower.bench")
+        spark.sql(f"CALL tower.system.register_table('bench.rewrites', '{location}')")
+        started = time.perf_counter()
+        spark.sql("CALL tower.system.rewrite_manifests(table => 'bench.rewrites', use_caching => false)").show()
+        print(f"spark: {files:,} files: {time.perf_counter() - started:.1f} s")
+        spark.stop()
+
+
+def named_kind():  # type: ignore[no-untyped-def]
+    from app.catalog.context.kinds import TABLES  # noqa: PLC0415
+
+    return TABLES
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--files", type=int, default=1_000_000)
+    parser.add_argument("--spark", action="store_true", help="Spark's procedure, too.")
+    chosen = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        by_server(Path(folder), chosen.files)
+        if chosen.spark:
+            by_spark(Path(folder), chosen.files)
+
+
+if __name__ == "__main__":
+    main()
