@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from app.database.idempotency_keys import IdempotencyClaim, RecordedOutcome
+from app.database.orphan_runs import OrphanRun
 from app.database.pointers.history import PointerEvent
 from app.database.pointers.pointer import Pointer
 from app.database.receipt import CommitReceipt, LandedChange, Outcome, ReceiptHead, id_of_time
@@ -12,6 +13,7 @@ __all__ = [
     "CommitReceipt",
     "IdempotencyClaim",
     "LandedChange",
+    "OrphanRun",
     "Outcome",
     "Pointer",
     "PointerEvent",

@@ -9,10 +9,11 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import check_location
 from app.engine.model.entry_filters import PartitionTest, ValueRange, live_entries, live_paths
 from app.engine.model.ids import Location
-from app.engine.model.manifests import ManifestEntry, ManifestFile
+from app.engine.model.manifests import EntryStatus, ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.errors import CorruptMetadata, InvalidMetadata
 from app.formats.bounds import read_bounded
+from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.paths import statuses_and_paths
 from app.formats.manifests.source import FileManifestSource, ManifestCache
 
@@ -110,7 +111,34 @@ class CheckedManifests(TableManifests):
             InvalidLocation, FileMissing, FilesUnavailable: the manifest cannot be read.
         """
         location = manifest.manifest_path
-        check_location(self._catalog, location, "manifest")
+        with _corrupt_if_invalid(location):
+            columns, content = self._columns(manifest)
+            entries = list(columns)
+            found = [(int(entry.status), str(entry.file.file_path)) for entry in entries]
+            agreed = found == statuses_and_paths(content, location)
+        if not agreed:
+            raise CorruptMetadata(location, "two decoders read different entries")
+        yield from entries
+
+    def live_paths(self, manifest: ManifestFile) -> list[Location]:
+        """Return the paths of a manifest's live files once both decoders agree on them.
+
+        Raises:
+            CorruptMetadata: the manifest is not one, contradicts the list, or the decoders disagree.
+            InvalidLocation, FileMissing, FilesUnavailable: the manifest cannot be read.
+        """
+        location = manifest.manifest_path
+        with _corrupt_if_invalid(location):
+            columns, content = self._columns(manifest)
+            found = list(columns.live_paths())
+            checked = statuses_and_paths(content, location)
+        if found != [path for status, path in checked if status != EntryStatus.DELETED]:
+            raise CorruptMetadata(location, "two decoders read different entries")
+        return found
+
+    def _columns(self, manifest: ManifestFile) -> tuple[ManifestColumns, bytes]:
+        """Return a manifest's entries and the bytes that they were read from."""
+        check_location(self._catalog, manifest.manifest_path, "manifest")
         contents: list[bytes] = []
 
         def read(wanted: Location) -> bytes:
@@ -119,11 +147,4 @@ class CheckedManifests(TableManifests):
 
         # What is kept of the file is not asked: both decoders read the same bytes, which are fetched once.
         none_kept = ManifestCache(0, self._catalog.server.manifest_cache.max_file_bytes)
-        source = FileManifestSource(self._files, none_kept, read)
-        with _corrupt_if_invalid(location):
-            entries = list(source.entries(manifest))
-            found = [(int(entry.status), str(entry.file.file_path)) for entry in entries]
-            agreed = found == statuses_and_paths(contents[0], location)
-        if not agreed:
-            raise CorruptMetadata(location, "two decoders read different entries")
-        yield from entries
+        return FileManifestSource(self._files, none_kept, read).columns(manifest), contents[0]
