@@ -19,7 +19,7 @@ Kind = Literal["purge", "expire", "orphans"]
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """One entry: a table dropped with purge, an expiry of snapshots, or marked orphans; its files still exist."""
+    """One entry: a dropped table, an expiry of snapshots, or orphans; its files still exist."""
 
     id: int
     kind: Kind

@@ -1,4 +1,4 @@
-"""Metadata files that are a table's state, now or once: all that can bring files back into use."""
+"""Metadata files that are a table's state, now or once."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class PointerStates:
         )
 
     def left(self) -> list[EarlierState]:
-        """Return the last state of each table and view that no pointer has any more: it may come back."""
+        """Return the last state of each table and view that no pointer has any more."""
         rows = pointer_history
         # Tables without a uuid are the same only under one pointer.
         is_same = (pointers.c.uuid == rows.c.uuid) & (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from concurrent.futures import ThreadPoolExecutor
 
 from app.catalog.context.catalog import Catalog
@@ -17,8 +16,6 @@ from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.fileio.files import ListedFile
-
-log = logging.getLogger(__name__)
 
 _NOTES_A_HOLD = 50_000
 """How many files are noted before the entry is held for longer: reading all tables may take long."""
@@ -39,7 +36,7 @@ def delete_marked_orphans(catalog: Catalog, deletion: Deletion) -> FinalState:
     assert deletion.pointer_id is not None
     pointer = catalog.server.pointers.find_locked(deletion.pointer_id)
     if pointer is None or pointer.uuid != deletion.uuid:
-        return "kept"  # without the table, nobody knows what reaches its files
+        return "kept"  # without the table, it is not known what reaches its files
     metadata = catalog.read(TABLES, pointer)
     check_may_delete(catalog, pointer, metadata)
     work = _Work(catalog, deletion, pointer, metadata)

@@ -70,7 +70,7 @@ def path_hash(location: str) -> int:
     return hash(loose_place_of(location)[1])
 
 
-def find_orphans(catalog: Catalog, pointer: Pointer, metadata: TableMetadata, wish: OrphanWish) -> Orphans:
+def search_orphans(catalog: Catalog, pointer: Pointer, metadata: TableMetadata, wish: OrphanWish) -> Orphans:
     """Return the files that lie in a table's places, are old enough, and that nothing reaches.
 
     What the table reaches is read first, then the files are listed. Only if some are left, all other tables of all

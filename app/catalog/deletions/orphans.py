@@ -1,4 +1,4 @@
-"""Orphans of a table: which files they are, marking them, and what has become of marked ones."""
+"""Orphans of a table: finding them, marking them, and what became of marked ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import BATCH
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.orphan_reports import OrphanReport, report_of
-from app.catalog.deletions.orphan_search import Orphans, OrphanWish, find_orphans
+from app.catalog.deletions.orphan_search import Orphans, OrphanWish, search_orphans
 from app.database.orphan_runs import OrphanBatch, OrphanRun
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
@@ -32,7 +32,7 @@ def preview_orphans(catalog: Catalog, identifier: TableIdentifier, wish: OrphanW
         MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata or a file cannot be read.
     """
     catalog.permit("mark_orphans", identifier)
-    return find_orphans(catalog, *catalog.read_now(TABLES, identifier), wish)
+    return search_orphans(catalog, *catalog.read_now(TABLES, identifier), wish)
 
 
 def mark_orphans(catalog: Catalog, identifier: TableIdentifier, wish: OrphanWish) -> OrphanReport:
@@ -49,7 +49,7 @@ def mark_orphans(catalog: Catalog, identifier: TableIdentifier, wish: OrphanWish
         CommitStateUnknown: the database did not answer; nothing was deleted.
     """
     catalog.permit("mark_orphans", identifier)
-    found = find_orphans(catalog, *catalog.read_now(TABLES, identifier), wish)
+    found = search_orphans(catalog, *catalog.read_now(TABLES, identifier), wish)
     if not found.files:
         report = report_of(found, dry_run=False)
         catalog.remember(200, report.to_json())

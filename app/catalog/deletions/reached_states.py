@@ -1,4 +1,4 @@
-"""Everything that can reach a file: states of tables, now and earlier, read with all their manifests."""
+"""Everything that can reach a file: states of tables, now and earlier."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ Note = Callable[[Location], None]
 
 @dataclass
 class ReachedStates:
-    """Reads states of tables, each manifest once, and calls `note` with every file that they reach.
+    """Reads states of tables and calls `note` with every file that they reach.
+
+    Each manifest is read once.
 
     What a table has now must be readable, or nothing is known. What it had may be gone: a file that is gone leads to
     no other one.
@@ -46,7 +48,9 @@ class ReachedStates:
     _catalogs: dict[int, Catalog] = field(default_factory=dict)
 
     def add_table(self, pointer: Pointer, metadata: TableMetadata) -> None:
-        """Add all that a table reaches: now, in its log, in its history, and in the queue of expired snapshots.
+        """Add all that a table reaches, now and earlier.
+
+        Earlier is what its log, its history and the queue of expired snapshots name.
 
         Raises:
             OrphansRefused: a file of it cannot be read.
@@ -67,7 +71,9 @@ class ReachedStates:
                     self._add_snapshot(self.catalog, snapshot, is_current=False)
 
     def add_others(self) -> None:
-        """Add what all other tables of all warehouses reach, and what those reach that were dropped and may come back.
+        """Add what all other tables of all warehouses reach.
+
+        And what those reached last that were dropped: they may come back.
 
         Raises:
             OrphansRefused: a file of one of them cannot be read; names the table.
@@ -78,7 +84,7 @@ class ReachedStates:
         self.add_changes()
 
     def add_changes(self) -> list[Pointer]:
-        """Add what tables reach that have moved since they were added; return all pointers as they are.
+        """Add what tables reach that have moved since; return all pointers as they are.
 
         Raises:
             OrphansRefused: a file of one of them cannot be read; names the table.
@@ -124,7 +130,7 @@ class ReachedStates:
         self._pointers[pointer.id] = pointer.metadata_location
 
     def _add_logged(self, state: EarlierState) -> None:
-        """Add a state that a table's log names: a writer may name any file there, and what cannot be read stays out."""
+        """Add a state that a table's log names, where writers may name any file."""
         with suppress(InvalidMetadata):
             self._read_earlier(state)
 
@@ -202,7 +208,10 @@ def _key(catalog: Catalog, location: Location) -> int:
 
 
 def _parts(snapshot: Snapshot) -> Iterator[Snapshot]:
-    """Yield a snapshot that names its manifests itself as one for each: one that is gone hides no other."""
+    """Yield a snapshot; one that names its manifests itself once for each.
+
+    So a manifest that is gone hides no other.
+    """
     if snapshot.manifest_list is not None or not snapshot.manifests:
         yield snapshot
         return

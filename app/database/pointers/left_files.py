@@ -68,7 +68,7 @@ def insert_expiry(
 def insert_orphans(
     connection: Connection, seen: Pointer, report: str, grace_ms: int, now_ms: int
 ) -> int | None:
-    """Queue marked orphans, and return the entry's id; None if other ones of the table are queued.
+    """Queue orphans and return the entry's id; None if others of the table are queued.
 
     Args:
         report: what was found, as JSON.

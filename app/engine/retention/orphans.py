@@ -66,7 +66,7 @@ class ReachedFiles:
         """Say whether a listed file is reached.
 
         Raises:
-            OrphansRefused: a file of the same path but another scheme or authority is, and nobody knows whether that
+            OrphansRefused: a file of the same path but another scheme or authority is, and it is not known whether that
                 is the same file.
         """
         store, path = self._split(location)
@@ -90,7 +90,10 @@ class NameRules:
         self._folders = tuple(f"{name}=" for name in fields if name.startswith(_HIDDEN))
 
     def stays(self, relative: str) -> Stays | None:
-        """Say why a file stays for its path below the place that was listed; None if its name says nothing.
+        """Say why a file stays for its name; None if its name says nothing.
+
+        Args:
+            relative: its path below the place that was listed.
 
         Source: HiddenPathFilter and PartitionAwareHiddenPathFilter of Iceberg's Java.
         """
