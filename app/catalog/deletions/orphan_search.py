@@ -212,12 +212,13 @@ def _look_again(catalog: Catalog, found: Orphans) -> None:
 def _remove(found: Orphans, reached: set[int]) -> None:
     for number in reached:
         del found.files[number]
-    found.stays[Stays.REACHED] += len(reached)
+    found.stays.update({Stays.REACHED: len(reached)} if reached else {})
 
 
 def _remove_others(catalog: Catalog, owner: Owner, found: Orphans) -> None:
     """Leave out what may not be deleted on behalf of the table."""
     locations = [file.location for file in found.files.values()]
     going = set(map(path_hash, deletable(catalog, owner, locations)))
-    found.stays[Stays.OF_OTHERS] += len(found.files) - len(going)
+    if len(going) < len(found.files):
+        found.stays[Stays.OF_OTHERS] = len(found.files) - len(going)
     found.files = {number: file for number, file in found.files.items() if number in going}

@@ -172,7 +172,7 @@ class ReachedStates:
         for path in snapshot.manifests or ():
             self.note(Location(path))
         source = CheckedManifests(catalog)
-        manifests = _unless_missing(lambda: source.manifests(snapshot), is_current=is_current)
+        manifests = _unless_missing(lambda: source.read_list(snapshot), is_current=is_current)
         is_whole = manifests is not None
         for manifest in manifests or ():
             is_whole &= self._add_manifest(catalog, manifest, is_current=is_current)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from app.catalog.context.catalog import Catalog
@@ -136,6 +136,19 @@ class CheckedManifests(TableManifests):
             raise CorruptMetadata(location, "two decoders read different entries")
         return found
 
+    def read_list(self, snapshot: Snapshot) -> Sequence[ManifestFile]:
+        """Return a snapshot's manifests from the files as they are now, whatever is kept of them.
+
+        Raises:
+            CorruptMetadata: the manifest list is not one.
+            InvalidLocation, FileMissing, FilesUnavailable: the manifest list cannot be read.
+        """
+        for location in (snapshot.manifest_list, *(snapshot.manifests or ())):
+            if location is not None:
+                check_location(self._catalog, location, "manifest list")
+        with _corrupt_if_invalid(snapshot.manifest_list or Location("")):
+            return self._source_without_cache(self._read).manifests(snapshot)
+
     def _columns(self, manifest: ManifestFile) -> tuple[ManifestColumns, bytes]:
         """Return a manifest's entries and the bytes that they were read from."""
         check_location(self._catalog, manifest.manifest_path, "manifest")
@@ -145,6 +158,9 @@ class CheckedManifests(TableManifests):
             contents.append(self._read(wanted))
             return contents[-1]
 
-        # What is kept of the file is not asked: both decoders read the same bytes, which are fetched once.
+        # Both decoders read the same bytes, which are fetched once.
+        return self._source_without_cache(read).columns(manifest), contents[0]
+
+    def _source_without_cache(self, read: Callable[[Location], bytes]) -> FileManifestSource:
         none_kept = ManifestCache(0, self._catalog.server.manifest_cache.max_file_bytes)
-        return FileManifestSource(self._files, none_kept, read).columns(manifest), contents[0]
+        return FileManifestSource(self._files, none_kept, read)
