@@ -84,6 +84,8 @@ def search_orphans(catalog: Catalog, pointer: Pointer, metadata: TableMetadata, 
         FilesUnavailable, DatabaseUnavailable: safe to try again.
     """
     check_may_delete(catalog, pointer, metadata)
+    if wish.file_list is not None:
+        check_location(catalog, wish.file_list, "file list")
     owner = Owner.of(pointer.uuid, pointer.id, metadata)
     found = Orphans(pointer, _older_than_ms(catalog, wish), _places(catalog, owner, wish))
     reached = ReachedFiles(loose_place_of, found.places)
@@ -165,7 +167,6 @@ def _listed(catalog: Catalog, found: Orphans, wish: OrphanWish) -> Iterator[tupl
             for file in catalog.files.list_files(Location(place)):
                 yield file.location[len(place) :], file
         return
-    check_location(catalog, wish.file_list, "file list")
     paths = [loose_place_of(place) for place in found.places]
     for file in read_file_list(catalog.files, wish.file_list, catalog.server.manifest_cache.max_file_bytes):
         store, path = loose_place_of(file.location)

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.e2e.spark.test_expiry import folder_of, make_history
+from tests.e2e.spark.test_expiry import FAR_AHEAD_MS, folder_of, make_history
 from tests.servers.spark import Sql, path_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
@@ -53,11 +53,14 @@ def found_by_server(sql: Sql, table: str, **wish: Any) -> set[str]:
 
 def orphans(sql: Sql, table: str, headers: dict[str, str] | None = None, **wish: Any) -> httpx.Response:
     body = {name.replace("_", "-"): value for name, value in wish.items()}
-    address = sql.spark.conf.get(f"spark.sql.catalog.{sql.catalog}.uri")
-    path = f"{address}/v1/namespaces/{sql.namespace}/tables/{table}/orphans"
-    answer = httpx.post(path, json=body, headers=headers, timeout=120)
+    answer = httpx.post(address_of(sql, table, "orphans"), json=body, headers=headers, timeout=120)
     assert answer.status_code == 200, answer.text
     return answer
+
+
+def address_of(sql: Sql, table: str, what: str) -> str:
+    address = sql.spark.conf.get(f"spark.sql.catalog.{sql.catalog}.uri")
+    return f"{address}/v1/namespaces/{sql.namespace}/tables/{table}/{what}"
 
 
 def found_by_spark(sql: Sql, table: str, *more: str) -> set[str]:
@@ -84,14 +87,14 @@ def test_f23_marked_orphans_are_deleted_and_the_table_reads_on(sql: Sql) -> None
     folder = folder_of(sql, "t")
     left = {write(folder, name) for name in JUNK}
     make_old(folder)
-    rows, before = sql("SELECT * FROM t ORDER BY number"), files_in(folder)
+    rows, before = sql("SELECT * FROM t ORDER BY number, word"), files_in(folder)
 
     report = orphans(sql, "t", dry_run=False, grace_period_ms=0).json()
 
     assert report["orphan-files"] == len(left)
     wait_until_there_are_only(folder, before - left)
     sql("REFRESH TABLE t")
-    assert sql("SELECT * FROM t ORDER BY number") == rows
+    assert sql("SELECT * FROM t ORDER BY number, word") == rows
     assert found_by_spark(sql, "t") == set()
 
 
@@ -143,6 +146,31 @@ def test_f23_files_of_another_table_stay_though_remove_orphan_files_would_take_t
     (imported,) = (str(path) for path in (folder / "imported").glob("*.parquet"))
 
     assert found_by_spark(sql, "t") == {imported}
+    assert found_by_server(sql, "t") == set()
+
+
+def test_f23_what_may_come_back_stays_though_remove_orphan_files_would_take_it(sql: Sql) -> None:
+    sql("CREATE TABLE t (number int) USING iceberg")
+    sql("INSERT INTO t VALUES (1)")
+    sql("INSERT OVERWRITE t VALUES (2)")
+    folder = folder_of(sql, "t")
+    version = write(folder, "metadata/v3.metadata.json")
+    before = files_in(folder)
+    expiry = {"older-than-ms": FAR_AHEAD_MS, "retain-last": 1, "grace-period-ms": 3_600_000}
+    expired = httpx.post(address_of(sql, "t", "expire"), json=expiry)
+    assert expired.json()["files-deleted-after-ms"]
+    sql("CREATE TABLE inside (number int) USING iceberg LOCATION " + f"'{folder}/inside'")
+    sql("INSERT INTO inside VALUES (1)")
+    make_old(folder)
+    sql("REFRESH TABLE t")
+    inside = files_in(folder / "inside")
+
+    taken = found_by_spark(sql, "t")
+
+    assert version in taken
+    assert inside <= taken
+    assert any(path.endswith(".parquet") for path in taken - inside)
+    assert taken - inside <= before
     assert found_by_server(sql, "t") == set()
 
 
