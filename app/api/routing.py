@@ -48,8 +48,8 @@ _ALONE = {_CONFIG: config.get_config, "/health": health.health}
 _PARAMETER = re.compile(r"{\w+}")
 """Routes have underscores where the description has hyphens."""
 
-_CHANGE_NOTHING = (conflicts, dry_runs, metrics, scans)
-"""Routes that ask, whatever their method."""
+_CHANGE_NOTHING = (conflicts, dry_runs, metrics, orphans, scans)
+"""Routes that change no table, whatever their method."""
 
 _OF_TABLE = re.compile(r"/v1/namespaces/(?P<namespace>[^/]+)/tables/(?P<table>[^/]+)")
 _QUICK = {"GET": loads.load_table, "HEAD": loads.table_exists, "POST": commits.commit_table}

@@ -69,8 +69,17 @@ class PointerStates:
             )
         )
 
-    def left(self) -> list[EarlierState]:
-        """Return the last state of each table and view that no pointer has any more."""
+    def last_event(self) -> int:
+        """Return the sequence of the newest event that can be seen."""
+        query = select(func.coalesce(func.max(pointer_history.c.sequence), 0))
+        return self._database.read(lambda connection: int(connection.scalars(query).one()))
+
+    def left(self, after: int = 0) -> list[EarlierState]:
+        """Return the last state of each table and view that no pointer has any more.
+
+        Args:
+            after: only of those of which there are events since this one.
+        """
         rows = pointer_history
         # Tables without a uuid are the same only under one pointer.
         is_same = (pointers.c.uuid == rows.c.uuid) & (
@@ -78,7 +87,7 @@ class PointerStates:
         )
         last = (
             select(func.max(rows.c.sequence))
-            .where(~exists().where(is_same))
+            .where(rows.c.sequence > after, ~exists().where(is_same))
             .group_by(rows.c.pointer_id, rows.c.uuid)
         )
         location = func.coalesce(rows.c.location, rows.c.previous_location).label("location")

@@ -15,6 +15,7 @@ from app.database.file_deletions import Deletion, FinalState
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
+from app.errors import FilesUnavailable, MetadataFileMissing
 from app.fileio.files import ListedFile
 
 _NOTES_A_HOLD = 50_000
@@ -37,15 +38,22 @@ def delete_marked_orphans(catalog: Catalog, deletion: Deletion) -> FinalState:
     pointer = catalog.server.pointers.find_locked(deletion.pointer_id)
     if pointer is None or pointer.uuid != deletion.uuid:
         return "kept"  # without the table, it is not known what reaches its files
-    metadata = catalog.read(TABLES, pointer)
+    metadata = _read(catalog, pointer)
     check_may_delete(catalog, pointer, metadata)
     work = _Work(catalog, deletion, pointer, metadata)
     work.read_states()
     catalog.server.step("orphans_checked")
     if not catalog.server.file_deletions.begin(deletion, pointer.registration):
         raise PlanOutdated
-    work.delete()
-    return "done"
+    return work.delete()
+
+
+def _read(catalog: Catalog, pointer: Pointer) -> TableMetadata:
+    """Return a table's metadata; raises `FilesUnavailable` if it has moved on: the next look will find it."""
+    try:
+        return catalog.read(TABLES, pointer)
+    except MetadataFileMissing as error:
+        raise FilesUnavailable(f"Cannot look at {pointer.identifier}: {error}") from error
 
 
 class _Work:
@@ -71,8 +79,8 @@ class _Work:
         self._states.add_table(self._pointer, self._metadata)
         self._states.add_others()
 
-    def delete(self) -> None:
-        """Delete batch after batch."""
+    def delete(self) -> FinalState:
+        """Delete batch after batch; return `kept` if the table leaves the catalog meanwhile."""
         server, run_id = self._catalog.server, self._deletion.id
         with ThreadPoolExecutor(WORKERS, "file-deletions") as pool:
             while batches := server.orphan_runs.waiting(run_id, limit=1):
@@ -86,33 +94,38 @@ class _Work:
                     if now is not None and _is_same(now, files[where])
                 ]
                 going = self._still_orphans(unchanged)
+                if going is None:
+                    return "kept"
                 server.step("orphans_batch_checked")
                 delete_all(self._catalog, f"orphans of {self._deletion.identifier}", going, pool)
                 server.step("orphans_batch_deleted")
                 size_bytes = sum(files[where].size_bytes for where in going)
                 server.orphan_runs.batch_done(run_id, batch.number, len(going), size_bytes)
                 server.step("orphans_batch_done")
+        return "done"
 
-    def _still_orphans(self, locations: list[Location]) -> list[Location]:
-        """Return those that nothing reaches now, and that may be deleted on behalf of the table."""
+    def _still_orphans(self, locations: list[Location]) -> list[Location] | None:
+        """Return those that nothing reaches now and that may go; None if the table has left."""
         now = next((item for item in self._states.add_changes() if item.id == self._pointer.id), None)
         if now is None or (now.uuid, now.registration) != (self._pointer.uuid, self._pointer.registration):
-            raise PlanOutdated
+            return None
         if now.metadata_location != self._pointer.metadata_location:
-            self._pointer, self._metadata = now, self._catalog.read(TABLES, now)
+            self._pointer, self._metadata = now, _read(self._catalog, now)
             check_may_delete(self._catalog, now, self._metadata)
         owner = Owner.of(now.uuid, now.id, self._metadata)
         return deletable(
             self._catalog, owner, [where for where in locations if path_hash(where) not in self._reached]
         )
 
-    def _note(self, location: Location) -> None:
-        number = path_hash(location)
-        if number in self._marked:
-            self._reached.add(number)
+    def _note(self, location: Location) -> bool:
         self._notes += 1
         if self._notes % _NOTES_A_HOLD == 0:
             self._catalog.server.file_deletions.hold(self._deletion.id, LEASE_MS)
+        number = path_hash(location)
+        if number not in self._marked:
+            return False
+        self._reached.add(number)
+        return True
 
 
 def _is_same(now: ListedFile, then: ListedFile) -> bool:

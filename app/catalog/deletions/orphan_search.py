@@ -122,10 +122,12 @@ def reached_by_others(states: ReachedStates, found: Orphans) -> set[int]:
     """Return which of the files found something else reaches, or the table itself by now."""
     reached: set[int] = set()
 
-    def note(location: Location) -> None:
+    def note(location: Location) -> bool:
         number = path_hash(location)
-        if number in found.files:
-            reached.add(number)
+        if number not in found.files:
+            return False
+        reached.add(number)
+        return True
 
     states.note = note
     states.add_others()

@@ -23,8 +23,10 @@ from app.engine.retention.reachability import UNREADABLE, statistics_of
 from app.errors import FileMissing, InvalidMetadata, MetadataFileMissing, NoSuchWarehouse, OrphansRefused
 
 Found = TypeVar("Found")
-Note = Callable[[Location], None]
-"""Called with each location that is reached, once or more often."""
+Note = Callable[[Location], object]
+"""Called with each location that is reached, once or more often; returns True for one that is looked for."""
+EVENTS_IN_FLIGHT = 10_000
+"""Events are numbered before they can be seen: so many may come to light behind the newest one."""
 
 
 @dataclass
@@ -40,12 +42,18 @@ class ReachedStates:
     catalog: Catalog
     """The warehouse of the table whose orphans are looked for."""
     note: Note
+    _touched: int = 0
+    """How many files that are looked for were found to be reached."""
     _read: set[int] = field(default_factory=set)
     """Hashes of the manifests and lists that were read whole."""
     _states: set[tuple[int, Location]] = field(default_factory=set)
     """Metadata files that were read."""
+    _events_seen: int = 0
     _pointers: dict[int, Location] = field(default_factory=dict)
     _catalogs: dict[int, Catalog] = field(default_factory=dict)
+
+    def _note(self, location: str) -> None:
+        self._touched += self.note(Location(location)) is True
 
     def add_table(self, pointer: Pointer, metadata: TableMetadata) -> None:
         """Add all that a table reaches, now and earlier.
@@ -65,7 +73,7 @@ class ReachedStates:
         for stored in states.queued_expiries(pointer.uuid):
             expired = ExpiryRecord.from_json(stored).expired
             for file in expired.statistics:
-                self.note(file.location)
+                self._note(file.location)
             for snapshot in expired.snapshots:
                 with _refused(f"a snapshot that expired from {pointer.identifier}"):
                     self._add_snapshot(self.catalog, snapshot, is_current=False)
@@ -73,32 +81,37 @@ class ReachedStates:
     def add_others(self) -> None:
         """Add what all other tables of all warehouses reach.
 
-        And what those reached last that were dropped: they may come back.
+        And what those reached last that were dropped or overwritten: they may come back.
 
         Raises:
             OrphansRefused: a file of one of them cannot be read; names the table.
             FilesUnavailable, DatabaseUnavailable: safe to try again.
         """
-        for state in self.catalog.server.pointer_states.left():
-            self._add_earlier(state)
         self.add_changes()
 
     def add_changes(self) -> list[Pointer]:
-        """Add what tables reach that have moved since; return all pointers as they are.
+        """Add what has changed since: tables that moved, came or left.
+
+        Returns all pointers as they were just before.
 
         Raises:
             OrphansRefused: a file of one of them cannot be read; names the table.
             FilesUnavailable, DatabaseUnavailable: safe to try again.
         """
-        pointers = self.catalog.server.pointer_states.current()
+        states = self.catalog.server.pointer_states
+        seen, pointers = states.last_event(), states.current()
         for other in pointers:
             if self._pointers.get(other.id) == other.metadata_location:
                 continue
             if other.kind is PointerKind.VIEW:
-                self.note(other.metadata_location)
+                self._note(other.metadata_location)
                 self._pointers[other.id] = other.metadata_location
             else:
                 self._add_now(other)
+        # After the pointers: one that was dropped meanwhile is here.
+        for state in states.left(after=self._events_seen):
+            self._add_earlier(state)
+        self._events_seen = max(0, seen - EVENTS_IN_FLIGHT)
         return pointers
 
     def _add_now(self, pointer: Pointer) -> None:
@@ -120,10 +133,15 @@ class ReachedStates:
                 f"Cannot look for orphans: the metadata file of table {pointer.identifier} is gone, so it is not "
                 "known what it reaches; nothing is marked"
             ) from error
+        touched = self._touched
         self._add_current(pointer, metadata, catalog)
+        if self._touched > touched:
+            # It has to do with the files: what it can be rolled back to counts, too.
+            for state in catalog.server.pointer_states.of_table(pointer.uuid, pointer.id):
+                self._add_earlier(state)
 
     def _add_current(self, pointer: Pointer, metadata: TableMetadata, catalog: Catalog | None = None) -> None:
-        self.note(pointer.metadata_location)
+        self._note(pointer.metadata_location)
         with _refused(f"table {pointer.identifier}"):
             self._add_state(catalog or self.catalog, metadata, is_current=True)
         self._states.add((pointer.warehouse_id, pointer.metadata_location))
@@ -139,7 +157,7 @@ class ReachedStates:
             self._read_earlier(state)
 
     def _read_earlier(self, state: EarlierState) -> None:
-        self.note(state.location)
+        self._note(state.location)
         key = state.warehouse_id, state.location
         if key in self._states or state.kind is not PointerKind.TABLE:
             return
@@ -156,9 +174,9 @@ class ReachedStates:
 
     def _add_state(self, catalog: Catalog, metadata: TableMetadata, *, is_current: bool) -> None:
         for file in statistics_of(metadata):
-            self.note(file.location)
+            self._note(file.location)
         for entry in metadata.metadata_log:
-            self.note(entry.metadata_file)
+            self._note(entry.metadata_file)
         for snapshot in metadata.snapshots:
             for part in _parts(snapshot):
                 self._add_snapshot(catalog, part, is_current=is_current)
@@ -166,11 +184,11 @@ class ReachedStates:
     def _add_snapshot(self, catalog: Catalog, snapshot: Snapshot, *, is_current: bool) -> None:
         location = snapshot.manifest_list
         if location is not None:
-            self.note(location)
+            self._note(location)
             if _key(catalog, location) in self._read:
                 return
         for path in snapshot.manifests or ():
-            self.note(Location(path))
+            self._note(path)
         source = CheckedManifests(catalog)
         manifests = _unless_missing(lambda: source.read_list(snapshot), is_current=is_current)
         is_whole = manifests is not None
@@ -180,7 +198,7 @@ class ReachedStates:
             self._read.add(_key(catalog, location))
 
     def _add_manifest(self, catalog: Catalog, manifest: ManifestFile, *, is_current: bool) -> bool:
-        self.note(manifest.manifest_path)
+        self._note(manifest.manifest_path)
         key = _key(catalog, manifest.manifest_path)
         if key in self._read:
             return True
@@ -188,7 +206,7 @@ class ReachedStates:
         if paths is None:
             return False
         for path in paths:
-            self.note(path)
+            self._note(path)
         self._read.add(key)
         return True
 
