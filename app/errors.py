@@ -15,6 +15,7 @@ IcetowerError
 │   ├── InvalidDataFile        a file that cannot be appended to the table
 │   ├── PurgeRefused           gc.enabled=false
 │   ├── ExpiryRefused          the same, or a ref names a snapshot that was to go
+│   ├── OrphansRefused         the same, or it is not known what reaches a table's files
 │   └── CommitRefused          the guard found that a new snapshot would lose data
 ├── RequestTooLarge
 ├── UnsupportedMediaType       a body that is not announced as JSON
@@ -135,6 +136,10 @@ class PurgeRefused(BadRequest):
 
 class ExpiryRefused(BadRequest):
     """Snapshots that were to expire must not; the message says which and why."""
+
+
+class OrphansRefused(BadRequest):
+    """Orphans of a table are not looked for or not marked; the message says why."""
 
 
 class CommitRefused(BadRequest):

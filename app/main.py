@@ -39,6 +39,8 @@ from app.database.maintenance_jobs import MaintenanceJobs
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
 from app.database.old_rows import OldRows
+from app.database.orphan_runs import OrphanRuns
+from app.database.pointer_states import PointerStates
 from app.database.pointers.pointers import Pointers
 from app.database.receipts import Receipts
 from app.database.revisions import check_revision, found_revision, known_revision
@@ -154,6 +156,7 @@ def build_server(
         guard_read_bytes=settings.guard_read_bytes,
         expired_file_grace_ms=round(settings.expired_file_grace_seconds * 1000),
         orphan_age_ms=round(settings.orphan_age_hours * 3_600_000),
+        orphan_grace_ms=round(settings.orphan_grace_hours * 3_600_000),
         history_ms=settings.history_days * 24 * 3_600_000,
         scan_page_files=settings.scan_page_files,
         scan_submit_bytes=settings.scan_submit_bytes,
@@ -168,6 +171,8 @@ def build_server(
         file_deletions=FileDeletions(database),
         metadata_sweeps=MetadataSweeps(database),
         old_rows=OldRows(database),
+        orphan_runs=OrphanRuns(database),
+        pointer_states=PointerStates(database),
         landing_queues=LandingQueues(database),
         maintenance_jobs=MaintenanceJobs(database),
         scan_plans=ScanPlans(database),

@@ -213,6 +213,9 @@ class Settings(BaseSettings):
         3600.0, ge=0, le=366 * 24 * 3600, description="How long files of expired snapshots stay for queries."
     )
     orphan_age_hours: float = Field(24.0, ge=0, description="When files no commit landed go; 0: never.")
+    orphan_grace_hours: float = Field(
+        24.0, ge=0, le=366 * 24, description="How long files stay that were marked as orphans."
+    )
     history_days: int = Field(
         90, ge=0, description="How long old events of tables, and receipts, stay; 0: for ever."
     )

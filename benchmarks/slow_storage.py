@@ -54,6 +54,10 @@ class SlowFiles:
     def exists(self, location: Location) -> bool:
         return self.files.exists(self._reached(location))
 
+    def find_file(self, location: Location) -> ListedFile | None:
+        found = self.files.find_file(self._reached(location))
+        return None if found is None else replace(found, location=location)
+
     def list_files(self, prefix: Location) -> Iterator[ListedFile]:
         for listed in self.files.list_files(self._reached(prefix)):
             where = Location(ROOT + listed.location.removeprefix(self.folder))

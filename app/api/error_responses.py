@@ -40,6 +40,7 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     errors.InvalidDataFile: (400, "BadRequestException"),
     errors.PurgeRefused: (400, "BadRequestException"),
     errors.ExpiryRefused: (400, "BadRequestException"),
+    errors.OrphansRefused: (400, "BadRequestException"),
     # Not 409: clients would build the same snapshot again. After this type Java cleans up.
     errors.CommitRefused: (400, "BadRequestException"),
     errors.RequestTooLarge: (413, "RequestTooLargeException"),

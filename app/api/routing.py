@@ -31,6 +31,7 @@ from app.api.routes import (
     maintenance,
     metrics,
     namespaces,
+    orphans,
     receipts,
     refs,
     scans,
@@ -51,8 +52,8 @@ _ALONE = {_CONFIG: config.get_config, "/health": health.health}
 _PARAMETER = re.compile(r"{\w+}")
 """Routes have underscores where the description has hyphens."""
 
-_CHANGE_NOTHING = (conflicts, dry_runs, maintenance, metrics, scans)
-"""Routes that ask, whatever their method, or that change no table, view, namespace or warehouse."""
+_CHANGE_NOTHING = (conflicts, dry_runs, maintenance, metrics, orphans, scans)
+"""Routes that change no table, view, namespace or warehouse, whatever their method."""
 
 _OF_TABLE = re.compile(r"/v1/namespaces/(?P<namespace>[^/]+)/tables/(?P<table>[^/]+)")
 _QUICK = {"GET": loads.load_table, "HEAD": loads.table_exists, "POST": commits.commit_table}
@@ -86,6 +87,7 @@ def routes() -> list[BaseRoute]:
         conflicts,
         expiry,
         upkeep,
+        orphans,
         scans,
         views,
         metrics,

@@ -144,6 +144,53 @@ class ExpiredSnapshots(ServerAnswer):
         return not (self.snapshots or self.refs or self.partition_spec_ids or self.schema_ids)
 
 
+class OrphanFileAnswer(ServerAnswer):
+    """A file that nothing reaches."""
+
+    location: str
+    size_bytes: int
+    modified_ms: int
+
+
+class OrphanAnswer(ServerAnswer):
+    """Which files of a table are orphans, and whether they were marked."""
+
+    dry_run: bool
+    older_than_ms: int
+    places: list[str]
+    listed_files: int
+    reached_files: int
+    staying_files: dict[str, int]
+    orphan_files: int
+    orphan_bytes: int
+    is_complete: bool
+    sample: list[OrphanFileAnswer]
+    files_deleted_after_ms: int | None = None
+
+
+class OrphanRunAnswer(ServerAnswer):
+    """What has become of orphans that were marked together."""
+
+    run_id: int
+    state: str
+    marked_ms: int
+    files_deleted_after_ms: int
+    marked_files: int
+    marked_bytes: int
+    deleted_files: int
+    deleted_bytes: int
+    kept_files: int
+    report: OrphanAnswer
+    finished_ms: int | None = None
+    error: str | None = None
+
+
+class OrphanRunsAnswer(ServerAnswer):
+    """The runs of a table, newest first."""
+
+    runs: list[OrphanRunAnswer]
+
+
 class RefusalAnswer(ServerAnswer):
     """An error inside an answer."""
 

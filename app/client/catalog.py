@@ -15,6 +15,7 @@ from app.client.history import HistoryCalls
 from app.client.http_calls import HttpCalls, Retries
 from app.client.maintenance import MaintenanceCalls
 from app.client.namespaces import NamespaceCalls
+from app.client.orphans import OrphanCalls
 from app.client.receipts import ReceiptCalls
 from app.client.refs import RefCalls
 from app.client.scans import ScanCalls
@@ -66,6 +67,7 @@ class RemoteCatalog:
         self.health = HealthCalls(self._calls, root)
         self.history = HistoryCalls(self._calls, root)
         self.appends = AppendCalls(self._calls, root)
+        self.orphans = OrphanCalls(self._calls, root)
         self.receipts = ReceiptCalls(self._calls, root)
         self.refs = RefCalls(self._calls, root)
         self.scans = ScanCalls(self._calls, root)

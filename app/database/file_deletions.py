@@ -1,4 +1,4 @@
-"""The queue of files to delete: of dropped tables and of expired snapshots."""
+"""The queue of files to delete: of dropped tables, of expired snapshots, and orphans."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from app.database.rows import file_deletions as rows
 from app.engine.model.ids import Location, SnapshotId, TableUuid
 
 FinalState = Literal["done", "failed", "kept"]
-Kind = Literal["purge", "expire"]
+Kind = Literal["purge", "expire", "orphans"]
 
 
 @dataclass(frozen=True, slots=True)
 class Deletion:
-    """One entry: a table dropped with purge, or an expiry of snapshots; its files still exist."""
+    """One entry: a dropped table, an expiry of snapshots, or orphans; its files still exist."""
 
     id: int
     kind: Kind
     warehouse_id: int
     uuid: TableUuid
     metadata_location: Location
-    """The last file of a purged table, or the file that an expiry wrote."""
+    """The last file of a purged table, the file that an expiry wrote, or the table's as orphans were marked."""
     identifier: str
     attempts: int
     """How often it has failed."""
@@ -34,7 +34,7 @@ class Deletion:
     pointer_id: int | None
     """The table's pointer; None for a purge that an older build has queued."""
     expired: str | None
-    """What an expiry took out, as JSON."""
+    """What an expiry took out, or the report of marked orphans, as JSON."""
 
 
 _COLUMNS = [rows.c[field.name] for field in fields(Deletion)]
@@ -98,9 +98,14 @@ class FileDeletions:
         """Hold a leased entry for longer; False if another worker has finished it."""
         return self._update(deletion_id, leased_until_ms=database_now_ms() + lease_ms)
 
-    def finish(self, deletion_id: int, state: FinalState) -> None:
-        """Take an entry out of the queue: its files are deleted, kept, or cannot be deleted."""
-        self._update(deletion_id, state=state, finished_ms=database_now_ms(), leased_until_ms=0)
+    def finish(self, deletion_id: int, state: FinalState, error: str | None = None) -> None:
+        """Take an entry out of the queue: its files are deleted, kept, or cannot be deleted.
+
+        Args:
+            error: why, if that is to be known later.
+        """
+        because = {} if error is None else {"last_error": error}
+        self._update(deletion_id, state=state, finished_ms=database_now_ms(), leased_until_ms=0, **because)
 
     def postpone(self, deletion_id: int, wait_ms: int, error: str) -> None:
         """Put an entry back into the queue, to be tried again later, and count the failure."""

@@ -6,7 +6,14 @@ from sqlalchemy import Delete, Select, delete, exists, func, or_, select
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
-from app.database.rows import file_deletions, metadata_sweeps, pointer_history, pointers, table_places
+from app.database.rows import (
+    file_deletions,
+    metadata_sweeps,
+    orphan_batches,
+    pointer_history,
+    pointers,
+    table_places,
+)
 
 KEPT_EVENTS = 10
 """How many of its newest events each table or view keeps, however old they are."""
@@ -36,7 +43,8 @@ class OldRows:
                 ),
             )
             deleted += self._execute(statement)
-        return deleted
+        of_entry = exists().where(file_deletions.c.id == orphan_batches.c.deletion_id)
+        return deleted + self._execute(delete(orphan_batches).where(~of_entry))
 
     def _delete_in_batches(self, old: Select[tuple[int]]) -> int:
         deleted = 0

@@ -221,11 +221,11 @@ file_deletions = Table(
     Column("created_ms", BigInteger, nullable=False),
     Column("finished_ms", BigInteger, nullable=True),
     Column("pointer_id", _Id, nullable=True),
-    # Only for an expiry: what it took out.
+    # What an expiry took out, or the report of marked orphans.
     Column("expired", Text, nullable=True),
     # From here on files may be gone.
     Column("begun_ms", BigInteger, nullable=True),
-    CheckConstraint("kind IN ('purge', 'expire')", name="ck_file_deletions_kind"),
+    CheckConstraint("kind IN ('purge', 'expire', 'orphans')", name="ck_file_deletions_kind"),
     CheckConstraint("state IN ('queued', 'done', 'failed', 'kept')", name="ck_file_deletions_state"),
     Index(None, "state", "not_before_ms"),
     Index(None, "warehouse_id"),
@@ -261,6 +261,21 @@ Index(
     unique=True,
     postgresql_where=_is_running,
     sqlite_where=_is_running,
+)
+
+# Files that were marked as orphans, a few hundred in a row; what was done is counted, and its list is emptied.
+orphan_batches = Table(
+    "orphan_batches",
+    metadata,
+    Column("deletion_id", _Id, nullable=False),
+    Column("number", Integer, nullable=False),
+    Column("files", Text, nullable=False),
+    Column("marked_files", Integer, nullable=False),
+    Column("marked_bytes", BigInteger, nullable=False),
+    # Null until the batch is done.
+    Column("deleted_files", Integer, nullable=True),
+    Column("deleted_bytes", BigInteger, nullable=True),
+    PrimaryKeyConstraint("deletion_id", "number"),
 )
 
 # Plans that are made in the background. No foreign key: a dropped table's plans run out by themselves.

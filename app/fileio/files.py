@@ -75,6 +75,13 @@ class FileIO(Protocol):
         """
         ...
 
+    def find_file(self, location: Location) -> ListedFile | None:
+        """Return a file's size and time as a listing has them; None if no file is there.
+
+        Never answers None because the store could not be asked. Safe to retry.
+        """
+        ...
+
     def list_files(self, prefix: Location) -> Iterator[ListedFile]:
         """Yield each file below a location, at any depth, in no order.
 

@@ -129,6 +129,16 @@ class LocalFiles:
         except (OSError, ValueError) as error:
             raise local_failure("read", location, error) from error
 
+    def find_file(self, location: Location) -> ListedFile | None:
+        try:
+            # A link is not followed, as in a listing.
+            status = os.lstat(local_path(location))
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError) as error:
+            raise local_failure("read", location, error) from error
+        return _listed(location, status) if stat.S_ISREG(status.st_mode) else None
+
     def list_files(self, prefix: Location) -> Iterator[ListedFile]:
         start = prefix if prefix.endswith("/") else prefix + "/"
         unread = [""]
@@ -140,8 +150,7 @@ class LocalFiles:
                     if stat.S_ISDIR(status.st_mode):
                         unread.append(f"{folder}{name}/")
                     elif stat.S_ISREG(status.st_mode):
-                        where = Location(f"{start}{folder}{name}")
-                        yield ListedFile(where, status.st_size, status.st_mtime_ns // 1_000_000)
+                        yield _listed(Location(f"{start}{folder}{name}"), status)
         except (OSError, ValueError) as error:
             raise local_failure("list", prefix, error) from error
 
@@ -239,14 +248,20 @@ def _sync_directory(directory: str) -> tuple[int, int]:
         os.close(descriptor)
 
 
-def _entries(directory: str) -> list[tuple[str, os.stat_result]]:
-    """Return what a directory holds; nothing if it is gone. Links stay links: no walk goes in circles."""
-    found = []
+def _listed(location: Location, status: os.stat_result) -> ListedFile:
+    return ListedFile(location, status.st_size, status.st_mtime_ns // 1_000_000)
+
+
+def _entries(directory: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield what a directory holds; nothing if it is gone. Links stay links: no walk goes in circles."""
     try:
-        with os.scandir(directory) as entries:
-            for entry in entries:
-                with contextlib.suppress(FileNotFoundError):
-                    found.append((entry.name, entry.stat(follow_symlinks=False)))
+        entries = os.scandir(directory)
     except (FileNotFoundError, NotADirectoryError):
-        return []
-    return found
+        return
+    with entries:
+        for entry in entries:
+            try:
+                status = entry.stat(follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            yield entry.name, status

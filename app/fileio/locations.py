@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Hashable
 from dataclasses import dataclass
 from urllib.parse import unquote
@@ -14,6 +15,9 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 # Names of one and the same store.
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb"}
+
+# A percent sign that was encoded again and again is decoded so often.
+_MOST_DECODINGS = 4
 
 # In these, an empty segment (`a//b`) is no segment. In object stores it is part of the key.
 _DIRECTORY_STORES = frozenset({"file", "hdfs"})
@@ -91,6 +95,43 @@ def place_of(location: str) -> Hashable:
         return _place_of(location)
     except InvalidLocation:
         return location
+
+
+def loose_place_of(location: str) -> tuple[str, str]:
+    """Return store and path, equal for all that any client may take for one file.
+
+    For the question whether a file may be one that something names, where "no" leads to its deletion: percent signs
+    are decoded, empty and dot segments folded, schemes of one store are one. `/` and `file:` are one store without a
+    host. Text that is no location has no store.
+    """
+    scheme, colon, rest = location.partition(":")
+    store = "" if not colon else _SAME_STORE.get(scheme.lower(), scheme.lower())
+    authority = ""
+    if location.startswith("/"):
+        store, rest = "file", location
+    elif not _SCHEME.match(location):
+        store, rest = "", location
+    elif rest.startswith("//"):
+        authority, _, rest = rest[2:].partition("/")
+    return f"{store}://{authority.lower()}", _folded(rest)
+
+
+def _folded(path: str) -> str:
+    for _ in range(_MOST_DECODINGS):
+        if "%" not in path or (decoded := unquote(path)) == path:
+            break
+        path = decoded
+    if not path.isascii():
+        path = unicodedata.normalize("NFC", path)
+    if "//" not in path and "/." not in path and not path.startswith("."):
+        return path.strip("/")
+    folded: list[str] = []
+    for segment in path.split("/"):
+        if segment == "..":
+            del folded[-1:]
+        elif segment not in {"", "."}:
+            folded.append(segment)
+    return "/".join(folded)
 
 
 def folders_of(location: str) -> list[str]:

@@ -51,6 +51,10 @@ class MemoryFiles:
     def exists(self, location: Location) -> bool:
         return location in self._files
 
+    def find_file(self, location: Location) -> ListedFile | None:
+        found = self._files.get(location)
+        return None if found is None else ListedFile(location, len(found[0]), found[1])
+
     def list_files(self, prefix: Location) -> Iterator[ListedFile]:
         start = prefix if prefix.endswith("/") else prefix + "/"
         with self._lock:

@@ -26,6 +26,15 @@ _FAILURES = (OSError, ValueError, pa.ArrowException)
 pa.set_io_thread_count(256)
 
 
+_FEW_FOLDERS = 256
+_LEVELS = 2
+"""A table's places, and the folders in `data`: below them each folder is listed at once."""
+
+
+def _listed(location: Location, entry: Any) -> ListedFile:
+    return ListedFile(location, int(entry.size), (entry.mtime_ns or 0) // 1_000_000)
+
+
 def _ignore(_size_bytes: int) -> None:
     return None
 
@@ -134,17 +143,35 @@ class ObjectStore:
                 return False
         return True
 
+    def find_file(self, location: Location) -> ListedFile | None:
+        with self._translated("read", location):
+            place = self._file_at(location)
+            entry = place.filesystem.get_file_info(place.path)
+        return _listed(location, entry) if entry.type == fs.FileType.File else None
+
     def list_files(self, prefix: Location) -> Iterator[ListedFile]:
-        with self._translated("list", prefix):
-            place = self._locate(prefix)
+        start, unread, depth = prefix.rstrip("/"), [""], 0
+        while unread:
+            # pyarrow hands out all of a listing at once. So folders are listed one by one as long as they are few,
+            # and the rest of the tree folder by folder of the last level.
+            is_last = len(unread) > _FEW_FOLDERS or depth == _LEVELS
+            below: list[str] = []
+            for folder in unread:
+                for location, entry in self._entries(start, folder, recursive=is_last):
+                    if entry.type == fs.FileType.File:
+                        yield _listed(location, entry)
+                    elif not is_last:
+                        below.append(location[len(start) :])
+            unread, depth = below, depth + 1
+
+    def _entries(self, start: str, folder: str, *, recursive: bool) -> Iterator[tuple[Location, Any]]:
+        with self._translated("list", Location(start + folder)):
+            place = self._locate(Location(start + folder))
             directory = place.path.rstrip("/")
-            selector = fs.FileSelector(directory, recursive=True, allow_not_found=True)
+            selector = fs.FileSelector(directory, recursive=recursive, allow_not_found=True)
             found = place.filesystem.get_file_info(selector)
-        start = prefix.rstrip("/")
         for entry in found:
-            if entry.type == fs.FileType.File:
-                location = Location(start + entry.path[len(directory) :])
-                yield ListedFile(location, int(entry.size), (entry.mtime_ns or 0) // 1_000_000)
+            yield Location(start + folder + entry.path.rstrip("/")[len(directory) :]), entry
 
     def _file_at(self, location: Location) -> Place:
         if location.endswith("/") or location.count("/") < 3:

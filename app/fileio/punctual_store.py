@@ -66,6 +66,9 @@ class PunctualStore:
     def exists(self, location: Location) -> bool:
         return self._called("read", location, lambda _: self._store.exists(location))
 
+    def find_file(self, location: Location) -> ListedFile | None:
+        return self._called("read", location, lambda _: self._store.find_file(location))
+
     def list_files(self, prefix: Location) -> Iterator[ListedFile]:
         # As many requests as there are pages: no time is the right one.
         return self._store.list_files(prefix)

@@ -54,6 +54,9 @@ class SchemedFiles:
     def exists(self, location: Location) -> bool:
         return self._store(location).exists(location)
 
+    def find_file(self, location: Location) -> ListedFile | None:
+        return self._store(location).find_file(location)
+
     def list_files(self, prefix: Location) -> Iterator[ListedFile]:
         return self._store(prefix).list_files(prefix)
 

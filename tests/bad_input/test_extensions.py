@@ -54,6 +54,12 @@ def expiring(name: str, message: str, /, **wanted: Any) -> Attack:
     return Attack(name, POST, f"{TABLE}/expire", 400, message, body=body)
 
 
+def searching(name: str, message: str, /, **wanted: Any) -> Attack:
+    """Return an attempt to mark orphans."""
+    body = {"dry-run": False} | {key.replace("_", "-"): value for key, value in wanted.items()}
+    return Attack(name, POST, f"{TABLE}/orphans", 400, message, body=body)
+
+
 def nots(levels: int) -> str:
     """Return a filter of nots in nots."""
     return '{"type":"not","child":' * levels + "true" + "}" * levels
@@ -195,8 +201,38 @@ EXPIRY = [
     Attack("expire a view", POST, f"{VIEW}/expire", 404, "Table does not exist: a.v", NO_TABLE, {}),
 ]
 
+ORPHANS = [
+    searching(
+        "orphans older than words",
+        "Invalid body: older-than-ms: Input should be a valid …",
+        older_than_ms="now",
+    ),
+    searching(
+        "orphans older than tomorrow",
+        "Cannot look for orphans: older-than-ms … is less than …",
+        older_than_ms=2**60,
+    ),
+    searching(
+        "orphans elsewhere",
+        "Invalid location 'file:///etc': it is outside the table's …",
+        location="file:///etc",
+    ),
+    searching(
+        "orphans nowhere", "Invalid body: location: String should have at least 1 character", location=""
+    ),
+    searching("orphans above", "Invalid location …: it is outside the table's …", location="$WAREHOUSE"),
+    searching("orphans of a list elsewhere", "Invalid file list …", file_list="file:///etc/list.csv"),
+    searching(
+        "orphans for ever", "Invalid body: grace-period-ms: Input should be less …", grace_period_ms=2**62
+    ),
+    searching("orphans dry in words", "Invalid body: dry-run: Input should be a valid boolean", dry_run="no"),
+    Attack("orphans of none", POST, f"{NO_SUCH}/orphans", 404, "Table does not exist: a.nope", NO_TABLE, {}),
+    Attack("orphans of a view", POST, f"{VIEW}/orphans", 404, "Table does not exist: a.v", NO_TABLE, {}),
+    Attack("orphan runs of none", GET, f"{NO_SUCH}/orphans", 404, "Table does not exist: a.nope", NO_TABLE),
+]
 
-@pytest.mark.parametrize("attack", [*HISTORY, *REFS, *EXPIRY], ids=str)
+
+@pytest.mark.parametrize("attack", [*HISTORY, *REFS, *EXPIRY, *ORPHANS], ids=str)
 def test_attack_is_refused_and_changes_nothing(victim: Victim, attack: Attack) -> None:
     check_refused(attack, victim)
 

@@ -22,6 +22,8 @@ from app.database.metadata_sweeps import MetadataSweeps
 from app.database.migrations import migrate
 from app.database.namespaces import Namespaces
 from app.database.old_rows import OldRows
+from app.database.orphan_runs import OrphanRuns
+from app.database.pointer_states import PointerStates
 from app.database.pointers.pointers import Pointers
 from app.database.receipts import Receipts
 from app.database.scan_plans import ScanPlans
@@ -44,6 +46,7 @@ RULES = Rules(
     guard_read_bytes=16 << 20,
     expired_file_grace_ms=0,
     orphan_age_ms=24 * 3_600_000,
+    orphan_grace_ms=0,
     history_ms=90 * 24 * 3_600_000,
     scan_page_files=5_000,
     scan_submit_bytes=1 << 30,
@@ -81,6 +84,8 @@ def server_on(
         file_deletions=FileDeletions(database),
         metadata_sweeps=MetadataSweeps(database),
         old_rows=OldRows(database),
+        orphan_runs=OrphanRuns(database),
+        pointer_states=PointerStates(database),
         landing_queues=LandingQueues(database),
         maintenance_jobs=MaintenanceJobs(database),
         scan_plans=ScanPlans(database),

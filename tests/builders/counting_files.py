@@ -53,5 +53,8 @@ class CountingFiles:
         self.looked_for.append(location)
         return self.files.exists(location)
 
+    def find_file(self, location: Location) -> ListedFile | None:
+        return self.files.find_file(location)
+
     def list_files(self, prefix: Location) -> Iterator[ListedFile]:
         return self.files.list_files(prefix)

@@ -39,5 +39,8 @@ class FailingFiles:
     def exists(self, location: Location) -> bool:
         return self.files.exists(location)
 
+    def find_file(self, location: Location) -> ListedFile | None:
+        return self.files.find_file(location)
+
     def list_files(self, prefix: Location) -> Iterator[ListedFile]:
         return self.files.list_files(prefix)

@@ -315,6 +315,31 @@ def test_listing_tells_size_and_time(store: Store) -> None:
     assert before_ms - 1_500 <= file.modified_ms <= after_ms + 1_500  # object stores tell whole seconds
 
 
+def test_a_file_is_found_as_a_listing_has_it(store: Store) -> None:
+    location = store.at("t", "x y%20z")
+    store.files.write_new(location, b"12345")
+
+    (listed,) = store.files.list_files(store.root)
+
+    assert store.files.find_file(location) == listed
+    assert store.files.find_file(store.at("t")) is None
+    assert store.files.find_file(store.at("t", "nowhere")) is None
+    store.files.delete(location)
+    assert store.files.find_file(location) is None
+
+
+def test_listing_a_deep_tree_finds_each_file_once(store: Store) -> None:
+    expected = [
+        store.at(*(f"d{number}" for number in range(depth)), f"f-{uuid.UUID(int=depth)}")
+        for depth in range(1, 7)
+    ]
+    expected += [store.at("wide", f"p={number}", f"g-{uuid.UUID(int=number)}") for number in range(300)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda location: store.files.write_new(location, b""), expected))
+
+    assert sorted(file.location for file in store.files.list_files(store.root)) == sorted(expected)
+
+
 def test_listing_where_nothing_is_yields_nothing(store: Store) -> None:
     assert list(store.files.list_files(store.at("nowhere"))) == []
     assert list(store.files.list_files(store.at("nowhere", "at", "all", ""))) == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.database.idempotency_keys import IdempotencyClaim, RecordedOutcome
 from app.database.maintenance_jobs import MaintenanceJob
+from app.database.orphan_runs import OrphanRun
 from app.database.pointers.history import PointerEvent
 from app.database.pointers.pointer import Pointer
 from app.database.receipt import CommitReceipt, LandedChange, Outcome, ReceiptHead, id_of_time
@@ -14,6 +15,7 @@ __all__ = [
     "IdempotencyClaim",
     "LandedChange",
     "MaintenanceJob",
+    "OrphanRun",
     "Outcome",
     "Pointer",
     "PointerEvent",

@@ -22,6 +22,8 @@ from app.database.maintenance_jobs import MaintenanceJobs
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
 from app.database.old_rows import OldRows
+from app.database.orphan_runs import OrphanRuns
+from app.database.pointer_states import PointerStates
 from app.database.pointers.pointers import Pointers
 from app.database.scan_plans import ScanPlans
 from app.database.signing_keys import SigningKeys
@@ -71,6 +73,8 @@ class Rules:
     """How long files stay that only expired snapshots reached: queries may be reading them."""
     orphan_age_ms: int
     """How old files that no commit landed are when they are deleted; 0 if they never are."""
+    orphan_grace_ms: int
+    """How long files stay after they were marked as orphans."""
     history_ms: int
     """How long old events and finished deletions are kept; 0 for ever."""
     scan_page_files: int
@@ -98,6 +102,8 @@ class Server:
     file_deletions: FileDeletions
     metadata_sweeps: MetadataSweeps
     old_rows: OldRows
+    orphan_runs: OrphanRuns
+    pointer_states: PointerStates
     landing_queues: LandingQueues
     maintenance_jobs: MaintenanceJobs
     scan_plans: ScanPlans

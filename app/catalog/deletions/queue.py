@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Mapping
 
 from app import telemetry
+from app.catalog.context.catalog import Catalog
 from app.catalog.context.server import Server
 from app.catalog.deletions.expired_files import delete_expired_files
+from app.catalog.deletions.marked_orphans import delete_marked_orphans
 from app.catalog.deletions.purge import purge_files
 from app.catalog.deletions.runner import LEASE_MS, PlanOutdated, own_catalog
-from app.database.file_deletions import Deletion, FinalState
+from app.database.file_deletions import Deletion, FinalState, Kind
 from app.errors import IcetowerError, Unavailable
 
 log = logging.getLogger(__name__)
@@ -17,6 +20,11 @@ log = logging.getLogger(__name__)
 FIRST_RETRY_MS = 30_000
 LONGEST_RETRY_MS = 3_600_000
 MAX_FAILURES = 50
+_WORK: Mapping[Kind, Callable[[Catalog, Deletion], FinalState]] = {
+    "purge": purge_files,
+    "expire": delete_expired_files,
+    "orphans": delete_marked_orphans,
+}
 
 
 def work_off_one(server: Server) -> bool:
@@ -45,15 +53,15 @@ def work_off_one(server: Server) -> bool:
         log.warning(
             "%s of %s stopped: %s; what it had not deleted stays", deletion.kind, deletion.identifier, error
         )
-        state = "failed"
+        _finish(server, deletion, "failed", str(error))
+        return True
     _finish(server, deletion, state)
     log.info("%s of %s: %s", deletion.kind, deletion.identifier, state)
     return True
 
 
 def _work_off(server: Server, deletion: Deletion) -> FinalState:
-    work = purge_files if deletion.kind == "purge" else delete_expired_files
-    return work(own_catalog(server, deletion.warehouse_id), deletion)
+    return _WORK[deletion.kind](own_catalog(server, deletion.warehouse_id), deletion)
 
 
 def _try_later(server: Server, deletion: Deletion, reason: str) -> None:
@@ -61,13 +69,13 @@ def _try_later(server: Server, deletion: Deletion, reason: str) -> None:
     if failures >= MAX_FAILURES:
         name = deletion.identifier
         log.error("%s of %s given up after %d failures: %s", deletion.kind, name, failures, reason)
-        _finish(server, deletion, "failed")
+        _finish(server, deletion, "failed", reason)
         return
     wait_ms = min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** min(failures, 10))
     server.file_deletions.postpone(deletion.id, wait_ms, reason)
     telemetry.FILE_DELETIONS.labels(outcome="postponed").inc()
 
 
-def _finish(server: Server, deletion: Deletion, state: FinalState) -> None:
-    server.file_deletions.finish(deletion.id, state)
+def _finish(server: Server, deletion: Deletion, state: FinalState, error: str | None = None) -> None:
+    server.file_deletions.finish(deletion.id, state, error)
     telemetry.FILE_DELETIONS.labels(outcome=state).inc()

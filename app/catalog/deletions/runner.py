@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import islice
 
 from app.catalog.context.callers import SERVER_ITSELF
@@ -76,17 +76,29 @@ def delete_groups(
                 if not catalog.server.file_deletions.hold(deletion.id, LEASE_MS):
                     raise PlanOutdated
                 going = deletable(catalog, owner, batch)
-                outcomes = pool.map(lambda location: _delete(catalog, what, location), going)
-                failures = [failure for failure in outcomes if failure is not None]
-                if failures:
-                    # What names these files must stay until they are gone.
-                    raise FilesUnavailable(
-                        f"{len(failures)} of {len(going)} files could not be deleted: {failures[0]}"
-                    ) from failures[0]
+                # What names these files must stay until they are gone.
+                delete_all(catalog, what, going, pool)
                 deleted[name] += len(going)
             catalog.server.step(f"{_STEPS[deletion.kind]}_{name}_deleted")
     counts = ", ".join(f"{count} {name}" for name, count in deleted.items())
     log.info("%s: deleted %s", what, counts or "nothing")
+
+
+def delete_all(catalog: Catalog, what: str, locations: Sequence[Location], pool: Executor) -> None:
+    """Delete files that `deletable` has allowed.
+
+    Args:
+        what: on whose behalf, for the log.
+
+    Raises:
+        FilesUnavailable: one of them could not be deleted; safe to try again.
+    """
+    outcomes = pool.map(lambda location: _delete(catalog, what, location), locations)
+    failures = [failure for failure in outcomes if failure is not None]
+    if failures:
+        raise FilesUnavailable(
+            f"{len(failures)} of {len(locations)} files could not be deleted: {failures[0]}"
+        ) from failures[0]
 
 
 def _delete(catalog: Catalog, what: str, location: Location) -> IcetowerError | None:

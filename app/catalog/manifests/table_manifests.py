@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from app.catalog.context.catalog import Catalog
@@ -18,10 +18,11 @@ from app.engine.model.entry_filters import (
     live_paths,
 )
 from app.engine.model.ids import Location
-from app.engine.model.manifests import ManifestEntry, ManifestFile
+from app.engine.model.manifests import EntryStatus, ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.errors import CorruptMetadata, InvalidMetadata
 from app.formats.bounds import read_bounded
+from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.live_columns import UnpackedManifest
 from app.formats.manifests.paths import statuses_and_paths
 from app.formats.manifests.source import FileManifestSource, ManifestCache
@@ -154,20 +155,56 @@ class CheckedManifests(TableManifests):
             InvalidLocation, FileMissing, FilesUnavailable: the manifest cannot be read.
         """
         location = manifest.manifest_path
-        check_location(self._catalog, location, "manifest")
+        with _corrupt_if_invalid(location):
+            columns, content = self._columns(manifest)
+            entries = list(columns)
+            found = [(int(entry.status), str(entry.file.file_path)) for entry in entries]
+            agreed = found == statuses_and_paths(content, location)
+        if not agreed:
+            raise CorruptMetadata(location, "two decoders read different entries")
+        yield from entries
+
+    def live_paths(self, manifest: ManifestFile) -> list[Location]:
+        """Return the paths of a manifest's live files once both decoders agree on them.
+
+        Raises:
+            CorruptMetadata: the manifest is not one, contradicts the list, or the decoders disagree.
+            InvalidLocation, FileMissing, FilesUnavailable: the manifest cannot be read.
+        """
+        location = manifest.manifest_path
+        with _corrupt_if_invalid(location):
+            columns, content = self._columns(manifest)
+            found = list(columns.live_paths())
+            checked = statuses_and_paths(content, location)
+        if found != [path for status, path in checked if status != EntryStatus.DELETED]:
+            raise CorruptMetadata(location, "two decoders read different entries")
+        return found
+
+    def read_list(self, snapshot: Snapshot) -> Sequence[ManifestFile]:
+        """Return a snapshot's manifests from the files as they are now, whatever is kept of them.
+
+        Raises:
+            CorruptMetadata: the manifest list is not one.
+            InvalidLocation, FileMissing, FilesUnavailable: the manifest list cannot be read.
+        """
+        for location in (snapshot.manifest_list, *(snapshot.manifests or ())):
+            if location is not None:
+                check_location(self._catalog, location, "manifest list")
+        with _corrupt_if_invalid(snapshot.manifest_list or Location("")):
+            return self._source_without_cache(self._read).manifests(snapshot)
+
+    def _columns(self, manifest: ManifestFile) -> tuple[ManifestColumns, bytes]:
+        """Return a manifest's entries and the bytes that they were read from."""
+        check_location(self._catalog, manifest.manifest_path, "manifest")
         contents: list[bytes] = []
 
         def read(wanted: Location) -> bytes:
             contents.append(self._read(wanted))
             return contents[-1]
 
-        # What is kept of the file is not asked: both decoders read the same bytes, which are fetched once.
+        # Both decoders read the same bytes, which are fetched once.
+        return self._source_without_cache(read).columns(manifest), contents[0]
+
+    def _source_without_cache(self, read: Callable[[Location], bytes]) -> FileManifestSource:
         none_kept = ManifestCache(0, self._catalog.server.manifest_cache.max_file_bytes)
-        source = FileManifestSource(self._files, none_kept, read)
-        with _corrupt_if_invalid(location):
-            entries = list(source.entries(manifest))
-            found = [(int(entry.status), str(entry.file.file_path)) for entry in entries]
-            agreed = found == statuses_and_paths(contents[0], location)
-        if not agreed:
-            raise CorruptMetadata(location, "two decoders read different entries")
-        yield from entries
+        return FileManifestSource(self._files, none_kept, read)

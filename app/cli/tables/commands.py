@@ -14,6 +14,7 @@ from app.cli.tables import (
     expiry,
     health,
     history,
+    orphans,
     properties,
     refs,
     scans,
@@ -39,7 +40,19 @@ A table is written `namespace.table`: `eu.sales.orders` is the table *orders* in
 For names that contain dots choose another separator: `icetower table show eu.west/orders --separator /`.
 Tables are created and written by Spark, PyIceberg, DuckDB and others.""",
 )
-for part in (appends, history, refs, scans, conflicts, validation, expiry, health, properties, upkeep):
+for part in (
+    appends,
+    history,
+    refs,
+    scans,
+    conflicts,
+    validation,
+    expiry,
+    health,
+    properties,
+    upkeep,
+    orphans,
+):
     commands.add_typer(part.commands)
 
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-import time
 from typing import Annotated, Any, Literal
 
 import typer
 
-from app.cli.terminal.arguments import find_iso_ms, identifier_from
+from app.cli.terminal.arguments import duration_from, identifier_from, moment_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, Yes, group, optional
 from app.cli.terminal.output import (
@@ -26,8 +24,6 @@ from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import TableIdentifier
 
 SHOWN = 10
-_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
-_AGO = re.compile(r"(\d{1,9})([smhdw])", re.ASCII)
 
 
 commands = group()
@@ -78,12 +74,12 @@ def expire_snapshots(  # noqa: PLR0917 - a command has as many arguments as it h
     """
     identifier = identifier_from(name, separator)
     asked: dict[str, Any] = {
-        "older_than_ms": None if older_than is None else _moment_from(older_than),
+        "older_than_ms": None if older_than is None else moment_from(older_than),
         "retain_last": retain_last,
         "snapshot_ids": snapshot_id or [],
         "clean_expired_metadata": clean_expired_metadata,
         "cleanup": _cleanup_from(cleanup),
-        "grace_period_ms": None if grace is None else _duration_from(grace) * 1000,
+        "grace_period_ms": None if grace is None else duration_from(grace) * 1000,
     }
     with connected(uri, warehouse) as catalog:
         if dry_run or not yes:
@@ -141,20 +137,3 @@ def _cleanup_from(text: str) -> Literal["all", "metadata-only", "none"]:
         case "all" | "metadata-only" | "none":
             return text
     raise typer.BadParameter(f"{text!r} is not one of all, metadata-only, none")
-
-
-def _duration_from(text: str) -> int:
-    match = _AGO.fullmatch(text)
-    if match is None:
-        raise typer.BadParameter(f"{text!r} is not a number and a unit, like 90s, 30m, 12h, 7d or 2w")
-    return int(match[1]) * _UNITS_S[match[2]]
-
-
-def _moment_from(text: str) -> int:
-    """Return epoch milliseconds; a moment without an offset is in UTC."""
-    if _AGO.fullmatch(text):
-        return max(0, round(time.time() * 1000) - _duration_from(text) * 1000)
-    moment_ms = find_iso_ms(text)
-    if moment_ms is None:
-        raise typer.BadParameter(f"{text!r} is neither an age, like 7d, nor a moment, like 2025-01-31")
-    return max(0, moment_ms)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -10,6 +12,9 @@ import typer
 
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier, check_namespace
 from app.errors import InvalidName
+
+_UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+_AGO = re.compile(r"(\d{1,9})([smhdw])", re.ASCII)
 
 
 def namespace_from(text: str, separator: str) -> Namespace:
@@ -74,6 +79,24 @@ def find_iso_ms(text: str) -> int | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return round(moment.timestamp() * 1000)
+
+
+def duration_from(text: str) -> int:
+    """Read a number and a unit, like `90s` or `7d`, as seconds."""
+    match = _AGO.fullmatch(text)
+    if match is None:
+        raise typer.BadParameter(f"{text!r} is not a number and a unit, like 90s, 30m, 12h, 7d or 2w")
+    return int(match[1]) * _UNITS_S[match[2]]
+
+
+def moment_from(text: str) -> int:
+    """Read an age or a moment as epoch milliseconds; a moment without an offset is in UTC."""
+    if _AGO.fullmatch(text):
+        return max(0, round(time.time() * 1000) - duration_from(text) * 1000)
+    moment_ms = find_iso_ms(text)
+    if moment_ms is None:
+        raise typer.BadParameter(f"{text!r} is neither an age, like 7d, nor a moment, like 2025-01-31")
+    return max(0, moment_ms)
 
 
 def _pieces(text: str, separator: str) -> tuple[str, ...]:

@@ -65,6 +65,33 @@ def insert_expiry(
     )
 
 
+def insert_orphans(
+    connection: Connection, seen: Pointer, report: str, grace_ms: int, now_ms: int
+) -> int | None:
+    """Queue orphans and return the entry's id; None if others of the table are queued.
+
+    Args:
+        report: what was found, as JSON.
+        grace_ms: how long the files stay.
+    """
+    _exclude(connection, registrations=True)
+    is_queued = (rows.c.uuid == seen.uuid) & (rows.c.kind == "orphans") & (rows.c.state == "queued")
+    if connection.scalars(select(rows.c.id).where(is_queued).limit(1)).first() is not None:
+        return None
+    _insert(
+        connection,
+        seen,
+        now_ms,
+        kind="orphans",
+        metadata_location=seen.metadata_location,
+        state="queued",
+        not_before_ms=database_now_ms() + grace_ms,
+        expired=report,
+    )
+    inserted: int = connection.scalars(select(rows.c.id).where(is_queued)).one()
+    return inserted
+
+
 def begin_deletion(
     connection: Connection,
     deletion_id: int,

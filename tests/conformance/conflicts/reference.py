@@ -52,6 +52,9 @@ class FilesInJvm:
     def delete_empty_folder(self, location: Location) -> bool:
         raise NotImplementedError
 
+    def find_file(self, location: Location) -> ListedFile | None:
+        raise NotImplementedError
+
     def list_files(self, prefix: Location) -> Iterator[ListedFile]:
         raise NotImplementedError
 

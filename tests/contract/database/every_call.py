@@ -8,6 +8,8 @@ from typing import Any
 from app.database.file_deletions import Deletion
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.old_rows import OldRows
+from app.database.orphan_runs import OrphanBatch, OrphanRuns
+from app.database.pointer_states import PointerStates
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.receipt import CommitReceipt, Outcome, ReceiptHead
@@ -45,6 +47,12 @@ READS: dict[str, Callable[[Stores], Any]] = {
     "receipts.find": lambda stores: Receipts(stores.database).find("0"),
     "find_by_key": lambda stores: Receipts(stores.database).find_by_key("alice", "key-1"),
     "find_by_request": lambda stores: Receipts(stores.database).find_by_request("alice", "request-1"),
+    "current pointers": lambda stores: PointerStates(stores.database).current(),
+    "states of a table": lambda stores: PointerStates(stores.database).of_table(TableUuid("u"), 1),
+    "states left": lambda stores: PointerStates(stores.database).left(),
+    "queued expiries": lambda stores: PointerStates(stores.database).queued_expiries(TableUuid("u")),
+    "orphan batches": lambda stores: OrphanRuns(stores.database).waiting(1),
+    "orphan runs": lambda stores: OrphanRuns(stores.database).of_table(TableUuid("u"), 10),
     "is_purged": lambda stores: stores.file_deletions.is_purged(TableUuid("u")),
 }
 LOCKED_READS: dict[str, Callable[[Stores], Any]] = {
@@ -72,6 +80,10 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "begin": lambda stores: stores.file_deletions.begin(NEVER_LEASED, None),
     "finish": lambda stores: stores.file_deletions.finish(1, "done"),
     "old rows": lambda stores: OldRows(stores.database).delete(1_000),
+    "mark orphans": lambda stores: OrphanRuns(stores.database).mark(
+        NEVER_SEEN, "{}", 0, NOW_MS, lambda: [OrphanBatch(0, "[]", 0, 0)]
+    ),
+    "orphan batch done": lambda stores: OrphanRuns(stores.database).batch_done(1, 0, 1, 1),
     "take a sweep": lambda stores: MetadataSweeps(stores.database).take(0),
     "hold": lambda stores: stores.file_deletions.hold(1, 1000),
     "add plan": lambda stores: stores.submit("new"),

@@ -14,6 +14,7 @@ from app.fileio.locations import (
     folders_of,
     is_inside,
     local_path,
+    loose_place_of,
     scheme_of,
 )
 
@@ -290,3 +291,21 @@ def test_folders_around_a_file(location: str, folders: list[str]) -> None:
 @pytest.mark.parametrize("spelling", ["file:///a/b", "file:/a/b/", "/a//b", "/a/b//"])
 def test_one_folder_has_one_name(spelling: str) -> None:
     assert folder_name(spelling) == "file:///a/b/"
+
+
+@pytest.mark.parametrize(
+    ("location", "place"),
+    [
+        ("s3a://Lake/t/f", ("s3://lake", "t/f")),
+        ("s3://lake//t/./x/../f/", ("s3://lake", "t/f")),
+        ("s3://lake/a%2525b", ("s3://lake", "a%b")),
+        ("file:/t/f", ("file://", "t/f")),
+        ("file://host/t/f", ("file://host", "t/f")),
+        ("/t/f", ("file://", "t/f")),
+        ("t/f", ("://", "t/f")),
+        ("", ("://", "")),
+        ("s3://lake/%", ("s3://lake", "%")),
+    ],
+)
+def test_loose_places(location: str, place: tuple[str, str]) -> None:
+    assert loose_place_of(location) == place

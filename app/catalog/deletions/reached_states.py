@@ -1,0 +1,258 @@
+"""Everything that can reach a file: states of tables, now and earlier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from app.catalog.commits.expiry_records import ExpiryRecord
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
+from app.catalog.context.locations import is_allowed
+from app.catalog.deletions.runner import own_catalog
+from app.catalog.manifests.table_manifests import CheckedManifests
+from app.database.pointer_states import EarlierState
+from app.database.pointers.pointer import Pointer, PointerKind
+from app.engine.model.ids import Location
+from app.engine.model.manifests import ManifestFile
+from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.retention.reachability import UNREADABLE, statistics_of
+from app.errors import FileMissing, InvalidMetadata, MetadataFileMissing, NoSuchWarehouse, OrphansRefused
+
+Found = TypeVar("Found")
+Note = Callable[[Location], object]
+"""Called with each location that is reached, once or more often; returns True for one that is looked for."""
+EVENTS_IN_FLIGHT = 10_000
+"""Events are numbered before they can be seen: so many may come to light behind the newest one."""
+
+
+@dataclass
+class ReachedStates:
+    """Reads states of tables and calls `note` with every file that they reach.
+
+    Each manifest is read once.
+
+    What a table has now must be readable, or nothing is known. What it had may be gone: a file that is gone leads to
+    no other one.
+    """
+
+    catalog: Catalog
+    """The warehouse of the table whose orphans are looked for."""
+    note: Note
+    _touched: int = 0
+    """How many files that are looked for were found to be reached."""
+    _read: set[int] = field(default_factory=set)
+    """Hashes of the manifests and lists that were read whole."""
+    _states: set[tuple[int, Location]] = field(default_factory=set)
+    """Metadata files that were read."""
+    _events_seen: int = 0
+    _pointers: dict[int, Location] = field(default_factory=dict)
+    _catalogs: dict[int, Catalog] = field(default_factory=dict)
+
+    def _note(self, location: str) -> None:
+        self._touched += self.note(Location(location)) is True
+
+    def add_table(self, pointer: Pointer, metadata: TableMetadata) -> None:
+        """Add all that a table reaches, now and earlier.
+
+        Earlier is what its log, its history and the queue of expired snapshots name.
+
+        Raises:
+            OrphansRefused: a file of it cannot be read.
+            FilesUnavailable, DatabaseUnavailable: safe to try again.
+        """
+        states = self.catalog.server.pointer_states
+        self._add_current(pointer, metadata)
+        for entry in metadata.metadata_log:
+            self._add_logged(EarlierState(pointer.warehouse_id, PointerKind.TABLE, entry.metadata_file))
+        for state in states.of_table(pointer.uuid, pointer.id):
+            self._add_earlier(state)
+        for stored in states.queued_expiries(pointer.uuid):
+            expired = ExpiryRecord.from_json(stored).expired
+            for file in expired.statistics:
+                self._note(file.location)
+            for snapshot in expired.snapshots:
+                with _refused(f"a snapshot that expired from {pointer.identifier}"):
+                    self._add_snapshot(self.catalog, snapshot, is_current=False)
+
+    def add_others(self) -> None:
+        """Add what all other tables of all warehouses reach.
+
+        And what those reached last that were dropped or overwritten: they may come back.
+
+        Raises:
+            OrphansRefused: a file of one of them cannot be read; names the table.
+            FilesUnavailable, DatabaseUnavailable: safe to try again.
+        """
+        self.add_changes()
+
+    def add_changes(self) -> list[Pointer]:
+        """Add what has changed since: tables that moved, came or left.
+
+        Returns all pointers as they were just before.
+
+        Raises:
+            OrphansRefused: a file of one of them cannot be read; names the table.
+            FilesUnavailable, DatabaseUnavailable: safe to try again.
+        """
+        states = self.catalog.server.pointer_states
+        seen, pointers = states.last_event(), states.current()
+        for other in pointers:
+            if self._pointers.get(other.id) == other.metadata_location:
+                continue
+            if other.kind is PointerKind.VIEW:
+                self._note(other.metadata_location)
+                self._pointers[other.id] = other.metadata_location
+            else:
+                self._add_now(other)
+        # After the pointers: one that was dropped meanwhile is here.
+        for state in states.left(after=self._events_seen):
+            self._add_earlier(state)
+        self._events_seen = max(0, seen - EVENTS_IN_FLIGHT)
+        return pointers
+
+    def _add_now(self, pointer: Pointer) -> None:
+        """Add a table as it is; one that moves meanwhile is read again where it went."""
+        catalog = self._catalog_of(pointer.warehouse_id)
+        if catalog is None:
+            return
+        try:
+            with _refused(f"table {pointer.identifier}"):
+                metadata = catalog.read(TABLES, pointer)
+        except MetadataFileMissing as error:
+            now = catalog.server.pointers.find_locked(pointer.id)
+            if now is None:  # dropped since; with purge, its files are gone
+                return
+            if now.metadata_location != pointer.metadata_location:
+                self._add_now(now)
+                return
+            raise OrphansRefused(
+                f"Cannot look for orphans: the metadata file of table {pointer.identifier} is gone, so it is not "
+                "known what it reaches; nothing is marked"
+            ) from error
+        touched = self._touched
+        self._add_current(pointer, metadata, catalog)
+        if self._touched > touched:
+            # It has to do with the files: what it can be rolled back to counts, too.
+            for state in catalog.server.pointer_states.of_table(pointer.uuid, pointer.id):
+                self._add_earlier(state)
+
+    def _add_current(self, pointer: Pointer, metadata: TableMetadata, catalog: Catalog | None = None) -> None:
+        self._note(pointer.metadata_location)
+        with _refused(f"table {pointer.identifier}"):
+            self._add_state(catalog or self.catalog, metadata, is_current=True)
+        self._states.add((pointer.warehouse_id, pointer.metadata_location))
+        self._pointers[pointer.id] = pointer.metadata_location
+
+    def _add_logged(self, state: EarlierState) -> None:
+        """Add a state that a table's log names, where writers may name any file."""
+        with suppress(InvalidMetadata):
+            self._read_earlier(state)
+
+    def _add_earlier(self, state: EarlierState) -> None:
+        with _refused(f"the earlier state {state.location}"):
+            self._read_earlier(state)
+
+    def _read_earlier(self, state: EarlierState) -> None:
+        self._note(state.location)
+        key = state.warehouse_id, state.location
+        if key in self._states or state.kind is not PointerKind.TABLE:
+            return
+        self._states.add(key)
+        catalog = self._catalog_of(state.warehouse_id) or self.catalog
+        if not is_allowed(catalog, state.location):
+            return  # the server can bring back nothing from there
+        try:
+            metadata = catalog.read_file(TABLES, state.location)
+        except MetadataFileMissing:
+            return
+        with _refused(f"the earlier state {state.location}"):
+            self._add_state(catalog, metadata, is_current=False)
+
+    def _add_state(self, catalog: Catalog, metadata: TableMetadata, *, is_current: bool) -> None:
+        for file in statistics_of(metadata):
+            self._note(file.location)
+        for entry in metadata.metadata_log:
+            self._note(entry.metadata_file)
+        for snapshot in metadata.snapshots:
+            for part in _parts(snapshot):
+                self._add_snapshot(catalog, part, is_current=is_current)
+
+    def _add_snapshot(self, catalog: Catalog, snapshot: Snapshot, *, is_current: bool) -> None:
+        location = snapshot.manifest_list
+        if location is not None:
+            self._note(location)
+            if _key(catalog, location) in self._read:
+                return
+        for path in snapshot.manifests or ():
+            self._note(path)
+        source = CheckedManifests(catalog)
+        manifests = _unless_missing(lambda: source.read_list(snapshot), is_current=is_current)
+        is_whole = manifests is not None
+        for manifest in manifests or ():
+            is_whole &= self._add_manifest(catalog, manifest, is_current=is_current)
+        if is_whole and location is not None:
+            self._read.add(_key(catalog, location))
+
+    def _add_manifest(self, catalog: Catalog, manifest: ManifestFile, *, is_current: bool) -> bool:
+        self._note(manifest.manifest_path)
+        key = _key(catalog, manifest.manifest_path)
+        if key in self._read:
+            return True
+        paths = _unless_missing(lambda: CheckedManifests(catalog).live_paths(manifest), is_current=is_current)
+        if paths is None:
+            return False
+        for path in paths:
+            self._note(path)
+        self._read.add(key)
+        return True
+
+    def _catalog_of(self, warehouse_id: int) -> Catalog | None:
+        """Return another warehouse; None if it is gone, and all its tables with it."""
+        if warehouse_id not in self._catalogs:
+            try:
+                self._catalogs[warehouse_id] = own_catalog(self.catalog.server, warehouse_id)
+            except NoSuchWarehouse:
+                return None
+        return self._catalogs[warehouse_id]
+
+
+def _key(catalog: Catalog, location: Location) -> int:
+    """Return a number for a file: two warehouses may have different files at one location."""
+    return hash((catalog.warehouse.id, location))
+
+
+def _parts(snapshot: Snapshot) -> Iterator[Snapshot]:
+    """Yield a snapshot; one that names its manifests itself once for each.
+
+    So a manifest that is gone hides no other.
+    """
+    if snapshot.manifest_list is not None or not snapshot.manifests:
+        yield snapshot
+        return
+    for path in snapshot.manifests:
+        yield snapshot.replace(manifests=(path,))
+
+
+def _unless_missing(read: Callable[[], Found], *, is_current: bool) -> Found | None:
+    """Return what is read; None if an earlier state names a file that is gone."""
+    try:
+        return read()
+    except FileMissing:
+        if is_current:
+            raise
+        return None
+
+
+@contextmanager
+def _refused(what: str) -> Iterator[None]:
+    """Refuse the whole run if something cannot be read."""
+    try:
+        yield
+    except UNREADABLE as error:
+        raise OrphansRefused(
+            f"Cannot look for orphans: it is not known what {what} reaches: {error}; nothing is marked"
+        ) from error

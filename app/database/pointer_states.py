@@ -1,0 +1,112 @@
+"""Metadata files that are a table's state, now or once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Executable, exists, func, select, union
+
+from app.database.connections.database import Database
+from app.database.namespace_keys import namespace_of
+from app.database.pointers.pointer import Pointer, PointerKind
+from app.database.rows import file_deletions, namespaces, pointer_history, pointers
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import Location, TableUuid
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierState:
+    """A metadata file that a pointer named once; the file may be gone."""
+
+    warehouse_id: int
+    kind: PointerKind
+    location: Location
+
+
+class PointerStates:
+    """Reads pointers and their history, over all warehouses."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def current(self) -> list[Pointer]:
+        """Return every pointer of every warehouse, as it is now."""
+        query = select(
+            pointers.c.id,
+            namespaces.c.warehouse_id,
+            pointers.c.kind,
+            namespaces.c.key,
+            pointers.c.name,
+            pointers.c.uuid,
+            pointers.c.metadata_location,
+            pointers.c.registration,
+        ).join_from(pointers, namespaces, namespaces.c.id == pointers.c.namespace_id)
+        return [
+            Pointer(
+                row.id,
+                row.warehouse_id,
+                PointerKind(row.kind),
+                TableIdentifier(namespace_of(row.key), row.name),
+                row.uuid,
+                row.metadata_location,
+                row.registration,
+            )
+            for row in self._database.read(lambda connection: connection.execute(query).all())
+        ]
+
+    def of_table(self, uuid: TableUuid, pointer_id: int) -> list[EarlierState]:
+        """Return every state in the history of a table, and of its pointer."""
+        rows = pointer_history
+        of_table = (rows.c.uuid == uuid) | (rows.c.pointer_id == pointer_id)
+        return self._states(
+            union(
+                *(
+                    select(rows.c.warehouse_id, rows.c.kind, column.label("location")).where(
+                        of_table, column.is_not(None)
+                    )
+                    for column in (rows.c.location, rows.c.previous_location)
+                )
+            )
+        )
+
+    def last_event(self) -> int:
+        """Return the sequence of the newest event that can be seen."""
+        query = select(func.coalesce(func.max(pointer_history.c.sequence), 0))
+        return self._database.read(lambda connection: int(connection.scalars(query).one()))
+
+    def left(self, after: int = 0) -> list[EarlierState]:
+        """Return the last state of each table and view that no pointer has any more.
+
+        Args:
+            after: only of those of which there are events since this one.
+        """
+        rows = pointer_history
+        # Tables without a uuid are the same only under one pointer.
+        is_same = (pointers.c.uuid == rows.c.uuid) & (
+            (rows.c.uuid != "") | (pointers.c.id == rows.c.pointer_id)
+        )
+        last = (
+            select(func.max(rows.c.sequence))
+            .where(rows.c.sequence > after, ~exists().where(is_same))
+            .group_by(rows.c.pointer_id, rows.c.uuid)
+        )
+        location = func.coalesce(rows.c.location, rows.c.previous_location).label("location")
+        return self._states(
+            select(rows.c.warehouse_id, rows.c.kind, location).where(rows.c.sequence.in_(last))
+        )
+
+    def queued_expiries(self, uuid: TableUuid) -> list[str]:
+        """Return what expiries took out of a table whose files wait in the queue, as JSON."""
+        rows = file_deletions
+        query = select(rows.c.expired).where(
+            rows.c.uuid == uuid, rows.c.kind == "expire", rows.c.state == "queued"
+        )
+        return self._database.read(
+            lambda connection: [found for found in connection.scalars(query) if found is not None]
+        )
+
+    def _states(self, query: Executable) -> list[EarlierState]:
+        found = self._database.read(lambda connection: connection.execute(query).all())
+        return [
+            EarlierState(row.warehouse_id, PointerKind(row.kind), Location(row.location)) for row in found
+        ]

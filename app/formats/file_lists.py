@@ -1,0 +1,96 @@
+"""Lists of files that clients made: Parquet, CSV or lines of JSON, with paths and times."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import orjson
+import pyarrow as pa
+from pyarrow import csv, parquet
+
+from app.engine.model.ids import Location
+from app.errors import FileMissing, InvalidRequest
+from app.fileio.files import FileIO, ListedFile
+from app.formats.bounds import read_bounded
+
+PATH, TIME = "file_path", "last_modified"
+"""The columns of Spark's `file_list_view`; others are not read."""
+_ENDINGS: Final = (".parquet", ".csv", ".json", ".ndjson", ".jsonl")
+
+
+def read_file_list(files: FileIO, location: Location, max_file_bytes: int) -> Iterator[ListedFile]:
+    """Yield the files that a list names, with times in epoch milliseconds; sizes are not known.
+
+    Args:
+        files: where the list is.
+        location: a file, or a folder of such files, as Spark writes it.
+        max_file_bytes: no larger file is read.
+
+    Raises:
+        InvalidRequest: it is not there, not one of the formats, or a row makes no sense; names the file.
+        InvalidMetadata: it is larger than that.
+        FilesUnavailable: the store does not answer.
+    """
+    found = [location]
+    if not location.endswith(_ENDINGS) or files.find_file(location) is None:
+        listed = (Location(file.location) for file in files.list_files(location))
+        found = sorted(where for where in listed if _is_part(where, location))
+    if not found:
+        raise InvalidRequest(
+            f"Invalid file-list {location}: there is no file that ends with {', '.join(_ENDINGS)}"
+        )
+    for where in found:
+        try:
+            content = read_bounded(files, where, max_file_bytes)
+        except FileMissing as error:
+            raise InvalidRequest(f"Invalid file-list {where}: no file is there") from error
+        try:
+            yield from _rows(where, content)
+        except (pa.ArrowException, ValueError, KeyError, TypeError, OverflowError) as error:
+            raise InvalidRequest(
+                f"Invalid file-list {where}: {PATH} and {TIME} cannot be read: {error}"
+            ) from error
+
+
+def _is_part(location: Location, folder: Location) -> bool:
+    """Say whether a file belongs to the list: names that begin with `_` or `.` are Spark's own."""
+    below = location[len(folder) :].split("/")
+    return location.endswith(_ENDINGS) and not any(name.startswith(("_", ".")) for name in below)
+
+
+def _rows(location: Location, content: bytes) -> Iterator[ListedFile]:
+    if location.endswith(".parquet"):
+        for batch in parquet.ParquetFile(pa.BufferReader(content)).iter_batches(columns=[PATH, TIME]):
+            yield from _from_columns(batch)
+    elif location.endswith(".csv"):
+        for batch in csv.open_csv(io.BytesIO(content)):
+            yield from _from_columns(batch)
+    else:
+        for line in content.splitlines():
+            if line.strip():
+                row = orjson.loads(line)
+                yield _listed(row[PATH], row[TIME])
+
+
+def _from_columns(batch: Any) -> Iterator[ListedFile]:
+    times = batch.column(TIME)
+    if pa.types.is_timestamp(times.type):
+        # To milliseconds: cut off, as Java does.
+        times = times.cast(pa.timestamp("ms", times.type.tz), safe=False).cast(pa.int64())
+    for path, at in zip(batch.column(PATH).to_pylist(), times.to_pylist(), strict=True):
+        yield _listed(path, at)
+
+
+def _listed(path: object, at: object) -> ListedFile:
+    """Return a row; a time is epoch milliseconds, or ISO text, in UTC unless it says where."""
+    if not isinstance(path, str) or not path:
+        raise ValueError(f"a path is {path!r}")
+    if isinstance(at, str):
+        moment = datetime.fromisoformat(at)
+        at = round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+    if not isinstance(at, int) or isinstance(at, bool):
+        raise TypeError(f"the time of {path} is {at!r}")
+    return ListedFile(Location(path), 0, at)
