@@ -41,8 +41,10 @@ class TableReport:
     """The facts about its health, as the server answers them."""
     after: JsonObject
     jobs: Sequence[JobReport]
+    undone: Mapping[str, str]
+    """Jobs that are worth doing and have no worker here, and what they need."""
     left: Mapping[str, str]
-    """Why other jobs were not done, by job."""
+    """Why other jobs are not worth doing now, by job."""
     seconds: float
 
     @property
@@ -84,7 +86,7 @@ class Maintainer:
         self._catalog = catalog
         self._workers = workers
         self._wanted = wanted
-        self._listener = listener or Listener()
+        self.listener = listener or Listener()
         self._lease_ms = lease_ms
 
     def tables(self, namespace: Namespace | None = None) -> Iterator[TableIdentifier]:
@@ -124,31 +126,28 @@ class Maintainer:
         started = time.monotonic()
         before = self._facts(table)
         reports: list[JobReport] = []
-        left: dict[str, str] = {}
         while True:
             found = self.plan(table)
             done = {report.job for report in reports}
-            left = {item["job"]: item["reason"] for item in found["left"]}
             todo = [item for item in found["plan"] if Job(item["job"]) not in done]
-            left |= {
-                item["job"]: "it needs Spark: --spark says where"
-                for item in todo
-                if Job(item["job"]) not in self._workers
-            }
             mine = next((item for item in todo if Job(item["job"]) in self._workers), None)
-            if mine is None:
+            if mine is None or (reports and reports[-1].ending.state is JobState.DAMAGED):
                 break
-            report = self._do(table, mine)
-            reports.append(report)
-            if report.ending.state is JobState.DAMAGED:
-                break
-        after = self._facts(table) if reports else before
-        return TableReport(table, before, after, reports, _without(left, reports), time.monotonic() - started)
+            reports.append(self._do(table, mine))
+        return TableReport(
+            table=table,
+            before=before,
+            after=self._facts(table) if reports else before,
+            jobs=reports,
+            undone={item["job"]: "it needs Spark: --spark says where" for item in todo},
+            left={item["job"]: item["reason"] for item in found["left"] if Job(item["job"]) not in done},
+            seconds=time.monotonic() - started,
+        )
 
     def _do(self, table: TableIdentifier, planned: JsonObject) -> JobReport:
         job, job_id, started = Job(planned["job"]), uuid4().hex, time.monotonic()
         options: dict[str, Any] = planned["options"]
-        self._listener.job_begins(table, job, planned["reason"])
+        self.listener.job_begins(table, job, planned["reason"])
         calls = self._catalog.maintenance
         try:
             calls.begin_job(table, job, job_id, options, self._lease_ms)
@@ -170,13 +169,8 @@ class Maintainer:
         return self._report(table, JobReport(job, job_id, planned["reason"], ending, seconds))
 
     def _report(self, table: TableIdentifier, report: JobReport) -> JobReport:
-        self._listener.job_ended(table, report)
+        self.listener.job_ended(table, report)
         return report
 
     def _facts(self, table: TableIdentifier) -> JsonObject:
         return self._catalog.health.table(table)
-
-
-def _without(left: Mapping[str, str], reports: Sequence[JobReport]) -> dict[str, str]:
-    done = {report.job.value for report in reports}
-    return {job: reason for job, reason in left.items() if job not in done}

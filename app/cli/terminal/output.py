@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import IO
 
@@ -14,6 +14,8 @@ import typer
 from rich.box import SIMPLE
 from rich.console import Console
 from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as ProgressBar
 from rich.table import Table
 from rich.text import Text
 
@@ -40,6 +42,31 @@ def show_live(columns: Sequence[str], rows: Callable[[], Iterable[Sequence[objec
         while True:
             time.sleep(pause_s)
             live.update(_table(columns, rows()), refresh=True)
+
+
+class Progress:
+    """A bar on standard error: how much is done, and what is at work."""
+
+    def __init__(self, bar: ProgressBar, task: TaskID) -> None:
+        self._bar = bar
+        self._task = task
+
+    def say(self, text: str) -> None:
+        """Say what is at work."""
+        self._bar.update(self._task, description=text)
+
+    def advance(self) -> None:
+        """Note that one more is done."""
+        self._bar.advance(self._task)
+
+
+@contextmanager
+def shown_progress(total: int) -> Iterator[Progress]:
+    """Show a bar until the block ends; without a terminal nothing is shown."""
+    console = _console(sys.stderr)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with ProgressBar(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as bar:
+        yield Progress(bar, bar.add_task("", total=total))
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:

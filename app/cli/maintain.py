@@ -1,0 +1,243 @@
+"""`icetower maintain`: does what tables need, once or on and on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Annotated, Any
+
+import typer
+
+from app.cli.health_lines import size_text
+from app.cli.terminal.arguments import duration_from, identifier_from, namespace_from, written
+from app.cli.terminal.connection import connected
+from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse, optional
+from app.cli.terminal.output import print_json, print_line, print_table, remark, shown_progress, warn
+from app.client.failures import CallFailed
+from app.client.request_parts import JsonObject
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.jobs import Job, JobState
+from app.maintenance.assignments import Worker
+from app.maintenance.catalog_jobs import CatalogJobs
+from app.maintenance.maintainer import FINE, JobReport, Listener, Maintainer, TableReport
+
+LONGEST_REQUEST_S = 3600.0
+"""A server that rewrites a million manifests' entries answers when it is done."""
+_FIGURES: Sequence[tuple[str, str, str]] = (
+    ("data files", "files", "data-files"),
+    ("small files", "files", "small-files"),
+    ("bytes", "files", "data-bytes"),
+    ("delete files", "files", "delete-files"),
+    ("data manifests", "manifests", "data-manifests"),
+    ("delete manifests", "manifests", "delete-manifests"),
+    ("snapshots", "metadata", "snapshots"),
+    ("metadata bytes", "metadata", "metadata-bytes"),
+)
+"""What a report compares: a name, and where the answer about health has it."""
+
+
+def maintain(  # noqa: PLR0917 - a command has as many arguments as it has options
+    name: Annotated[
+        str | None, typer.Argument(metavar="[TABLE]", help="One table; all of the warehouse unless given.")
+    ] = None,
+    namespace: Annotated[
+        str | None, optional("--namespace", help="All tables of this namespace and those below it.")
+    ] = None,
+    jobs: Annotated[
+        str | None,
+        optional(
+            "--jobs",
+            metavar="JOB,JOB",
+            help="Only these jobs, whatever the policy says: without thresholds, windows and pauses.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be done and why, and stop.")
+    ] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Go on until Ctrl+C.")] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="Look at each table once, and end. The default.")
+    ] = False,
+    every: Annotated[str, typer.Option("--every", help="With --watch: the pause between two rounds.")] = "5m",
+    uri: Uri = None,
+    warehouse: Warehouse = None,
+    separator: Separator = ".",
+    as_json: AsJson = False,
+) -> None:
+    """Keep tables healthy: do what their policies ask for and their health makes worth doing.
+
+    Policies are properties of tables, namespaces and warehouses: `icetower.maintenance=recommended` does the right
+    thing. Tables that save most files for their cost come first. The exit status is 1 if a job failed.
+
+    For example:
+
+    - `icetower maintain --dry-run`
+    - `icetower maintain eu.sales.orders --jobs expire-snapshots,rewrite-manifests`
+    - `icetower maintain --namespace eu --watch --every 10m`
+    """
+    if name is not None and namespace is not None:
+        raise typer.BadParameter("give a table or --namespace, not both")
+    if watch and (once or dry_run):
+        raise typer.BadParameter("--watch goes on for ever: leave out --once and --dry-run")
+    table = None if name is None else identifier_from(name, separator)
+    place = None if namespace is None else namespace_from(namespace, separator)
+    wanted, pause_s = _jobs_from(jobs), duration_from(every)
+    open_catalog = partial(connected, uri, warehouse, timeout_seconds=LONGEST_REQUEST_S)
+    in_catalog = CatalogJobs(lambda job_id: open_catalog(job=job_id))
+    workers: dict[Job, Worker] = {job: in_catalog for job in Job if not job.needs_spark}
+    with connected(uri, warehouse) as catalog:
+        maintainer = Maintainer(catalog, workers, wanted)
+
+        def work() -> bool:
+            tables = maintainer.tables(place) if table is None else iter([table])
+            if dry_run:
+                return _show_plans(maintainer, tables, separator, as_json=as_json)
+            return _round(maintainer, tables, separator, as_json=as_json)
+
+        if watch:
+            _watch(work, pause_s)
+        elif not work():
+            raise typer.Exit(1)
+
+
+def _jobs_from(text: str | None) -> list[Job]:
+    names = [name.strip() for name in (text or "").split(",") if name.strip()]
+    known = {job.value for job in Job}
+    for name in names:
+        if name not in known:
+            raise typer.BadParameter(f"{name!r} is no job: they are {', '.join(Job)}")
+    return [Job(name) for name in names]
+
+
+def _watch(work: Any, pause_s: float) -> None:
+    with suppress(KeyboardInterrupt):
+        while True:
+            try:
+                work()
+            except CallFailed as failure:
+                warn(f"This round was broken off: {failure}")
+            time.sleep(pause_s)
+
+
+def _show_plans(
+    maintainer: Maintainer, tables: Iterator[TableIdentifier], separator: str, *, as_json: bool
+) -> bool:
+    found, is_whole = [], True
+    for table in tables:
+        try:
+            plan = maintainer.plan(table)
+        except CallFailed as failure:
+            warn(f"{written(table, separator)} could not be looked at: {failure}")
+            is_whole = False
+            continue
+        found.append(plan)
+        if as_json:
+            continue
+        print_line(f"{written(table, separator)}:")
+        rows = [
+            *([job["job"], "do", job["reason"], *_cost(job)] for job in plan["plan"]),
+            *([job["job"], "leave", job["reason"], "", ""] for job in plan["left"]),
+        ]
+        print_table(["job", "", "why", "files fewer", "rewritten"], rows)
+    if as_json:
+        print_json(found)
+    elif not found:
+        remark("There are no tables.")
+    return is_whole
+
+
+def _cost(job: JsonObject) -> list[object]:
+    return [job["files"], size_text(job["rewritten-bytes"])]
+
+
+def _round(
+    maintainer: Maintainer, tables: Iterator[TableIdentifier], separator: str, *, as_json: bool
+) -> bool:
+    plans, failures = maintainer.in_order(tables)
+    for unseen, failure in failures.items():
+        warn(f"{unseen} could not be looked at: {failure}")
+    if not plans and not failures:
+        if as_json:
+            print_json([])
+        else:
+            remark("Nothing is worth doing now: --dry-run says why.")
+        return True
+    reports = []
+    with shown_progress(len(plans)) as progress:
+        maintainer.listener = Listener(
+            lambda table, job, _reason: progress.say(f"{written(table, separator)}: {job}"),
+            lambda table, report: _job_line(written(table, separator), report),
+        )
+        for plan in plans:
+            table = TableIdentifier(Namespace(tuple(plan["namespace"])), plan["table"])
+            report = maintainer.maintain(table)
+            reports.append(report)
+            progress.advance()
+            if not as_json:
+                _show_report(report, separator)
+    if as_json:
+        print_json([_report_json(report) for report in reports])
+    return not failures and all(report.is_fine for report in reports)
+
+
+def _job_line(table: str, report: JobReport) -> None:
+    ending = report.ending
+    line = f"{table}: {report.job} {ending.state} in {report.seconds:.1f}s. {ending.message}".rstrip()
+    if ending.state in FINE:
+        remark(line)
+    else:
+        warn(line.upper() if ending.state is JobState.UNSOUND else line)
+
+
+def _show_report(report: TableReport, separator: str) -> None:
+    for job, reason in report.undone.items():
+        remark(f"{written(report.table, separator)}: {job} is left: {reason}")
+    if not report.jobs:
+        return
+    print_line(f"{written(report.table, separator)}, {report.seconds:.1f}s:")
+    rows = [
+        [name, _number(report.before, part, key), _number(report.after, part, key)]
+        for name, part, key in _FIGURES
+    ]
+    print_table(["", "before", "after"], [row for row in rows if row[1] is not None])
+    print_table(
+        ["job", "outcome", "figures"],
+        [[job.job, job.ending.state, _figures(job.ending.figures)] for job in report.jobs],
+    )
+
+
+def _figures(figures: Mapping[str, Any]) -> str:
+    return ", ".join(f"{value} {name}" for name, value in figures.items() if value)
+
+
+def _number(health: JsonObject, part: str, key: str) -> object:
+    found = health.get(part, {})
+    if key == "delete-files":
+        kinds = ("position-delete-files", "equality-delete-files", "deletion-vectors")
+        return sum(found.get(kind, 0) for kind in kinds)
+    return found.get(key)
+
+
+def _report_json(report: TableReport) -> JsonObject:
+    return {
+        "namespace": list(report.table.namespace.levels),
+        "table": report.table.name,
+        "seconds": round(report.seconds, 3),
+        "before": {name: _number(report.before, part, key) for name, part, key in _FIGURES},
+        "after": {name: _number(report.after, part, key) for name, part, key in _FIGURES},
+        "jobs": [
+            {
+                "job": job.job,
+                "id": job.job_id,
+                "reason": job.reason,
+                "state": job.ending.state,
+                "seconds": round(job.seconds, 3),
+                **job.ending.outcome(),
+            }
+            for job in report.jobs
+        ],
+        "undone": dict(report.undone),
+        "left": dict(report.left),
+    }

@@ -1,0 +1,152 @@
+"""The maintainer: plans are carried out job by job, each of them held and noted at the server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+
+from app.client.catalog import RemoteCatalog
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.jobs import Job, JobState
+from app.maintenance.assignments import Assignment, Ending
+from app.maintenance.maintainer import Listener, Maintainer
+
+ORPHANS, MANIFESTS, EXPIRY = Job.REMOVE_ORPHAN_FILES, Job.REWRITE_MANIFESTS, Job.EXPIRE_SNAPSHOTS
+
+
+@dataclass
+class Recorder:
+    """Ends each job in the same way, and keeps what it was given."""
+
+    ending: Ending = field(default_factory=lambda: Ending(JobState.DONE, figures={"files": 3}))
+    given: list[Assignment] = field(default_factory=list)
+    meanwhile: Callable[[Assignment], object] = lambda _assignment: None
+
+    def carry_out(self, assignment: Assignment) -> Ending:
+        self.given.append(assignment)
+        self.meanwhile(assignment)
+        return self.ending
+
+
+def test_job_is_held_while_it_runs_and_noted_at_its_end(
+    catalog: RemoteCatalog, table: TableIdentifier
+) -> None:
+    states: list[str] = []
+    worker = Recorder(meanwhile=lambda _: states.append(catalog.maintenance.jobs(table)[0]["state"]))
+    told: list[object] = []
+    listener = Listener(
+        lambda _table, job, reason: told.append((job, reason)),
+        lambda _table, report: told.append(report.ending.state),
+    )
+
+    report = Maintainer(catalog, {ORPHANS: worker}, [ORPHANS], listener).maintain(table)
+
+    (assignment,) = worker.given
+    (job,) = catalog.maintenance.jobs(table)
+    assert states == ["running"]
+    assert (assignment.table, assignment.job, assignment.job_id) == (table, ORPHANS, job["id"])
+    assert assignment.options == job["options"]
+    assert (job["state"], job["outcome"]["files"]) == ("done", 3)
+    assert job["outcome"]["seconds"] >= 0
+    assert told == [(ORPHANS, "they were never looked for"), JobState.DONE]
+    assert report.is_fine
+    assert [done.job for done in report.jobs] == [ORPHANS]
+
+
+def test_job_without_worker_is_left_and_said_so(catalog: RemoteCatalog, table: TableIdentifier) -> None:
+    report = Maintainer(catalog, {}, [ORPHANS, EXPIRY]).maintain(table)
+
+    assert report.jobs == []
+    assert set(report.undone) == {ORPHANS}
+    assert report.left == {EXPIRY: "0 snapshots are to expire, and 1 make it worth it"}
+
+
+def test_table_that_is_held_is_left_alone(catalog: RemoteCatalog, table: TableIdentifier) -> None:
+    catalog.maintenance.begin_job(table, EXPIRY, "a" * 32, {}, 60_000)
+    worker = Recorder()
+
+    report = Maintainer(catalog, {ORPHANS: worker}, [ORPHANS]).maintain(table)
+
+    assert worker.given == []
+    assert not report.is_fine
+    assert report.jobs[0].ending.state is JobState.LOST
+    assert "expire-snapshots" in report.jobs[0].ending.message
+
+
+@pytest.mark.parametrize(
+    ("state", "is_fine"),
+    [(JobState.NOTHING, True), (JobState.REFUSED, True), (JobState.FAILED, False), (JobState.UNSOUND, False)],
+)
+def test_failures_make_the_whole_a_failure(
+    catalog: RemoteCatalog,
+    table: TableIdentifier,
+    state: JobState,
+    is_fine: bool,
+) -> None:
+    report = Maintainer(catalog, {ORPHANS: Recorder(Ending(state, "Because."))}, [ORPHANS]).maintain(table)
+
+    assert report.is_fine is is_fine
+    assert catalog.maintenance.jobs(table)[0]["outcome"]["message"] == "Because."
+
+
+def test_damaged_table_is_left_alone_from_then_on(
+    catalog: RemoteCatalog, make_table: Callable[..., TableIdentifier]
+) -> None:
+    table = make_table("t", **{"icetower.maintenance": "recommended"})
+    broken = Recorder(Ending(JobState.DAMAGED, "s3://a is not there"))
+
+    Maintainer(catalog, {ORPHANS: broken}).maintain(table)
+    found = catalog.maintenance.plan(table)
+
+    assert (found["damage"], found["plan"]) == ("s3://a is not there", [])
+    Maintainer(catalog, {ORPHANS: Recorder()}, [ORPHANS]).maintain(table)
+    assert "damage" not in catalog.maintenance.plan(table)
+
+
+def test_after_a_success_the_policy_waits(
+    catalog: RemoteCatalog, make_table: Callable[..., TableIdentifier]
+) -> None:
+    table = make_table("t", **{"icetower.maintenance": "recommended"})
+    worker = Recorder()
+    maintainer = Maintainer(catalog, {ORPHANS: worker})
+
+    maintainer.maintain(table)
+    second = maintainer.maintain(table)
+
+    assert len(worker.given) == 1
+    assert second.left[ORPHANS].startswith("it was done a while ago")
+
+
+def test_all_tables_below_a_place_are_found(
+    catalog: RemoteCatalog, namespace: Namespace, make_table: Callable[..., TableIdentifier]
+) -> None:
+    below = Namespace((*namespace.levels, "b"))
+    catalog.namespaces.create(below)
+    tables = {make_table("x"), make_table("y"), make_table("x", below)}
+    maintainer = Maintainer(catalog, {})
+
+    assert set(maintainer.tables(namespace)) == tables
+    assert set(maintainer.tables()) >= tables
+
+
+def test_tables_with_work_come_in_order_and_missing_ones_are_said(
+    catalog: RemoteCatalog, make_table: Callable[..., TableIdentifier], namespace: Namespace
+) -> None:
+    idle, busy = make_table("idle"), make_table("busy", **{"icetower.maintenance": "recommended"})
+    gone = TableIdentifier(namespace, "gone")
+
+    plans, failures = Maintainer(catalog, {}).in_order(iter([idle, gone, busy]))
+
+    assert [plan["table"] for plan in plans] == ["busy"]
+    assert set(failures) == {str(gone)}
+
+
+def test_end_that_cannot_be_noted_is_said(catalog: RemoteCatalog, table: TableIdentifier) -> None:
+    def end(assignment: Assignment) -> None:
+        catalog.maintenance.end_job(table, assignment.job_id, JobState.ABANDONED, {})
+
+    report = Maintainer(catalog, {ORPHANS: Recorder(meanwhile=end)}, [ORPHANS]).maintain(table)
+
+    assert "Its end could not be noted" in report.jobs[0].ending.message
