@@ -1,4 +1,4 @@
-"""How healthy the tables of a warehouse are, as far as metadata and manifest lists say, the worst first."""
+"""How healthy the tables of a warehouse are, without a look at manifests, worst first."""
 
 from __future__ import annotations
 

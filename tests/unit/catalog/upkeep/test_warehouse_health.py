@@ -51,7 +51,9 @@ def warehouse(catalog: Catalog) -> Catalog:
     table_with(catalog, "worse", 103)
     table_with(catalog, "also well", 1)
     view_in(catalog, named("view"))
-    catalog.files.delete(load_table(catalog, named("gone")).location or "")
+    gone = catalog.find(named("gone"))
+    assert gone is not None
+    catalog.files.delete(gone.metadata_location)
     return catalog
 
 
