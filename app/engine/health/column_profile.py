@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from app.engine.health.column_summary import ColumnSummaries, ColumnSummary, Share, KnownSum
+from app.engine.health.column_summary import ColumnSummaries, ColumnSummary, KnownSum, Share
 from app.engine.model.ids import FieldId, SnapshotId
 from app.engine.model.json_values import to_json_value
 from app.engine.model.properties import COLUMN_METRICS_PREFIX
