@@ -24,7 +24,7 @@ def rows(first: int, word: str | None) -> pa.Table:
 @pytest.fixture
 def table(catalog: RestCatalog, namespace: str) -> Table:
     """A table by word: five appends, a deletion that writes files anew, and files without a partition."""
-    made = catalog.create_table((namespace, "t"), ARROW)
+    made: Table = catalog.create_table((namespace, "t"), ARROW)
     made.append(rows(0, "before"))
     with made.update_spec() as spec:
         spec.add_identity("word")
@@ -74,13 +74,13 @@ def test_profile_equals_readable_metrics(catalog: RestCatalog, table: Table) -> 
 
 
 def test_the_warehouse_lists_it(catalog: RestCatalog, table: Table) -> None:
-    token, listed = "", []
-    while token is not None:
-        page = httpx.get(
-            f"{catalog.uri}/v1/health", params={"pageToken": token, "pageSize": 7}, timeout=60
-        ).json()
+    listed: list[dict[str, Any]] = []
+    query: dict[str, Any] | None = {"pageToken": "", "pageSize": 7}
+    while query:
+        page = httpx.get(f"{catalog.uri}/v1/health", params=query, timeout=60).json()
         listed += page["tables"]
         token = page.get("next-page-token")
+        query = token and {"pageToken": token, "pageSize": 7}
 
     (ours,) = [found for found in listed if [*found["namespace"], found["table"]] == list(table.name())]
     assert ours["summary-totals"]["data-files"] == table.inspect.files().num_rows
