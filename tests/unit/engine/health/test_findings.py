@@ -171,7 +171,7 @@ def test_each_sentence_has_its_figures_and_the_most_urgent_comes_first() -> None
         "icetower maintain {table}",
     )
     assert (second.message, second.command) == (
-        "The table keeps 101 snapshots, the oldest for 1 days.",
+        "The table keeps 101 snapshots, the oldest for 1 day.",
         "icetower table expire {table}",
     )
     assert third.message == "3 of 200 data files have an old partition spec."
