@@ -109,6 +109,27 @@ HISTORY = [
         NO_FILE,
     ),
     Attack("difference from another's file", GET, f"{TABLE}/diff?from=$METADATA", 404, "…", NO_FILE),
+    Attack(
+        "health of two states",
+        GET,
+        f"{TABLE}/health?ref=main&snapshot-id=1",
+        400,
+        "…both snapshot-id and ref…",
+    ),
+    Attack("health of no number", GET, f"{TABLE}/health?snapshot-id=x", 400, "Invalid snapshot-id 'x': …"),
+    Attack("health of no snapshot", GET, f"{TABLE}/health?snapshot-id=77", 404, "…77…", NO_SNAPSHOT),
+    Attack("health of no ref", GET, f"{TABLE}/health?ref=nope", 404, "…nope…", NO_SNAPSHOT),
+    Attack("health of no table", GET, TABLE + "s/health", 404, "…", NO_TABLE),
+    Attack(
+        "profile of two states",
+        GET,
+        f"{TABLE}/profile?ref=main&snapshot-id=1",
+        400,
+        "…both snapshot-id and ref…",
+    ),
+    Attack("profile of no ref", GET, f"{TABLE}/profile?ref=nope", 404, "…nope…", NO_SNAPSHOT),
+    Attack("health by another's token", GET, "/v1/health?pageToken=nope", 400, "…"),
+    Attack("health in pages of nothing", GET, "/v1/health?pageSize=0", 400, "Invalid pageSize …"),
     Attack("difference from no version", GET, f"{TABLE}/diff?from=metadata:99999", 404, "…99999…", NO_FILE),
 ]
 

@@ -67,6 +67,10 @@ def _size_text(size: float) -> str:
     return f"{size:.1f} TiB"
 
 
+def _days_text(days: float) -> str:
+    return "1 day" if round(days) == 1 else f"{days:.0f} days"
+
+
 def _small_files(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFinding]:
     files, totals = facts.files, facts.totals
     number = files.data_files if files else totals.data_files
@@ -160,7 +164,7 @@ def _snapshots(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthF
         yield HealthFinding(
             "snapshots",
             Severity.CRITICAL if number > limits.snapshots_critical else Severity.WARNING,
-            f"The table keeps {number} snapshots, the oldest for {days:.0f} days.",
+            f"The table keeps {number} snapshots, the oldest for {_days_text(days)}.",
             _EXPIRE,
         )
 
@@ -270,7 +274,7 @@ def _activity(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFi
     days = (facts.looked_at_ms - facts.metadata.last_write_ms) / _DAY_MS
     if days > limits.unwritten_days:
         yield HealthFinding(
-            "not-written", Severity.INFO, f"Nothing was written to the table for {days:.0f} days."
+            "not-written", Severity.INFO, f"Nothing was written to the table for {_days_text(days)}."
         )
     attempts = None if facts.activity is None else facts.activity.attempts_a_commit
     if attempts is not None and attempts > limits.attempts_a_commit:
