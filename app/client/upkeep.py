@@ -1,15 +1,26 @@
-"""Upkeep of tables that moves no data: Icetower's own, beyond the protocol."""
+"""Calls about the upkeep of tables."""
 
 from __future__ import annotations
 
-from app.client.answers import DanglingDeletesAnswer, ManifestRewriteAnswer, PartitionStatisticsAnswer
+from app.client.answers import (
+    DanglingDeletesAnswer,
+    ManifestRewriteAnswer,
+    OpenAnswer,
+    PartitionStatisticsAnswer,
+)
 from app.client.http_calls import CatalogCalls
-from app.client.request_parts import given
+from app.client.request_parts import JsonObject, given
 from app.engine.model.identifiers import TableIdentifier
 
 
 class UpkeepCalls(CatalogCalls):
-    """Upkeep of one warehouse's tables."""
+    """Properties, plans and jobs of one warehouse's tables."""
+
+    def properties(self, identifier: TableIdentifier) -> list[JsonObject]:
+        """Return the properties of a table as they are in force, by name."""
+        path = self._below_table(identifier, "properties")
+        found: list[JsonObject] = self._calls.read(OpenAnswer, "GET", path).model_dump()["properties"]
+        return found
 
     def rewrite_manifests(
         self,

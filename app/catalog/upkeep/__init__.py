@@ -1,1 +1,1 @@
-"""Upkeep that moves no data: manifests, dangling deletes, partition statistics."""
+"""Upkeep of tables: properties, health, jobs, and the work that moves no data."""

@@ -15,9 +15,10 @@ from app.client.warehouses import WarehouseCalls
 DEFAULT_URI = "http://127.0.0.1:8181"
 
 
-def connected(uri: str | None, warehouse: str | None) -> RemoteCatalog:
-    """Connect to a warehouse of the chosen server."""
-    return RemoteCatalog(chosen_uri(uri), warehouse or _from_dotenv("ICETOWER_WAREHOUSE"))
+def connected(uri: str | None, warehouse: str | None, *, patience_seconds: float = 60.0) -> RemoteCatalog:
+    """Connect to a warehouse of the chosen server, whose answers are waited for so long."""
+    name = warehouse or _from_dotenv("ICETOWER_WAREHOUSE")
+    return RemoteCatalog(chosen_uri(uri), name, timeout_seconds=patience_seconds)
 
 
 @contextmanager
