@@ -84,7 +84,7 @@ def maintain(  # noqa: PLR0917 - a command has as many arguments as it has optio
     table = None if name is None else identifier_from(name, separator)
     place = None if namespace is None else namespace_from(namespace, separator)
     wanted, pause_s = _jobs_from(jobs), duration_from(every)
-    open_catalog = partial(connected, uri, warehouse, timeout_seconds=LONGEST_REQUEST_S)
+    open_catalog = partial(connected, uri, warehouse, patience_seconds=LONGEST_REQUEST_S)
     in_catalog = CatalogJobs(lambda job_id: open_catalog(job=job_id))
     workers: dict[Job, Worker] = {job: in_catalog for job in Job if not job.needs_spark}
     with connected(uri, warehouse) as catalog:

@@ -60,6 +60,14 @@ def searching(name: str, message: str, /, **wanted: Any) -> Attack:
     return Attack(name, POST, f"{TABLE}/orphans", 400, message, body=body)
 
 
+def keeping(
+    what: str, name: str, message: str, status: int = 400, kind: str = "", /, **wanted: Any
+) -> Attack:
+    """Return an attempt at upkeep."""
+    body = {key.replace("_", "-"): value for key, value in wanted.items()}
+    return Attack(name, POST, f"{TABLE}/{what}", status, message, kind, body)
+
+
 def nots(levels: int) -> str:
     """Return a filter of nots in nots."""
     return '{"type":"not","child":' * levels + "true" + "}" * levels
@@ -253,7 +261,40 @@ ORPHANS = [
 ]
 
 
-@pytest.mark.parametrize("attack", [*HISTORY, *REFS, *EXPIRY, *ORPHANS], ids=str)
+MANIFESTS, DANGLING, STATISTICS = "rewrite-manifests", "remove-dangling-deletes", "partition-statistics"
+UPKEEP = [
+    keeping(MANIFESTS, "manifests of a spec in words", "Invalid body: spec-id: Input …", spec_id="all"),
+    keeping(
+        MANIFESTS, "manifests of no spec", "Cannot rewrite manifests of spec-id 77: the table …", spec_id=77
+    ),
+    keeping(
+        MANIFESTS,
+        "manifests by no field",
+        "Cannot cluster-by 'nope': no partition field has this name, nor …",
+        cluster_by="nope",
+    ),
+    keeping(MANIFESTS, "manifests by nothing", "Invalid body: cluster-by: String should …", cluster_by=""),
+    keeping(
+        MANIFESTS, "tiny manifests", "Invalid body: target-size-bytes: Input should …", target_size_bytes=1
+    ),
+    keeping(MANIFESTS, "all in words", "Invalid body: all: Input should be a valid boolean", all="yes"),
+    keeping(MANIFESTS, "manifests of no branch", "…nope…", 404, NO_REF, branch="nope"),
+    keeping(DANGLING, "deletes of no branch", "…nope…", 404, NO_REF, branch="nope"),
+    keeping(
+        DANGLING, "deletes of a number", "Invalid body: branch: Input should be a valid string", branch=7
+    ),
+    keeping(STATISTICS, "statistics of words", "Invalid body: snapshot-id: Input …", snapshot_id="main"),
+    *[
+        Attack(
+            f"{what} of {kind}", POST, f"{path}/{what}", 404, f"Table does not exist: {name}", NO_TABLE, {}
+        )
+        for what in (MANIFESTS, DANGLING, STATISTICS)
+        for kind, path, name in (("none", NO_SUCH, "a.nope"), ("a view", VIEW, "a.v"))
+    ],
+]
+
+
+@pytest.mark.parametrize("attack", [*HISTORY, *REFS, *EXPIRY, *ORPHANS, *UPKEEP], ids=str)
 def test_attack_is_refused_and_changes_nothing(victim: Victim, attack: Attack) -> None:
     check_refused(attack, victim)
 

@@ -16,11 +16,14 @@ DEFAULT_URI = "http://127.0.0.1:8181"
 
 
 def connected(
-    uri: str | None, warehouse: str | None, *, job: str | None = None, timeout_seconds: float = 60.0
+    uri: str | None, warehouse: str | None, *, patience_seconds: float = 60.0, job: str | None = None
 ) -> RemoteCatalog:
-    """Connect to a warehouse of the chosen server, for a job of upkeep if its id is given."""
+    """Connect to a warehouse of the chosen server, for a job of upkeep if its id is given.
+
+    Answers are waited for so many seconds.
+    """
     return RemoteCatalog(
-        chosen_uri(uri), chosen_warehouse(warehouse), timeout_seconds=timeout_seconds, job=job
+        chosen_uri(uri), chosen_warehouse(warehouse), timeout_seconds=patience_seconds, job=job
     )
 
 
