@@ -16,6 +16,7 @@ from benchmarks import (
     listings,
     loads,
     manifests,
+    orphans,
     planning,
     sizes,
     starts,
@@ -39,6 +40,7 @@ def main(names: list[str]) -> None:
             "sizes": ("Cost against size", lambda: sizes.measure(folder)),
             "listings": ("Listing", lambda: listings.measure(folder, database())),
             "expiry": ("Expiring snapshots", lambda: expiry.measure(folder)),
+            "orphans": ("Orphan files", lambda: orphans.measure(folder)),
             "planning": ("Planning scans", lambda: planning.measure(folder)),
             "manifests": (
                 "Manifests, in entries a second of processor time",
