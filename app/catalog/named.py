@@ -211,7 +211,9 @@ class Registration(Intention[M, None]):
 
     def apply(self, catalog: Catalog, _base: Base[M], _files: StagedFiles) -> Planned[M, None]:
         """Read the file."""
-        return Planned(catalog.read_file(self.kind, self.location), None, stored_at=self.location)
+        since_ms = catalog.server.file_deletions.now_ms()
+        metadata = catalog.read_file(self.kind, self.location)
+        return Planned(metadata, None, stored_at=self.location, read_since_ms=since_ms)
 
 
 def register(

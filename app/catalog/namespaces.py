@@ -9,7 +9,9 @@ from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.locations import check_location
 from app.database.namespaces import PropertyChanges
 from app.engine.model.identifiers import Namespace, check_namespace
-from app.errors import AmbiguousProperties
+from app.engine.properties.known import Origin
+from app.engine.properties.lookup import flaw_of_inherited
+from app.errors import AmbiguousProperties, InvalidRequest
 
 LOCATION = "location"
 """The namespace property that says where its tables go."""
@@ -34,13 +36,13 @@ def create_namespace(catalog: Catalog, namespace: Namespace, properties: Mapping
     Raises:
         InvalidName: a level cannot be used as a name.
         InvalidLocation: its `location` is outside the warehouse.
+        InvalidRequest: a property that its tables inherit makes no sense.
         NamespaceExists: the name is taken.
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit("create_namespace", namespace)
     check_namespace(namespace)
-    if LOCATION in properties:
-        check_location(catalog, properties[LOCATION], "namespace location")
+    _check_properties(catalog, properties)
     catalog.server.namespaces.create(
         catalog.warehouse.id, namespace, dict(properties), catalog.author(), catalog.caller.claim
     )
@@ -79,6 +81,7 @@ def update_namespace_properties(
     Raises:
         AmbiguousProperties: a key is both set and removed.
         InvalidLocation: a `location` outside the warehouse.
+        InvalidRequest: a property that its tables inherit makes no sense.
         NoSuchNamespace: it is not there.
         CommitStateUnknown: the database did not answer.
     """
@@ -86,8 +89,15 @@ def update_namespace_properties(
     both = sorted(set(removals) & updates.keys())
     if both:
         raise AmbiguousProperties(both)
-    if LOCATION in updates:
-        check_location(catalog, updates[LOCATION], "namespace location")
+    _check_properties(catalog, updates)
     return catalog.server.namespaces.update_properties(
         catalog.warehouse.id, namespace, list(removals), dict(updates), catalog.author(), catalog.caller.claim
     )
+
+
+def _check_properties(catalog: Catalog, properties: Mapping[str, str]) -> None:
+    if LOCATION in properties:
+        check_location(catalog, properties[LOCATION], "namespace location")
+    flaw = flaw_of_inherited(properties, Origin.NAMESPACE)
+    if flaw is not None:
+        raise InvalidRequest(f"Namespace property {flaw}")

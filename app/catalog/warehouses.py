@@ -12,15 +12,13 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import flaw_of_table_locations
 from app.catalog.context.server import Server
 from app.database.warehouses import Warehouse
-from app.engine.model.guard_settings import flaw_of_guard_settings
-from app.engine.model.properties import SCAN_PLANNING_MODE, check_planning_mode
-from app.engine.model.rebase_settings import flaw_of_rebase_settings
+from app.engine.properties.known import Origin
+from app.engine.properties.lookup import flaw_of_inherited
 from app.errors import (
     InvalidLocation,
     InvalidName,
     InvalidRequest,
     InvalidSetting,
-    InvalidUpdate,
     NoSuchWarehouse,
 )
 from app.fileio.locations import flaw_of, is_inside, local_path, scheme_of
@@ -129,15 +127,9 @@ def update_warehouse(
 
 def _check_properties(*properties: Mapping[str, str]) -> None:
     for given in properties:
-        flaw = (
-            flaw_of_guard_settings(given) or flaw_of_table_locations(given) or flaw_of_rebase_settings(given)
-        )
+        flaw = flaw_of_table_locations(given) or flaw_of_inherited(given, Origin.WAREHOUSE)
         if flaw is not None:
             raise InvalidSetting(f"Warehouse property {flaw}")
-        try:
-            check_planning_mode(given.get(SCAN_PLANNING_MODE, "client"))
-        except InvalidUpdate as error:
-            raise InvalidSetting(str(error)) from error
 
 
 def list_warehouses(server: Server, caller: Caller) -> list[Warehouse]:

@@ -19,6 +19,7 @@ from app.client.refs import RefCalls
 from app.client.scans import ScanCalls
 from app.client.tables import TableCalls
 from app.client.tower import TowerCalls
+from app.client.upkeep import UpkeepCalls
 from app.client.validation import ValidationCalls
 from app.client.views import ViewCalls
 
@@ -61,6 +62,7 @@ class RemoteCatalog:
         self.scans = ScanCalls(self._calls, root)
         self.conflicts = ConflictCalls(self._calls, root)
         self.tower = TowerCalls(self._calls, root)
+        self.upkeep = UpkeepCalls(self._calls, root)
         self.validation = ValidationCalls(self._calls, root)
 
     def close(self) -> None:

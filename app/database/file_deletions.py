@@ -46,6 +46,12 @@ class FileDeletions:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    def now_ms(self) -> int:
+        """Return the time of the database, which every entry follows."""
+        return self._database.read(
+            lambda connection: int(connection.execute(select(database_now_ms())).scalar_one())
+        )
+
     def lease(self, lease_ms: int) -> Deletion | None:
         """Return the oldest entry that is due and that no worker holds, and hold it for `lease_ms`.
 

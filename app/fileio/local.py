@@ -10,6 +10,7 @@ import errno
 import os
 import stat
 import sys
+import time
 from collections.abc import Iterable, Iterator
 
 from app.engine.model.ids import Location
@@ -24,6 +25,7 @@ from app.fileio.tails import Tail
 _NOT_SYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP})
 _MOST_REMEMBERED = 10_000
 _RETRIES = 1_000
+_PAUSE_S = 1e-5
 
 
 class LocalFiles:
@@ -159,10 +161,12 @@ class LocalFiles:
             return self._open_new(directory, path)
         except FileNotFoundError:
             self._forget(directory)
-            for _ in range(_RETRIES):
+            for attempt in range(_RETRIES):
                 # A purge may delete the folder as long as it is empty.
                 with contextlib.suppress(FileNotFoundError):
                     return self._create_with_folder(directory, path)
+                # Pauses of several lengths: two threads that take turns would go on doing so.
+                time.sleep(attempt % 8 * _PAUSE_S)
             return self._create_with_folder(directory, path)
 
     def _create_with_folder(self, directory: str, path: str) -> int:

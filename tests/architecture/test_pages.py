@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 
+import pytest
 from pydantic import Secret
 
 from app.settings import PREFIX, Settings
@@ -16,16 +17,17 @@ NAMED_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
 MAKE_COMMAND = re.compile(r"\bmake ([a-z]+)\b")
 
 
-def test_architecture_page_shows_the_tree_as_it_is() -> None:
+@pytest.mark.parametrize("script", ["architecture-tree", "properties-page"])
+def test_pages_that_a_script_writes_show_what_is_there(script: str) -> None:
     verdict = subprocess.run(
-        [sys.executable, "scripts/architecture-tree", "--check"],
+        [sys.executable, f"scripts/{script}", "--check"],
         cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,
     )
 
-    assert verdict.returncode == 0, verdict.stderr
+    assert verdict.returncode == 0, verdict.stdout + verdict.stderr
 
 
 def documented_settings() -> dict[str, tuple[str, str]]:

@@ -73,6 +73,8 @@ class Planned(Generic[M, D]):
     detail: D
     stored_at: Location | None = None
     """Where the new metadata is stored already, if it is: a registered file."""
+    read_since_ms: int | None = None
+    """When reading a registered file began, by the database's clock."""
     expiry: QueuedExpiry | None = None
     """Files that go out of reach, to be queued for deletion in the same transaction: of one intention at most."""
     updates: Sequence[Update] = ()

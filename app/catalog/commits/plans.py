@@ -128,6 +128,7 @@ class Plan(Generic[M, D]):
     ) -> Advance | Creation:
         base, intention = self.base, self.intentions[-1]
         registration = new_registration() if any(item.stored_at for item in self._changes) else 0
+        read_since_ms = next((item.read_since_ms for item in self._changes if item.stored_at), None)
         before = base.metadata if isinstance(base.metadata, TableMetadata | ViewMetadata) else None
         places = claimed_places(metadata, location, before)
         if base.seen is None:
@@ -141,13 +142,16 @@ class Plan(Generic[M, D]):
                 event,
                 places,
                 registration,
+                read_since_ms,
             )
         expiries = [item.expiry for item in self._changes if item.expiry is not None]
         assert len(expiries) <= 1, "a move of a pointer queues one expiry"
         if not registration:
             places -= homes_of(base.seen.metadata_location)  # There already: most commits add no place.
         expiry = next(iter(expiries), None) or record_of_removal(before, metadata)
-        return Advance(base.seen, location, metadata.uuid, self.event, expiry, places, registration)
+        return Advance(
+            base.seen, location, metadata.uuid, self.event, expiry, places, registration, read_since_ms
+        )
 
     @property
     def _changes(self) -> list[Planned[M, D]]:

@@ -9,6 +9,7 @@ from app.catalog.commits.intentions import Base
 from app.catalog.commits.snapshot_files import SnapshotFiles
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.property_layers import layers_of
 from app.catalog.manifests.table_manifests import TableManifests
 from app.engine.change.requirements import Requirement
 from app.engine.change.updates import Update
@@ -17,6 +18,7 @@ from app.engine.model.identifiers import Namespace
 from app.engine.model.rebase_settings import RebaseMode, allows_exactly_once, rebase_mode
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.properties.own_properties import NEAREST
 from app.engine.rebase.late_commits import (
     LateCommit,
     exactly_once_key,
@@ -29,7 +31,7 @@ from app.engine.rebase.own_changes import OwnChanges, as_written, own_changes
 from app.engine.rebase.proofs import refusal_of_changes
 from app.engine.rebase.rebased_snapshots import Rebase, rebase_of
 from app.engine.rebase.refusals import Reason, refusal
-from app.errors import BadRequest, CorruptMetadata, NoSuchNamespace, NotFound, RebaseRefusal
+from app.errors import BadRequest, CorruptMetadata, NotFound, RebaseRefusal
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +89,11 @@ class SettingsOfPlace:
     def _of_place(self, catalog: Catalog, namespace: Namespace) -> Mapping[str, str]:
         """Return the properties of namespace and warehouse; a namespace that is gone has none."""
         if self._properties is None:
-            warehouse = catalog.warehouse
-            try:
-                found = catalog.load_namespace(namespace)
-            except NoSuchNamespace:
-                found = {}
-            self._properties = {**warehouse.default_properties, **warehouse.override_properties, **found}
+            layers = layers_of(catalog, namespace, {})
+            # What is nearer wins.
+            self._properties = {
+                name: value for place in reversed(NEAREST) for name, value in layers[place].items()
+            }
         return self._properties
 
 

@@ -8,7 +8,7 @@ import typer
 
 from app.cli.metadata_facts import table_facts
 from app.cli.named import NamedKind, named_group
-from app.cli.tables import appends, conflicts, expiry, history, orphans, refs, scans, validation
+from app.cli.tables import appends, conflicts, expiry, history, orphans, properties, refs, scans, validation
 from app.cli.terminal.arguments import identifier_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, Yes
@@ -28,7 +28,7 @@ A table is written `namespace.table`: `eu.sales.orders` is the table *orders* in
 For names that contain dots choose another separator: `icetower table show eu.west/orders --separator /`.
 Tables are created and written by Spark, PyIceberg, DuckDB and others.""",
 )
-for part in (appends, history, refs, scans, conflicts, validation, expiry, orphans):
+for part in (appends, history, refs, scans, conflicts, validation, expiry, orphans, properties):
     commands.add_typer(part.commands)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, exists, false, func, insert, or_, select, update
 
 from app.database.connections.clock import database_now_ms
 from app.database.pointers.pointer import Pointer
@@ -117,9 +117,17 @@ def begin_deletion(
 
 
 def check_registration(
-    connection: Connection, uuid: TableUuid, location: Location, places: Collection[str]
+    connection: Connection,
+    uuid: TableUuid,
+    location: Location,
+    places: Collection[str],
+    read_since_ms: int | None,
 ) -> None:
     """Check that no deletion of these files has begun, and let none begin meanwhile.
+
+    Args:
+        read_since_ms: when reading the metadata began, by the database's clock. A deletion that has ended since may
+            have come between. Those before do not count: the files are there again.
 
     Raises:
         FilesBeingDeleted: one has.
@@ -131,8 +139,11 @@ def check_registration(
     query = (
         select(rows.c.kind, rows.c.identifier)
         .where(
-            rows.c.state == "queued",
             rows.c.begun_ms.is_not(None),
+            or_(
+                rows.c.state == "queued",
+                false() if read_since_ms is None else rows.c.finished_ms >= read_since_ms,
+            ),
             or_(rows.c.uuid == uuid, rows.c.metadata_location == location, same_places),
         )
         .limit(1)

@@ -44,6 +44,8 @@ class Advance:
     """Folders where it keeps files, if a new one may be among them."""
     registration: int = 0
     """A new number if the metadata comes from elsewhere; 0 if it was made from the pointer's."""
+    read_since_ms: int | None = None
+    """When reading such metadata began, by the database's clock: its files must not have been deleted since."""
     others: tuple[tuple[str, Author], ...] = ()
     """Events, with their authors, of further requests that land by this same move."""
 
@@ -75,6 +77,8 @@ class Creation:
     """Folders where it keeps files."""
     registration: int = 0
     """A new number if the metadata comes from elsewhere."""
+    read_since_ms: int | None = None
+    """As that of an advance."""
 
     @property
     def registration_after(self) -> int:

@@ -191,7 +191,9 @@ class Pointers:
                 insert_claim(connection, claim)
             for change in (*present, *creations):
                 if not isinstance(change, Unmoved) and change.registration:
-                    check_registration(connection, change.uuid, change.location, change.places)
+                    check_registration(
+                        connection, change.uuid, change.location, change.places, change.read_since_ms
+                    )
             for change in present:
                 if isinstance(change, Unmoved):
                     keep(connection, change)

@@ -19,6 +19,7 @@ from app.engine.model.partition_spec import (
 from app.engine.model.schema import Schema, check_format_version, check_schema, renumber
 from app.engine.model.sort_order import FIRST_ORDER_ID, UNSORTED, SortOrder, bind_order
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.properties.lookup import check_properties
 from app.errors import InvalidUpdate
 
 DEFAULT_PARQUET_CODEC = "zstd"
@@ -43,7 +44,7 @@ def new_table_metadata(
 
     Spec: #table-metadata-fields
     """
-    props.check_properties(properties)
+    check_properties(properties)
     version = _format_version(properties)
     check_schema(schema)
     ids = itertools.count(1)

@@ -13,6 +13,7 @@ from app.engine.model import properties as props
 from app.engine.model.ids import Location, SchemaId, TableUuid
 from app.engine.model.schema import Schema, check_schema
 from app.engine.model.view_metadata import VIEW_FORMAT_VERSION, VersionLogEntry, ViewMetadata, ViewVersion
+from app.engine.properties.lookup import check_properties
 from app.errors import InvalidUpdate, InvalidViewVersion
 
 DEFAULT_HISTORY_ENTRIES = 10
@@ -137,7 +138,7 @@ def new_view_metadata(
     Raises:
         InvalidUpdate: the schema, version or a property cannot be used.
     """
-    props.check_properties(properties)
+    check_properties(properties)
     draft = ViewDraft(
         base=None, now_ms=now_ms, view_uuid=uuid, location=location, properties=dict(properties)
     )
@@ -171,7 +172,7 @@ def _apply(draft: ViewDraft, update: u.Update) -> None:
             draft.has_changes |= location != draft.location
             draft.location = location
         case u.SetProperties(updates=changed):
-            props.check_properties(changed)
+            check_properties(changed)
             draft.properties.update(changed)
             draft.has_changes |= bool(changed)
         case u.RemoveProperties(removals=removals):

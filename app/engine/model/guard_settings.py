@@ -53,16 +53,6 @@ def guard_settings(*sources: Mapping[str, str]) -> GuardSettings:
     )
 
 
-def flaw_of_guard_settings(properties: Mapping[str, str]) -> str | None:
-    """Return what is wrong with the guard's properties, or None."""
-    if GUARD in properties and _mode(properties) is None:
-        return f"{GUARD} must be off, warn or reject, found {properties[GUARD][:100]!r}"
-    if GUARD_IGNORE in properties and _ignored(properties) is None:
-        known = ", ".join(sorted(FindingKind))
-        return f"{GUARD_IGNORE} must be a comma-separated list of {known}, found {properties[GUARD_IGNORE][:200]!r}"
-    return None
-
-
 def _mode(properties: Mapping[str, str]) -> GuardMode | None:
     value = properties.get(GUARD, "").strip().lower()
     return GuardMode(value) if value in set(GuardMode) else None

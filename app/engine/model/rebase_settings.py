@@ -40,16 +40,6 @@ def allows_exactly_once(properties: Mapping[str, str]) -> bool | None:
     return properties[REBASE_EXACTLY_ONCE].strip().lower() == _ALLOW
 
 
-def flaw_of_rebase_settings(properties: Mapping[str, str]) -> str | None:
-    """Return what is wrong with the properties about rebasing, or None."""
-    if REBASE in properties and mode_named(properties[REBASE]) is None:
-        return f"{REBASE} must be {modes_in_words()}, found {properties[REBASE][:100]!r}"
-    value = properties.get(REBASE_EXACTLY_ONCE, _REFUSE)
-    if value.strip().lower() not in (_ALLOW, _REFUSE):
-        return f"{REBASE_EXACTLY_ONCE} must be {_ALLOW} or {_REFUSE}, found {value[:100]!r}"
-    return None
-
-
 def modes_in_words() -> str:
     """Return the names of the modes, for messages."""
     *first, last = RebaseMode

@@ -185,6 +185,25 @@ def test_a_purge_that_has_begun_keeps_its_files_from_being_registered(stores: St
     assert stores.pointers.check_and_put([again], AUTHOR) is PutOutcome.ADVANCED
 
 
+def test_a_purge_that_has_ended_since_its_file_was_read_keeps_it_from_being_registered(
+    stores: Stores,
+) -> None:
+    stores.add_namespace("a")
+    stores.add("a.t", uuid="u")
+    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, deletion=True)
+    entry = lease(stores)
+    since_ms = stores.file_deletions.now_ms()
+    assert stores.file_deletions.begin(entry, None)
+    stores.file_deletions.finish(entry.id, "done")
+    slow = replace(registration(stores, "u"), read_since_ms=since_ms)
+
+    with pytest.raises(FilesBeingDeleted, match="being deleted by the purge"):
+        stores.pointers.check_and_put([slow], AUTHOR)
+
+    restored = replace(slow, read_since_ms=stores.file_deletions.now_ms() + 1)
+    assert stores.pointers.check_and_put([restored], AUTHOR) is PutOutcome.ADVANCED
+
+
 def test_a_purge_does_not_begin_once_its_table_is_registered(queued: Stores) -> None:
     entry = lease(queued)
     assert queued.pointers.check_and_put([registration(queued, entry.uuid)], AUTHOR) is PutOutcome.ADVANCED

@@ -6,8 +6,8 @@ from app.engine.change import updates as u
 from app.engine.change.draft import MetadataDraft
 from app.engine.model.format_versions import MAX_FORMAT_VERSION
 from app.engine.model.ids import Location, TableUuid
-from app.engine.model.properties import check_properties
 from app.engine.model.schema import check_format_version
+from app.engine.properties.lookup import check_properties
 from app.errors import InvalidUpdate
 
 

@@ -1,14 +1,11 @@
 from __future__ import annotations
 
-import pytest
-
 from app.engine.model.guard_settings import (
     GUARD,
     GUARD_IGNORE,
     FindingKind,
     GuardMode,
     GuardSettings,
-    flaw_of_guard_settings,
     guard_settings,
 )
 
@@ -40,19 +37,3 @@ def test_what_makes_no_sense_says_nothing() -> None:
     made_up = {GUARD: "maybe", GUARD_IGNORE: "missing-file, made-up"}
 
     assert guard_settings(made_up, {GUARD: "reject"}) == GuardSettings(GuardMode.REJECT)
-
-
-@pytest.mark.parametrize(
-    ("properties", "flaw"),
-    [
-        ({}, None),
-        ({GUARD: "Warn", GUARD_IGNORE: "parentless-snapshot,bypassed-head"}, None),
-        ({GUARD: "on"}, "icetower.guard must be off, warn or reject, found 'on'"),
-        ({GUARD: ""}, "icetower.guard must be off, warn or reject, found ''"),
-        ({GUARD_IGNORE: "all"}, "icetower.guard.ignore must be a comma-separated list of bypassed-head, "),
-    ],
-)
-def test_flaws_are_told(properties: dict[str, str], flaw: str | None) -> None:
-    found = flaw_of_guard_settings(properties)
-
-    assert found == flaw or (flaw is not None and found is not None and found.startswith(flaw))

@@ -1,0 +1,1 @@
+"""Upkeep of tables: properties, health, jobs and their leases."""

@@ -1,0 +1,49 @@
+"""The jobs of upkeep, in the order in which they are done to a table."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Job(StrEnum):
+    """A kind of work that keeps a table healthy.
+
+    The order is that of the work: each job leaves less to those after it, and orphans come last.
+    """
+
+    REWRITE_DATA_FILES = "rewrite-data-files"
+    REWRITE_POSITION_DELETES = "rewrite-position-deletes"
+    REMOVE_DANGLING_DELETES = "remove-dangling-deletes"
+    REWRITE_MANIFESTS = "rewrite-manifests"
+    PARTITION_STATISTICS = "partition-statistics"
+    TABLE_STATISTICS = "table-statistics"
+    EXPIRE_SNAPSHOTS = "expire-snapshots"
+    REMOVE_ORPHAN_FILES = "remove-orphan-files"
+
+    @property
+    def does(self) -> str:
+        """What it does, in a few words."""
+        return _DOES[self]
+
+    @property
+    def needs_spark(self) -> bool:
+        """Whether it reads data, so that it runs on Spark and not in the catalog."""
+        return self in _ON_SPARK
+
+    @property
+    def is_recommended(self) -> bool:
+        """Whether it is among the jobs that `recommended` stands for."""
+        return self is not Job.TABLE_STATISTICS  # It reads the whole table, and few engines use the result.
+
+
+_DOES = {
+    Job.REWRITE_DATA_FILES: "small data files become large ones, and rows that are deleted go",
+    Job.REWRITE_POSITION_DELETES: "small position delete files become large ones",
+    Job.REMOVE_DANGLING_DELETES: "delete files that apply to no data file any more go",
+    Job.REWRITE_MANIFESTS: "small or badly clustered manifests become large ones, ordered by partition",
+    Job.PARTITION_STATISTICS: "sizes and counts of each partition are written down",
+    Job.TABLE_STATISTICS: "distinct values of each column are counted",
+    Job.EXPIRE_SNAPSHOTS: "old snapshots go, with the files that only they reach",
+    Job.REMOVE_ORPHAN_FILES: "files that nothing reaches are found, and deleted later",
+}
+_ON_SPARK = frozenset({Job.REWRITE_DATA_FILES, Job.REWRITE_POSITION_DELETES, Job.TABLE_STATISTICS})

@@ -1,0 +1,99 @@
+"""Looking properties up: whether a value makes sense, and which value is in force."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from app.engine.properties.format_properties import FORMAT_PROPERTIES
+from app.engine.properties.known import KnownProperty, Origin
+from app.engine.properties.own_properties import OWN_PROPERTIES
+from app.errors import InvalidUpdate
+
+KNOWN_PROPERTIES = (*FORMAT_PROPERTIES, *OWN_PROPERTIES)
+_BY_NAME = {known.name: known for known in KNOWN_PROPERTIES if not known.is_per_column}
+_PER_COLUMN = tuple(known for known in KNOWN_PROPERTIES if known.is_per_column)
+
+
+def find_property(name: str) -> KnownProperty | None:
+    """Return what is known of a property; None if the name has no meaning here."""
+    return _BY_NAME.get(name) or next(
+        (known for known in _PER_COLUMN if name.startswith(known.name) and name != known.name), None
+    )
+
+
+def check_properties(changed: Mapping[str, str]) -> None:
+    """Check the values of a table's or a view's properties; unknown names may have any value.
+
+    Raises:
+        InvalidUpdate: names the property, the value, and what is expected.
+    """
+    flaw = _first_flaw(changed)
+    if flaw is not None:
+        raise InvalidUpdate(f"Table property {flaw}")
+
+
+def flaw_of_inherited(properties: Mapping[str, str], place: Origin) -> str | None:
+    """Return what is wrong with what a namespace or a warehouse leaves to its tables, or None.
+
+    Only properties that are read from there are checked; others may mean something else there.
+    """
+    inherited = {name: value for name, value in properties.items() if _is_read_from(name, place)}
+    return _first_flaw(inherited)
+
+
+def _is_read_from(name: str, place: Origin) -> bool:
+    known = find_property(name)
+    return known is not None and place in known.read_from
+
+
+def _first_flaw(properties: Mapping[str, str]) -> str | None:
+    for name, value in properties.items():
+        known = find_property(name)
+        flaw = None if known is None else known.kind.flaw(value)
+        if flaw is not None:
+            return f"{name} {flaw}"
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class EffectiveProperty:
+    """A property of a table as it is in force."""
+
+    name: str
+    value: str | None
+    """None if it is not set, and nothing holds in its place."""
+    origin: Origin
+    known: KnownProperty | None
+    """None for a name that has no meaning here."""
+    flaw: str | None = None
+    """What is wrong with the value, beginning with "must be": it was set before it was checked, or elsewhere."""
+
+
+Layers = Mapping[Origin, Mapping[str, str]]
+"""The properties of the places that a table inherits from, and its own."""
+
+
+def effective_properties(layers: Layers) -> list[EffectiveProperty]:
+    """Return each known property of a table, and each other one that it has, by name."""
+    names = {known.name for known in KNOWN_PROPERTIES if not known.is_per_column}
+    names.update(layers.get(Origin.TABLE, {}))
+    return [effective_property(layers, name) for name in sorted(names)]
+
+
+def effective_property(layers: Layers, name: str) -> EffectiveProperty:
+    """Return one property of a table, as it is in force.
+
+    A value that makes no sense is shown where it stands, with its flaw.
+    """
+    known = find_property(name)
+    for origin, value in _settings(layers, name, known.read_from if known else (Origin.TABLE,)):
+        flaw = None if known is None else known.kind.flaw(value)
+        return EffectiveProperty(name, value, origin, known, flaw)
+    return EffectiveProperty(name, known.default if known else None, Origin.DEFAULT, known)
+
+
+def _settings(layers: Layers, name: str, places: Sequence[Origin]) -> Iterator[tuple[Origin, str]]:
+    for origin in places:
+        if name in layers.get(origin, {}):
+            yield origin, layers[origin][name]
