@@ -28,7 +28,7 @@ def connected(
 
 
 def chosen_warehouse(given: str | None) -> str | None:
-    """Return the warehouse given as an option or variable or in `.env`; None for the server's default."""
+    """Return the warehouse given as an option, variable or in `.env`, if one is."""
     return given or _from_dotenv("ICETOWER_WAREHOUSE")
 
 
