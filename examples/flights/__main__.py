@@ -12,19 +12,14 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from rich.console import Console
 
+from app.maintenance.spark_runtime import IcebergRuntimeMissing, JavaMissing, check_java
 from examples.flights import changes, history, loading, tour, upkeep
 from examples.flights.comparison import compare
 from examples.flights.narration import Narrator, Unexpected
 from examples.flights.pipeline import Pipeline
 from examples.flights.server import Server, ServerNotReady, clear, icetower
 from examples.flights.source_files import unpack
-from examples.flights.spark_session import (
-    IcebergRuntimeMissing,
-    JavaMissing,
-    check_java,
-    open_session,
-    rest_catalog,
-)
+from examples.flights.spark_session import open_session, rest_catalog
 
 Step = tuple[str, Callable[[Pipeline], None]]
 
