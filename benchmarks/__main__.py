@@ -17,6 +17,7 @@ from benchmarks import (
     listings,
     loads,
     manifests,
+    orphans,
     planning,
     sizes,
     starts,
@@ -40,6 +41,7 @@ def main(names: list[str]) -> None:
             "sizes": ("Cost against size", lambda: sizes.measure(folder)),
             "listings": ("Listing", lambda: listings.measure(folder, database())),
             "expiry": ("Expiring snapshots", lambda: expiry.measure(folder)),
+            "orphans": ("Orphan files", lambda: orphans.measure(folder)),
             "planning": ("Planning scans", lambda: planning.measure(folder)),
             "health": ("Health of a large table", lambda: health.measure(folder)),
             "manifests": (

@@ -18,6 +18,7 @@ from app.catalog import named
 from app.catalog.commits.snapshot_files import SnapshotFiles
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
 from app.catalog.namespaces import create_namespace
 from app.catalog.tables import NewTable
 from app.catalog.upkeep.manifest_rewrites import ManifestRewriteRequest, rewrite_manifests
@@ -30,8 +31,10 @@ from app.engine.model.partition_spec import UnboundPartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.table_metadata import TableMetadata
 from app.fileio.local import LocalFiles
-from tests.builders.catalogs import catalog_on
+from app.testing import icetower_catalog
+from tests.builders.catalogs import new_warehouse, server_on
 from tests.builders.commits import commit_table
+from tests.servers.spark import start_spark
 
 TABLE = TableIdentifier(Namespace(("bench",)), "rewrites")
 COLUMNS = 12
@@ -40,9 +43,7 @@ PARTITIONS = 200
 
 
 def schema() -> Schema:
-    columns = [
-        {"id": at + 1, "name": f"c{at}", "required": False, "type": "long"} for at in range(COLUMNS)
-    ]
+    columns = [{"id": at + 1, "name": f"c{at}", "required": False, "type": "long"} for at in range(COLUMNS)]
     return Schema.from_object({"type": "struct", "schema-id": 0, "fields": columns})
 
 
@@ -77,7 +78,13 @@ def make_table(catalog: Catalog, identifier: TableIdentifier, files: int) -> Non
         )
         for start in range(0, files, A_MANIFEST)
     ]
-    snapshot = writer.write_snapshot(None, snapshot_id, manifests, {"operation": "append"})
+    summary = {
+        "operation": "append",
+        "total-records": str(files * 10_000),
+        "total-data-files": str(files),
+        "total-delete-files": "0",
+    }
+    snapshot = writer.write_snapshot(None, snapshot_id, manifests, summary)
     staged.settle()
     ref = SetSnapshotRef(ref_name="main", snapshot_id=snapshot_id, type="branch")
     commit_table(catalog, identifier, [], [AddSnapshot(snapshot=snapshot), ref])
@@ -87,9 +94,15 @@ def peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def by_server(folder: Path, files: int) -> None:
-    catalog = catalog_on(f"sqlite:///{folder}/icetower.db", LocalFiles(), root=f"file://{folder}/warehouse")
+def catalog_in(folder: Path, name: str) -> Catalog:
+    server = server_on(f"sqlite:///{folder}/{name}.db", LocalFiles())
+    catalog = new_warehouse(server, root=f"file://{folder}/{name}")
     create_namespace(catalog, TABLE.namespace, {})
+    return catalog
+
+
+def by_server(folder: Path, files: int) -> None:
+    catalog = catalog_in(folder, "server")
     make_table(catalog, TABLE, files)
     before = peak_mb()
     started, cpu = time.perf_counter(), time.process_time()
@@ -102,29 +115,17 @@ def by_server(folder: Path, files: int) -> None:
 
 
 def by_spark(folder: Path, files: int) -> None:
-    from app.testing import icetower_catalog  # noqa: PLC0415 - only with --spark
-    from tests.servers.spark import start_spark  # noqa: PLC0415 - only with --spark
-
-    root = f"file://{folder}/lake"
-    database = f"sqlite:///{folder}/spark.db"
-    catalog = catalog_on(database, LocalFiles(), root=root)
-    create_namespace(catalog, TABLE.namespace, {})
+    catalog = catalog_in(folder, "spark")
     make_table(catalog, TABLE, files)
-    location = named.load(catalog, named_kind(), TABLE).location
-    with icetower_catalog(warehouse_location=root) as url:
+    location = named.load(catalog, TABLES, TABLE).location
+    with icetower_catalog(warehouse_location=f"file://{folder}/spark") as url:
         spark = start_spark(folder, "tower", url)
         spark.sql("CREATE NAMESPACE tower.bench")
         spark.sql(f"CALL tower.system.register_table('bench.rewrites', '{location}')")
         started = time.perf_counter()
-        spark.sql("CALL tower.system.rewrite_manifests(table => 'bench.rewrites', use_caching => false)").show()
+        spark.sql("CALL tower.system.rewrite_manifests(table => 'bench.rewrites', use_caching => false)")
         print(f"spark: {files:,} files: {time.perf_counter() - started:.1f} s")
         spark.stop()
-
-
-def named_kind():  # type: ignore[no-untyped-def]
-    from app.catalog.context.kinds import TABLES  # noqa: PLC0415
-
-    return TABLES
 
 
 def main() -> None:

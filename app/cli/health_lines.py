@@ -69,7 +69,8 @@ def histogram_lines(groups: Sequence[Json]) -> list[str]:
 def urgency(table: Json) -> list[int]:
     """Return a key that puts tables with more urgent findings first."""
     severities = Counter(finding["severity"] for finding in table["findings"])
-    return [-severities[severity] for severity in _SEVERITIES]
+    is_unreadable = any(finding["code"] == "unreadable" for finding in table["findings"])
+    return [-is_unreadable, *(-severities[severity] for severity in _SEVERITIES)]
 
 
 def overview_row(table: Json) -> list[object]:

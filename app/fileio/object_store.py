@@ -28,7 +28,7 @@ pa.set_io_thread_count(256)
 
 _FEW_FOLDERS = 256
 _LEVELS = 2
-"""A table's places, and the folders in `data`: below them each folder is listed at once."""
+"""A table's places, and `data` and `metadata` in them; each folder in those is listed at once."""
 
 
 def _listed(location: Location, entry: Any) -> ListedFile:
@@ -150,28 +150,31 @@ class ObjectStore:
         return _listed(location, entry) if entry.type == fs.FileType.File else None
 
     def list_files(self, prefix: Location) -> Iterator[ListedFile]:
-        start, unread, depth = prefix.rstrip("/"), [""], 0
-        while unread:
-            # pyarrow hands out all of a listing at once. So folders are listed one by one as long as they are few,
-            # and the rest of the tree folder by folder of the last level.
-            is_last = len(unread) > _FEW_FOLDERS or depth == _LEVELS
-            below: list[str] = []
-            for folder in unread:
-                for location, entry in self._entries(start, folder, recursive=is_last):
-                    if entry.type == fs.FileType.File:
-                        yield _listed(location, entry)
-                    elif not is_last:
-                        below.append(location[len(start) :])
-            unread, depth = below, depth + 1
+        return self._listed_below(Location(prefix.rstrip("/")), 0)
 
-    def _entries(self, start: str, folder: str, *, recursive: bool) -> Iterator[tuple[Location, Any]]:
-        with self._translated("list", Location(start + folder)):
-            place = self._locate(Location(start + folder))
+    def _listed_below(self, folder: Location, depth: int) -> Iterator[ListedFile]:
+        """Yield the files below a folder.
+
+        pyarrow hands out all of a listing at once. So the upper levels are listed folder by folder, as long as a
+        folder has few others in it, and memory holds what is below one of them.
+        """
+        found = [] if depth == _LEVELS else self._entries(folder, recursive=False)
+        folders = [location for location, entry in found if entry.type == fs.FileType.Directory]
+        if depth == _LEVELS or len(folders) > _FEW_FOLDERS:
+            found, folders = self._entries(folder, recursive=True), []
+        for location, entry in found:
+            if entry.type == fs.FileType.File:
+                yield _listed(location, entry)
+        for below in folders:
+            yield from self._listed_below(below, depth + 1)
+
+    def _entries(self, folder: Location, *, recursive: bool) -> list[tuple[Location, Any]]:
+        with self._translated("list", folder):
+            place = self._locate(folder)
             directory = place.path.rstrip("/")
             selector = fs.FileSelector(directory, recursive=recursive, allow_not_found=True)
             found = place.filesystem.get_file_info(selector)
-        for entry in found:
-            yield Location(start + folder + entry.path.rstrip("/")[len(directory) :]), entry
+        return [(Location(folder + entry.path.rstrip("/")[len(directory) :]), entry) for entry in found]
 
     def _file_at(self, location: Location) -> Place:
         if location.endswith("/") or location.count("/") < 3:

@@ -1,1 +1,1 @@
-"""Maintenance: jobs of upkeep carried out through the REST API; those that move data run on PySpark."""
+"""Maintenance: jobs of upkeep, carried out through the REST API and on PySpark."""

@@ -38,7 +38,8 @@ STEPS: tuple[Step, ...] = (
     ("Commits rehearsed: would they land, would they conflict?", tour.rehearse_a_commit),
     ("A scan planned by the server", tour.let_the_server_plan),
     ("A view", changes.create_a_view),
-    ("Small files compacted", upkeep.compact),
+    ("The table's health, before", upkeep.look_at_health),
+    ("What it needs, done by icetower maintain; its health, after", upkeep.maintain),
     ("Old snapshots expired, their files deleted", upkeep.expire_snapshots),
 )
 

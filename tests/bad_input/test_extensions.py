@@ -60,6 +60,14 @@ def searching(name: str, message: str, /, **wanted: Any) -> Attack:
     return Attack(name, POST, f"{TABLE}/orphans", 400, message, body=body)
 
 
+def keeping(
+    what: str, name: str, message: str, status: int = 400, kind: str = "", /, **wanted: Any
+) -> Attack:
+    """Return an attempt at upkeep."""
+    body = {key.replace("_", "-"): value for key, value in wanted.items()}
+    return Attack(name, POST, f"{TABLE}/{what}", status, message, kind, body)
+
+
 def nots(levels: int) -> str:
     """Return a filter of nots in nots."""
     return '{"type":"not","child":' * levels + "true" + "}" * levels
@@ -109,6 +117,27 @@ HISTORY = [
         NO_FILE,
     ),
     Attack("difference from another's file", GET, f"{TABLE}/diff?from=$METADATA", 404, "…", NO_FILE),
+    Attack(
+        "health of two states",
+        GET,
+        f"{TABLE}/health?ref=main&snapshot-id=1",
+        400,
+        "…both snapshot-id and ref…",
+    ),
+    Attack("health of no number", GET, f"{TABLE}/health?snapshot-id=x", 400, "Invalid snapshot-id 'x': …"),
+    Attack("health of no snapshot", GET, f"{TABLE}/health?snapshot-id=77", 404, "…77…", NO_SNAPSHOT),
+    Attack("health of no ref", GET, f"{TABLE}/health?ref=nope", 404, "…nope…", NO_SNAPSHOT),
+    Attack("health of no table", GET, TABLE + "s/health", 404, "…", NO_TABLE),
+    Attack(
+        "profile of two states",
+        GET,
+        f"{TABLE}/profile?ref=main&snapshot-id=1",
+        400,
+        "…both snapshot-id and ref…",
+    ),
+    Attack("profile of no ref", GET, f"{TABLE}/profile?ref=nope", 404, "…nope…", NO_SNAPSHOT),
+    Attack("health by another's token", GET, "/v1/health?pageToken=nope", 400, "…"),
+    Attack("health in pages of nothing", GET, "/v1/health?pageSize=0", 400, "Invalid pageSize …"),
     Attack("difference from no version", GET, f"{TABLE}/diff?from=metadata:99999", 404, "…99999…", NO_FILE),
 ]
 
@@ -232,7 +261,40 @@ ORPHANS = [
 ]
 
 
-@pytest.mark.parametrize("attack", [*HISTORY, *REFS, *EXPIRY, *ORPHANS], ids=str)
+MANIFESTS, DANGLING, STATISTICS = "rewrite-manifests", "remove-dangling-deletes", "partition-statistics"
+UPKEEP = [
+    keeping(MANIFESTS, "manifests of a spec in words", "Invalid body: spec-id: Input …", spec_id="all"),
+    keeping(
+        MANIFESTS, "manifests of no spec", "Cannot rewrite manifests of spec-id 77: the table …", spec_id=77
+    ),
+    keeping(
+        MANIFESTS,
+        "manifests by no field",
+        "Cannot cluster-by 'nope': no partition field has this name, nor …",
+        cluster_by="nope",
+    ),
+    keeping(MANIFESTS, "manifests by nothing", "Invalid body: cluster-by: String should …", cluster_by=""),
+    keeping(
+        MANIFESTS, "tiny manifests", "Invalid body: target-size-bytes: Input should …", target_size_bytes=1
+    ),
+    keeping(MANIFESTS, "all in words", "Invalid body: all: Input should be a valid boolean", all="yes"),
+    keeping(MANIFESTS, "manifests of no branch", "…nope…", 404, NO_REF, branch="nope"),
+    keeping(DANGLING, "deletes of no branch", "…nope…", 404, NO_REF, branch="nope"),
+    keeping(
+        DANGLING, "deletes of a number", "Invalid body: branch: Input should be a valid string", branch=7
+    ),
+    keeping(STATISTICS, "statistics of words", "Invalid body: snapshot-id: Input …", snapshot_id="main"),
+    *[
+        Attack(
+            f"{what} of {kind}", POST, f"{path}/{what}", 404, f"Table does not exist: {name}", NO_TABLE, {}
+        )
+        for what in (MANIFESTS, DANGLING, STATISTICS)
+        for kind, path, name in (("none", NO_SUCH, "a.nope"), ("a view", VIEW, "a.v"))
+    ],
+]
+
+
+@pytest.mark.parametrize("attack", [*HISTORY, *REFS, *EXPIRY, *ORPHANS, *UPKEEP], ids=str)
 def test_attack_is_refused_and_changes_nothing(victim: Victim, attack: Attack) -> None:
     check_refused(attack, victim)
 

@@ -49,7 +49,7 @@ def delete_marked_orphans(catalog: Catalog, deletion: Deletion) -> FinalState:
 
 
 def _read(catalog: Catalog, pointer: Pointer) -> TableMetadata:
-    """Return a table's metadata; raises `FilesUnavailable` if it has moved on: the next look will find it."""
+    """Return a table's metadata; raises `FilesUnavailable` if the table has moved on."""
     try:
         return catalog.read(TABLES, pointer)
     except MetadataFileMissing as error:

@@ -135,7 +135,7 @@ def reached_by_others(states: ReachedStates, found: Orphans) -> set[int]:
 
 
 def _older_than_ms(catalog: Catalog, wish: OrphanWish) -> int:
-    now_ms = catalog.server.metadata_sweeps.now_ms()
+    now_ms = catalog.server.file_deletions.now_ms()
     least_ms = catalog.rules.orphan_age_ms or LEAST_AGE_MS
     if wish.older_than_ms is None:
         return now_ms - max(DEFAULT_AGE_MS, least_ms)

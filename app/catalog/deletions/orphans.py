@@ -56,7 +56,7 @@ def mark_orphans(catalog: Catalog, identifier: TableIdentifier, wish: OrphanWish
         return report
     server = catalog.server
     grace_ms = catalog.rules.orphan_grace_ms if wish.grace_ms is None else wish.grace_ms
-    report = report_of(found, dry_run=False, deleted_after_ms=server.metadata_sweeps.now_ms() + grace_ms)
+    report = report_of(found, dry_run=False, deleted_after_ms=server.file_deletions.now_ms() + grace_ms)
     stored = report.to_json()
     server.step("orphans_found")
     is_marked = server.orphan_runs.mark(

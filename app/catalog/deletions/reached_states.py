@@ -49,7 +49,7 @@ class ReachedStates:
     _states: set[tuple[int, Location]] = field(default_factory=set)
     """Metadata files that were read."""
     _events_seen: int = 0
-    _pointers: dict[int, Location] = field(default_factory=dict)
+    _pointers: dict[int, tuple[Location, int]] = field(default_factory=dict)
     _catalogs: dict[int, Catalog] = field(default_factory=dict)
 
     def _note(self, location: str) -> None:
@@ -101,11 +101,11 @@ class ReachedStates:
         states = self.catalog.server.pointer_states
         seen, pointers = states.last_event(), states.current()
         for other in pointers:
-            if self._pointers.get(other.id) == other.metadata_location:
+            if self._pointers.get(other.id) == (other.metadata_location, other.registration):
                 continue
             if other.kind is PointerKind.VIEW:
                 self._note(other.metadata_location)
-                self._pointers[other.id] = other.metadata_location
+                self._pointers[other.id] = other.metadata_location, other.registration
             else:
                 self._add_now(other)
         # After the pointers: one that was dropped meanwhile is here.
@@ -145,7 +145,7 @@ class ReachedStates:
         with _refused(f"table {pointer.identifier}"):
             self._add_state(catalog or self.catalog, metadata, is_current=True)
         self._states.add((pointer.warehouse_id, pointer.metadata_location))
-        self._pointers[pointer.id] = pointer.metadata_location
+        self._pointers[pointer.id] = pointer.metadata_location, pointer.registration
 
     def _add_logged(self, state: EarlierState) -> None:
         """Add a state that a table's log names, where writers may name any file."""

@@ -23,7 +23,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.statistics import PartitionStatisticsFile
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.partition_statistics.counts import PartitionCount, PartitionCounts, unified_fields
+from app.engine.partition_statistics.counts import CountedPartitions, PartitionCount, unified_fields
 from app.errors import CommitStateUnknown, CorruptMetadata, IcetowerError, InvalidRequest
 from app.formats.metadata.names import metadata_folder
 from app.formats.parquet.partition_statistics import write_partition_statistics
@@ -169,7 +169,7 @@ def _counted(
         raise InvalidRequest(f"Cannot write partition statistics of {identifier}: it has no current snapshot")
     listed = readable_manifests(catalog, identifier, metadata, snapshot, "count partitions of")
     source = TableManifests(catalog)
-    counts = PartitionCounts(metadata, fields)
+    counts = CountedPartitions(metadata, fields)
     for manifest in listed:
         counts.note(manifest.partition_spec_id, entry_facts(source.entries(manifest)))
     return snapshot.snapshot_id, counts.in_order()

@@ -1,4 +1,4 @@
-"""How healthy the tables of a warehouse are, as far as metadata and manifest lists say, the worst first."""
+"""How healthy the tables of a warehouse are, without a look at manifests, worst first."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ STRETCH: Final = 500
 _SIDE_BY_SIDE: Final = 8
 _BYTES_OF_FACTS: Final = 4_000
 _FIRST: Final = (-1_000_000, -1_000_000, -1_000_000, 0)
+_UNREADABLE: Final = -1_000
+"""Worse than any number of critical findings."""
 
 _Rank = tuple[int, int, int, int]
 
@@ -83,6 +85,8 @@ def _place(before_id: int, rank: _Rank) -> str:
 
 
 def _rank(pointer: Pointer, found: TableHealth | UnreadableTable) -> _Rank:
+    if isinstance(found, UnreadableTable):
+        return _UNREADABLE, 0, 0, pointer.id
     critical, warnings, infos = badness(found.findings)
     return -critical, -warnings, -infos, pointer.id
 

@@ -1,4 +1,4 @@
-"""`icetower table health` and `profile`: facts about a table's files and metadata, and what to do."""
+"""`icetower table health` and `profile`: facts about files, metadata and columns."""
 
 from __future__ import annotations
 

@@ -21,6 +21,9 @@ from app.client.answers import DanglingDeletesAnswer, ManifestRewriteAnswer, Ser
 
 commands = group()
 
+PATIENCE_S = 600.0
+"""So long the server works on a request: manifests of a million files take minutes."""
+
 Branch = Annotated[str, typer.Option(help="Which branch.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would be done, and stop.")]
 
@@ -58,7 +61,7 @@ def rewrite_manifests(  # noqa: PLR0917 - a command has as many arguments as it 
     - `icetower table rewrite-manifests eu.sales.orders --cluster-by region --all --yes`
     """
     identifier = identifier_from(name, separator)
-    with connected(uri, warehouse) as catalog:
+    with connected(uri, warehouse, patience_seconds=PATIENCE_S) as catalog:
 
         def run(*, only_shown: bool) -> ManifestRewriteAnswer:
             return catalog.upkeep.rewrite_manifests(
@@ -121,7 +124,7 @@ def remove_dangling_deletes(
     """
     identifier = identifier_from(name, separator)
     nothing = f"No delete file of table {name} is without a data file."
-    with connected(uri, warehouse) as catalog:
+    with connected(uri, warehouse, patience_seconds=PATIENCE_S) as catalog:
         if dry_run or not yes:
             would = catalog.upkeep.remove_dangling_deletes(identifier, dry_run=True, branch=branch)
             if dry_run and as_json:
@@ -165,7 +168,7 @@ def write_partition_statistics(
     - `icetower table partition-statistics eu.sales.orders --yes`
     """
     identifier = identifier_from(name, separator)
-    with connected(uri, warehouse) as catalog:
+    with connected(uri, warehouse, patience_seconds=PATIENCE_S) as catalog:
         if dry_run or not yes:
             would = catalog.upkeep.write_partition_statistics(
                 identifier, dry_run=True, snapshot_id=snapshot_id

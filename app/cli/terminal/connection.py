@@ -16,16 +16,19 @@ DEFAULT_URI = "http://127.0.0.1:8181"
 
 
 def connected(
-    uri: str | None, warehouse: str | None, *, job: str | None = None, timeout_seconds: float = 60.0
+    uri: str | None, warehouse: str | None, *, patience_seconds: float = 60.0, job: str | None = None
 ) -> RemoteCatalog:
-    """Connect to a warehouse of the chosen server, for a job of upkeep if its id is given."""
+    """Connect to a warehouse of the chosen server, for a job of upkeep if its id is given.
+
+    Answers are waited for so many seconds.
+    """
     return RemoteCatalog(
-        chosen_uri(uri), chosen_warehouse(warehouse), timeout_seconds=timeout_seconds, job=job
+        chosen_uri(uri), chosen_warehouse(warehouse), timeout_seconds=patience_seconds, job=job
     )
 
 
 def chosen_warehouse(given: str | None) -> str | None:
-    """Return the warehouse given as an option or variable or in `.env`; None for the server's default."""
+    """Return the warehouse given as an option, variable or in `.env`, if one is."""
     return given or _from_dotenv("ICETOWER_WAREHOUSE")
 
 

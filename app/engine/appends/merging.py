@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from app.engine.model.ids import SpecId
@@ -106,4 +106,12 @@ def _packed_from_end(manifests: Sequence[ManifestFile], target_bytes: int) -> li
 
 def merged_entries(entries: Iterable[ManifestEntry]) -> Iterator[ManifestEntry]:
     """Yield the live files as another manifest has them: with all their own numbers."""
-    return (replace(entry, status=EntryStatus.EXISTING) for entry in entries if entry.is_live)
+    for entry in entries:
+        if entry.is_live:
+            yield ManifestEntry(
+                EntryStatus.EXISTING,
+                entry.snapshot_id,
+                entry.data_sequence_number,
+                entry.file_sequence_number,
+                entry.file,
+            )

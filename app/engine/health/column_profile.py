@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from app.engine.health.column_summary import ColumnSummaries, ColumnSummary, Share, Tally
+from app.engine.health.column_summary import ColumnSummaries, ColumnSummary, KnownSum, Share
 from app.engine.model.ids import FieldId, SnapshotId
 from app.engine.model.json_values import to_json_value
 from app.engine.model.properties import COLUMN_METRICS_PREFIX
@@ -117,7 +117,7 @@ def bounds_are_exact(
     return all(bound is None or len(bound) < length for bound in bounds)
 
 
-def _known(tally: Tally) -> KnownCount:
+def _known(tally: KnownSum) -> KnownCount:
     return KnownCount(tally.total if tally.files else None, tally.files)
 
 

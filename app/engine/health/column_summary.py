@@ -1,4 +1,4 @@
-"""What manifests say of columns: counts, sizes and bounds, merged over the data files of a snapshot."""
+"""What manifests say of columns: counts, sizes and bounds, over all data files."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FORMS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class LiveMetrics:
-    """The metrics of the live files of one manifest, file by file; None where a writer left them out."""
+    """The metrics of a manifest's live files; None where a writer left them out."""
 
     rows: Sequence[int]
     column_sizes: Sequence[Counts | None]
@@ -57,19 +57,19 @@ class LiveMetrics:
 
 
 @dataclass(slots=True)
-class Tally:
+class KnownSum:
     """A sum, and in how many files its parts are known."""
 
     total: int = 0
     files: int = 0
 
-    def add(self, other: Tally) -> None:
+    def add(self, other: KnownSum) -> None:
         """Add what is known of other files."""
         self.total += other.total
         self.files += other.files
 
 
-_NOTHING: Final = Tally()
+_NOTHING: Final = KnownSum()
 
 
 @dataclass(slots=True)
@@ -99,10 +99,10 @@ class ColumnSummary:
     """What is known of one column."""
 
     kind: PrimitiveType
-    sizes: Tally = field(default_factory=Tally)
-    values: Tally = field(default_factory=Tally)
-    nulls: Tally = field(default_factory=Tally)
-    nans: Tally = field(default_factory=Tally)
+    sizes: KnownSum = field(default_factory=KnownSum)
+    values: KnownSum = field(default_factory=KnownSum)
+    nulls: KnownSum = field(default_factory=KnownSum)
+    nans: KnownSum = field(default_factory=KnownSum)
     null_share: Share = field(default_factory=Share)
     nan_share: Share = field(default_factory=Share)
     lower: Any = None
@@ -165,7 +165,7 @@ class ColumnSummaries:
                 column.upper_files += files
 
 
-def _sums(by_file: Iterable[Counts | None]) -> dict[int, Tally]:
+def _sums(by_file: Iterable[Counts | None]) -> dict[int, KnownSum]:
     """Return the sum of each column's counts, and how many files know it."""
     totals: dict[int, int] = {}
     files: dict[int, int] = {}
@@ -175,7 +175,7 @@ def _sums(by_file: Iterable[Counts | None]) -> dict[int, Tally]:
             if count >= 0:
                 totals[field_id] = totals.get(field_id, 0) + count
                 files[field_id] = files.get(field_id, 0) + 1
-    return {field_id: Tally(total, files[field_id]) for field_id, total in totals.items()}
+    return {field_id: KnownSum(total, files[field_id]) for field_id, total in totals.items()}
 
 
 def _by_field(by_file: Iterable[Bounds | None]) -> dict[int, list[bytes]]:
@@ -193,7 +193,7 @@ def _by_field(by_file: Iterable[Bounds | None]) -> dict[int, list[bytes]]:
 def _extreme(kind: PrimitiveType, bounds: list[bytes] | None, choose: Callable[..., Any]) -> tuple[Any, int]:
     """Return the lowest or highest of some bounds, and how many of them make sense.
 
-    NaN, which early writers stored as a bound, is none of those.
+    NaN, which early writers stored as a bound, does not count.
     """
     if not bounds:
         return None, 0

@@ -91,11 +91,8 @@ class RewriteGroup:
     """All distinct partitions of live entries, in their order."""
     new_count: int
     """How many manifests are to be written; none if nothing is live."""
-
-    @property
-    def tally(self) -> LiveTally:
-        """The live entries of the replaced manifests."""
-        return sum((stock.tally for stock in self.replaced), LiveTally())
+    tally: LiveTally
+    """The live entries of the replaced manifests."""
 
     def new_manifest_of(self, rank: int) -> int:
         """Return which new manifest takes the entry of a rank."""
@@ -143,7 +140,8 @@ def plan_rewrite(stocks: Sequence[ManifestStock], rules: RewriteRules) -> list[R
         if chosen:
             partitions = sorted({value for stock in chosen for value in stock.partitions}, key=order)
             count = _new_count(chosen, rules)
-            groups.append(RewriteGroup(content, spec_id, tuple(chosen), tuple(partitions), count))
+            tally = sum((stock.tally for stock in chosen), LiveTally())
+            groups.append(RewriteGroup(content, spec_id, tuple(chosen), tuple(partitions), count, tally))
     return groups
 
 

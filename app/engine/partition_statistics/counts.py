@@ -94,7 +94,7 @@ class PartitionCount:
                 self.equality_delete_file_count += 1
 
 
-class PartitionCounts:
+class CountedPartitions:
     """The partitions of one snapshot, counted from its manifests.
 
     As in the reference, a partition that has nothing left is counted as long as a manifest says that its files were

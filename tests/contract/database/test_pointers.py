@@ -347,3 +347,17 @@ def test_has_landed_is_not_misled_by_another_pointer_at_the_same_file(stores: St
     stores.pointers.check_and_put([Advance(two, Location("1.json"), two.uuid)], AUTHOR)
 
     assert not stores.pointers.has_landed(Advance(one, Location("1.json"), one.uuid), AUTHOR)
+
+
+def test_pointers_of_a_warehouse_come_in_the_order_of_their_ids(stores: Stores) -> None:
+    other = stores.warehouses.create("other", "file:///other", created_ms=NOW_MS)
+    for namespace in ("b", "a"):
+        stores.add_namespace(namespace)
+    added = [stores.add(dotted) for dotted in ("b.z", "a.y", "b.x")]
+    listed = stores.pointers.list_pointers
+
+    assert listed(stores.id, PointerKind.TABLE, 0, 10) == added
+    assert listed(stores.id, PointerKind.TABLE, added[0].id, 1) == [added[1]]
+    assert listed(stores.id, PointerKind.TABLE, added[2].id, 10) == []
+    assert listed(stores.id, PointerKind.VIEW, 0, 10) == []
+    assert listed(other.id, PointerKind.TABLE, 0, 10) == []

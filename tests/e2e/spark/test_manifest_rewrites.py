@@ -1,4 +1,4 @@
-"""F24: upkeep of manifests, deletes and statistics by the server, beside Iceberg's own procedures."""
+"""F24 and F25: upkeep of manifests, deletes and statistics by the server, beside Iceberg's own procedures."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_f24_manifests_of_every_spec_are_rewritten_apart(sql: Sql, sqlite_server
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_f23_dangling_deletes_go_as_with_the_procedures_option(
+def test_f24_dangling_deletes_go_as_with_the_procedures_option(
     sql: Sql, sqlite_server: str, version: int
 ) -> None:
     for table in ("by_server", "by_spark"):
@@ -178,7 +178,7 @@ def test_f23_dangling_deletes_go_as_with_the_procedures_option(
         assert by_server == by_spark
 
 
-def test_f23_dangling_deletes_go_on_tables_without_partitions_where_spark_leaves_them(
+def test_f24_dangling_deletes_go_on_tables_without_partitions_where_spark_leaves_them(
     sql: Sql, sqlite_server: str
 ) -> None:
     sql(
@@ -234,6 +234,22 @@ def test_f25_partition_statistics_equal_those_of_iceberg(sql: Sql, sqlite_server
         sum(row["data_record_count"] for row in statistics_of(sql, "ours")[1])
         == sum(row["data_record_count"] for row in by_server[1]) + 1
     )
+
+
+def test_f25_partition_statistics_go_with_their_snapshot(sql: Sql, sqlite_server: str) -> None:
+    sql("CREATE TABLE ours (number int, region string) USING iceberg PARTITIONED BY (region)")
+    sql("INSERT INTO ours VALUES (1, 'r1')")
+    old = ask(sql, sqlite_server, "ours", STATISTICS)
+    sql("INSERT INTO ours VALUES (2, 'r2')")
+    new = ask(sql, sqlite_server, "ours", STATISTICS)
+    expiry = {"older_than_ms": 4_102_444_800_000, "retain_last": 1, "grace_period_ms": 0}
+
+    shown = ask(sql, sqlite_server, "ours", "expire", dry_run=True, **expiry)
+    ask(sql, sqlite_server, "ours", "expire", **expiry)
+
+    assert shown["files"]["statistics-files"]["count"] == 1
+    left = [file["snapshot-id"] for file in sql.metadata("ours")["partition-statistics"]]
+    assert left == [new["snapshot-id"]] != [old["snapshot-id"]]
 
 
 def test_f25_partition_statistics_have_every_type_of_partition_value(sql: Sql, sqlite_server: str) -> None:

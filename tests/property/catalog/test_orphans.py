@@ -309,7 +309,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def grounds(url: str) -> Callable[[], Ground]:
+def grounds(url: str) -> Iterator[Callable[[], Ground]]:
     """Makes empty grounds on one database: of an earlier one nothing is left."""
     base = server_on(url)
 
@@ -331,7 +331,8 @@ def grounds(url: str) -> Callable[[], Ground]:
             namespace_in(catalog)
         return Ground(server, store, catalogs, at_check)
 
-    return make
+    yield make
+    base.orphan_runs._database.close()
 
 
 def _empty(database: Database) -> None:

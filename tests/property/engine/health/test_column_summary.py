@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from hypothesis import given
@@ -27,7 +28,7 @@ def bounds(draw: st.DrawFn) -> dict[int, bytes] | None:
     found: dict[int, bytes] = {}
     for at in draw(st.lists(st.integers(1, len(KINDS)), max_size=4, unique=True)):
         kind = parse_primitive(KINDS[at - 1])
-        right = single_values(kind).map(lambda value, kind=kind: to_bytes(kind, value))
+        right = single_values(kind).map(partial(to_bytes, kind))
         found[at] = draw(right | right | right | st.binary(max_size=4))
     return found or None
 

@@ -15,7 +15,7 @@ from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import catalog_on
 from tests.builders.counting_files import CountingFiles
 from tests.builders.table_files import TableFiles
-from tests.builders.tables import DEPARTURES, append, commit_to, load_table, table_in, view_in
+from tests.builders.tables import DEPARTURES, append, commit_to, head, load_table, table_in, view_in
 
 
 @pytest.fixture
@@ -90,7 +90,7 @@ def test_what_was_counted_is_not_read_again(
     after_a_commit = table_health(catalog, DEPARTURES).facts
 
     read = [location for location in files.read_bytes if "-m" in location]
-    newest = writer.manifests[load_table(catalog).metadata.current_snapshot_id][-1]
+    newest = writer.manifests[head(load_table(catalog)).snapshot_id][-1]
     assert read == [newest.manifest_path], "only the manifest that the commit has added"
     assert after_a_commit.files is not None
     assert after_a_commit.files.data_files == 2
@@ -117,7 +117,7 @@ def test_commits_and_reads_are_those_that_are_known(catalog: Catalog, writer: Ta
 def test_damaged_manifests_are_named(catalog: Catalog, files: CountingFiles, writer: TableFiles) -> None:
     table_in(catalog)
     written = write(catalog, writer, "a")
-    manifest = writer.manifests[written.metadata.current_snapshot_id][0].manifest_path
+    manifest = writer.manifests[head(written).snapshot_id][0].manifest_path
     content = files.read(manifest)
 
     files.delete(manifest)

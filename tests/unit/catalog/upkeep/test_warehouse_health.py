@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from app.catalog.context.catalog import Catalog
@@ -44,14 +46,16 @@ def pages(catalog: Catalog, limit: int) -> list[list[str]]:
 
 @pytest.fixture
 def warehouse(catalog: Catalog) -> Catalog:
-    """Five tables and a view; `gone` has no metadata file, `unpartitioned` more snapshots than are good."""
+    """Five tables and a view; `gone` has no metadata file, `worse` more snapshots than are good."""
     table_with(catalog, "empty", 0)
     table_with(catalog, "well", 2)
     table_with(catalog, "gone", 1)
     table_with(catalog, "worse", 103)
     table_with(catalog, "also well", 1)
     view_in(catalog, named("view"))
-    catalog.files.delete(load_table(catalog, named("gone")).location or "")
+    gone = catalog.find(named("gone"))
+    assert gone is not None
+    catalog.files.delete(gone.metadata_location)
     return catalog
 
 
@@ -66,6 +70,16 @@ def test_the_worst_come_first_and_equals_in_the_order_of_their_creation(warehous
     assert "gone" in gone.findings[0].message
     assert [finding.code for finding in worse.findings] == ["snapshots", "small-manifests"]
     assert [list(table.findings) for table in well] == [[], [], []]
+
+
+def test_no_readable_table_is_worse_than_one_that_is_not(warehouse: Catalog) -> None:
+    limits = replace(warehouse.rules.health_thresholds, snapshots_critical=100)
+    strict = with_server(warehouse, rules=replace(warehouse.rules, health_thresholds=limits))
+
+    gone, worse, *_ = warehouse_health(strict, Page(None, 100)).items
+
+    assert [finding.severity for finding in gone.findings] == ["critical"]
+    assert [finding.severity for finding in worse.findings] == ["critical", "warning"]
 
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 5])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from typing import Any
 
 import pytest
 
@@ -21,7 +22,7 @@ SCHEMA = schema(
 )
 
 
-def entry(status: EntryStatus = EntryStatus.ADDED, **metrics: object) -> ManifestEntry:
+def entry(status: EntryStatus = EntryStatus.ADDED, **metrics: Any) -> ManifestEntry:
     file = DataFile(FileContent.DATA, Location("f"), "parquet", SpecId(0), (), 10, 100, **metrics)
     return ManifestEntry(status, None, 1, 1, file)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from typing import Any
 
 import pytest
 
@@ -29,8 +30,9 @@ METADATA = MetadataFacts(
     target_file_bytes=512 * MEBIBYTE, statistics=MISSING, partition_statistics=MISSING,
 )  # fmt: skip
 MANIFESTS = ManifestFacts(4, 0, 4_000, 1_000.0, 8 * MEBIBYTE, 4, 0, 1.0, {"day": 1.0})
+ZEROS: dict[str, Any] = {field.name: 0 for field in fields(FileFacts)}
 FILES = replace(
-    FileFacts(**{field.name: 0 for field in fields(FileFacts)}),
+    FileFacts(**ZEROS),
     data_files=200,
     rows=1_000_000,
     average_bytes=500.0 * MEBIBYTE,
@@ -50,15 +52,15 @@ WELL = HealthFacts(
 )
 
 
-def with_files(**changes: object) -> HealthFacts:
+def with_files(**changes: Any) -> HealthFacts:
     return replace(WELL, files=replace(FILES, **changes))
 
 
-def with_metadata(**changes: object) -> HealthFacts:
+def with_metadata(**changes: Any) -> HealthFacts:
     return replace(WELL, metadata=replace(METADATA, **changes))
 
 
-def with_manifests(**changes: object) -> HealthFacts:
+def with_manifests(**changes: Any) -> HealthFacts:
     return replace(WELL, manifests=replace(MANIFESTS, **changes))
 
 
@@ -166,10 +168,10 @@ def test_each_sentence_has_its_figures_and_the_most_urgent_comes_first() -> None
         "small-files",
         Severity.CRITICAL,
         "200 data files have 1.0 KiB on average; writers aim at 512.0 MiB.",
-        "icetower maintain {table}",
+        "icetower maintain {table} --jobs rewrite-data-files --spark 'local[*]'",
     )
     assert (second.message, second.command) == (
-        "The table keeps 101 snapshots, the oldest for 1 days.",
+        "The table keeps 101 snapshots, the oldest for 1 day.",
         "icetower table expire {table}",
     )
     assert third.message == "3 of 200 data files have an old partition spec."

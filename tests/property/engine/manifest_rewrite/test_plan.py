@@ -1,0 +1,122 @@
+"""A rewrite of any manifests places every live entry once, in the order of partitions, and is soon done."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from app.engine.manifest_rewrite.plan import ManifestStock, RewriteGroup, plan_rewrite, take_stock
+from app.engine.manifest_rewrite.wishes import RewriteRules
+from app.engine.model.entry_filters import EntryFacts
+from app.engine.model.ids import Location, SnapshotId, SpecId
+from app.engine.model.manifests import EntryStatus, FileContent, ManifestContent, ManifestFile, Partition
+
+HEADER, A_FILE, TARGET = 100, 10, 300
+FITTING = (TARGET - HEADER) // A_FILE
+PARTITIONS = st.tuples(st.none() | st.integers(0, 6), st.none() | st.sampled_from("abc"))
+
+
+def rules(*, rewrites_all: bool = False) -> RewriteRules:
+    return RewriteRules(TARGET, HEADER, rewrites_all, frozenset({SpecId(0)}), {SpecId(0): (0, 1)})
+
+
+def stock(number: int, partitions: list[Partition], deleted: int = 0) -> ManifestStock:
+    entries = [
+        EntryFacts(
+            EntryStatus.DELETED if at >= len(partitions) else EntryStatus.EXISTING,
+            SnapshotId(1),
+            number,
+            number,
+            FileContent.DATA,
+            Location(f"{number}-{at}"),
+            "parquet",
+            at,
+            100,
+            number * 1000 + at,
+            partitions[at] if at < len(partitions) else (0, "a"),
+        )
+        for at in range(len(partitions) + deleted)
+    ]
+    length = HEADER + A_FILE * len(entries)
+    manifest = ManifestFile(Location(str(number)), length, SpecId(0), deleted_files_count=deleted)
+    return take_stock(manifest, entries)
+
+
+stocks = st.lists(
+    st.tuples(st.lists(PARTITIONS, max_size=30), st.integers(0, 5)), min_size=1, max_size=8
+).map(lambda found: [stock(number, list(live), deleted) for number, (live, deleted) in enumerate(found)])
+
+
+def written(groups: list[RewriteGroup]) -> list[list[Partition]]:
+    """Return the partitions of the entries of each new manifest, in their order."""
+    found = []
+    for group in groups:
+        new: list[dict[int, Partition]] = [{} for _ in range(group.new_count)]
+        for item, ranks in zip(group.replaced, group.ranks(), strict=True):
+            for number, rank in zip(item.numbers, ranks, strict=True):
+                to = new[group.new_manifest_of(rank)]
+                assert rank not in to
+                to[rank] = item.partitions[number]
+        found += [[to[rank] for rank in sorted(to)] for to in new]
+    return found
+
+
+@given(stocks, st.booleans())
+def test_every_live_entry_has_one_place_in_the_order_of_partitions(
+    found: list[ManifestStock], rewrites_all: bool
+) -> None:
+    groups = plan_rewrite(found, rules(rewrites_all=rewrites_all))
+
+    placed = written(groups)
+    replaced = [item for group in groups for item in group.replaced]
+    for group in groups:
+        assert group.content is ManifestContent.DATA
+        ranks = sorted(rank for of_one in group.ranks() for rank in of_one)
+        assert ranks == list(range(group.tally.files))
+    flat = [partition for manifest in placed for partition in manifest]
+    expected = [item.partitions[number] for item in replaced for number in item.numbers]
+    key = rules().order_of
+    assert flat == sorted(expected, key=lambda partition: key(SpecId(0), partition))
+    assert all(0 < len(manifest) <= FITTING for manifest in placed)
+    if rewrites_all:
+        untouched = len(found) - len(replaced)
+        assert untouched in (0, len(found))
+
+
+@given(stocks)
+def test_what_was_rewritten_is_not_worth_it_again(found: list[ManifestStock]) -> None:
+    placed = written(plan_rewrite(found, rules(rewrites_all=True)))
+    if not placed:
+        return
+    clustered = [stock(number, manifest) for number, manifest in enumerate(placed)]
+
+    assert plan_rewrite(clustered, rules()) == []
+
+
+@given(stocks)
+def test_a_partial_rewrite_never_makes_more_manifests(found: list[ManifestStock]) -> None:
+    groups = plan_rewrite(found, rules())
+
+    for group in groups:
+        large = sum(len(item.numbers) > FITTING for item in group.replaced)
+        live = sum(bool(item.tally.files) for item in group.replaced)
+        assert group.new_count <= live + large
+
+
+def test_small_appends_beside_large_manifests_are_merged_alone() -> None:
+    large = [stock(number, [(number, "a")] * FITTING) for number in range(4)]
+    small = [stock(10 + number, [(0, "a"), (1, "a"), (2, "a"), (3, "a")]) for number in range(3)]
+
+    (group,) = plan_rewrite([*small, *large], rules())
+
+    assert list(group.replaced) == small
+    assert group.new_count == 1
+
+
+def test_partitions_that_many_full_manifests_share_are_brought_together() -> None:
+    scattered = [stock(number, [(at % 5, "a") for at in range(FITTING)]) for number in range(6)]
+
+    (group,) = plan_rewrite(scattered, rules())
+
+    assert len(group.replaced) == 6
+    assert max(sum((value, "a") in manifest for manifest in written([group])) for value in range(5)) <= 3
