@@ -28,7 +28,7 @@ from app.engine.model.jobs import Job, JobState
 from app.maintenance.assignments import Worker
 from app.maintenance.catalog_jobs import CatalogJobs
 from app.maintenance.maintainer import FINE, JobReport, Listener, Maintainer, TableReport
-from app.maintenance.spark_jobs import SparkJobs
+from app.maintenance.spark_jobs import SparkJobs, settings_apart
 from app.maintenance.spark_sessions import SparkSessions
 from app.maintenance.verification import Verification
 
@@ -82,7 +82,10 @@ def maintain(  # noqa: PLR0917 - a command has as many arguments as it has optio
     spark_conf: Annotated[
         list[str] | None,
         optional(
-            "--spark-conf", metavar="KEY=VALUE", help="A setting of Spark, repeatable.", panel=_ON_SPARK
+            "--spark-conf",
+            metavar="KEY=VALUE",
+            help="A setting of Spark, or catalog.KEY=VALUE: a property of its catalog. Repeatable.",
+            panel=_ON_SPARK,
         ),
     ] = None,
     verify: Annotated[
@@ -123,8 +126,15 @@ def maintain(  # noqa: PLR0917 - a command has as many arguments as it has optio
     workers: dict[Job, Worker] = {job: in_catalog for job in Job if not job.needs_spark}
     with ExitStack() as opened:
         if spark is not None:
-            sessions = opened.enter_context(closing(SparkSessions(spark, properties_from(spark_conf))))
-            on_spark = SparkJobs(sessions.open, chosen_uri(uri), chosen_warehouse(warehouse), verify=verify)
+            of_spark, of_catalog = settings_apart(properties_from(spark_conf))
+            sessions = opened.enter_context(closing(SparkSessions(spark, of_spark)))
+            on_spark = SparkJobs(
+                sessions.open,
+                chosen_uri(uri),
+                chosen_warehouse(warehouse),
+                verify=verify,
+                confs=of_catalog,
+            )
             workers |= {job: on_spark for job in Job if job.needs_spark}
         catalog = opened.enter_context(connected(uri, warehouse))
         maintainer = Maintainer(catalog, workers, wanted)

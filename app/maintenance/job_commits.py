@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -62,10 +62,30 @@ class JobTraces:
     """What requests that did not land were answered, newest first."""
     is_settled: bool
     """Whether no request of the job is at work any more."""
+    has_rivals: bool
+    """Whether others have meanwhile changed or replaced files; appends change none."""
 
 
-def traces_of(catalog: RemoteCatalog, table: TableIdentifier, job_id: str) -> JobTraces:
-    """Ask the server what a job has committed to a table; raises `CallFailed`."""
+def snapshots_of(catalog: RemoteCatalog, table: TableIdentifier) -> dict[int, JsonObject]:
+    """Return the snapshots of a table by id; raises `CallFailed`."""
+    found = catalog.tables.load(table).metadata.get("snapshots", [])
+    return {snapshot["snapshot-id"]: snapshot for snapshot in found}
+
+
+def traces_of(
+    catalog: RemoteCatalog, table: TableIdentifier, job_id: str, known: Container[int]
+) -> JobTraces:
+    """Ask the server what a job has committed to a table.
+
+    Args:
+        catalog: the warehouse.
+        table: the table.
+        job_id: the job.
+        known: the snapshots that were there when it began.
+
+    Raises:
+        CallFailed: the server does not answer.
+    """
     try:
         receipts = catalog.receipts.find(job=job_id)
     except CatalogRefused as refused:
@@ -79,18 +99,19 @@ def traces_of(catalog: RemoteCatalog, table: TableIdentifier, job_id: str) -> Jo
         for change in receipt.get("changes", [])
         for snapshot_id in change.get("snapshot-ids", [])
     ]
-    snapshots = {item["snapshot-id"]: item for item in _snapshots(catalog, table)} if landed else {}
+    snapshots = snapshots_of(catalog, table)
     return JobTraces(
         commits=[_commit(snapshots, snapshot_id) for snapshot_id in landed if snapshot_id in snapshots],
         gone=[snapshot_id for snapshot_id in landed if snapshot_id not in snapshots],
         refusals=[receipt["error"]["message"] for receipt in receipts if "error" in receipt],
         is_settled=not any(receipt["outcome"] in AT_WORK for receipt in receipts),
+        has_rivals=any(
+            snapshot_id not in known
+            and snapshot_id not in landed
+            and snapshot.get("summary", {}).get("operation") != "append"
+            for snapshot_id, snapshot in snapshots.items()
+        ),
     )
-
-
-def _snapshots(catalog: RemoteCatalog, table: TableIdentifier) -> Iterable[JsonObject]:
-    found: list[JsonObject] = catalog.tables.load(table).metadata.get("snapshots", [])
-    return found
 
 
 def _commit(snapshots: Mapping[int, JsonObject], snapshot_id: int) -> JobCommit:

@@ -131,7 +131,7 @@ class Maintainer:
             done = {report.job for report in reports}
             todo = [item for item in found["plan"] if Job(item["job"]) not in done]
             mine = next((item for item in todo if Job(item["job"]) in self._workers), None)
-            if mine is None or (reports and reports[-1].ending.state is JobState.DAMAGED):
+            if mine is None or (reports and _ends_all(reports[-1].ending)):
                 break
             reports.append(self._do(table, mine))
         return TableReport(
@@ -175,3 +175,8 @@ class Maintainer:
 
     def _facts(self, table: TableIdentifier) -> JsonObject:
         return self._catalog.health.table(table)
+
+
+def _ends_all(ending: Ending) -> bool:
+    """Say whether nothing more may be done to a table: expiry would take the way back from rows that changed."""
+    return ending.is_still_at_work or ending.state in (JobState.DAMAGED, JobState.UNSOUND)

@@ -30,8 +30,9 @@ _REFUSALS = re.compile(
     r"\b(?:IllegalArgumentException|ParseException|AnalysisException|UnsupportedOperationException|NumberFormatException)"
     r"\b|Cannot use options"
 )
-_WRONG_POLICY = re.compile(r"Cannot find (?:source )?(?:column|field)|Cannot (?:sort|bind|use)\b")
-"""Of a `ValidationException`: it is about names in the order or the filter, and about no other commit."""
+_WRONG_POLICY = re.compile(r"Cannot (?:find|sort|bind|use)\b|Invalid ")
+"""Of a `ValidationException`: it is about names or types, and about no other commit."""
+_PYTHONS_NAME = re.compile(r"^(?:Py4JJavaError|\w+Exception): ")
 _FILE = re.compile(r"\b(?:file|File)(?: does not exist)?: (\S+)")
 
 
@@ -63,7 +64,7 @@ def failure_of(error: BaseException) -> SparkFailure:
     text = _text(error)
     lines = [line for line in text.splitlines() if line.strip() and not _FRAME.match(line)]
     found = {name: said for line in lines for name, said in _OF_ICEBERG.findall(line)}
-    if not found and (isinstance(error, OSError) or _GONE.search(text)):
+    if not found and (isinstance(error, OSError) or _is_of_py4j(error) or _GONE.search(text)):
         return SparkFailure(
             JobState.UNKNOWN, f"The connection to Spark was lost: {_sentence(lines)}", is_connection_lost=True
         )
@@ -84,6 +85,12 @@ def failure_of(error: BaseException) -> SparkFailure:
     return SparkFailure(JobState.FAILED, _sentence(lines))
 
 
+def _is_of_py4j(error: BaseException) -> bool:
+    """Say whether an error is one of the connection to the JVM, and none that Java raised."""
+    kinds = {kind.__name__ for kind in type(error).__mro__}
+    return "Py4JError" in kinds and "Py4JJavaError" not in kinds
+
+
 def _text(error: BaseException) -> str:
     try:
         return f"{type(error).__name__}: {error}"
@@ -94,7 +101,7 @@ def _text(error: BaseException) -> str:
 def _sentence(lines: Sequence[str]) -> str:
     """Return the first line that says something."""
     text = _OPENING.sub("", " ".join(lines[:2]) if lines else "")
-    return _shortened(re.sub(r"^(?:Py4JJavaError|SparkConnectGrpcException): ", "", text))
+    return _shortened(_PYTHONS_NAME.sub("", text))
 
 
 def _shortened(text: str) -> str:

@@ -9,7 +9,7 @@ from app.client.catalog import RemoteCatalog
 from app.client.failures import CallFailed
 from app.engine.model.jobs import Job, JobState
 from app.maintenance.assignments import Assignment, Ending
-from app.maintenance.job_commits import JobTraces, traces_of
+from app.maintenance.job_commits import JobTraces, snapshots_of, traces_of
 from app.maintenance.mounted_catalogs import MountedTable, mounted
 from app.maintenance.procedures import Figures, JobRefused, Procedure
 from app.maintenance.rewrite_data_files import REWRITE_DATA_FILES
@@ -26,6 +26,17 @@ PROCEDURES: Final[Mapping[Job, Procedure]] = {
     Job.REWRITE_POSITION_DELETES: REWRITE_POSITION_DELETES,
     Job.TABLE_STATISTICS: TABLE_STATISTICS,
 }
+
+
+_OF_CATALOG: Final = "catalog."
+
+
+def settings_apart(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return settings of Spark, and those that begin with `catalog.`: properties of each job's catalog."""
+    of_catalog = {
+        key.removeprefix(_OF_CATALOG): value for key, value in settings.items() if key.startswith(_OF_CATALOG)
+    }
+    return {key: value for key, value in settings.items() if not key.startswith(_OF_CATALOG)}, of_catalog
 
 
 class SparkJobs:
@@ -79,14 +90,19 @@ class SparkJobs:
     def _run(
         self, procedure: Procedure, call: ProcedureCall, table: MountedTable, assignment: Assignment
     ) -> Ending:
+        try:
+            with RemoteCatalog(self._uri, self._warehouse) as catalog:
+                known = snapshots_of(catalog, assignment.table)
+        except CallFailed as unanswered:
+            return Ending(JobState.FAILED, f"Nothing was begun: {unanswered}")
         figures = attempted(lambda: procedure.run(table, call))
         try:
             with RemoteCatalog(self._uri, self._warehouse) as catalog:
-                traces = traces_of(catalog, assignment.table, assignment.job_id)
+                traces = traces_of(catalog, assignment.table, assignment.job_id, known)
         except CallFailed as unanswered:
             return _unverified(figures, unanswered)
         if not isinstance(figures, SparkFailure):
-            return self._verified(procedure, call, table, traces, _ended(figures, traces))
+            return self._verified(procedure, call, table, traces, _ended(call, figures, traces))
         ending = _failed(procedure, figures, traces, table)
         if figures.is_connection_lost:
             return ending
@@ -115,9 +131,12 @@ class SparkJobs:
         return ending if no_healthier is None else ending.with_remark(no_healthier)
 
 
-def _ended(figures: Figures, traces: JobTraces) -> Ending:
+def _ended(call: ProcedureCall, figures: Figures, traces: JobTraces) -> Ending:
     """Return how a call that was answered has ended."""
     if not traces.commits and not traces.gone and not any(figures.values()):
+        if traces.has_rivals and call.has_partial_progress:
+            # Spark answers the same if all of its commits fail, by 1.10's default of max-failed-commits.
+            return Ending(JobState.LOST, "Nothing landed, and others changed files meanwhile.", figures)
         return Ending(JobState.NOTHING, figures=figures)
     failed = figures.get("failed-data-files-count", 0)
     if failed:

@@ -19,6 +19,12 @@ class ProcedureCall:
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     """By name, without the table."""
 
+    @property
+    def has_partial_progress(self) -> bool:
+        """Whether parts of the work are committed one by one, so that some may fail."""
+        options = self.arguments.get("options")
+        return isinstance(options, Mapping) and options.get("partial-progress.enabled") == "true"
+
     def sql(self, catalog: str, table: TableIdentifier) -> str:
         """Return the statement; the table is in the catalog whose procedure is called."""
         given = {"table": qualified(catalog, table), **self.arguments}

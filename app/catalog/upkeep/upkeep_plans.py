@@ -28,6 +28,8 @@ from app.errors import BadRequest
 JOBS_LOOKED_AT: Final = 200
 """How many of the newest jobs of a table a plan knows of."""
 _SUCCEEDED = frozenset({JobState.DONE, JobState.NOTHING})
+_STOPS = frozenset({JobState.DAMAGED, JobState.UNSOUND})
+"""Nothing more is done after these: expiry would take away what a person needs to go back."""
 _REMOVES_ROWS = frozenset({"overwrite", "delete"})
 
 
@@ -110,7 +112,7 @@ def _condition(
             None,
         ),
         damage=str(ended[0].outcome.get("message", "a file is missing"))
-        if ended and ended[0].state is JobState.DAMAGED
+        if ended and ended[0].state in _STOPS
         else None,
     )
 

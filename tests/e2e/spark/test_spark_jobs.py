@@ -398,3 +398,30 @@ def test_f24_changed_rows_are_said_loudly(sql: Sql, worker: SparkJobs, sqlite_se
         ending = do(lossy, table, min_input_files="1", rewrite_all="true")
         assert ending.state is JobState.UNSOUND, ending
         assert "ROWS ARE NOT WHAT THEY WERE" in ending.message
+
+
+def test_f24_commit_whose_answer_spark_did_not_hear_is_found_by_its_receipt(
+    sql: Sql, catalog: RemoteCatalog, sqlite_server: str
+) -> None:
+    make_small_files(sql, "unheard", 5)
+
+    class Deaf:
+        """A session whose rewrite lands, and says that it does not know."""
+
+        def __init__(self, session: SparkSession) -> None:
+            self._session = session
+            self.conf = session.conf
+
+        def sql(self, statement: str, /) -> Any:
+            answer = self._session.sql(statement)
+            if statement.startswith("CALL"):
+                raise RuntimeError("org.apache.iceberg.exceptions.CommitStateUnknownException: no answer")
+            return answer
+
+    worker = SparkJobs(lambda: Deaf(sql.spark.newSession()), sqlite_server)
+
+    ending = maintain(catalog, worker, named(sql, "unheard"), DATA)
+
+    assert (ending.state, ending.message) == (JobState.DONE, "Spark did not hear that its commit had landed.")
+    assert ending.figures["added-data-files-count"] == 1
+    assert ending.figures["rewritten-bytes"] > 0

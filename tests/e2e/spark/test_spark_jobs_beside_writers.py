@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
@@ -12,12 +13,13 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.jobs import Job, JobState
 from app.maintenance.assignments import Assignment, Ending
 from app.maintenance.spark_jobs import SparkJobs
 from app.maintenance.verification import Verification
-from tests.servers.spark import Sql, add_catalog
+from tests.servers.spark import Sql, add_catalog, path_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -195,3 +197,47 @@ def test_f24_with_rebases_merges_of_another_partition_do_not_fail_either(
     assert [ending.state for ending in old] == [JobState.DONE] * ROUNDS, old
     sql("REFRESH TABLE busy")
     assert sorted(sql("SELECT id, hits FROM busy")) == due_rows(range(0, 20, 4), 0)
+
+
+@pytest.mark.parametrize("partial", ["false", "true"])
+def test_f24_rewrite_that_loses_to_a_delete_says_so(
+    sql: Sql, sessions: Callable[[str], Sql], worker: SparkJobs, sqlite_server: str, partial: str
+) -> None:
+    """With partial progress Spark itself answers as if there had been nothing to do."""
+    sql(
+        f"CREATE TABLE contested (id int) USING iceberg TBLPROPERTIES ('format-version' = '2', {MERGE_ON_READ})"
+    )
+    sql("INSERT INTO contested SELECT /*+ REPARTITION(100) */ CAST(id AS int) FROM range(60000)")
+    deleting = sessions(f"deleting_{partial}")
+    deleting("SELECT count(*) FROM contested")
+    table = TableIdentifier(Namespace((sql.namespace,)), "contested")
+    with RemoteCatalog(sqlite_server) as catalog:
+        data = path_of(catalog.tables.load(table).metadata["location"]) / "data"
+    files = set(data.rglob("*.parquet"))
+    # One file is one group, and groups are rewritten one after another.
+    options = {
+        "rewrite-all": "true",
+        "max-file-group-size-bytes": "1000",
+        "max-concurrent-file-group-rewrites": "1",
+        "partial-progress.enabled": partial,
+        "partial-progress.max-commits": "1",
+    }
+    with ThreadPoolExecutor(1) as threads:
+        job = threads.submit(
+            worker.carry_out, Assignment(table, Job.REWRITE_DATA_FILES, uuid4().hex, options)
+        )
+        wait_for(lambda: set(data.rglob("*.parquet")) > files)
+        deleting("DELETE FROM contested WHERE id % 3 = 0")
+        ending = job.result()
+
+    assert ending.state is JobState.LOST, ending
+    sql("REFRESH TABLE contested")
+    assert sql.column("SELECT id FROM contested ORDER BY id") == [n for n in range(60000) if n % 3]
+    assert sql.one("SELECT count(*) FROM our.contested.data_files") == len(files)
+
+
+def wait_for(what: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not what():
+        assert time.monotonic() < deadline, "it did not come so far"
+        time.sleep(0.01)

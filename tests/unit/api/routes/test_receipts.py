@@ -394,3 +394,24 @@ def test_what_is_kept_in_memory_reaches_the_database(tmp_path: Path, monkeypatch
         after = receipt_of(api, answer)
 
     assert before == after
+
+
+def test_requests_of_a_job_are_found_for_everyone(
+    api: httpx.Client, ns: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = "0123456789abcdef" * 2
+    make_table(api, ns, "t")
+    for key in ("a", "b"):
+        path = f"/v1/namespaces/{ns}/tables/t"
+        answer = api.post(path, json=set_properties(**{key: "1"}), headers={"X-Icetower-Job": job})
+        assert answer.status_code == 200, answer.text
+    monkeypatch.setattr("app.api.front_door.principal_of", lambda _headers: "maintainer")
+
+    found = api.get("/v1/commits", params={"job": job}).json()["commits"]
+
+    assert [(receipt["outcome"], receipt["job"]) for receipt in found] == [("landed", job)] * 2
+    none = api.get("/v1/commits", params={"job": "f" * 32})
+    assert none.status_code == 404
+    assert none.json()["error"]["message"].startswith("No commit with job 'ffff")
+    both = api.get("/v1/commits", params={"job": job, "request-id": "a"})
+    assert both.status_code == 400
