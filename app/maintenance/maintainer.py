@@ -178,5 +178,8 @@ class Maintainer:
 
 
 def _ends_all(ending: Ending) -> bool:
-    """Say whether nothing more may be done to a table: expiry would take the way back from rows that changed."""
+    """Say whether nothing more may be done to the table.
+
+    Where rows have changed, expiry would take away what a person needs to go back.
+    """
     return ending.is_still_at_work or ending.state in (JobState.DAMAGED, JobState.UNSOUND)

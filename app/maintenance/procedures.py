@@ -34,7 +34,7 @@ class Procedure:
 
 
 def figures_of(table: MountedTable, call: ProcedureCall) -> Figures:
-    """Call a procedure whose answer is numbers, and return them by the names that are kept with jobs.
+    """Call a procedure whose answer is numbers, and return them by the names that jobs have.
 
     `rewritten_bytes_count` is `rewritten-bytes`: what counts for the budget of a day.
     """

@@ -1,4 +1,4 @@
-"""Rewriting position deletes: small delete files become large ones, without those of data files that are gone."""
+"""Rewriting position deletes: small files become large, those of files that are gone go."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ _OF_CATALOG: Final = "catalog."
 
 
 def settings_apart(settings: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return settings of Spark, and those that begin with `catalog.`: properties of each job's catalog."""
+    """Return settings of Spark, and those of catalogs, which begin with `catalog.`."""
     of_catalog = {
         key.removeprefix(_OF_CATALOG): value for key, value in settings.items() if key.startswith(_OF_CATALOG)
     }

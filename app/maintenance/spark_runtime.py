@@ -85,7 +85,7 @@ def iceberg_runtime_jar() -> Path:
 
 
 def write_quiet_logging(folder: Path) -> str:
-    """Write a configuration of Spark's logs that shows errors only, and return the JVM's option for it."""
+    """Write a configuration of logs that shows errors only, and return the JVM's option for it."""
     file = folder / "log4j2.properties"
     file.write_text(_QUIET_LOGS)
     return f"-Dlog4j2.configurationFile={file.as_uri()}"

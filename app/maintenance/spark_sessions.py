@@ -129,7 +129,7 @@ class SparkSessions:
 
 
 def _settings(master: str, folder: Path) -> dict[str, str]:
-    """Return the settings of a Spark whose driver is this process; scratch files go to the folder."""
+    """Return the settings of a Spark whose driver is here; scratch files go to the folder."""
     settings = {
         "spark.jars": str(iceberg_runtime_jar()),
         "spark.sql.extensions": ICEBERG_EXTENSIONS,

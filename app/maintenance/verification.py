@@ -1,4 +1,4 @@
-"""Whether a job has left the rows of a table as they were: read by Spark, before and after each commit."""
+"""Whether a job has left the rows of a table as they were: Spark reads before and after."""
 
 from __future__ import annotations
 

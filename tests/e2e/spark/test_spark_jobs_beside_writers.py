@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
 
@@ -29,7 +29,7 @@ FINE = (JobState.DONE, JobState.NOTHING)
 
 
 @pytest.fixture
-def sessions(spark: SparkSession, sql: Sql, sqlite_server: str) -> Iterator[Callable[[str], Sql]]:
+def sessions(spark: SparkSession, sql: Sql, sqlite_server: str) -> Callable[[str], Sql]:
     """Open a session with a catalog client of its own."""
 
     def session_of(name: str) -> Sql:
