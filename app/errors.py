@@ -49,6 +49,7 @@ IcetowerError
 ├── CommitStateUnknown         whether the change landed is not known
 ├── GivenUp                    work was broken off: its client has gone, or its time is over
 ├── CorruptMetadata            a metadata file of ours that cannot be read
+│   └── CorruptTable           files of a table that contradict its metadata
 ├── DatabaseBehind             the database's revision is not the one this build knows
 └── Unavailable                nothing was changed; try again
     ├── DatabaseUnavailable
@@ -438,6 +439,13 @@ class CorruptMetadata(IcetowerError):
 
     def __init__(self, location: str, reason: str) -> None:
         super().__init__(f"Cannot read metadata file {location}: {reason}")
+
+
+class CorruptTable(CorruptMetadata):
+    """The files of a table contradict its metadata."""
+
+    def __init__(self, location: str, reason: str) -> None:
+        super(CorruptMetadata, self).__init__(f"Cannot use files of the table at {location}: {reason}")
 
 
 class DatabaseBehind(IcetowerError):
