@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, delete, func, select
+from sqlalchemy import Connection, Row, Select, delete, select
 
 from app.database.connections.database import Database
 from app.database.namespace_keys import namespace_of
@@ -39,14 +39,12 @@ class ForeignPlaces:
             folders: as `app.fileio.locations.folder_name` spells them.
             besides: a pointer that is left out.
         """
-        wanted = rows.c.place.in_([ANYWHERE, *folders]) & (rows.c.pointer_id != (besides or 0))
-        return self._readers(_READERS.where(wanted).group_by(*_AS_POINTER))
+        return self._readers(named_by_others(folders, besides))
 
     def unknown(self, after: int, limit: int) -> list[ForeignReader]:
         """Return tables that may name files anywhere, in the order of their pointers."""
         wanted = (rows.c.place == ANYWHERE) & (rows.c.pointer_id > after)
-        query = _READERS.where(wanted).group_by(*_AS_POINTER).order_by(pointers.c.id).limit(limit)
-        return self._readers(query)
+        return self._readers(_READERS.where(wanted).order_by(rows.c.pointer_id).limit(limit))
 
     def of_table(self, pointer_id: int) -> dict[str, int]:
         """Return what is noted of a table: a number for each folder."""
@@ -87,7 +85,9 @@ class ForeignPlaces:
 
     def _readers(self, query: Select[Any]) -> list[ForeignReader]:
         found = self._database.read(lambda connection: connection.execute(query).all())
-        return [ForeignReader(_pointer(row), row.place != ANYWHERE) for row in found]
+        unknown = {row.id for row in found if row.place == ANYWHERE}
+        by_id = {row.id: _pointer(row) for row in found}
+        return [ForeignReader(pointer, pointer.id not in unknown) for pointer in by_id.values()]
 
 
 _AS_POINTER = (
@@ -100,12 +100,16 @@ _AS_POINTER = (
     pointers.c.metadata_location,
     pointers.c.registration,
 )
-# The empty place is the smallest.
 _READERS = (
-    select(*_AS_POINTER, func.min(rows.c.place).label("place"))
+    select(*_AS_POINTER, rows.c.place)
     .join_from(rows, pointers, pointers.c.id == rows.c.pointer_id)
     .join(namespaces, namespaces.c.id == pointers.c.namespace_id)
 )
+
+
+def named_by_others(folders: Collection[str], besides: int | None) -> Select[Any]:
+    """Return the query for tables that name files in some folders, or anywhere: a row for each such folder."""
+    return _READERS.where(rows.c.place.in_([ANYWHERE, *folders]), rows.c.pointer_id != (besides or 0))
 
 
 def _pointer(row: Row[*tuple[Any, ...]]) -> Pointer:

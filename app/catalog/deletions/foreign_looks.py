@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Final
 
@@ -26,6 +27,8 @@ log = logging.getLogger(__name__)
 
 AGAIN_SECONDS = 3_600.0
 """How long housekeeping leaves a table alone that it could not read."""
+KEPT_LOOKS = 16
+"""At how many tables housekeeping goes on looking where it stopped."""
 _ODD = frozenset("%\\")
 
 
@@ -53,14 +56,14 @@ class ForeignLook:
             FilesUnavailable: the table cannot be read, so it is not known which files it names.
             DatabaseUnavailable: safe to try again.
         """
-        if self._seen == (pointer.metadata_location, pointer.registration):
-            return
+        if self._seen is None or self._seen[1] != pointer.registration:
+            # What was brought from elsewhere may have other content under the same names.
+            self._files = StateFiles(self._add)
         places = self._server.foreign_places
         # Before the pointer: what is noted later is not taken out.
         noted = places.of_table(self._pointer_id)
         own = places.own_places(self._pointer_id)
-        if own != self._own:
-            self._own, self._is_own = own, {}
+        self._own, self._is_own = own, {}
         try:
             found = self._read(pointer)
         except UNREADABLE as error:
@@ -93,7 +96,9 @@ class ForeignLook:
         except MetadataFileMissing as error:
             log.warning("table %s names no files that could be found: %s", pointer.identifier, error)
             return None
-        if metadata is not None:
+        if found is not None and metadata is not None:
+            if self._seen == (found.metadata_location, found.registration):
+                return found
             self._files.add(catalog, metadata, is_current=False)
         return found
 
@@ -120,6 +125,8 @@ class UnknownReaders:
     def __init__(self, server: Server) -> None:
         self._server = server
         self._not_before: dict[int, float] = {}
+        # A table without a guard comes here after each commit: only its new manifests are read then.
+        self._looks: OrderedDict[int, ForeignLook] = OrderedDict()
 
     def look_for(self, seconds: float) -> None:
         """Look at tables until some time is over or all are known.
@@ -139,9 +146,15 @@ class UnknownReaders:
                     return
 
     def _look(self, pointer: Pointer) -> bool:
+        look = self._looks.pop(pointer.id, None) or ForeignLook(
+            self._server, pointer.id, lambda _location: None
+        )
         try:
-            ForeignLook(self._server, pointer.id, lambda _location: None).look(pointer)
+            look.look(pointer)
         except FilesUnavailable as error:
             log.warning("%s", error)
             return False
+        self._looks[pointer.id] = look
+        while len(self._looks) > KEPT_LOOKS:
+            self._looks.popitem(last=False)
         return True
