@@ -41,7 +41,7 @@ IcetowerError
 │   ├── DanglingRef            an update would leave a ref without its snapshot
 │   ├── PointerMoved           other commits won every attempt
 │   ├── ManifestsReplaced      others replaced the manifests that were to be rewritten, each time
-│   └── FilesBeingDeleted      what is to be registered is being purged or expired
+│   └── FilesBeingDeleted      what is to be registered or committed is being purged or expired
 ├── NotSupported
 ├── MethodNotAllowed
 ├── AmbiguousProperties        a key both set and removed
@@ -49,6 +49,7 @@ IcetowerError
 ├── CommitStateUnknown         whether the change landed is not known
 ├── GivenUp                    work was broken off: its client has gone, or its time is over
 ├── CorruptMetadata            a metadata file of ours that cannot be read
+│   └── CorruptTable           files of a table that contradict its metadata
 ├── DatabaseBehind             the database's revision is not the one this build knows
 └── Unavailable                nothing was changed; try again
     ├── DatabaseUnavailable
@@ -390,13 +391,16 @@ class PointerMoved(CommitFailed):
 
 
 class FilesBeingDeleted(CommitFailed):
-    """What is to be registered has files that a purge or an expiry is deleting."""
+    """What is to be registered or committed has files that are being deleted on behalf of another table."""
 
-    def __init__(self, location: str, kind: str, identifier: str) -> None:
-        word = "purge" if kind == "purge" else "expiry"
-        super().__init__(
-            f"Cannot register {location}: its files are being deleted by the {word} of {identifier}, which has begun"
+    def __init__(self, location: str, kind: str, identifier: str, *, is_registration: bool = True) -> None:
+        word = {"purge": "purge", "expire": "expiry"}.get(kind, "deletion of orphans")
+        what = (
+            f"Cannot register {location}: its files"
+            if is_registration
+            else f"Cannot commit: files in {location}"
         )
+        super().__init__(f"{what} are being deleted by the {word} of {identifier}, which has begun")
 
 
 class ManifestsReplaced(CommitFailed):
@@ -438,6 +442,13 @@ class CorruptMetadata(IcetowerError):
 
     def __init__(self, location: str, reason: str) -> None:
         super().__init__(f"Cannot read metadata file {location}: {reason}")
+
+
+class CorruptTable(CorruptMetadata):
+    """The files of a table contradict its metadata."""
+
+    def __init__(self, location: str, reason: str) -> None:
+        super(CorruptMetadata, self).__init__(f"Cannot use files of the table at {location}: {reason}")
 
 
 class DatabaseBehind(IcetowerError):

@@ -33,6 +33,7 @@ from app.catalog.slots.landing_slots import LandingSlots
 from app.catalog.warehouses import WarehouseMemo, create_warehouse
 from app.database.connections.database import Database
 from app.database.file_deletions import FileDeletions
+from app.database.foreign_places import ForeignPlaces
 from app.database.idempotency_keys import IdempotencyKeys
 from app.database.landing_queues import LandingQueues
 from app.database.maintenance_jobs import MaintenanceJobs
@@ -172,6 +173,7 @@ def build_server(
         metadata_sweeps=MetadataSweeps(database),
         old_rows=OldRows(database),
         orphan_runs=OrphanRuns(database),
+        foreign_places=ForeignPlaces(database),
         pointer_states=PointerStates(database),
         landing_queues=LandingQueues(database),
         maintenance_jobs=MaintenanceJobs(database),

@@ -86,6 +86,7 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     # For a commit this means that its outcome is not known: nothing here says that it did not land.
     errors.GivenUp: (504, "GatewayTimeoutException"),
     errors.CorruptMetadata: (500, "InternalServerError"),
+    errors.CorruptTable: (500, "InternalServerError"),
     errors.Unavailable: (503, "ServiceUnavailableException"),
     errors.DatabaseBehind: (503, "ServiceUnavailableException"),
     errors.DatabaseUnavailable: (503, "ServiceUnavailableException"),

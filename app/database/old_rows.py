@@ -8,6 +8,7 @@ from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
 from app.database.rows import (
     file_deletions,
+    foreign_places,
     metadata_sweeps,
     orphan_batches,
     pointer_history,
@@ -35,7 +36,7 @@ class OldRows:
         deleted = sum(
             map(self._delete_in_batches, (_old_events(older_than_ms), _old_deletions(older_than_ms)))
         )
-        for rows in (table_places, metadata_sweeps):
+        for rows in (table_places, foreign_places, metadata_sweeps):
             statement = delete(rows).where(
                 ~exists().where(pointers.c.id == rows.c.pointer_id),
                 ~exists().where(

@@ -104,6 +104,18 @@ table_places = Table(
     Index(None, "place"),
 )
 
+# Folders outside a table's own places in which it names files. An empty place: it is not known which, or if any.
+foreign_places = Table(
+    "foreign_places",
+    metadata,
+    Column("pointer_id", _Id, nullable=False),
+    Column("place", _Name, nullable=False),
+    # A new number each time: who has looked at the table takes out only what he has seen.
+    Column("noted", BigInteger, nullable=False),
+    PrimaryKeyConstraint("pointer_id", "place"),
+    Index(None, "place"),
+)
+
 # Writers that have lost races for a table, and when each may land: see `app.catalog.slots`.
 landing_queues = Table(
     "landing_queues",

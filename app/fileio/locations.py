@@ -6,11 +6,14 @@ import re
 import unicodedata
 from collections.abc import Hashable
 from dataclasses import dataclass
+from itertools import takewhile
 from urllib.parse import unquote
 
 from app.errors import InvalidLocation
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
+_PLAIN = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9 !$&'()*+,;=:@_.~-]+")
+"""A segment that all clients read alike."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 # Names of one and the same store.
@@ -145,6 +148,19 @@ def folders_of(location: str) -> list[str]:
     for segment in place.segments[:-1]:
         folders.append(f"{folders[-1]}{segment}/")
     return folders
+
+
+def folder_around(location: str) -> str:
+    """Return a folder, as `folder_name` spells it, in which a file lies for every client.
+
+    Where clients may read a segment in different ways, it is the folder before that segment.
+
+    Raises:
+        InvalidLocation: it is not a location.
+    """
+    place = _place_of(location)
+    start = f"{place.store}://{place.authority}/"
+    return start + "".join(f"{segment}/" for segment in takewhile(_PLAIN.fullmatch, place.segments[:-1]))
 
 
 def folder_name(location: str) -> str:

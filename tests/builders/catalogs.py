@@ -15,6 +15,7 @@ from app.catalog.context.server import Rules, Server
 from app.catalog.context.traffic import Traffic
 from app.database.connections.database import Database
 from app.database.file_deletions import FileDeletions
+from app.database.foreign_places import ForeignPlaces
 from app.database.idempotency_keys import IdempotencyKeys
 from app.database.landing_queues import LandingQueues
 from app.database.maintenance_jobs import MaintenanceJobs
@@ -85,6 +86,7 @@ def server_on(
         metadata_sweeps=MetadataSweeps(database),
         old_rows=OldRows(database),
         orphan_runs=OrphanRuns(database),
+        foreign_places=ForeignPlaces(database),
         pointer_states=PointerStates(database),
         landing_queues=LandingQueues(database),
         maintenance_jobs=MaintenanceJobs(database),

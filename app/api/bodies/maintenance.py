@@ -8,12 +8,12 @@ from typing import Annotated, Any
 import orjson
 from pydantic import Field
 
-from app.api.bodies.json_answer import page_json, present
+from app.api.bodies.json_answer import as_long, page_json, present
 from app.api.bodies.json_body import Body
 from app.catalog.context.rows import MaintenanceJob
 from app.catalog.upkeep.jobs import LONGEST_LEASE_MS, SHORTEST_LEASE_MS
 from app.catalog.upkeep.upkeep_plans import TableUpkeep
-from app.engine.model.document import Long
+from app.engine.model.document import JsonValue, Long
 from app.engine.model.jobs import Job, JobState
 from app.engine.upkeep.plans import LeftJob, PlannedJob
 from app.errors import InvalidRequest
@@ -29,7 +29,7 @@ LeaseMs = Annotated[Long, Field(ge=SHORTEST_LEASE_MS, le=LONGEST_LEASE_MS)]
 class BeginJobBody(Body):
     job: Job
     id: str | None = None
-    options: dict[str, Any] = Field(default_factory=dict)
+    options: dict[str, JsonValue] = Field(default_factory=dict)
     lease_ms: LeaseMs = DEFAULT_LEASE_MS
 
 
@@ -39,7 +39,7 @@ class HoldJobBody(Body):
 
 class EndJobBody(Body):
     state: JobState
-    outcome: dict[str, Any] = Field(default_factory=dict)
+    outcome: dict[str, JsonValue] = Field(default_factory=dict)
 
 
 def check_size(what: str, value: dict[str, Any]) -> None:
@@ -78,7 +78,7 @@ def _planned(job: PlannedJob) -> dict[str, Any]:
         "job": job.job,
         "reason": job.reason,
         "files": job.files,
-        "rewritten-bytes": job.rewritten_bytes,
+        "rewritten-bytes": as_long(job.rewritten_bytes),
         "gb-hours": job.gb_hours,
         "gain": job.gain,
         "needs-spark": job.job.needs_spark,

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from app.api.bodies.json_answer import page_json, present
+from app.api.bodies.json_answer import as_long, page_json, present
 from app.catalog.upkeep.table_health import TableHealth
 from app.catalog.upkeep.warehouse_health import UnreadableTable
 from app.engine.health.column_profile import ColumnProfile, TableProfile
@@ -35,7 +35,7 @@ def profile_json(profile: TableProfile) -> bytes:
     answer = {
         "snapshot-id": profile.snapshot_id,
         "data-files": profile.data_files,
-        "rows": profile.rows,
+        "rows": as_long(profile.rows),
         "delete-files": profile.delete_files,
         "columns": [_column(column) for column in profile.columns],
     }
@@ -63,7 +63,7 @@ def _column(column: ColumnProfile) -> dict[str, Any]:
         "upper-bound-files": column.upper_files,
         "bounds-exact": column.bounds_exact,
     }
-    return present(facts)
+    return {name: as_long(value) for name, value in present(facts).items()}
 
 
 def _table(health: TableHealth | UnreadableTable) -> dict[str, Any]:
@@ -143,5 +143,7 @@ def _files(facts: FileFacts, values: PartitionValues) -> dict[str, Any]:
 
 def _plain(facts: Any) -> dict[str, Any]:
     """Return the members of facts that have a value, with hyphens in their names."""
-    members = {name.removeprefix("is_").replace("_", "-"): value for name, value in asdict(facts).items()}
+    members = {
+        name.removeprefix("is_").replace("_", "-"): as_long(value) for name, value in asdict(facts).items()
+    }
     return present(members)

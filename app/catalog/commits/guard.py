@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 
 from app import telemetry
+from app.catalog.commits.foreign_files import brings_files, folders_to_note, foreign_files
 from app.catalog.commits.intentions import D
 from app.catalog.commits.plans import Plan
 from app.catalog.commits.staged_files import StagedFiles
@@ -16,6 +17,7 @@ from app.catalog.manifests.budgeted_manifests import BudgetedTableManifests
 from app.engine.change.updates import AddSnapshot, Update
 from app.engine.guard.arrivals import arrivals
 from app.engine.guard.findings import Finding, Report
+from app.engine.guard.foreign_files import ForeignFiles
 from app.engine.guard.look import look_at
 from app.engine.model.guard_settings import GUARD, GUARD_IGNORE, GuardMode, GuardSettings, guard_settings
 from app.engine.model.identifiers import TableIdentifier
@@ -42,20 +44,27 @@ class CommitGuard:
         self._manifests: BudgetedTableManifests | None = None
         self._reported: set[Finding] = set()
 
-    def check(self, plan: Plan[M, D]) -> None:
-        """Look at the snapshots that a plan brings.
+    def check(self, plan: Plan[M, D]) -> frozenset[str]:
+        """Look at the snapshots that a plan brings; return where they name files of others, as far as that is seen.
+
+        That are folders outside the table's own places, as `Advance.foreign` takes them.
 
         Raises:
             CommitRefused: the guard rejects what it found.
             FilesUnavailable: the guard rejects, and cannot look.
         """
         after, base, updates = plan.metadata, plan.base.metadata, plan.updates
-        if not isinstance(after, TableMetadata) or not any(isinstance(item, AddSnapshot) for item in updates):
-            return
+        if not isinstance(after, TableMetadata) or not any(map(brings_files, updates)):
+            return frozenset()
         assert base is None or isinstance(base, TableMetadata)
-        settings = self._settings(base or after)
-        if settings.mode is not GuardMode.OFF:
-            self._check(plan.base.identifier, base, updates, after, settings)
+        foreign = foreign_files(base, after, updates)
+        if any(isinstance(item, AddSnapshot) for item in updates):
+            settings = self._settings(base or after)
+            if settings.mode is GuardMode.OFF:
+                foreign.is_known = False
+            else:
+                self._check(plan.base.identifier, base, updates, after, settings, foreign)
+        return folders_to_note(foreign)
 
     def _settings(self, metadata: TableMetadata) -> GuardSettings:
         """Return the settings of a table before the commit: no commit turns off its own guard.
@@ -75,22 +84,25 @@ class CommitGuard:
         updates: Sequence[Update],
         after: TableMetadata,
         settings: GuardSettings,
+        foreign: ForeignFiles,
     ) -> None:
         findings: list[Finding] = []
         is_inside_table = places_of(self._catalog, base, after)
         try:
             for arrival in arrivals(base, updates, after):
-                report = look_at(arrival, self._budgeted(), is_inside_table)
+                report = look_at(arrival, self._budgeted(), is_inside_table, foreign)
                 kept = [item for item in report.findings if item.kind not in settings.ignored]
                 findings += kept
                 self._count(identifier, report, found=bool(kept))
         except IcetowerError as error:
+            foreign.is_known = False
             self._count_one("unchecked")
             if settings.mode is GuardMode.REJECT:
                 # The same store has to take the metadata file a moment later: waiting for it costs nothing more.
                 raise
             log.warning("could not look at a commit to %s: %s", identifier, error)
         except Exception:
+            foreign.is_known = False
             # A mistake of ours must not stand between writers and their tables, whatever the mode.
             self._count_one("unchecked")
             log.exception("the guard met something unexpected in a commit to %s", identifier)

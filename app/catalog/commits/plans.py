@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Generic
 
+from app.catalog.commits.foreign_files import foreign_of_registered
 from app.catalog.commits.intentions import Base, D, Intention, Landed, Planned
 from app.catalog.commits.landed_before import check_never_landed, record_of_removal
 from app.catalog.commits.races import explain
@@ -38,6 +39,8 @@ class Plan(Generic[M, D]):
     intentions: Sequence[Intention[M, D]]
     planned: Sequence[Planned[M, D] | None]
     """What each comes to; None for one that has been done already."""
+    foreign: frozenset[str] = frozenset()
+    """Folders outside the table's own places in which it names new files, as far as the guard has seen them."""
 
     @property
     def metadata(self) -> M | None:
@@ -131,6 +134,9 @@ class Plan(Generic[M, D]):
         read_since_ms = next((item.read_since_ms for item in self._changes if item.stored_at), None)
         before = base.metadata if isinstance(base.metadata, TableMetadata | ViewMetadata) else None
         places = claimed_places(metadata, location, before)
+        foreign = self.foreign
+        if registration and isinstance(metadata, TableMetadata):
+            foreign |= foreign_of_registered(metadata)
         if base.seen is None:
             kind, event = base.kind.of_pointer, intention.created_as
             return Creation(
@@ -143,6 +149,7 @@ class Plan(Generic[M, D]):
                 places,
                 registration,
                 read_since_ms,
+                foreign,
             )
         expiries = [item.expiry for item in self._changes if item.expiry is not None]
         assert len(expiries) <= 1, "a move of a pointer queues one expiry"
@@ -150,7 +157,15 @@ class Plan(Generic[M, D]):
             places -= homes_of(base.seen.metadata_location)  # There already: most commits add no place.
         expiry = next(iter(expiries), None) or record_of_removal(before, metadata)
         return Advance(
-            base.seen, location, metadata.uuid, self.event, expiry, places, registration, read_since_ms
+            base.seen,
+            location,
+            metadata.uuid,
+            self.event,
+            expiry,
+            places,
+            registration,
+            read_since_ms,
+            foreign=foreign,
         )
 
     @property
@@ -235,7 +250,10 @@ class Names(Generic[M, D]):
         earlier = self._plans.get(plan.base.identifier)
         if earlier is not None:
             plan = Plan(
-                earlier.base, [*earlier.intentions, *plan.intentions], [*earlier.planned, *plan.planned]
+                earlier.base,
+                [*earlier.intentions, *plan.intentions],
+                [*earlier.planned, *plan.planned],
+                earlier.foreign | plan.foreign,
             )
         self._plans[plan.base.identifier] = plan
 

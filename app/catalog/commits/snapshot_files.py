@@ -13,7 +13,7 @@ from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.partition_values import schema_with_sources
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CorruptMetadata
+from app.errors import CorruptTable
 from app.formats.manifests.lists import assign_numbers, write_manifest_list
 from app.formats.manifests.writer import ManifestPacker, WrittenManifest, write_manifest
 from app.formats.metadata.names import metadata_folder
@@ -59,7 +59,7 @@ class SnapshotFiles:
         """Return a manifest, not stored yet.
 
         Raises:
-            CorruptMetadata: the table does not have the spec, or an entry does not fit it.
+            CorruptTable: the table does not have the spec, or an entry does not fit it.
         """
         spec = self._spec(spec_id)
         try:
@@ -72,7 +72,7 @@ class SnapshotFiles:
                 snapshot_id=snapshot_id,
             )
         except ValueError as error:
-            raise CorruptMetadata(self._base.location, str(error)) from error
+            raise CorruptTable(self._base.location, str(error)) from error
 
     def packer(
         self, spec_id: SpecId, partitions: Sequence[Partition], content: ManifestContent
@@ -80,7 +80,7 @@ class SnapshotFiles:
         """Return what packs existing entries of some partitions.
 
         Raises:
-            CorruptMetadata: the table does not have the spec, or a partition does not fit it.
+            CorruptTable: the table does not have the spec, or a partition does not fit it.
         """
         spec = self._spec(spec_id)
         try:
@@ -93,12 +93,12 @@ class SnapshotFiles:
                 partitions=partitions,
             )
         except ValueError as error:
-            raise CorruptMetadata(self._base.location, str(error)) from error
+            raise CorruptTable(self._base.location, str(error)) from error
 
     def _spec(self, spec_id: SpecId) -> PartitionSpec:
         spec = self._base.find_spec(spec_id)
         if spec is None:
-            raise CorruptMetadata(
+            raise CorruptTable(
                 self._base.location, f"a manifest has partition spec {spec_id}, which the table has not"
             )
         return spec
@@ -129,6 +129,9 @@ class SnapshotFiles:
         """Write the manifest list of a snapshot that is the table's next one.
 
         It is stored when the files are settled, which is before a pointer moves.
+
+        Raises:
+            CorruptTable: a manifest has counts that no list can hold.
         """
         base = self._base
         sequence_number = base.last_sequence + 1 if base.format.has_sequence_numbers else 0
@@ -136,15 +139,18 @@ class SnapshotFiles:
         numbered, next_row_id = assign_numbers(
             manifests, sequence_number=sequence_number, first_row_id=first_row_id
         )
-        content = write_manifest_list(
-            numbered,
-            format_version=base.format_version,
-            snapshot_id=snapshot_id,
-            parent_snapshot_id=parent_id,
-            sequence_number=sequence_number,
-            first_row_id=first_row_id,
-            lines=self._catalog.server.packed_lines,
-        )
+        try:
+            content = write_manifest_list(
+                numbered,
+                format_version=base.format_version,
+                snapshot_id=snapshot_id,
+                parent_snapshot_id=parent_id,
+                sequence_number=sequence_number,
+                first_row_id=first_row_id,
+                lines=self._catalog.server.packed_lines,
+            )
+        except ValueError as error:
+            raise CorruptTable(base.location, str(error)) from error
         location = Location(f"{self._folder}/snap-{snapshot_id}-1-{self._catalog.server.new_uuid()}.avro")
         self._files.write_soon(location, content)
         added_rows = None if first_row_id is None else (next_row_id or first_row_id) - first_row_id
@@ -157,7 +163,11 @@ class SnapshotFiles:
         manifests: Sequence[ManifestFile],
         summary: dict[str, str],
     ) -> Snapshot:
-        """Write the manifest list of a snapshot that follows a head, and return the snapshot."""
+        """Write the manifest list of a snapshot that follows a head, and return the snapshot.
+
+        Raises:
+            CorruptTable: as `write_list`.
+        """
         base, parent_id = self._base, head.snapshot_id if head else None
         written = self.write_list(snapshot_id, parent_id, manifests)
         return Snapshot(

@@ -61,8 +61,7 @@ class Wish(Generic[M, D]):
         self._error, self.author = None, self.catalog.author()
         try:
             plans = names.plan(self.catalog, self.intentions, self._files)
-            for plan in plans:
-                self._guard.check(plan)
+            plans = [replace(plan, foreign=self._guard.check(plan)) for plan in plans]
         except Exception as error:  # noqa: BLE001 - raised again by `results`
             self.discard()
             self._error = error
@@ -103,7 +102,8 @@ class Wish(Generic[M, D]):
             plans = [Plan(base, wish.intentions, [item]) for wish, item in zip(wishes, planned, strict=True)]
             assert planned[0].metadata is not None
             check_locations(self.catalog, planned[0].metadata, base.metadata)
-            self._guard.check(Plan(base, [wish.intentions[0] for wish in wishes], planned))
+            foreign = self._guard.check(Plan(base, [wish.intentions[0] for wish in wishes], planned))
+            plans[0] = replace(plans[0], foreign=foreign)
         except BaseException:
             self.discard()
             raise

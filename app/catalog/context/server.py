@@ -16,6 +16,7 @@ from app.catalog.context.scan_workers import ScanWorkers
 from app.catalog.context.side_work import SideWork
 from app.catalog.context.traffic import Traffic
 from app.database.file_deletions import FileDeletions
+from app.database.foreign_places import ForeignPlaces
 from app.database.idempotency_keys import IdempotencyKeys
 from app.database.landing_queues import LandingQueues
 from app.database.maintenance_jobs import MaintenanceJobs
@@ -103,6 +104,7 @@ class Server:
     metadata_sweeps: MetadataSweeps
     old_rows: OldRows
     orphan_runs: OrphanRuns
+    foreign_places: ForeignPlaces
     pointer_states: PointerStates
     landing_queues: LandingQueues
     maintenance_jobs: MaintenanceJobs

@@ -24,13 +24,16 @@ def places_of(catalog: Catalog, base: TableMetadata | None, after: TableMetadata
     That is below its own location, below those its properties name, and below the roots that the warehouse allows
     beside its own.
     """
+    states = [metadata for metadata in (base, after) if metadata is not None]
+    if any(LOCATION_PROVIDER in metadata.properties for metadata in states):
+        return lambda _location: True
     # The first root is the warehouse's own, where the other tables' files are too.
-    places: set[str] = set(roots_of(catalog)[1:])
-    for metadata in (base, after):
-        if metadata is not None:
-            if LOCATION_PROVIDER in metadata.properties:
-                return lambda _location: True
-            places |= _named_by(metadata)
+    return is_in_places(roots_of(catalog)[1:], *states)
+
+
+def is_in_places(further: Iterable[str], *states: TableMetadata) -> Callable[[str], bool]:
+    """Return a test whether a location lies in the places of states of a table, or in further ones."""
+    places = set(further).union(*map(_named_by, states))
     starts = tuple(spelling.rstrip("/") + "/" for place in places for spelling in spellings_of(place))
 
     def is_inside_one(location: str) -> bool:

@@ -8,7 +8,8 @@ from app.catalog.commits.expiry_records import ExpiryRecord
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
-from app.catalog.deletions.runner import delete_groups, groups_of
+from app.catalog.deletions.other_readers import OtherReaders
+from app.catalog.deletions.runner import LEASE_MS, delete_groups, groups_of
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.file_deletions import Deletion, FinalState
 from app.engine.model.properties import GC_ENABLED, bool_property
@@ -64,7 +65,8 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     for location in doomed.unreadable:
         log.warning("expiry of %s leaves %s and what it names: unreadable", deletion.identifier, location)
     owner = Owner.of(deletion.uuid, deletion.pointer_id, current, landed)
-    delete_groups(catalog, deletion, owner, groups_of(doomed), registration)
+    readers = OtherReaders(catalog, owner, lambda: catalog.server.file_deletions.hold(deletion.id, LEASE_MS))
+    delete_groups(catalog, deletion, owner, groups_of(doomed), registration, readers.unread)
     return "done"
 
 

@@ -13,6 +13,7 @@ from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.kinds import TABLES
+from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.manifests.table_manifests import TableManifests
 from app.database.pointers.left_files import QueuedExpiry
 from app.engine.change.apply import apply_updates
@@ -33,7 +34,7 @@ from app.engine.retention.reachability import (
     expired_between,
     unreachable_files,
 )
-from app.errors import CorruptMetadata, FileMissing
+from app.errors import CorruptMetadata, FileMissing, FilesUnavailable
 from app.fileio.locations import place_of
 
 
@@ -126,7 +127,11 @@ def preview_expiry(catalog: Catalog, identifier: TableIdentifier, request: Expir
             place_of=place_of,
         )
         owner = Owner.of(pointer.uuid, pointer.id, base.present(), after)
-        found = found.only(frozenset(deletable(catalog, owner, [item.location for item in found])))
+        going = deletable(catalog, owner, [item.location for item in found])
+        try:
+            found = found.only(frozenset(OtherReaders(catalog, owner).unread(going)))
+        except FilesUnavailable as error:
+            found = Unreachable(obstacle=str(error))
     return ExpiryOutcome(pointer.metadata_location, planned.detail.expiry, unreachable=found)
 
 

@@ -8,6 +8,7 @@ import time
 
 from app.catalog.context.receipt_book import FAILURES_KEPT_MS
 from app.catalog.context.server import Server
+from app.catalog.deletions.foreign_looks import UnknownReaders
 from app.catalog.deletions.queue import work_off_one
 from app.catalog.deletions.sweeps import sweep_one
 from app.errors import IcetowerError
@@ -15,6 +16,7 @@ from app.errors import IcetowerError
 log = logging.getLogger(__name__)
 
 CLEANING_SECONDS = 60.0
+LOOKING_SECONDS = 1.0
 PRUNING_SECONDS = 6 * 3_600.0
 QUEUE_KEPT_MS = 24 * 3_600_000
 
@@ -27,6 +29,7 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
         interval_s: how long to wait at most; what this process has queued itself is done without waiting.
     """
     clean_at = prune_at = 0.0
+    unknown = UnknownReaders(server)
     while not stop.is_set():
         server.has_deletions.wait(interval_s)
         server.has_deletions.clear()
@@ -44,6 +47,8 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
                 server.old_rows.delete(server.rules.history_ms)
                 server.maintenance_jobs.delete(server.rules.history_ms)
                 server.receipts.stored.delete(server.now_ms() - server.rules.history_ms)
+            if not stop.is_set():
+                unknown.look_for(LOOKING_SECONDS)
             if not stop.is_set():
                 sweep_one(server)  # One in each round: the tables have a day for it.
         except IcetowerError as error:

@@ -9,7 +9,8 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.locations import is_allowed
-from app.catalog.deletions.runner import delete_groups, groups_of
+from app.catalog.deletions.other_readers import OtherReaders
+from app.catalog.deletions.runner import LEASE_MS, delete_groups, groups_of
 from app.catalog.deletions.sweeps import delete_orphans, own_files
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.file_deletions import Deletion, FinalState
@@ -51,7 +52,8 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState:
         "metadata": [deletion.metadata_location],
     }
     owner = Owner.of(deletion.uuid, deletion.pointer_id, metadata)
-    delete_groups(catalog, deletion, owner, groups, registration=None)
+    readers = OtherReaders(catalog, owner, lambda: catalog.server.file_deletions.hold(deletion.id, LEASE_MS))
+    delete_groups(catalog, deletion, owner, groups, None, readers.unread)
     if catalog.rules.orphan_age_ms:
         delete_orphans(catalog, owner, [location for location, _, _ in own_files(catalog, metadata)])
     _delete_empty_folders(catalog, owner, itertools.chain.from_iterable(groups.values()))

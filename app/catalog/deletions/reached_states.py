@@ -5,24 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from app.catalog.commits.expiry_records import ExpiryRecord
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.locations import is_allowed
 from app.catalog.deletions.runner import own_catalog
-from app.catalog.manifests.table_manifests import CheckedManifests
+from app.catalog.deletions.state_files import StateFiles
 from app.database.pointer_states import EarlierState
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.engine.model.ids import Location
-from app.engine.model.manifests import ManifestFile
-from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.retention.reachability import UNREADABLE, statistics_of
-from app.errors import FileMissing, InvalidMetadata, MetadataFileMissing, NoSuchWarehouse, OrphansRefused
+from app.engine.retention.reachability import UNREADABLE
+from app.errors import InvalidMetadata, MetadataFileMissing, NoSuchWarehouse, OrphansRefused
 
-Found = TypeVar("Found")
 Note = Callable[[Location], object]
 """Called with each location that is reached, once or more often; returns True for one that is looked for."""
 EVENTS_IN_FLIGHT = 10_000
@@ -44,13 +40,15 @@ class ReachedStates:
     note: Note
     _touched: int = 0
     """How many files that are looked for were found to be reached."""
-    _read: set[int] = field(default_factory=set)
-    """Hashes of the manifests and lists that were read whole."""
+    _files: StateFiles = field(init=False)
     _states: set[tuple[int, Location]] = field(default_factory=set)
     """Metadata files that were read."""
     _events_seen: int = 0
     _pointers: dict[int, tuple[Location, int]] = field(default_factory=dict)
     _catalogs: dict[int, Catalog] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._files = StateFiles(self._note)
 
     def _note(self, location: str) -> None:
         self._touched += self.note(Location(location)) is True
@@ -76,7 +74,7 @@ class ReachedStates:
                 self._note(file.location)
             for snapshot in expired.snapshots:
                 with _refused(f"a snapshot that expired from {pointer.identifier}"):
-                    self._add_snapshot(self.catalog, snapshot, is_current=False)
+                    self._files.add_snapshot(self.catalog, snapshot, is_current=False)
 
     def add_others(self) -> None:
         """Add what all other tables of all warehouses reach.
@@ -143,7 +141,7 @@ class ReachedStates:
     def _add_current(self, pointer: Pointer, metadata: TableMetadata, catalog: Catalog | None = None) -> None:
         self._note(pointer.metadata_location)
         with _refused(f"table {pointer.identifier}"):
-            self._add_state(catalog or self.catalog, metadata, is_current=True)
+            self._files.add(catalog or self.catalog, metadata, is_current=True)
         self._states.add((pointer.warehouse_id, pointer.metadata_location))
         self._pointers[pointer.id] = pointer.metadata_location, pointer.registration
 
@@ -170,45 +168,7 @@ class ReachedStates:
         except MetadataFileMissing:
             return
         with _refused(f"the earlier state {state.location}"):
-            self._add_state(catalog, metadata, is_current=False)
-
-    def _add_state(self, catalog: Catalog, metadata: TableMetadata, *, is_current: bool) -> None:
-        for file in statistics_of(metadata):
-            self._note(file.location)
-        for entry in metadata.metadata_log:
-            self._note(entry.metadata_file)
-        for snapshot in metadata.snapshots:
-            for part in _parts(snapshot):
-                self._add_snapshot(catalog, part, is_current=is_current)
-
-    def _add_snapshot(self, catalog: Catalog, snapshot: Snapshot, *, is_current: bool) -> None:
-        location = snapshot.manifest_list
-        if location is not None:
-            self._note(location)
-            if _key(catalog, location) in self._read:
-                return
-        for path in snapshot.manifests or ():
-            self._note(path)
-        source = CheckedManifests(catalog)
-        manifests = _unless_missing(lambda: source.read_list(snapshot), is_current=is_current)
-        is_whole = manifests is not None
-        for manifest in manifests or ():
-            is_whole &= self._add_manifest(catalog, manifest, is_current=is_current)
-        if is_whole and location is not None:
-            self._read.add(_key(catalog, location))
-
-    def _add_manifest(self, catalog: Catalog, manifest: ManifestFile, *, is_current: bool) -> bool:
-        self._note(manifest.manifest_path)
-        key = _key(catalog, manifest.manifest_path)
-        if key in self._read:
-            return True
-        paths = _unless_missing(lambda: CheckedManifests(catalog).live_paths(manifest), is_current=is_current)
-        if paths is None:
-            return False
-        for path in paths:
-            self._note(path)
-        self._read.add(key)
-        return True
+            self._files.add(catalog, metadata, is_current=False)
 
     def _catalog_of(self, warehouse_id: int) -> Catalog | None:
         """Return another warehouse; None if it is gone, and all its tables with it."""
@@ -218,33 +178,6 @@ class ReachedStates:
             except NoSuchWarehouse:
                 return None
         return self._catalogs[warehouse_id]
-
-
-def _key(catalog: Catalog, location: Location) -> int:
-    """Return a number for a file: two warehouses may have different files at one location."""
-    return hash((catalog.warehouse.id, location))
-
-
-def _parts(snapshot: Snapshot) -> Iterator[Snapshot]:
-    """Yield a snapshot; one that names its manifests itself once for each.
-
-    So a manifest that is gone hides no other.
-    """
-    if snapshot.manifest_list is not None or not snapshot.manifests:
-        yield snapshot
-        return
-    for path in snapshot.manifests:
-        yield snapshot.replace(manifests=(path,))
-
-
-def _unless_missing(read: Callable[[], Found], *, is_current: bool) -> Found | None:
-    """Return what is read; None if an earlier state names a file that is gone."""
-    try:
-        return read()
-    except FileMissing:
-        if is_current:
-            raise
-        return None
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import islice
 
@@ -52,18 +52,20 @@ def delete_groups(
     owner: Owner,
     groups: Mapping[str, Sequence[Location]],
     registration: int | None,
+    unread: Callable[[Sequence[Location]], list[Location]],
 ) -> None:
     """Delete group after group: the next group begins when all of the one before is deleted.
 
-    Files that `deletable` does not allow are left alone.
+    Files that `deletable` does not allow, or that other tables reach, are left alone.
 
     Args:
         owner: the table that the files were found in.
         groups: by name, in the order of deletion: a file is deleted before the file that names it.
         registration: the one of the table's pointer as the files were looked for; None if there was no pointer.
+        unread: returns those of some files that no other table reaches, as `OtherReaders` does.
 
     Raises:
-        FilesUnavailable: a file could not be deleted; safe to try again.
+        FilesUnavailable: a file could not be deleted, or another table not be read; safe to try again.
         PlanOutdated: the files have to be looked for anew, or that is done.
     """
     if not catalog.server.file_deletions.begin(deletion, registration):
@@ -75,7 +77,8 @@ def delete_groups(
             for batch in _batches(group):
                 if not catalog.server.file_deletions.hold(deletion.id, LEASE_MS):
                     raise PlanOutdated
-                going = deletable(catalog, owner, batch)
+                # After `begin`: what commits take in later is refused, and what they took in before is seen.
+                going = unread(deletable(catalog, owner, batch))
                 # What names these files must stay until they are gone.
                 delete_all(catalog, what, going, pool)
                 deleted[name] += len(going)

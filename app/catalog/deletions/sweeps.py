@@ -14,6 +14,7 @@ from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.file_names import mark_of
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.server import Server
+from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.runner import own_catalog
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
@@ -72,10 +73,10 @@ def own_files(catalog: Catalog, metadata: TableMetadata) -> Iterator[tuple[Locat
 
 
 def delete_orphans(catalog: Catalog, owner: Owner, doomed: list[Location]) -> None:
-    """Delete files that nothing names, as far as `deletable` allows."""
+    """Delete files that nothing names, as far as `deletable` allows and no other table reaches them."""
     if not doomed:
         return
-    going = deletable(catalog, owner, doomed)
+    going = OtherReaders(catalog, owner).unread(deletable(catalog, owner, doomed))
     for location in going:
         catalog.files.delete(location)
     log.info("deleted %d metadata files of table %s that no commit landed", len(going), owner.uuid)

@@ -40,7 +40,8 @@ def begin_job(
     Raises:
         InvalidRequest: the id is none.
         NoSuchTable: no table has this name.
-        JobConflict: another job holds the table; or the job with this id has ended, or is another table's.
+        JobConflict: another job holds the table; or the job with this id has ended, is of another kind, or another
+            table's.
         CommitStateUnknown: the database did not answer; if the job began, its lease runs out.
     """
     catalog.permit("begin_job", identifier)
@@ -56,6 +57,8 @@ def begin_job(
         raise JobConflict(f"Job {own_id} is another table's")
     if same is not None and same.state is not JobState.RUNNING:
         raise _not_running(same)
+    if same is not None and same.job != job:
+        raise JobConflict(f"Job {own_id} is {same.job}, not {job}: each job needs an id of its own")
     if same is not None:
         return same
     holder = next((found for found in jobs.list(pointer.id, 1) if found.state is JobState.RUNNING), None)

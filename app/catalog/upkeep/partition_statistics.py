@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -24,9 +24,12 @@ from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.statistics import PartitionStatisticsFile
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.partition_statistics.counts import CountedPartitions, PartitionCount, unified_fields
-from app.errors import CommitStateUnknown, CorruptMetadata, IcetowerError, InvalidRequest
+from app.errors import CommitStateUnknown, CorruptTable, IcetowerError, InvalidRequest, NoSuchSnapshot
 from app.formats.metadata.names import metadata_folder
 from app.formats.parquet.partition_statistics import write_partition_statistics
+
+_ATTEMPTS: Final = 5
+"""How often the current snapshot is counted anew because it has gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,15 +128,29 @@ def write_statistics_of_partitions(
         PointerMoved: other commits won every attempt.
         CommitStateUnknown: the database did not answer; the file stays.
         MetadataFileMissing, CorruptMetadata, FilesUnavailable: the metadata or a manifest cannot be read.
+        CorruptTable: partition values or counts do not fit the statistics file.
     """
     catalog.permit("write_partition_statistics", identifier)
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            return _write(catalog, identifier, snapshot_id)
+        except NoSuchSnapshot:
+            # What was the current snapshot may have been replaced and expired meanwhile.
+            if snapshot_id is not None or not left:
+                raise
+    raise AssertionError
+
+
+def _write(
+    catalog: Catalog, identifier: TableIdentifier, snapshot_id: SnapshotId | None
+) -> tuple[WrittenStatistics, Location]:
     base = load_base(catalog, TABLES, identifier)
     metadata = base.present()
     wanted, counts = _counted(catalog, identifier, metadata, snapshot_id)
     try:
         content = write_partition_statistics(counts, unified_fields(metadata), metadata.format_version)
     except ValueError as error:
-        raise CorruptMetadata(metadata.location, str(error)) from error
+        raise CorruptTable(metadata.location, str(error)) from error
     folder = metadata_folder(metadata.location, metadata.properties)
     path = Location(f"{folder}/partition-stats-{wanted}-{catalog.server.new_uuid()}.parquet")
     files = StagedFiles(catalog, remembers_contents=False)

@@ -18,7 +18,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import SnapshotId
 from app.engine.model.manifests import ManifestFile
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CorruptMetadata
+from app.errors import CorruptTable
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.shuffled import ShuffledManifests
 from app.formats.manifests.writer import WrittenManifest
@@ -76,7 +76,8 @@ def store_manifests(catalog: Catalog, plan: RewritePlan, files: StagedFiles) -> 
     """Store the new manifests of a plan.
 
     Raises:
-        CorruptMetadata: a manifest cannot be read or written, or the new ones are not worth the old ones.
+        CorruptMetadata: a manifest cannot be read.
+        CorruptTable: its files do not fit the table, or the new manifests are not worth the old ones.
         FileMissing, FilesUnavailable: the store does not have a file, or does not answer.
     """
     new = SnapshotFiles(catalog, files, plan.metadata)
@@ -89,7 +90,7 @@ def store_manifests(catalog: Catalog, plan: RewritePlan, files: StagedFiles) -> 
                 written.manifest, ManifestColumns(written.manifest, written.content).facts()
             ).tally
         if found != group.tally:
-            raise CorruptMetadata(
+            raise CorruptTable(
                 plan.metadata.location,
                 f"rewritten manifests would have {found} instead of {group.tally}; nothing was changed",
             )
@@ -109,7 +110,7 @@ def _written(
                 shuffled.add(group.new_manifest_of(rank), rank, entry)
         yield from shuffled.finish()
     except ValueError as error:
-        raise CorruptMetadata(plan.metadata.location, str(error)) from error
+        raise CorruptTable(plan.metadata.location, str(error)) from error
 
 
 def listed_after(

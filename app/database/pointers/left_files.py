@@ -74,7 +74,7 @@ def insert_orphans(
         report: what was found, as JSON.
         grace_ms: how long the files stay.
     """
-    _exclude(connection, registrations=True)
+    exclude(connection, registrations=True)
     is_queued = (rows.c.uuid == seen.uuid) & (rows.c.kind == "orphans") & (rows.c.state == "queued")
     if connection.scalars(select(rows.c.id).where(is_queued).limit(1)).first() is not None:
         return None
@@ -105,7 +105,7 @@ def begin_deletion(
         pointer_id: the table's pointer, which may be gone.
         registration: what the table's pointer had when the deletion was planned; None if there was no pointer.
     """
-    _exclude(connection, registrations=True)
+    exclude(connection, registrations=True)
     of_table = select(pointers.c.registration).where(pointers.c.id == pointer_id, pointers.c.uuid == uuid)
     if connection.scalars(of_table).one_or_none() != registration:
         return False
@@ -132,7 +132,7 @@ def check_registration(
     Raises:
         FilesBeingDeleted: one has.
     """
-    _exclude(connection, registrations=False)
+    exclude(connection, registrations=False)
     same_places = exists().where(
         table_places.c.pointer_id == rows.c.pointer_id, table_places.c.place.in_(places)
     )
@@ -153,8 +153,11 @@ def check_registration(
         raise FilesBeingDeleted(location, found.kind, found.identifier)
 
 
-def _exclude(connection: Connection, *, registrations: bool) -> None:
-    """Exclude registrations, or the begin of deletions, until the transaction ends."""
+def exclude(connection: Connection, *, registrations: bool) -> None:
+    """Exclude registrations, or the begin of deletions, until the transaction ends.
+
+    What commits take in from outside their tables' places counts as registered.
+    """
     # SQLite has one writer at a time anyway.
     if connection.dialect.name == "postgresql":
         lock = func.pg_advisory_xact_lock if registrations else func.pg_advisory_xact_lock_shared

@@ -17,6 +17,7 @@ from app.database.connections.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION,
 from app.database.driver_sql import sqlite_sql
 from app.database.inserts import on_each_database
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, parameters_of
+from app.database.pointers.foreign_files import note_foreign
 from app.database.pointers.history import Author, event_values, insert_event, insert_last_event, with_event
 from app.database.pointers.left_files import QueuedExpiry, insert_expiry
 from app.database.pointers.pointer import Pointer, PointerKind
@@ -48,6 +49,8 @@ class Advance:
     """When reading such metadata began, by the database's clock: its files must not have been deleted since."""
     others: tuple[tuple[str, Author], ...] = ()
     """Events, with their authors, of further requests that land by this same move."""
+    foreign: frozenset[str] = frozenset()
+    """Folders outside its own places in which it names new files, as in `note_foreign`; mostly none."""
 
     @property
     def registration_after(self) -> int:
@@ -79,6 +82,8 @@ class Creation:
     """A new number if the metadata comes from elsewhere."""
     read_since_ms: int | None = None
     """As that of an advance."""
+    foreign: frozenset[str] = frozenset()
+    """As those of an advance."""
 
     @property
     def registration_after(self) -> int:
@@ -219,6 +224,7 @@ def advance(
             raise PointerMovedOn
         insert_event(connection, move.seen.id, move.event, author, move.seen.metadata_location)
     _claim(connection, move.seen.id, move.places)
+    note_foreign(connection, move.seen.id, move.foreign)
     for name, other in move.others:
         # Each finds the pointer where the one before it left it: at the file that has the changes of all.
         insert_event(connection, move.seen.id, name, other, move.location)
@@ -257,6 +263,7 @@ def create(connection: Connection, creation: Creation, author: Author) -> None:
         pointer_id = connection.execute(_INSERT[connection.dialect.name], values).scalar_one_or_none()
         if pointer_id is not None:
             _claim(connection, pointer_id, creation.places)
+            note_foreign(connection, pointer_id, creation.foreign)
             insert_event(connection, pointer_id, creation.event, author, None)
             return
         # Between the two statements another transaction took the name, and perhaps released it again.

@@ -12,6 +12,7 @@ from app.database.connections.database import Database
 from app.database.idempotency_keys import IdempotencyClaim, insert_claim
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, namespace_of, parameters_of
 from app.database.pages import names_on_page, page_of, page_parameters
+from app.database.pointers.foreign_files import check_foreign
 from app.database.pointers.history import Author, PointerEvent, select_events
 from app.database.pointers.left_files import check_registration, insert_deletion
 from app.database.pointers.lookups import PointerLookups
@@ -171,7 +172,7 @@ class Pointers:
             NoSuchNamespace: a new pointer's namespace does not exist.
             NameTaken: a new pointer's name is taken.
             IdempotencyKeyTaken: a claim's request was answered before.
-            FilesBeingDeleted: files of what is to be registered are being deleted.
+            FilesBeingDeleted: files of what is to be registered, or that a commit takes in, are being deleted.
         """
         creations = sorted(
             (change for change in changes if isinstance(change, Creation)),
@@ -197,6 +198,9 @@ class Pointers:
                     check_registration(
                         connection, change.uuid, change.location, change.places, change.read_since_ms
                     )
+                if not isinstance(change, Unmoved) and change.foreign:
+                    seen_id = change.seen.id if isinstance(change, Advance) else None
+                    check_foreign(connection, seen_id, change.foreign)
             for change in present:
                 if isinstance(change, Unmoved):
                     keep(connection, change)

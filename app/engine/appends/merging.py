@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from app.engine.model.document import find_count
 from app.engine.model.ids import SpecId
 from app.engine.model.manifests import EntryStatus, ManifestEntry, ManifestFile
 
@@ -42,7 +43,8 @@ class MergeRules:
 
 
 def _number(text: str | None, otherwise: int) -> int:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else otherwise
+    number = find_count(text)
+    return otherwise if number is None else number
 
 
 def merge_groups(manifests: Sequence[ManifestFile], rules: MergeRules) -> list[list[ManifestFile]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from app.engine.appends.columns import MappedColumns
+from app.engine.model.document import find_count
 from app.engine.model.ids import FieldId
 from app.engine.model.properties import COLUMN_METRICS_PREFIX
 from app.engine.model.schema import Schema
@@ -107,8 +108,8 @@ def _mode(text: str | None, otherwise: int = _DEFAULT_LENGTH) -> int:
 
 
 def _most_inferred(properties: Mapping[str, str]) -> int:
-    text = properties.get(_MOST_INFERRED, "")
-    return int(text) if text.isascii() and text.isdigit() else _MOST_INFERRED_DEFAULT
+    number = find_count(properties.get(_MOST_INFERRED))
+    return _MOST_INFERRED_DEFAULT if number is None else number
 
 
 def _first_columns(schema: Schema, most: int) -> list[FieldId]:

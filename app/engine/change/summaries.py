@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from app.engine.model.delete_files import is_deletion_vector
+from app.engine.model.document import MAX_LONG, find_count
 from app.engine.model.manifests import DataFile, FileContent
 from app.engine.model.snapshot import Snapshot
 
@@ -74,9 +75,10 @@ def totals_after(
     before = dict.fromkeys(TOTALS, "0") if head is None else head.summary or {}
     totals = {}
     for key in TOTALS:
-        known = before.get(key, "")
-        if known.isascii() and known.isdigit():
-            totals[key] = str(max(0, int(known) + change[key]))
+        known = find_count(before.get(key))
+        # Clients give up on a table with a total that is no long.
+        if known is not None and known + change[key] <= MAX_LONG:
+            totals[key] = str(max(0, known + change[key]))
     return totals
 
 

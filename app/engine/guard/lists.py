@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from app.engine.guard.findings import Finding
+from app.engine.model.document import find_count
 from app.engine.model.guard_settings import FindingKind
 from app.engine.model.ids import SnapshotId
 from app.engine.model.manifests import FileContent, ManifestContent, ManifestEntry, ManifestFile
@@ -137,14 +138,10 @@ def claims(snapshot: Snapshot, parent: Snapshot | None, *, begins_branch: bool =
     before = dict.fromkeys(_TOTALS, "0") if parent is None else parent.summary or {}
     found = []
     for key in _TOTALS:
-        claimed, was = _number(after.get(key)), _number(before.get(key))
+        claimed, was = find_count(after.get(key)), find_count(before.get(key))
         if claimed is not None and was is not None:
             found.append(Claim(key, was, claimed, may_start_at_zero=begins_branch))
     return found
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isascii() and text.isdigit() and len(text) < 20 else None
 
 
 def sequence_findings(snapshot: Snapshot, parent: Snapshot | None, lists: Lists) -> Iterator[Finding]:

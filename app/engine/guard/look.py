@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from app.engine.guard.arrivals import Arrival
 from app.engine.guard.dropped_files import dropped_files, may_have_dropped, surely_dropped
 from app.engine.guard.findings import BudgetedManifests, Finding, Report, SkippedCheck
+from app.engine.guard.foreign_files import ForeignFiles
 from app.engine.guard.lists import (
     Claim,
     Lists,
@@ -30,8 +31,12 @@ _UNREADABLE = (BadRequest, CorruptMetadata)
 """Files that we cannot read are not findings: others may be able to read them."""
 
 
-def look_at(arrival: Arrival, source: BudgetedManifests, is_inside: IsInside) -> Report:
+def look_at(
+    arrival: Arrival, source: BudgetedManifests, is_inside: IsInside, foreign: ForeignFiles | None = None
+) -> Report:
     """Return what is wrong with a new snapshot, and what could not be checked.
+
+    In the same pass all its new files are given to `foreign`.
 
     Legal, and no finding: merged and inherited manifests of any age, lists without counts, no summary, no files,
     a table that was replaced, a snapshot that no ref names.
@@ -39,7 +44,7 @@ def look_at(arrival: Arrival, source: BudgetedManifests, is_inside: IsInside) ->
     Raises:
         FilesUnavailable: the store does not answer.
     """
-    look = _Look(arrival, source, is_inside)
+    look = _Look(arrival, source, is_inside, ForeignFiles(is_inside) if foreign is None else foreign)
     look.all()
     return Report(tuple(look.findings), tuple(look.unchecked))
 
@@ -54,18 +59,23 @@ class _Opened:
 
 
 class _Look:
-    def __init__(self, arrival: Arrival, source: BudgetedManifests, is_inside: IsInside) -> None:
+    def __init__(
+        self, arrival: Arrival, source: BudgetedManifests, is_inside: IsInside, foreign: ForeignFiles
+    ) -> None:
         self.findings: list[Finding] = list(arrival.findings)
         self.unchecked: list[SkippedCheck] = []
         self._snapshot, self._parent, self._is_root = arrival.snapshot, arrival.parent, arrival.is_root
         self._begins_branch = arrival.begins_branch
-        self._source, self._is_inside = source, is_inside
+        self._source, self._is_inside, self._foreign = source, is_inside, foreign
 
     def all(self) -> None:
         listed = self._listed()
         if listed is None:
+            self._foreign.is_known = False
             return
         lists = compare_lists(self._snapshot.snapshot_id, listed, self._before())
+        if lists.kept and not lists.is_whole:
+            self._foreign.is_known = False  # these may be new as well
         self.findings += sequence_findings(self._snapshot, self._parent, lists)
         opened = self._open_new(lists)
         if lists.is_whole:
@@ -77,7 +87,7 @@ class _Look:
     def _listed(self) -> Sequence[ManifestFile] | None:
         snapshot = self._snapshot
         location = snapshot.manifest_list
-        if location is not None and not self._is_inside(location):
+        if location is not None and not self._foreign.add(location) and not self._is_inside(location):
             self._found(
                 FindingKind.OUTSIDE_LOCATION, f"has its manifest list outside the table: {location}", location
             )
@@ -116,11 +126,12 @@ class _Look:
     def _open_new(self, lists: Lists) -> _Opened:
         opened = _Opened()
         for manifest in lists.new:
-            if not self._is_inside(manifest.manifest_path):
+            is_own = self._foreign.add(manifest.manifest_path)
+            if not is_own and not self._is_inside(manifest.manifest_path):
                 opened.outside.append(manifest.manifest_path)
             entries = self._entries(manifest, is_new=True)
             if entries is None:
-                opened.is_complete = False
+                opened.is_complete = self._foreign.is_known = False
             else:
                 self._read_new(manifest, entries, opened)
         if opened.outside:
@@ -156,7 +167,8 @@ class _Look:
             for entry in entries:
                 kept.append(entry)
                 location = entry.file.file_path
-                if entry.status is EntryStatus.ADDED and not self._is_inside(location):
+                is_own = not entry.is_live or self._foreign.add(location)
+                if not is_own and entry.status is EntryStatus.ADDED and not self._is_inside(location):
                     opened.outside.append(location)
                 if not flawed and (problem := _entry_problem(manifest, entry)) is not None:
                     flawed = True
@@ -167,7 +179,7 @@ class _Look:
                     )
         except _UNREADABLE as error:
             self._not_checked(str(error))
-            opened.is_complete = False
+            opened.is_complete = self._foreign.is_known = False
             return
         opened.tally += tally_of_entries(kept)
 

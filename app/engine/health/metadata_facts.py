@@ -7,6 +7,7 @@ from typing import Final
 
 from app.engine.health.facts import MetadataFacts, StatisticsFacts, SummaryTotals
 from app.engine.model.ancestry import ancestors
+from app.engine.model.document import find_count
 from app.engine.model.ids import SnapshotId
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
@@ -85,5 +86,4 @@ def summary_totals(snapshot: Snapshot | None) -> SummaryTotals:
 
 
 def _total(snapshot: Snapshot, name: str) -> int | None:
-    text = (snapshot.summary or {}).get(name, "")
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 20 else None
+    return find_count((snapshot.summary or {}).get(name))

@@ -71,6 +71,13 @@ JsonValue = Annotated[Any, AfterValidator(check_json_value)]
 """Any JSON value: fields that this build does not know, and defaults of columns."""
 
 
+def find_count(text: str | None) -> int | None:
+    """Return the count that a text is, a number from 0 to 2^63 - 1; None for anything else."""
+    if text is None or not (text.isascii() and text.isdigit()) or len(text) > len(str(MAX_LONG)):
+        return None
+    return int(text) if int(text) <= MAX_LONG else None
+
+
 def kebab(name: str) -> str:
     """Return the spec's spelling of a Python field name."""
     return name.replace("_", "-")

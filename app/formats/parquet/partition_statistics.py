@@ -42,7 +42,7 @@ def write_partition_statistics(
     The number of rows without those that deletes apply to is not known without reading data: it is null.
 
     Raises:
-        ValueError: a value does not have its field's type.
+        ValueError: a value does not have its field's type, or a count is too large.
 
     Spec: #partition-statistics-file
     """
@@ -58,7 +58,7 @@ def write_partition_statistics(
             ],
             fields=[_field(field.field_id, field.name, _type_of(field.kind)) for field in fields],
         )
-    except (pa.ArrowException, TypeError, OverflowError) as error:
+    except (pa.ArrowException, AttributeError, TypeError, OverflowError) as error:
         raise ValueError(f"a partition value does not have its type: {error}") from error
     columns: list[Any] = [partition]
     schema = [_field(_PARTITION, "partition", partition.type, required=True)]
@@ -66,7 +66,10 @@ def write_partition_statistics(
         if field_id == _DV_COUNT and not has_vectors:
             continue
         values = [getattr(count, name, None) for count in counts]
-        columns.append(pa.array(values, type=kind))
+        try:
+            columns.append(pa.array(values, type=kind))
+        except (pa.ArrowException, OverflowError) as error:
+            raise ValueError(f"{name} of a partition is too large for {kind}") from error
         is_required = required or (has_vectors and field_id in _ALWAYS_COUNTED)
         schema.append(_field(field_id, name, columns[-1].type, required=is_required))
     stream = io.BytesIO()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from app.database.file_deletions import Deletion
+from app.database.foreign_places import ForeignPlaces
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.old_rows import OldRows
 from app.database.orphan_runs import OrphanBatch, OrphanRuns
@@ -26,6 +27,10 @@ FAILED = CommitReceipt(
 NEVER_LEASED = Deletion(1, "purge", 1, TableUuid("u"), Location("l"), "a.t", 0, NOW_MS, None, None)
 
 READS: dict[str, Callable[[Stores], Any]] = {
+    "foreign readers": lambda stores: ForeignPlaces(stores.database).readers(["s3://b/"], None),
+    "unknown readers": lambda stores: ForeignPlaces(stores.database).unknown(0, 1),
+    "foreign places": lambda stores: ForeignPlaces(stores.database).of_table(1),
+    "own places": lambda stores: ForeignPlaces(stores.database).own_places(1),
     "ping": lambda stores: stores.database.ping(),
     "find": lambda stores: stores.pointers.find(1, name("a.t")),
     "find_many": lambda stores: stores.pointers.find_many([(1, name("a.t"))]),
@@ -84,6 +89,7 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
         NEVER_SEEN, "{}", 0, NOW_MS, lambda: [OrphanBatch(0, "[]", 0, 0)]
     ),
     "orphan batch done": lambda stores: OrphanRuns(stores.database).batch_done(1, 0, 1, 1),
+    "replace foreign places": lambda stores: ForeignPlaces(stores.database).replace(1, {"": 1}, ["s3://b/"]),
     "take a sweep": lambda stores: MetadataSweeps(stores.database).take(0),
     "hold": lambda stores: stores.file_deletions.hold(1, 1000),
     "add plan": lambda stores: stores.submit("new"),

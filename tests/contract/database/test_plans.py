@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Dialect, Select, select, text
 from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 
-from app.database import idempotency_keys, namespaces
+from app.database import foreign_places, idempotency_keys, namespaces
 from app.database.pages import PageOfNames
 from app.database.pointers import history, pointers, sharing
 from app.database.pointers.lookups import PointerLookups
@@ -33,6 +33,7 @@ FILL = """
         (pointer_id, warehouse_id, namespace_key, name, kind, event, uuid, at_ms, author, request_id)
         SELECT n % 2, 1, 'n1', 't', 'table', 'committed', 'u' || n, n, 'a', 'r' FROM numbers;
     INSERT INTO table_places (pointer_id, place) SELECT n, 'p' || n FROM numbers;
+    INSERT INTO foreign_places (pointer_id, place, noted) SELECT n, 'p' || n, n FROM numbers;
     INSERT INTO idempotency_keys (principal, key, request_hash, status, result, created_ms, expires_ms)
         SELECT 'a', 'k' || n, 'h', 200, '', 0, n FROM numbers;
     DROP TABLE numbers;
@@ -47,6 +48,7 @@ STATEMENTS: dict[str, Select[Any] | PageOfNames] = {
     "idempotency key": idempotency_keys._FIND,
     "may share files": select(sharing.may_share_files(TableUuid("u"), 1)),
     "named": sharing.named_by_pointers(["l"]),
+    "named by others": foreign_places.named_by_others(["p"], 1),
     "claimed": sharing.claimed_by_others(["p"], 1),
 }
 

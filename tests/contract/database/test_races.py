@@ -13,6 +13,7 @@ import pytest
 
 from app.database.connections.database import Database
 from app.database.file_deletions import Deletion
+from app.database.foreign_places import ForeignPlaces
 from app.database.pointers.moves import Advance, Unmoved
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.pointers import PutOutcome
@@ -270,6 +271,40 @@ def test_a_purge_begins_or_its_table_is_registered_again(servers: list[Stores]) 
         assert begun is not bool(landed)
         servers[0].file_deletions.finish(entry.id, "done")
     assert len(outcomes) == 10
+
+
+def test_a_purge_finds_what_a_commit_takes_in_or_the_commit_is_refused(servers: list[Stores]) -> None:
+    servers[0].add_namespace("a")
+    for round_ in range(10):
+        folder = f"s3://b/t{round_}/"
+        purged = replace(servers[0].creation(f"a.t{round_}"), places=frozenset([folder]))
+        servers[0].pointers.check_and_put([purged], AUTHOR)
+        readers = [servers[0].add(f"a.r{round_}-{n}") for n in range(THREADS)]
+        servers[0].pointers.drop(servers[0].id, purged.identifier, TABLE, AUTHOR, deletion=True)
+        entry = servers[0].file_deletions.lease(60_000)
+        assert entry is not None
+
+        def deed(
+            stores: Stores,
+            n: int,
+            folder: str = folder,
+            readers: list[Pointer] = readers,
+            entry: Deletion = entry,
+        ) -> object:
+            if n == 0:
+                assert stores.file_deletions.begin(entry, None)
+                return {item.pointer.id for item in ForeignPlaces(stores.database).readers([folder], None)}
+            seen = readers[n]
+            move = Advance(seen, Location(f"{seen.id}/1.json"), seen.uuid, foreign=frozenset([folder]))
+            return stores.pointers.check_and_put([move], AUTHOR)
+
+        found, *moved = each_thread(servers, deed)
+        landed = {readers[n].id for n, each in enumerate(moved, 1) if each is PutOutcome.ADVANCED}
+        assert found == landed
+        assert len([each for each in moved if isinstance(each, FilesBeingDeleted)]) == THREADS - 1 - len(
+            landed
+        )
+        servers[0].file_deletions.finish(entry.id, "done")
 
 
 def test_a_request_sent_many_times_is_answered_once(servers: list[Stores]) -> None:

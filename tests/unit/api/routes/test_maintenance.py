@@ -78,6 +78,33 @@ def test_job_is_begun_held_and_ended(api: httpx.Client, path: str, job_id: str) 
     assert begin(api, path).status_code == 200
 
 
+def test_id_of_a_running_job_begins_no_job_of_another_kind(api: httpx.Client, path: str, job_id: str) -> None:
+    begin(api, path, id=job_id).raise_for_status()
+
+    other = begin(api, path, id=job_id, job="rewrite-manifests")
+
+    assert error_of(other) == (
+        409,
+        "JobConflictException",
+        f"Job {job_id} is expire-snapshots, not rewrite-manifests: each job needs an id of its own",
+    )
+
+
+def test_options_and_outcomes_are_such_as_clients_can_read(api: httpx.Client, path: str, job_id: str) -> None:
+    deep: dict[str, Any] = {}
+    for _ in range(60):
+        deep = {"a": deep}
+
+    refused = begin(api, path, options={"deep": deep})
+    begin(api, path, id=job_id).raise_for_status()
+    unended = api.post(
+        f"{path}/maintenance/jobs/{job_id}/end", json={"state": "done", "outcome": {"deep": deep}}
+    )
+
+    assert error_of(refused)[2] == "Invalid body: options.deep: nested more than 40 levels deep"
+    assert error_of(unended)[2] == "Invalid body: outcome.deep: nested more than 40 levels deep"
+
+
 def test_commits_of_a_job_are_its_snapshots(api: httpx.Client, path: str, job_id: str) -> None:
     begin(api, path, id=job_id).raise_for_status()
     snapshot = {

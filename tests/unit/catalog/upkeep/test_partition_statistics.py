@@ -11,10 +11,11 @@ from app.catalog.upkeep.partition_statistics import (
     preview_partition_statistics,
     write_statistics_of_partitions,
 )
-from app.engine.change.updates import AddSpec, SetDefaultSpec, SetProperties
+from app.engine.change.updates import AddSpec, RemoveSnapshots, SetDefaultSpec, SetProperties
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.partition_spec import PartitionSpec, UnboundPartitionSpec
 from app.errors import CommitStateUnknown, InvalidRequest, NoSuchSnapshot, NotSupported
+from tests.builders.catalogs import with_server
 from tests.builders.partitioned_files import PartitionedFiles
 from tests.builders.tables import DEPARTURES, commit_to
 from tests.unit.catalog.commits.interference import files_in, interfering
@@ -117,3 +118,25 @@ def test_after_an_unknown_outcome_the_file_stays(catalog: Catalog) -> None:
 
     (named,) = table.metadata.partition_statistics or ()
     assert len(rows_in(catalog, named.statistics_path)) == 6
+
+
+def test_current_snapshot_that_expires_meanwhile_is_followed_by_its_successor(catalog: Catalog) -> None:
+    table = PartitionedFiles.made(catalog)
+    first = table.commit([table.file(("AA", 0))])
+    others: list[SnapshotId] = []
+
+    def meanwhile(reached: str) -> None:
+        if reached == "statistics_stored" and not others:
+            others.append(table.commit([table.file(("BA", 0))]).snapshot_id)
+            commit_to(catalog, RemoveSnapshots(snapshot_ids=(first.snapshot_id,)))
+
+    changing = with_server(catalog, step=meanwhile)
+    written, _ = write_statistics_of_partitions(changing, DEPARTURES, None)
+
+    assert [written.snapshot_id] == others
+    assert written.partitions == 2
+    (named,) = table.metadata.partition_statistics or ()
+    assert named == written.file
+    assert [file for file in files_in(catalog) if "partition-stats" in file] == [named.statistics_path]
+    with pytest.raises(NoSuchSnapshot):
+        write_statistics_of_partitions(catalog, DEPARTURES, first.snapshot_id)

@@ -1,0 +1,102 @@
+"""Other tables that name files in the places of one: what they reach stays."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.deletable import BATCH, Owner
+from app.catalog.context.locations import is_allowed
+from app.catalog.deletions.foreign_looks import ForeignLook
+from app.catalog.deletions.orphan_search import path_hash
+from app.catalog.deletions.runner import own_catalog
+from app.database.foreign_places import ForeignReader
+from app.engine.model.ids import Location
+from app.errors import NoSuchWarehouse
+from app.fileio.locations import folders_of, loose_place_of
+
+log = logging.getLogger(__name__)
+
+_NOTES_A_HOLD = 50_000
+"""How many files are noted before the entry in the queue is held for longer: reading a table may take long."""
+
+
+class OtherReaders:
+    """What other tables reach of the files of one table; each of them is read when it first matters.
+
+    Mostly there are none: one indexed question for each batch says so.
+    """
+
+    def __init__(self, catalog: Catalog, owner: Owner, hold: Callable[[], object] = lambda: None) -> None:
+        """Start without having read anything.
+
+        Args:
+            catalog: the warehouse of the table whose files are deleted.
+            owner: that table.
+            hold: called now and then while others are read.
+        """
+        self._catalog, self._owner, self._hold = catalog, owner, hold
+        self._starts = tuple(f"{loose_place_of(place)[1]}/".lstrip("/") for place in owner.places)
+        self._looks: dict[int, ForeignLook] = {}
+        self._warehouses: dict[int, Catalog | None] = {}
+        self._reached: set[int] = set()
+        self._notes = 0
+
+    def unread(self, locations: Sequence[Location]) -> list[Location]:
+        """Return those of some files that no other table reaches now.
+
+        Raises:
+            FilesUnavailable: a table that may reach some cannot be read.
+            DatabaseUnavailable: safe to try again.
+        """
+        return [
+            location
+            for start in range(0, len(locations), BATCH)
+            for location in self._unread(locations[start : start + BATCH])
+        ]
+
+    def _unread(self, locations: Sequence[Location]) -> list[Location]:
+        folders = {folder for location in locations for folder in folders_of(location)}
+        for reader in self._catalog.server.foreign_places.readers(sorted(folders), self._owner.pointer_id):
+            if reader.is_known or self._may_read(reader, locations):
+                self._look(reader)
+        staying = [location for location in locations if path_hash(location) in self._reached]
+        if not staying:
+            return list(locations)
+        log.warning(
+            "%d files of table %s stay, such as %s: another table names them",
+            len(staying),
+            self._owner.uuid,
+            staying[0],
+        )
+        return [location for location in locations if path_hash(location) not in self._reached]
+
+    def _look(self, reader: ForeignReader) -> None:
+        look = self._looks.get(reader.pointer.id)
+        if look is None:
+            look = ForeignLook(self._catalog.server, reader.pointer.id, self._note)
+            self._looks[reader.pointer.id] = look
+        look.look(reader.pointer)
+
+    def _may_read(self, reader: ForeignReader, locations: Sequence[Location]) -> bool:
+        """Say whether one of the files lies where a table's warehouse may read."""
+        warehouse_id = reader.pointer.warehouse_id
+        if warehouse_id not in self._warehouses:
+            try:
+                self._warehouses[warehouse_id] = own_catalog(self._catalog.server, warehouse_id)
+            except NoSuchWarehouse:
+                self._warehouses[warehouse_id] = None
+        catalog = self._warehouses[warehouse_id]
+        return catalog is not None and any(is_allowed(catalog, location) for location in locations)
+
+    def _note(self, location: str) -> None:
+        self._notes += 1
+        if self._notes % _NOTES_A_HOLD == 0:
+            self._hold()
+        path = loose_place_of(location)[1]
+        if path.startswith(self._starts):
+            # Some clients take these for the end of the path.
+            self._reached.update(
+                hash(part) for part in {path, path.partition("?")[0], path.partition("#")[0]}
+            )
