@@ -21,7 +21,7 @@ from app.cli.terminal.arguments import (
 from app.cli.terminal.connection import chosen_uri, chosen_warehouse, connected
 from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse, optional
 from app.cli.terminal.output import print_json, print_line, print_table, remark, shown_progress, warn
-from app.client.failures import CallFailed
+from app.client.failures import CallFailed, CatalogRefused
 from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.jobs import Job, JobState
@@ -221,11 +221,16 @@ def _round(
         )
         for plan in plans:
             table = TableIdentifier(Namespace(tuple(plan["namespace"])), plan["table"])
-            report = maintainer.maintain(table)
-            reports.append(report)
             progress.advance()
+            try:
+                reports.append(maintainer.maintain(table))
+            except CatalogRefused as refused:
+                # It was dropped meanwhile, or cannot be read any more: the others are still to be done.
+                failures[str(table)] = str(refused)
+                warn(f"{written(table, separator)} was left: {refused}")
+                continue
             if not as_json:
-                _show_report(report, separator)
+                _show_report(reports[-1], separator)
     if as_json:
         print_json([_report_json(report) for report in reports])
     return not failures and all(report.is_fine for report in reports)
@@ -243,6 +248,8 @@ def _job_line(table: str, report: JobReport) -> None:
 def _show_report(report: TableReport, separator: str) -> None:
     for job, reason in report.undone.items():
         remark(f"{written(report.table, separator)}: {job} is left: {reason}")
+    if report.stopped:
+        remark(f"{written(report.table, separator)}: the rest is left: {report.stopped}")
     if not report.jobs:
         return
     print_line(f"{written(report.table, separator)}, {report.seconds:.1f}s:")

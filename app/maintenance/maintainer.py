@@ -21,6 +21,10 @@ NOT_TRIED: Final = frozenset({JobState.REFUSED})
 """What a table does not allow is an outcome, and no failure."""
 
 
+class _TableHeld(Exception):
+    """Another maintainer is at work on the table."""
+
+
 @dataclass(frozen=True, slots=True)
 class JobReport:
     """One job that was carried out."""
@@ -46,11 +50,17 @@ class TableReport:
     left: Mapping[str, str]
     """Why other jobs are not worth doing now, by job."""
     seconds: float
+    stopped: str = ""
+    """Why the rest of the plan was left; empty if it was carried out."""
+    could_not_begin: bool = False
+    """Whether a job was asked for by name while another maintainer held the table."""
 
     @property
     def is_fine(self) -> bool:
-        """Whether no job has failed."""
-        return all(report.ending.state in FINE | NOT_TRIED for report in self.jobs)
+        """Whether no job has failed, or was asked for by name and could not begin."""
+        return not self.could_not_begin and all(
+            report.ending.state in FINE | NOT_TRIED for report in self.jobs
+        )
 
 
 @dataclass(slots=True)
@@ -126,36 +136,50 @@ class Maintainer:
         started = time.monotonic()
         before = self._facts(table)
         reports: list[JobReport] = []
+        stopped, is_held = "", False
         while True:
             found = self.plan(table)
             done = {report.job for report in reports}
             todo = [item for item in found["plan"] if Job(item["job"]) not in done]
             mine = next((item for item in todo if Job(item["job"]) in self._workers), None)
-            if mine is None or (reports and _ends_all(reports[-1].ending)):
+            if reports and _ends_all(reports[-1].ending):
+                stopped = _why_stopped(reports[-1].ending)
+            if mine is None or stopped:
                 break
-            reports.append(self._do(table, mine))
+            try:
+                reports.append(self._do(table, mine))
+            except _TableHeld as held_by_other:
+                stopped, is_held = str(held_by_other), True
+                break
+        left = {item["job"]: item["reason"] for item in found["left"] if Job(item["job"]) not in done}
+        able = {item["job"] for item in todo if Job(item["job"]) in self._workers}
         return TableReport(
             table=table,
             before=before,
             after=self._facts(table) if reports else before,
             jobs=reports,
-            undone={item["job"]: "it needs Spark: --spark says where" for item in todo},
-            left={item["job"]: item["reason"] for item in found["left"] if Job(item["job"]) not in done},
+            undone={
+                item["job"]: "it needs Spark: --spark says where" for item in todo if item["job"] not in able
+            },
+            left=left | dict.fromkeys(sorted(able), stopped),
             seconds=time.monotonic() - started,
+            stopped=stopped,
+            # Under a policy that is no failure: what holds the table does what is worth doing.
+            could_not_begin=is_held and bool(self._wanted),
         )
 
     def _do(self, table: TableIdentifier, planned: JsonObject) -> JobReport:
         job, job_id, started = Job(planned["job"]), uuid4().hex, time.monotonic()
         options: dict[str, Any] = planned["options"]
-        self.listener.job_begins(table, job, planned["reason"])
         calls = self._catalog.maintenance
         try:
             calls.begin_job(table, job, job_id, options, self._lease_ms)
         except CatalogRefused as refused:
-            state = JobState.LOST if refused.status == 409 else JobState.FAILED
-            return self._report(
-                table, JobReport(job, job_id, planned["reason"], Ending(state, str(refused)), 0.0)
-            )
+            if refused.status == 409:
+                raise _TableHeld(str(refused)) from refused
+            ending = Ending(JobState.FAILED, str(refused))
+            return self._report(table, JobReport(job, job_id, planned["reason"], ending, 0.0))
+        self.listener.job_begins(table, job, planned["reason"])
         with held(calls, table, job_id, self._lease_ms) as lease:
             ending = self._workers[job].carry_out(Assignment(table, job, job_id, options))
         if lease.lost is not None:
@@ -175,6 +199,14 @@ class Maintainer:
 
     def _facts(self, table: TableIdentifier) -> JsonObject:
         return self._catalog.health.table(table)
+
+
+def _why_stopped(ending: Ending) -> str:
+    if ending.state is JobState.DAMAGED:
+        return "a file of the table is missing"
+    if ending.state is JobState.UNSOUND:
+        return "rows are not what they were"
+    return "the last job may still be at work"
 
 
 def _ends_all(ending: Ending) -> bool:

@@ -69,6 +69,10 @@ def _size_text(size: float) -> str:
     return f"{size:.1f} TiB"
 
 
+def _snapshots_text(number: int) -> str:
+    return "1 snapshot" if number == 1 else f"{number} snapshots"
+
+
 def _days_text(days: float) -> str:
     return "1 day" if round(days) == 1 else f"{days:.0f} days"
 
@@ -265,7 +269,7 @@ def _statistics(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[Healt
             yield HealthFinding(
                 f"stale-{name}",
                 Severity.INFO,
-                f"The {name.replace('-', ' ')} are {statistics.snapshots_behind} snapshots old.",
+                f"The {name.replace('-', ' ')} are {_snapshots_text(statistics.snapshots_behind or 0)} old.",
                 command,
             )
 

@@ -138,9 +138,11 @@ def _partition_statistics(policy: Policy, condition: Condition) -> Verdict:
 def _statistics(found: StatisticsFacts, least: int, cost: int) -> Verdict:
     if found.snapshots_behind is None:
         return Work("there are none yet", rewritten_bytes=cost)
-    if found.snapshots_behind < least:
-        return f"they are {found.snapshots_behind} snapshots old, and {least} make it worth it"
-    return Work(f"they are {found.snapshots_behind} snapshots old", rewritten_bytes=cost)
+    behind = found.snapshots_behind
+    since = "1 snapshot came" if behind == 1 else f"{behind} snapshots came"
+    if behind < least:
+        return f"{since} since then, and {least} make it worth it"
+    return Work(f"{since} since then", rewritten_bytes=cost)
 
 
 def _table_statistics(policy: Policy, condition: Condition) -> Verdict:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
 
 from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.types import PrimitiveType
@@ -58,7 +59,7 @@ def write_partition_statistics(
             ],
             fields=[_field(field.field_id, field.name, _type_of(field.kind)) for field in fields],
         )
-    except (pa.ArrowException, AttributeError, TypeError, OverflowError) as error:
+    except (pa.ArrowException, TypeError, OverflowError) as error:
         raise ValueError(f"a partition value does not have its type: {error}") from error
     columns: list[Any] = [partition]
     schema = [_field(_PARTITION, "partition", partition.type, required=True)]
@@ -118,7 +119,8 @@ def _values(kind: PrimitiveType, values: Sequence[Any]) -> pa.Array:
 
     wanted = _type_of(kind)
     if kind.kind == "uuid":
-        values = [None if value is None else value.bytes for value in values]
+        # Writers that call it no uuid leave its bytes.
+        values = [value.bytes if isinstance(value, UUID) else value for value in values]
     if kind.kind == "date":
         return pa.array(values, type=pa.int32()).cast(wanted)
     if pa.types.is_time(wanted) or pa.types.is_timestamp(wanted):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
 from app.client.catalog import RemoteCatalog
+from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.maintenance.maintainer import Maintainer
 from tests.unit.cli.conftest import SCHEMA, Icetower
 
 
@@ -69,6 +73,34 @@ def test_failure_is_the_exit_status(icetower: Icetower, catalog: RemoteCatalog, 
     assert (held.status, missing.status) == (1, 1)
     assert "expire-snapshots" in held.err
     assert "Table does not exist" in missing.err
+
+
+@pytest.mark.usefixtures("wanted")
+def test_table_that_goes_meanwhile_does_not_keep_the_others_waiting(
+    icetower: Icetower,
+    catalog: RemoteCatalog,
+    namespace: str,
+    empty_table: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gone = TableIdentifier(Namespace((namespace,)), "a-table-that-goes")
+    catalog.tables.create(gone, SCHEMA)
+    planned = Maintainer.in_order
+
+    def in_order(
+        maintainer: Maintainer, tables: Iterator[TableIdentifier]
+    ) -> tuple[list[JsonObject], dict[str, str]]:
+        found = planned(maintainer, tables)
+        catalog.tables.drop(gone)
+        return found
+
+    monkeypatch.setattr(Maintainer, "in_order", in_order)
+
+    done = icetower("maintain", "--namespace", namespace, "--json")
+
+    assert done.status == 1
+    assert f"{gone} was left: Table does not exist" in " ".join(done.err.split())
+    assert [report["table"] for report in done.json] == [empty_table.rpartition(".")[2]]
 
 
 @pytest.mark.parametrize(

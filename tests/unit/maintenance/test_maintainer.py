@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from app.client.catalog import RemoteCatalog
+from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.jobs import Job, JobState
 from app.maintenance.assignments import Assignment, Ending
@@ -71,8 +72,10 @@ def test_table_that_is_held_is_left_alone(catalog: RemoteCatalog, table: TableId
 
     assert worker.given == []
     assert not report.is_fine
-    assert report.jobs[0].ending.state is JobState.LOST
-    assert "expire-snapshots" in report.jobs[0].ending.message
+    assert (report.jobs, report.undone) == ([], {})
+    assert "expire-snapshots" in report.stopped
+    assert report.left[ORPHANS] == report.stopped
+    assert len(catalog.maintenance.jobs(table)) == 1
 
 
 @pytest.mark.parametrize(
@@ -103,6 +106,37 @@ def test_damaged_table_is_left_alone_from_then_on(
     assert (found["damage"], found["plan"]) == ("s3://a is not there", [])
     Maintainer(catalog, {ORPHANS: Recorder()}, [ORPHANS]).maintain(table)
     assert "damage" not in catalog.maintenance.plan(table)
+
+
+def test_under_a_policy_a_table_that_another_one_takes_first_is_no_failure(
+    catalog: RemoteCatalog, make_table: Callable[..., TableIdentifier]
+) -> None:
+    table = make_table("t", **{"icetower.maintenance": "recommended"})
+    holder = {"is_there": False}
+
+    class Late(Maintainer):
+        def plan(self, table: TableIdentifier) -> JsonObject:
+            found = super().plan(table)
+            if not holder["is_there"]:
+                catalog.maintenance.begin_job(table, EXPIRY, "b" * 32, {}, 60_000)
+                holder["is_there"] = True
+            return found
+
+    report = Late(catalog, {ORPHANS: Recorder()}).maintain(table)
+
+    assert report.is_fine
+    assert "expire-snapshots" in report.stopped
+
+
+def test_after_damage_jobs_are_left_for_that_reason(catalog: RemoteCatalog, table: TableIdentifier) -> None:
+    broken = Recorder(Ending(JobState.DAMAGED, "s3://a is not there"))
+    wanted = [ORPHANS, Job.TABLE_STATISTICS, EXPIRY]
+
+    report = Maintainer(catalog, {ORPHANS: broken}, wanted).maintain(table)
+
+    assert [done.ending.state for done in report.jobs] == [JobState.DAMAGED]
+    assert ORPHANS not in report.undone
+    assert ORPHANS not in report.left
 
 
 def test_after_a_success_the_policy_waits(
