@@ -17,7 +17,7 @@ from app.catalog.deletions.runner import own_catalog
 from app.catalog.deletions.state_files import StateFiles
 from app.database.pointers.foreign_files import ANYWHERE
 from app.database.pointers.pointer import Pointer
-from app.engine.guard.foreign_files import ForeignFiles
+from app.engine.guard.foreign_files import ForeignFiles, folder_of
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.reachability import UNREADABLE
 from app.errors import FilesUnavailable, InvalidLocation, MetadataFileMissing, NoSuchWarehouse
@@ -103,7 +103,7 @@ class ForeignLook:
         return found
 
     def _add(self, location: str) -> None:
-        folder, _, name = location.rpartition("/")
+        folder, name = folder_of(location), location.rpartition("/")[2]
         is_own = self._is_own.get(folder)
         if is_own is None:
             is_own = self._is_own[folder] = _is_in(self._own, f"{folder}/_")

@@ -21,8 +21,14 @@ class ForeignFiles:
         """Note a file that a snapshot reaches; return whether it lies in the table's own places."""
         if self.is_own(location):
             return True
-        self.folders.add(location.rpartition("/")[0])
+        self.folders.add(folder_of(location))
         return False
+
+
+def folder_of(location: str) -> str:
+    """Return a location without its last segment; all of it if it has only one."""
+    folder, slash, _ = location.rpartition("/")
+    return folder if slash else location
 
 
 def few_folders(folders: Iterable[str], at_most: int) -> frozenset[str]:
