@@ -23,7 +23,7 @@ _NOTES_A_HOLD = 50_000
 
 
 class OtherReaders:
-    """What other tables reach of the files of one table; each of them is read when it first matters.
+    """What other tables reach of one table's files; each is read when it first matters.
 
     Mostly there are none: one indexed question for each batch says so.
     """

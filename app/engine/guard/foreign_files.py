@@ -32,7 +32,9 @@ def folder_of(location: str) -> str:
 
 
 def few_folders(folders: Iterable[str], at_most: int) -> frozenset[str]:
-    """Return folders that have all the given ones in them: the deepest become their parents until they are few.
+    """Return few folders that have all the given ones in them.
+
+    The deepest become their parents until they are few.
 
     Args:
         folders: each with a slash at its end; a folder that has no parent ends with `://` and one segment.
