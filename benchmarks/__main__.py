@@ -21,6 +21,7 @@ from benchmarks import (
     planning,
     sizes,
     starts,
+    upkeep,
 )
 from benchmarks.report import RESULTS, Row, page, table
 from tests.servers.postgres import PostgresServer
@@ -44,6 +45,7 @@ def main(names: list[str]) -> None:
             "orphans": ("Orphan files", lambda: orphans.measure(folder)),
             "planning": ("Planning scans", lambda: planning.measure(folder)),
             "health": ("Health of a large table", lambda: health.measure(folder)),
+            "upkeep": ("What upkeep is worth", lambda: upkeep.measure(folder)),
             "manifests": (
                 "Manifests, in entries a second of processor time",
                 lambda: manifests.measure(folder),

@@ -10,10 +10,11 @@ from pathlib import Path
 import httpx
 from pyspark.sql import SparkSession
 
+from app.maintenance.spark_runtime import iceberg_runtime_jar
 from benchmarks.planning_tables import NAMESPACE, Shape, make_table
 from benchmarks.report import Row
 from benchmarks.servers import icetower
-from examples.flights.spark_session import iceberg_runtime_jar, rest_catalog
+from examples.flights.spark_session import rest_catalog
 
 FILES = int(os.environ.get("ICETOWER_BENCH_FILES", "1000000"))
 MANIFESTS, DAYS = 200, 400

@@ -16,10 +16,11 @@ from pyspark.sql import SparkSession
 
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.maintenance.spark_runtime import iceberg_runtime_jar
 from benchmarks.planning_tables import FIRST_DAY, NAMESPACE, TIME, Shape, make_table
 from benchmarks.report import Row, rate
 from benchmarks.servers import Running, icetower
-from examples.flights.spark_session import iceberg_runtime_jar, rest_catalog
+from examples.flights.spark_session import rest_catalog
 
 FILES = int(os.environ.get("ICETOWER_BENCH_FILES", "1000000"))
 MANIFESTS, DAYS = 200, 400

@@ -51,35 +51,46 @@ def load_receipt(catalog: Catalog, commit_id: str) -> CommitReceipt:
     raise NoSuchCommit(f"Commit {commit_id} has not landed, and no server is known to be at work on it")
 
 
-def list_receipts(catalog: Catalog, *, key: str | None, request_id: str | None) -> list[CommitReceipt]:
-    """Return what became of the caller's requests with a key or a request id, newest first.
+def list_receipts(
+    catalog: Catalog, *, key: str | None, request_id: str | None, job: str | None = None
+) -> list[CommitReceipt]:
+    """Return what became of requests with a key, a request id or a job of upkeep, newest first.
+
+    Those with a key or a request id are the caller's own. A job's requests come from its maintainer and from Spark.
 
     Raises:
-        InvalidRequest: not exactly one of the two is given, or it is empty or too long.
+        InvalidRequest: not exactly one of the three is given, or it is empty or too long.
         NoSuchCommit: no such request has landed.
         DatabaseUnavailable: the database does not answer, or does not say yet.
     """
     catalog.permit("list_receipts")
-    if (key is None) == (request_id is None):
-        raise InvalidRequest("Ask for commits by idempotency-key or by request-id: exactly one of the two")
-    name, value = ("idempotency-key", key) if key is not None else ("request-id", request_id)
-    assert value is not None
+    asked = {"idempotency-key": key, "request-id": request_id, "job": job}
+    given = [(name, value) for name, value in asked.items() if value is not None]
+    if len(given) != 1:
+        raise InvalidRequest("Ask for commits by idempotency-key, request-id or job: exactly one of them")
+    ((name, value),) = given
     if not (value.isascii() and value.isprintable() and 0 < len(value) <= _LONGEST_NAME):
         raise InvalidRequest(f"Invalid {name}: it must be 1 to {_LONGEST_NAME} printable ASCII characters")
     principal, stored = catalog.caller.principal, catalog.server.receipts.stored
 
     def read() -> list[CommitReceipt]:
+        if job is not None:
+            return stored.find_by_job(job)
         if key is not None:
             return stored.find_by_key(principal, value)
         return stored.find_by_request(principal, value)
 
     def is_wanted(head: ReceiptHead) -> bool:
+        if job is not None:
+            return head.job == job
         return head.principal == principal and value == (head.key if key is not None else head.request_id)
 
-    # Of several requests one may still land, whatever became of the others.
-    found = _settled(catalog, read, is_wanted, lambda receipt: receipt.outcome is Outcome.LANDED)
+    # Of several requests one may still land, whatever became of the others; of a job's, each may.
+    found = _settled(
+        catalog, read, is_wanted, lambda receipt: job is None and receipt.outcome is Outcome.LANDED
+    )
     if not found:
-        word = "Idempotency-Key" if key is not None else "request id"
+        word = {"idempotency-key": "Idempotency-Key", "request-id": "request id", "job": "job"}[name]
         raise NoSuchCommit(
             f"No commit with {word} {value!r} has landed, and no server is known to be at work on one"
         )

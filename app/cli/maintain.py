@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, closing, suppress
 from functools import partial
 from typing import Annotated, Any
 
 import typer
 
 from app.cli.health_lines import size_text
-from app.cli.terminal.arguments import duration_from, identifier_from, namespace_from, written
-from app.cli.terminal.connection import connected
+from app.cli.terminal.arguments import (
+    duration_from,
+    identifier_from,
+    namespace_from,
+    properties_from,
+    written,
+)
+from app.cli.terminal.connection import chosen_uri, chosen_warehouse, connected
 from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse, optional
 from app.cli.terminal.output import print_json, print_line, print_table, remark, shown_progress, warn
 from app.client.failures import CallFailed
@@ -22,9 +28,13 @@ from app.engine.model.jobs import Job, JobState
 from app.maintenance.assignments import Worker
 from app.maintenance.catalog_jobs import CatalogJobs
 from app.maintenance.maintainer import FINE, JobReport, Listener, Maintainer, TableReport
+from app.maintenance.spark_jobs import SparkJobs
+from app.maintenance.spark_sessions import SparkSessions
+from app.maintenance.verification import Verification
 
 LONGEST_REQUEST_S = 3600.0
 """A server that rewrites a million manifests' entries answers when it is done."""
+_ON_SPARK = "Jobs that move data"
 _FIGURES: Sequence[tuple[str, str, str]] = (
     ("data files", "files", "data-files"),
     ("small files", "files", "small-files"),
@@ -60,6 +70,29 @@ def maintain(  # noqa: PLR0917 - a command has as many arguments as it has optio
     once: Annotated[
         bool, typer.Option("--once", help="Look at each table once, and end. The default.")
     ] = False,
+    spark: Annotated[
+        str | None,
+        optional(
+            "--spark",
+            metavar="URL",
+            help="Where Spark is: `local[*]`, `spark://…` or `sc://…`. Without it these jobs are left.",
+            panel=_ON_SPARK,
+        ),
+    ] = None,
+    spark_conf: Annotated[
+        list[str] | None,
+        optional(
+            "--spark-conf", metavar="KEY=VALUE", help="A setting of Spark, repeatable.", panel=_ON_SPARK
+        ),
+    ] = None,
+    verify: Annotated[
+        Verification,
+        typer.Option(
+            "--verify",
+            help="What is read to find out whether rows are what they were: their number, or all columns too.",
+            rich_help_panel=_ON_SPARK,
+        ),
+    ] = Verification.COUNTS,
     every: Annotated[str, typer.Option("--every", help="With --watch: the pause between two rounds.")] = "5m",
     uri: Uri = None,
     warehouse: Warehouse = None,
@@ -75,6 +108,7 @@ def maintain(  # noqa: PLR0917 - a command has as many arguments as it has optio
 
     - `icetower maintain --dry-run`
     - `icetower maintain eu.sales.orders --jobs expire-snapshots,rewrite-manifests`
+    - `icetower maintain eu.sales.orders --spark 'local[*]'`
     - `icetower maintain --namespace eu --watch --every 10m`
     """
     if name is not None and namespace is not None:
@@ -87,7 +121,12 @@ def maintain(  # noqa: PLR0917 - a command has as many arguments as it has optio
     open_catalog = partial(connected, uri, warehouse, patience_seconds=LONGEST_REQUEST_S)
     in_catalog = CatalogJobs(lambda job_id: open_catalog(job=job_id))
     workers: dict[Job, Worker] = {job: in_catalog for job in Job if not job.needs_spark}
-    with connected(uri, warehouse) as catalog:
+    with ExitStack() as opened:
+        if spark is not None:
+            sessions = opened.enter_context(closing(SparkSessions(spark, properties_from(spark_conf))))
+            on_spark = SparkJobs(sessions.open, chosen_uri(uri), chosen_warehouse(warehouse), verify=verify)
+            workers |= {job: on_spark for job in Job if job.needs_spark}
+        catalog = opened.enter_context(connected(uri, warehouse))
         maintainer = Maintainer(catalog, workers, wanted)
 
         def work() -> bool:

@@ -48,6 +48,9 @@ def find_receipts(
     request_id: Annotated[
         str | None, optional("--request-id", metavar="ID", help="The X-Request-Id of the request.")
     ] = None,
+    job: Annotated[
+        str | None, optional("--job", metavar="ID", help="The job of upkeep that sent the requests.")
+    ] = None,
     uri: Uri = None,
     warehouse: Warehouse = None,
     as_json: AsJson = False,
@@ -58,10 +61,10 @@ def find_receipts(
 
     - `icetower commit find --key 0193b2b4-0000-7000-8000-000000000001`
     """
-    if (key is None) == (request_id is None):
-        raise typer.BadParameter("ask by --key or by --request-id: exactly one of the two")
+    if [key, request_id, job].count(None) != 2:
+        raise typer.BadParameter("ask by --key, --request-id or --job: exactly one of them")
     with connected(uri, warehouse) as catalog:
-        found = catalog.receipts.find(key=key, request_id=request_id)
+        found = catalog.receipts.find(key=key, request_id=request_id, job=job)
     if as_json:
         print_json(found)
         return

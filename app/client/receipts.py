@@ -15,7 +15,9 @@ class ReceiptCalls(CatalogCalls):
         path = f"{self._root}/commits/{path_piece(commit_id)}"
         return self._calls.read(OpenAnswer, "GET", path).model_dump()
 
-    def find(self, *, key: str | None = None, request_id: str | None = None) -> list[JsonObject]:
-        """Return what became of the requests with an Idempotency-Key or a request id, newest first."""
-        query = given({"idempotency-key": key, "request-id": request_id})
+    def find(
+        self, *, key: str | None = None, request_id: str | None = None, job: str | None = None
+    ) -> list[JsonObject]:
+        """Return what became of the requests with a key, a request id or a job, newest first."""
+        query = given({"idempotency-key": key, "request-id": request_id, "job": job})
         return self._calls.read(ReceiptsAnswer, "GET", f"{self._root}/commits", query=query).commits

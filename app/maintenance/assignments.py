@@ -30,6 +30,8 @@ class Ending:
     """One sentence for people; empty if the figures say it all."""
     figures: Mapping[str, Any] = field(default_factory=dict)
     """Numbers by name, such as `rewritten-bytes`."""
+    is_still_at_work: bool = False
+    """Whether it may go on elsewhere: the table stays held until the lease runs out."""
 
     def with_remark(self, remark: str) -> Ending:
         """Return the same with one more sentence."""

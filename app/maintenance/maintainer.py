@@ -163,7 +163,8 @@ class Maintainer:
         seconds = time.monotonic() - started
         outcome = {**ending.outcome(), "seconds": round(seconds, 3)}
         try:
-            calls.end_job(table, job_id, ending.state, outcome)
+            if not ending.is_still_at_work:
+                calls.end_job(table, job_id, ending.state, outcome)
         except CallFailed as failure:
             ending = ending.with_remark(f"Its end could not be noted: {failure}")
         return self._report(table, JobReport(job, job_id, planned["reason"], ending, seconds))

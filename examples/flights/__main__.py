@@ -12,19 +12,14 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from rich.console import Console
 
+from app.maintenance.spark_runtime import IcebergRuntimeMissing, JavaMissing, check_java
 from examples.flights import changes, history, loading, tour, upkeep
 from examples.flights.comparison import compare
 from examples.flights.narration import Narrator, Unexpected
 from examples.flights.pipeline import Pipeline
 from examples.flights.server import Server, ServerNotReady, clear, icetower
 from examples.flights.source_files import unpack
-from examples.flights.spark_session import (
-    IcebergRuntimeMissing,
-    JavaMissing,
-    check_java,
-    open_session,
-    rest_catalog,
-)
+from examples.flights.spark_session import open_session, rest_catalog
 
 Step = tuple[str, Callable[[Pipeline], None]]
 
@@ -43,7 +38,8 @@ STEPS: tuple[Step, ...] = (
     ("Commits rehearsed: would they land, would they conflict?", tour.rehearse_a_commit),
     ("A scan planned by the server", tour.let_the_server_plan),
     ("A view", changes.create_a_view),
-    ("Small files compacted", upkeep.compact),
+    ("The table's health, before", upkeep.look_at_health),
+    ("What it needs, done by icetower maintain; its health, after", upkeep.maintain),
     ("Old snapshots expired, their files deleted", upkeep.expire_snapshots),
 )
 

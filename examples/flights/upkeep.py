@@ -1,28 +1,85 @@
-"""Steps that keep a table fast and small: compaction, and forgetting old snapshots."""
+"""Steps that keep a table fast and small: its health, its upkeep, and forgetting old snapshots."""
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from typing import Any
+from urllib.request import urlopen
+
+from examples.flights.narration import Unexpected
 from examples.flights.pipeline import Pipeline
 
 
-def compact(pipeline: Pipeline) -> None:
-    """Rewrite everything into one file a month and airport, and apply what delete files say."""
-    rows, files = pipeline.rows("nyc.flights"), pipeline.files("nyc.flights", "files")
+def look_at_health(pipeline: Pipeline) -> None:
+    """Ask the catalog how the table is: its files, its manifests, and what should be done about them."""
+    health = _health(pipeline)
+    _tell(pipeline, health)
+    for finding in health["findings"]:
+        pipeline.narrator.say(f"{finding['severity']}: {finding['message']}")
+    pipeline.narrator.check(
+        "data files, Spark counts as many", health["files"]["data-files"], pipeline.files("nyc.flights")
+    )
+
+
+def maintain(pipeline: Pipeline) -> None:
+    """Let a policy say what the table needs, and `icetower maintain` do it, on a Spark of its own."""
+    rows = pipeline.rows("nyc.flights")
     month = "date_trunc('month', time_hour)"
     partitions = pipeline.number(f"SELECT count(DISTINCT {month}, origin) FROM nyc.flights")
-    answer = pipeline.sql(
+    pipeline.sql(
         """
-        CALL system.rewrite_data_files(
-            table => 'nyc.flights',
-            options => map('rewrite-all', 'true', 'remove-dangling-deletes', 'true'))
+        ALTER TABLE nyc.flights SET TBLPROPERTIES (
+            'icetower.maintenance' = 'recommended',
+            'icetower.maintenance.rewrite-manifests.min-manifests' = '2')
         """
     )
-    rewritten, added = answer[0].rewritten_data_files_count, answer[0].added_data_files_count
-    pipeline.narrator.say(f"{rewritten} data files became {added}")
-    pipeline.sql("CALL system.rewrite_manifests('nyc.flights')")
-    pipeline.narrator.check("data files, one a month and airport", pipeline.files("nyc.flights"), partitions)
+    _icetower(pipeline, "maintain", "nyc.flights", "--spark", "local[2]")
+    pipeline.spark.sql("REFRESH TABLE nyc.flights")
+    after = _health(pipeline)
+    _tell(pipeline, after)
+    pipeline.narrator.check("data files, one a month and airport", after["files"]["data-files"], partitions)
     pipeline.narrator.check("rows in nyc.flights", pipeline.rows("nyc.flights"), rows)
-    pipeline.narrator.say(f"{files} files before, {pipeline.files('nyc.flights', 'files')} after")
+    pipeline.narrator.check("delete files that are left", _delete_files(after), 0)
+
+
+def _health(pipeline: Pipeline) -> dict[str, Any]:
+    with urlopen(f"{pipeline.uri}/v1/namespaces/nyc/tables/flights/health") as answer:
+        found: dict[str, Any] = json.load(answer)
+    return found
+
+
+def _tell(pipeline: Pipeline, health: dict[str, Any]) -> None:
+    files, manifests = health["files"], health["manifests"]
+    pipeline.narrator.say(
+        f"{files['data-files']} data files, {files['small-files']} of them small, {_delete_files(health)} delete files,"
+        f" {manifests['data-manifests']} data manifests: {health['severity']}"
+    )
+
+
+def _delete_files(health: dict[str, Any]) -> int:
+    kinds = ("position-delete-files", "equality-delete-files", "deletion-vectors")
+    return sum(health["files"][kind] for kind in kinds)
+
+
+def _icetower(pipeline: Pipeline, *arguments: str) -> None:
+    """Show a command, run it, and show what it reports.
+
+    Raises:
+        Unexpected: it failed.
+    """
+    pipeline.narrator.command(f"icetower {' '.join(arguments)}")
+    done = subprocess.run(
+        [sys.executable, "-m", "app.cli", *arguments, "--uri", pipeline.uri],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    for line in [*done.stderr.splitlines(), *done.stdout.splitlines()]:
+        pipeline.narrator.say(line)
+    if done.returncode != 0:
+        raise Unexpected(f"icetower {' '.join(arguments)} ended with status {done.returncode}")
 
 
 def expire_snapshots(pipeline: Pipeline) -> None:

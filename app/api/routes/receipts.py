@@ -15,9 +15,9 @@ router = APIRouter()
 
 @router.get("/v1/commits")
 def list_receipts(visit: Visited) -> Response:
-    """Return what became of requests, by Idempotency-Key or request id."""
+    """Return what became of requests, by Idempotency-Key, request id or job."""
     key, request_id = visit.query.get("idempotency-key"), visit.query.get("request-id")
-    found = receipts.list_receipts(visit.catalog, key=key, request_id=request_id)
+    found = receipts.list_receipts(visit.catalog, key=key, request_id=request_id, job=visit.query.get("job"))
     return json_answer(commit_receipts_json(found, visit.principal))
 
 

@@ -13,7 +13,9 @@ from app.engine.health.thresholds import HealthThresholds
 from app.engine.model.format_versions import FORMAT_VERSIONS
 
 _DAY_MS: Final = 86_400_000
-_MAINTAIN: Final = "icetower maintain {table}"
+_COMPACT: Final = "icetower maintain {table} --jobs rewrite-data-files --spark 'local[*]'"
+_COUNT_VALUES: Final = "icetower maintain {table} --jobs table-statistics --spark 'local[*]'"
+_COUNT_PARTITIONS: Final = "icetower table partition-statistics {table}"
 _EXPIRE: Final = "icetower table expire {table}"
 _REWRITE_MANIFESTS: Final = "icetower table rewrite-manifests {table}"
 
@@ -85,7 +87,7 @@ def _small_files(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Healt
             "small-files",
             Severity.CRITICAL if is_tiny else Severity.WARNING,
             f"{number} data files have {_size_text(average)} on average; writers aim at {_size_text(target)}.",
-            _MAINTAIN,
+            _COMPACT,
         )
     if files and files.most_small_files > limits.small_files_in_partition:
         yield HealthFinding(
@@ -93,7 +95,7 @@ def _small_files(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Healt
             Severity.WARNING,
             f"{files.most_small_files} files of one partition have less than "
             f"{_size_text(files.small_below_bytes)}; {files.small_files} of all {files.data_files} data files have.",
-            _MAINTAIN,
+            _COMPACT,
         )
 
 
@@ -114,7 +116,7 @@ def _delete_files(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Heal
         "delete-files",
         severity,
         f"{number} delete files{kinds} have to be read with {data_files or 0} data files.",
-        _MAINTAIN,
+        _COMPACT,
     )
 
 
@@ -136,14 +138,14 @@ def _deleted_rows(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Heal
             "deleted-rows",
             Severity.WARNING,
             f"{files.deleted_positions} of {files.rows} rows are deleted and still in data files.",
-            _MAINTAIN,
+            _COMPACT,
         )
     if files.equality_deletes > limits.equality_deletes_ratio * files.rows:
         yield HealthFinding(
             "equality-deletes",
             Severity.WARNING,
             f"{files.equality_deletes} equality deletes are held against {files.rows} rows in every query.",
-            _MAINTAIN,
+            _COMPACT,
         )
 
 
@@ -244,21 +246,19 @@ def _partitions(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Health
             "old-spec-files",
             Severity.INFO,
             f"{files.old_spec_files} of {files.data_files} data files have an old partition spec.",
-            _MAINTAIN,
         )
     if files and files.old_order_files:
         yield HealthFinding(
             "old-order-files",
             Severity.INFO,
             f"{files.old_order_files} of {files.data_files} data files have an old sort order.",
-            _MAINTAIN,
         )
 
 
 def _statistics(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[HealthFinding]:
-    for name, statistics in (
-        ("statistics", facts.metadata.statistics),
-        ("partition-statistics", facts.metadata.partition_statistics),
+    for name, statistics, command in (
+        ("statistics", facts.metadata.statistics, _COUNT_VALUES),
+        ("partition-statistics", facts.metadata.partition_statistics, _COUNT_PARTITIONS),
     ):
         # Most tables have none, and nothing is wrong with that; but old ones mislead.
         if statistics.state == "stale":
@@ -266,7 +266,7 @@ def _statistics(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[Healt
                 f"stale-{name}",
                 Severity.INFO,
                 f"The {name.replace('-', ' ')} are {statistics.snapshots_behind} snapshots old.",
-                _MAINTAIN,
+                command,
             )
 
 

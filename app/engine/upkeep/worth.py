@@ -50,7 +50,9 @@ def _data_files(policy: Policy, condition: Condition) -> Verdict:
     least = policy.number("rewrite-data-files.min-files") or 0
     deleted_share = files.deleted_positions / files.rows if files.rows else 0.0
     options = _rewrite_options(policy, condition)
-    if deleted_share >= DELETED_SHARE or files.deletes_per_data_file >= DELETES_A_FILE:
+    # Somebody who asks by name wants all deletes applied.
+    is_asked = least == 0 and files.delete_files > 0
+    if is_asked or deleted_share >= DELETED_SHARE or files.deletes_per_data_file >= DELETES_A_FILE:
         # Deletes for a whole partition count in no ratio of Spark's: only their number does.
         options |= {"delete-file-threshold": "1"}
         return Work(

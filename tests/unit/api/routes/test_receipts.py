@@ -285,7 +285,7 @@ def test_changes_of_warehouses_have_receipts(api: httpx.Client, ns: str, tmp_pat
             (
                 400,
                 "BadRequestException",
-                "Ask for commits by idempotency-key or by request-id: exactly one of the two",
+                "Ask for commits by idempotency-key, request-id or job: exactly one of them",
             ),
         ),
         (
@@ -293,7 +293,7 @@ def test_changes_of_warehouses_have_receipts(api: httpx.Client, ns: str, tmp_pat
             (
                 400,
                 "BadRequestException",
-                "Ask for commits by idempotency-key or by request-id: exactly one of the two",
+                "Ask for commits by idempotency-key, request-id or job: exactly one of them",
             ),
         ),
         (

@@ -168,7 +168,7 @@ def test_each_sentence_has_its_figures_and_the_most_urgent_comes_first() -> None
         "small-files",
         Severity.CRITICAL,
         "200 data files have 1.0 KiB on average; writers aim at 512.0 MiB.",
-        "icetower maintain {table}",
+        "icetower maintain {table} --jobs rewrite-data-files --spark 'local[*]'",
     )
     assert (second.message, second.command) == (
         "The table keeps 101 snapshots, the oldest for 1 day.",
