@@ -110,7 +110,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[FileIO, str, 
         case _:
             server: S3Server = request.getfixturevalue("s3_server")
             server.create_bucket("shared-files")
-            return files_for(server.storage), f"s3://shared-files/{uuid.uuid4()}", 40
+            return files_for(server.storage), f"s3://shared-files/{uuid.uuid4()}", 25
 
 
 @pytest.mark.timeout(280)

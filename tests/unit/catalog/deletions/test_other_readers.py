@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine, event
 
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
@@ -99,8 +100,21 @@ def register_twin(
     named.register(catalog, TABLES, TWIN, where)
 
 
-def test_an_ordinary_commit_notes_nothing(catalog: Catalog) -> None:
-    assert noted(catalog, DEPARTURES) == set()
+def test_an_ordinary_commit_notes_nothing(catalog: Catalog, store: MemoryFiles) -> None:
+    statements: list[str] = []
+
+    def listen(_connection: object, _cursor: object, statement: str, *_others: object) -> None:
+        statements.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", listen)
+    files = TableFiles(store)
+    try:
+        commit_table(catalog, OTHER, [], append(files.snapshot(metadata(catalog, OTHER), ["own"])))
+    finally:
+        event.remove(Engine, "before_cursor_execute", listen)
+
+    assert [each for each in statements if "pointer_history" in each] != []
+    assert [each for each in statements if "foreign_places" in each] == []
     assert catalog.server.foreign_places.readers([], None) == []
 
 
