@@ -391,7 +391,7 @@ class PointerMoved(CommitFailed):
 
 
 class FilesBeingDeleted(CommitFailed):
-    """What is to be registered or committed has files that are being deleted on behalf of another table."""
+    """What is to be registered or committed has files that are being deleted."""
 
     def __init__(self, location: str, kind: str, identifier: str, *, is_registration: bool = True) -> None:
         word = {"purge": "purge", "expire": "expiry"}.get(kind, "deletion of orphans")

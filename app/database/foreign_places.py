@@ -59,7 +59,7 @@ class ForeignPlaces:
         return self._database.read(lambda connection: frozenset(connection.scalars(query)))
 
     def replace(self, pointer_id: int, seen: Mapping[str, int], folders: Collection[str]) -> None:
-        """Note in which folders a table names files, instead of what was noted before it was looked at.
+        """Note where a table names files, instead of what was noted before.
 
         What commits have noted since stays.
 
@@ -108,7 +108,7 @@ _READERS = (
 
 
 def named_by_others(folders: Collection[str], besides: int | None) -> Select[Any]:
-    """Return the query for tables that name files in some folders, or anywhere: a row for each such folder."""
+    """Return the query for `readers`; it has a row for each of a table's folders."""
     return _READERS.where(rows.c.place.in_([ANYWHERE, *folders]), rows.c.pointer_id != (besides or 0))
 
 

@@ -25,7 +25,7 @@ def brings_files(update: Update) -> bool:
 def foreign_files(
     base: TableMetadata | None, after: TableMetadata, updates: Sequence[Update]
 ) -> ForeignFiles:
-    """Return what the guard adds to: with the statistics of a commit, and without its snapshots."""
+    """Return the statistics among a commit's foreign files; the guard adds those of snapshots."""
     states = [after] if base is None else [base, after]
     foreign = ForeignFiles(is_in_places((), *states))
     if not all(isinstance(update, AddSnapshot) for update in updates if brings_files(update)):
@@ -48,5 +48,5 @@ def folders_to_note(foreign: ForeignFiles) -> frozenset[str]:
 
 
 def foreign_of_registered(metadata: TableMetadata) -> frozenset[str]:
-    """Return what is noted of metadata that was made elsewhere: nothing if it names no files at all."""
+    """Return what is noted of metadata made elsewhere: nothing if it names no files."""
     return frozenset([ANYWHERE] if metadata.snapshots or any(statistics_of(metadata)) else ())

@@ -45,7 +45,7 @@ class CommitGuard:
         self._reported: set[Finding] = set()
 
     def check(self, plan: Plan[M, D]) -> frozenset[str]:
-        """Look at the snapshots that a plan brings; return where they name files of others, as far as that is seen.
+        """Look at the snapshots that a plan brings, and return where they name foreign files.
 
         That are folders outside the table's own places, as `Advance.foreign` takes them.
 

@@ -32,7 +32,7 @@ def places_of(catalog: Catalog, base: TableMetadata | None, after: TableMetadata
 
 
 def is_in_places(further: Iterable[str], *states: TableMetadata) -> Callable[[str], bool]:
-    """Return a test whether a location lies in the places of states of a table, or in further ones."""
+    """Return a test whether a location lies in places of a table's states, or further ones."""
     places = set(further).union(*map(_named_by, states))
     starts = tuple(spelling.rstrip("/") + "/" for place in places for spelling in spellings_of(place))
 

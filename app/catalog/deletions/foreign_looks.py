@@ -17,10 +17,16 @@ from app.catalog.deletions.runner import own_catalog
 from app.catalog.deletions.state_files import StateFiles
 from app.database.pointers.foreign_files import ANYWHERE
 from app.database.pointers.pointer import Pointer
-from app.engine.guard.foreign_files import ForeignFiles
+from app.engine.guard.foreign_files import ForeignFiles, folder_of
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.retention.reachability import UNREADABLE
-from app.errors import FilesUnavailable, InvalidLocation, MetadataFileMissing, NoSuchWarehouse
+from app.errors import (
+    FilesUnavailable,
+    IcetowerError,
+    InvalidLocation,
+    MetadataFileMissing,
+    NoSuchWarehouse,
+    Unavailable,
+)
 from app.fileio.locations import flaw_of, folders_of
 
 log = logging.getLogger(__name__)
@@ -66,7 +72,9 @@ class ForeignLook:
         self._own, self._is_own = own, {}
         try:
             found = self._read(pointer)
-        except UNREADABLE as error:
+        except Unavailable:
+            raise
+        except IcetowerError as error:  # also if the store of its warehouse cannot be opened
             # Where its manifests lie others may write data, too.
             known = {home for folder in self._foreign.folders for home in homes_of(f"{folder}/_")}
             places.replace(self._pointer_id, {}, known | {ANYWHERE})
@@ -103,7 +111,7 @@ class ForeignLook:
         return found
 
     def _add(self, location: str) -> None:
-        folder, _, name = location.rpartition("/")
+        folder, name = folder_of(location), location.rpartition("/")[2]
         is_own = self._is_own.get(folder)
         if is_own is None:
             is_own = self._is_own[folder] = _is_in(self._own, f"{folder}/_")

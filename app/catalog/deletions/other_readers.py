@@ -23,7 +23,7 @@ _NOTES_A_HOLD = 50_000
 
 
 class OtherReaders:
-    """What other tables reach of the files of one table; each of them is read when it first matters.
+    """What other tables reach of one table's files; each is read when it first matters.
 
     Mostly there are none: one indexed question for each batch says so.
     """
@@ -34,7 +34,7 @@ class OtherReaders:
         Args:
             catalog: the warehouse of the table whose files are deleted.
             owner: that table.
-            hold: called now and then while others are read.
+            hold: called after each table that is read, and now and then before.
         """
         self._catalog, self._owner, self._hold = catalog, owner, hold
         self._starts = tuple(f"{loose_place_of(place)[1]}/".lstrip("/") for place in owner.places)
@@ -61,6 +61,7 @@ class OtherReaders:
         for reader in self._catalog.server.foreign_places.readers(sorted(folders), self._owner.pointer_id):
             if reader.is_known or self._may_read(reader, locations):
                 self._look(reader)
+                self._hold()
         staying = [location for location in locations if path_hash(location) in self._reached]
         if not staying:
             return list(locations)

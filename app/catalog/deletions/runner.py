@@ -11,6 +11,7 @@ from itertools import islice
 from app.catalog.context.callers import SERVER_ITSELF
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import BATCH, Owner, deletable
+from app.catalog.context.locations import is_allowed
 from app.catalog.context.server import Server
 from app.database.file_deletions import Deletion
 from app.engine.model.ids import Location
@@ -68,6 +69,9 @@ def delete_groups(
         FilesUnavailable: a file could not be deleted, or another table not be read; safe to try again.
         PlanOutdated: the files have to be looked for anew, or that is done.
     """
+    # What takes long, or cannot be done now, comes before `begin`: from then on nothing of it can be registered.
+    one_in_each = {location.rpartition("/")[0]: location for group in groups.values() for location in group}
+    unread([location for location in one_in_each.values() if is_allowed(catalog, location)])
     if not catalog.server.file_deletions.begin(deletion, registration):
         raise PlanOutdated
     what = f"{deletion.kind} of {deletion.identifier}"

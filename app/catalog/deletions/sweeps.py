@@ -73,7 +73,7 @@ def own_files(catalog: Catalog, metadata: TableMetadata) -> Iterator[tuple[Locat
 
 
 def delete_orphans(catalog: Catalog, owner: Owner, doomed: list[Location]) -> None:
-    """Delete files that nothing names, as far as `deletable` allows and no other table reaches them."""
+    """Delete files that nothing names, as far as `deletable` and other tables allow."""
     if not doomed:
         return
     going = OtherReaders(catalog, owner).unread(deletable(catalog, owner, doomed))

@@ -54,7 +54,7 @@ def insert_foreign(connection: Connection, pointer_id: int, folders: Collection[
 
 
 def check_foreign(connection: Connection, pointer_id: int | None, folders: Collection[str]) -> None:
-    """Check that no files of these folders are being deleted, and let no deletion begin meanwhile.
+    """Check that no files of these folders are being deleted; no deletion begins meanwhile.
 
     A deletion that begins later finds what is noted here. One that waits for another attempt looks anew by then.
 

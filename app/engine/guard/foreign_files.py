@@ -21,12 +21,20 @@ class ForeignFiles:
         """Note a file that a snapshot reaches; return whether it lies in the table's own places."""
         if self.is_own(location):
             return True
-        self.folders.add(location.rpartition("/")[0])
+        self.folders.add(folder_of(location))
         return False
 
 
+def folder_of(location: str) -> str:
+    """Return a location without its last segment; all of it if it has only one."""
+    folder, slash, _ = location.rpartition("/")
+    return folder if slash else location
+
+
 def few_folders(folders: Iterable[str], at_most: int) -> frozenset[str]:
-    """Return folders that have all the given ones in them: the deepest become their parents until they are few.
+    """Return few folders that have all the given ones in them.
+
+    The deepest become their parents until they are few.
 
     Args:
         folders: each with a slash at its end; a folder that has no parent ends with `://` and one segment.

@@ -38,6 +38,7 @@ def plans(draw: st.DrawFn) -> dict[str, Any]:
     return {
         "places": draw(st.tuples(PLACES, PLACES, PLACES)),
         "rounds": draw(st.lists(st.lists(EVERYTHING, min_size=1, max_size=5), min_size=1, max_size=3)),
+        "ends": draw(st.tuples(*[st.sampled_from(DELETIONS[:-2])] * 3)),
         "meanwhile": draw(
             st.none() | st.tuples(st.sampled_from(STEPS), st.sampled_from(["name_any", *CHANGES, "purge"]))
         ),
@@ -83,8 +84,8 @@ def live(life: Life, plan: dict[str, Any]) -> int:
             life.append(*table)
         life.leave_junk(*table)
     witness = Witness(life, plan["meanwhile"])
-    for each in plan["rounds"]:
-        for what in each:
+    for each, end in zip(plan["rounds"], plan["ends"], strict=False):
+        for what in (*each, end):
             life.do(what)
         witness.look()
         while queued := life.queued():
@@ -105,11 +106,11 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[FileIO, str, 
         case "memory":
             return MemoryFiles(), "memory:/", settings.default.max_examples if settings.default else 50
         case "local":
-            return LocalFiles(), f"file:{tmp_path}", 20
+            return LocalFiles(), f"file:{tmp_path}", 40
         case _:
             server: S3Server = request.getfixturevalue("s3_server")
             server.create_bucket("shared-files")
-            return files_for(server.storage), f"s3://shared-files/{uuid.uuid4()}", 12
+            return files_for(server.storage), f"s3://shared-files/{uuid.uuid4()}", 25
 
 
 @pytest.mark.timeout(280)

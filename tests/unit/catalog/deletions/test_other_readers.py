@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 
 import pytest
+from sqlalchemy import Engine, event
 
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
@@ -16,6 +17,7 @@ from app.catalog.deletions.foreign_looks import UnknownReaders
 from app.catalog.deletions.queue import work_off_one
 from app.catalog.tables import purge_table
 from app.database.pointers.foreign_files import ANYWHERE
+from app.database.warehouses import Warehouse
 from app.engine.change.updates import SetProperties, SetStatistics
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
@@ -23,8 +25,9 @@ from app.engine.model.manifests import DataFile, FileContent
 from app.engine.model.statistics import StatisticsFile
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import ExpiryWish
-from app.errors import FilesBeingDeleted
+from app.errors import FilesBeingDeleted, InvalidSetting
 from app.fileio.memory import MemoryFiles
+from app.formats.metadata.files import MetadataFiles
 from tests.builders.catalogs import START_MS, catalog_on, new_warehouse, with_rules, with_server
 from tests.builders.commits import commit_table
 from tests.builders.queues import let_queue_age
@@ -86,17 +89,32 @@ def work_off(catalog: Catalog) -> dict[str, int]:
     return catalog.server.file_deletions.counts()
 
 
-def register_twin(catalog: Catalog, store: MemoryFiles, of: TableMetadata) -> None:
+def register_twin(
+    catalog: Catalog, store: MemoryFiles, of: TableMetadata, location: str = "memory://wh/twin"
+) -> None:
     """Register a copy of a table's metadata under another uuid, in a place of its own."""
     document = json.loads(of.to_json())
-    document |= {"table-uuid": "11111111-0000-4000-8000-000000000000", "location": "memory://wh/twin"}
-    where = Location("memory://wh/twin/metadata/00001-x.metadata.json")
+    document |= {"table-uuid": "11111111-0000-4000-8000-000000000000", "location": location}
+    where = Location(f"{location}/metadata/00001-x.metadata.json")
     store.write_new(where, json.dumps(document).encode())
     named.register(catalog, TABLES, TWIN, where)
 
 
-def test_an_ordinary_commit_notes_nothing(catalog: Catalog) -> None:
-    assert noted(catalog, DEPARTURES) == set()
+def test_an_ordinary_commit_notes_nothing(catalog: Catalog, store: MemoryFiles) -> None:
+    statements: list[str] = []
+
+    def listen(_connection: object, _cursor: object, statement: str, *_others: object) -> None:
+        statements.append(statement)
+
+    event.listen(Engine, "before_cursor_execute", listen)
+    files = TableFiles(store)
+    try:
+        commit_table(catalog, OTHER, [], append(files.snapshot(metadata(catalog, OTHER), ["own"])))
+    finally:
+        event.remove(Engine, "before_cursor_execute", listen)
+
+    assert [each for each in statements if "pointer_history" in each] != []
+    assert [each for each in statements if "foreign_places" in each] == []
     assert catalog.server.foreign_places.readers([], None) == []
 
 
@@ -331,3 +349,22 @@ def test_a_preview_says_which_table_cannot_be_read(catalog: Catalog, store: Memo
     assert preview is not None
     assert preview.obstacle is not None
     assert "which files table flights.other reaches" in preview.obstacle
+
+
+def test_a_store_that_cannot_be_opened_keeps_files_that_its_warehouse_may_read(
+    catalog: Catalog, store: MemoryFiles
+) -> None:
+    beside = new_warehouse(catalog.server, "beside", "memory://wh")
+    namespace_in(beside)
+    register_twin(beside, store, metadata(catalog))
+
+    def files_of(warehouse: Warehouse) -> MemoryFiles:
+        if warehouse.id == beside.warehouse.id:
+            raise InvalidSetting("s3.secret-access-key is not set")
+        return store
+
+    broken = with_server(catalog, files_of=files_of, metadata_files=MetadataFiles(0, 0))
+    UnknownReaders(broken.server).look_for(60)
+    purge_table(catalog, DEPARTURES)
+
+    assert work_off(broken) == {"queued": 1}
