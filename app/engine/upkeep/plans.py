@@ -103,6 +103,9 @@ def _obstacle(job: Job, policy: Policy, condition: Condition) -> str | None:
         return f"the table is damaged: {condition.damage}"
     if condition.running is not None:
         return f"{condition.running} is running"
+    flaw = policy.flaw()
+    if flaw is not None:
+        return f"the policy makes no sense: {flaw}"
     if not policy.allows(condition.now_ms):
         return f"it is not the time: {UPKEEP}.windows is {policy.text('windows')} (UTC)"
     return _lasting_obstacle(job, condition) or _pause(job, policy, condition)

@@ -10,6 +10,7 @@ from app.engine.properties.lookup import EffectiveProperty, Layers, effective_pr
 from app.engine.properties.own_properties import NEAREST, OWN_PROPERTIES, UPKEEP, of_upkeep
 from app.engine.properties.value_kinds import windows_of
 
+_LIMITS = ("windows", "daily-bytes")
 _THRESHOLDS = (".min-files", ".min-manifests", ".min-snapshots", ".wait-ms")
 
 
@@ -74,6 +75,14 @@ class Policy:
             start <= minute < end if start < end else minute >= start or minute < end
             for start, end in windows
         )
+
+    def flaw(self) -> str | None:
+        """Return what is wrong with a limit, if something is: without it a job could do too much."""
+        for end in _LIMITS:
+            found = effective_property(self.layers, of_upkeep(end))
+            if found.flaw is not None:
+                return f"{found.name} {found.flaw}"
+        return None
 
     def settings(self) -> list[EffectiveProperty]:
         """Return every property of the policy as it is in force."""

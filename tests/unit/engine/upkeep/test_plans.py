@@ -179,6 +179,14 @@ def test_outside_its_windows_nothing_is_begun() -> None:
     assert "windows" in reason(bad, Job.EXPIRE_SNAPSHOTS, policy(windows="23:00-22:00"))
 
 
+@pytest.mark.parametrize(("limit", "words"), [("windows", "times of day"), ("daily-bytes", "whole number")])
+def test_limit_that_makes_no_sense_is_no_leave_to_do_anything(limit: str, words: str) -> None:
+    bad = replace(WELL, expirable_snapshots=100)
+
+    assert jobs(bad, policy(**{limit: "nights"})) == []
+    assert words in reason(bad, Job.EXPIRE_SNAPSHOTS, policy(**{limit: "nights"}))
+
+
 def test_somebody_who_asks_by_name_waits_for_nothing() -> None:
     one = replace(WELL, expirable_snapshots=1)
 
