@@ -19,6 +19,11 @@ def start_spark(folder: Path, name: str, uri: str) -> SparkSession:
     return open_session(rest_catalog(uri, name), folder, default_catalog=name)
 
 
+def nightly(*values: Any) -> Any:
+    """Return a parameter that is tried in the nightly profile only: each of Spark's takes seconds."""
+    return pytest.param(*values, marks=pytest.mark.nightly)
+
+
 def add_catalog(spark: SparkSession, name: str, uri: str, **properties: str) -> None:
     """Let a session see one more catalog: Spark opens it when its name is first used."""
     for key, text in rest_catalog(uri, name).items():

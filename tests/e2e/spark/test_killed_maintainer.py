@@ -17,7 +17,7 @@ from app.maintenance.maintainer import Maintainer
 from app.maintenance.spark_jobs import SparkJobs
 from app.maintenance.verification import Verification
 from tests.servers.maintainer import maintainer_process
-from tests.servers.spark import Sql, path_of
+from tests.servers.spark import Sql, nightly, path_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
@@ -37,7 +37,7 @@ def last_job(catalog: RemoteCatalog, table: TableIdentifier) -> dict[str, object
     return found[0] if found else {}
 
 
-@pytest.mark.parametrize("point", ["job begun", "files written", "commit landed"])
+@pytest.mark.parametrize("point", ["files written", nightly("job begun"), nightly("commit landed")])
 def test_f24_killed_maintainer_leaves_nothing_wrong(
     spark: SparkSession, sql: Sql, sqlite_server: str, tmp_path: Path, point: str
 ) -> None:

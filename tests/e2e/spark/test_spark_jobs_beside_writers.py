@@ -19,7 +19,7 @@ from app.engine.model.jobs import Job, JobState
 from app.maintenance.assignments import Assignment, Ending
 from app.maintenance.spark_jobs import SparkJobs
 from app.maintenance.verification import Verification
-from tests.servers.spark import Sql, add_catalog, path_of
+from tests.servers.spark import Sql, add_catalog, nightly, path_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
@@ -110,7 +110,7 @@ def due_rows(merged: range, appended: int) -> list[tuple[int, int]]:
     return sorted([*hits.items(), *((1000 + number, 0) for number in range(appended))])
 
 
-@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("version", [3, nightly(2)])
 def test_f24_beside_any_writers_no_row_is_lost(
     sql: Sql, sessions: Callable[[str], Sql], worker: SparkJobs, version: int
 ) -> None:
@@ -199,7 +199,7 @@ def test_f24_with_rebases_merges_of_another_partition_do_not_fail_either(
     assert sorted(sql("SELECT id, hits FROM busy")) == due_rows(range(0, 20, 4), 0)
 
 
-@pytest.mark.parametrize("partial", ["false", "true"])
+@pytest.mark.parametrize("partial", ["true", nightly("false")])
 def test_f24_rewrite_that_loses_to_a_delete_says_so(
     sql: Sql, sessions: Callable[[str], Sql], worker: SparkJobs, sqlite_server: str, partial: str
 ) -> None:

@@ -98,7 +98,11 @@ def live(life: Life, plan: dict[str, Any]) -> int:
 
 
 @pytest.fixture(
-    params=["memory", pytest.param("local", marks=pytest.mark.slow), pytest.param("s3", marks=pytest.mark.s3)]
+    params=[
+        "memory",
+        pytest.param("local", marks=pytest.mark.slow),
+        pytest.param("s3", marks=[pytest.mark.s3, pytest.mark.nightly]),
+    ]
 )
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[FileIO, str, int]:
     """A store, a folder in it, and how many plans are tried there: a file costs more than in memory."""
@@ -106,7 +110,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[FileIO, str, 
         case "memory":
             return MemoryFiles(), "memory:/", settings.default.max_examples if settings.default else 50
         case "local":
-            return LocalFiles(), f"file:{tmp_path}", 40
+            return LocalFiles(), f"file:{tmp_path}", 15
         case _:
             server: S3Server = request.getfixturevalue("s3_server")
             server.create_bucket("shared-files")
