@@ -69,7 +69,7 @@ def _of_scans(before_s: float, after_s: float, report: dict[str, Any]) -> Row:
 
 
 def _beside_writers(url: str, http: httpx.Client, files: _Files) -> list[Row]:
-    """Let writers append while the table is compacted; nobody may fail."""
+    """Let writers append while the table is compacted; no writer may fail."""
     properties = {"icetower.rebase": "conflict-free"}
     http.post(
         TABLE, json={"requirements": [], "updates": [{"action": "set-properties", "updates": properties}]}
@@ -103,7 +103,7 @@ def _beside_writers(url: str, http: httpx.Client, files: _Files) -> list[Row]:
             rate(sum(landed) / seconds),
             f"{sum(failed)} appends failed of {sum(landed) + sum(failed)}",
             "–",
-            "nobody fails",
+            "no append fails",
         )
     ]
 

@@ -32,7 +32,7 @@ class Job(StrEnum):
 
     @property
     def is_recommended(self) -> bool:
-        """Whether it is among the jobs that `recommended` stands for."""
+        """Whether `recommended` turns it on."""
         return self is not Job.TABLE_STATISTICS  # It reads the whole table, and few engines use the result.
 
 

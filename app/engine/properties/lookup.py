@@ -84,7 +84,7 @@ def effective_properties(layers: Layers) -> list[EffectiveProperty]:
 def effective_property(layers: Layers, name: str) -> EffectiveProperty:
     """Return one property of a table, as it is in force.
 
-    A value that makes no sense is shown where it stands, with its flaw.
+    A value that makes no sense is shown with its flaw; a place further away does not replace it.
     """
     known = find_property(name)
     for origin, value in _settings(layers, name, known.read_from if known else (Origin.TABLE,)):

@@ -192,7 +192,7 @@ _WINDOW = re.compile(r"([01][0-9]|2[0-3]):([0-5][0-9])-([01][0-9]|2[0-3]):([0-5]
 def windows_of(value: str) -> list[tuple[int, int]] | None:
     """Return daily windows as minutes from midnight; the end may be before the beginning.
 
-    No window at all stands for the whole day; None if the text is something else.
+    Without any window it is the whole day; None if the text is something else.
     """
     found = [_WINDOW.fullmatch(part.strip()) for part in value.split(",") if part.strip()]
     windows = []

@@ -36,10 +36,10 @@ def test_job_is_held_while_it_runs_and_noted_at_its_end(
 ) -> None:
     states: list[str] = []
     worker = Recorder(meanwhile=lambda _: states.append(catalog.maintenance.jobs(table)[0]["state"]))
-    told: list[object] = []
+    seen: list[object] = []
     listener = Listener(
-        lambda _table, job, reason: told.append((job, reason)),
-        lambda _table, report: told.append(report.ending.state),
+        lambda _table, job, reason: seen.append((job, reason)),
+        lambda _table, report: seen.append(report.ending.state),
     )
 
     report = Maintainer(catalog, {ORPHANS: worker}, [ORPHANS], listener).maintain(table)
@@ -51,7 +51,7 @@ def test_job_is_held_while_it_runs_and_noted_at_its_end(
     assert assignment.options == job["options"]
     assert (job["state"], job["outcome"]["files"]) == ("done", 3)
     assert job["outcome"]["seconds"] >= 0
-    assert told == [(ORPHANS, "they were never looked for"), JobState.DONE]
+    assert seen == [(ORPHANS, "they were never looked for"), JobState.DONE]
     assert report.is_fine
     assert [done.job for done in report.jobs] == [ORPHANS]
 
