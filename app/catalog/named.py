@@ -34,8 +34,8 @@ def list_names(catalog: Catalog, kind: Kind[M], namespace: Namespace, page: Page
         NoSuchNamespace: the namespace is not there.
     """
     catalog.permit(f"list_{kind}s", namespace)
-    pointers, warehouse_id = catalog.server.pointers, catalog.warehouse.id
-    names = pointers.list_names(warehouse_id, namespace, kind.of_pointer, page.after, page.read_limit)
+    warehouse_id = catalog.warehouse.id
+    names = catalog.pointers.list_names(warehouse_id, namespace, kind.of_pointer, page.after, page.read_limit)
     return page_of(names, page)
 
 
@@ -52,7 +52,7 @@ def check_exists(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -
 def choose_namespace(catalog: Catalog, likely: Namespace, literal: Namespace) -> Namespace:
     """Return the reading of a path's namespace that is there, by default the likelier."""
     catalog.permit("namespace_exists", likely, literal)
-    find, warehouse_id = catalog.server.namespaces.find, catalog.warehouse.id
+    find, warehouse_id = catalog.namespaces.find, catalog.warehouse.id
     is_literal = find(warehouse_id, likely) is None and find(warehouse_id, literal) is not None
     return literal if is_literal else likely
 
@@ -117,7 +117,7 @@ def drop(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> None:
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit(f"drop_{kind}", identifier)
-    pointers, claim = catalog.server.pointers, catalog.caller.claim
+    pointers, claim = catalog.pointers, catalog.caller.claim
     if pointers.drop(catalog.warehouse.id, identifier, kind.of_pointer, catalog.author(), claim) is None:
         raise kind.no_such(identifier)
 
@@ -147,7 +147,7 @@ def drop_as_seen(
     for _ in range(attempts):
         pointer, seen = find_and_read(lambda: catalog.load(kind, identifier), look)
         try:
-            dropped = catalog.server.pointers.drop(
+            dropped = catalog.pointers.drop(
                 catalog.warehouse.id,
                 identifier,
                 kind.of_pointer,
@@ -178,7 +178,7 @@ def rename(catalog: Catalog, kind: Kind[M], source: TableIdentifier, destination
     catalog.permit(f"rename_{kind}", source, destination)
     check_identifier(destination)
     try:
-        renamed = catalog.server.pointers.rename(
+        renamed = catalog.pointers.rename(
             catalog.warehouse.id,
             kind.of_pointer,
             source,
@@ -288,7 +288,7 @@ def event_at(catalog: Catalog, pointer_id: int, location: str) -> PointerEvent |
     """Return the event that took a pointer to a location, if it is among the last ones."""
     before: int | None = None
     for _ in range(EVENTS_LOOKED_THROUGH // EVENTS_A_PAGE):
-        events = catalog.server.pointers.history(pointer_id, before, EVENTS_A_PAGE)
+        events = catalog.pointers.history(pointer_id, before, EVENTS_A_PAGE)
         for event in events:
             if event.location == location and event.previous_location != location:
                 return event

@@ -24,7 +24,7 @@ def list_namespaces(catalog: Catalog, parent: Namespace | None, page: Page) -> L
         NoSuchNamespace: the parent is not there.
     """
     catalog.permit("list_namespaces", *([parent] if parent else []))
-    names = catalog.server.namespaces.list_children(catalog.warehouse.id, parent, page.after, page.read_limit)
+    names = catalog.namespaces.list_children(catalog.warehouse.id, parent, page.after, page.read_limit)
     cut = page_of(names, page)
     above = parent.levels if parent else ()
     return Listing([Namespace((*above, name)) for name in cut.items], cut.next_after)
@@ -43,7 +43,7 @@ def create_namespace(catalog: Catalog, namespace: Namespace, properties: Mapping
     catalog.permit("create_namespace", namespace)
     check_namespace(namespace)
     _check_properties(catalog, properties)
-    catalog.server.namespaces.create(
+    catalog.namespaces.create(
         catalog.warehouse.id, namespace, dict(properties), catalog.author(), catalog.caller.claim
     )
 
@@ -67,7 +67,7 @@ def drop_namespace(catalog: Catalog, namespace: Namespace) -> None:
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit("drop_namespace", namespace)
-    catalog.server.namespaces.drop(catalog.warehouse.id, namespace, catalog.author(), catalog.caller.claim)
+    catalog.namespaces.drop(catalog.warehouse.id, namespace, catalog.author(), catalog.caller.claim)
 
 
 def update_namespace_properties(
@@ -90,7 +90,7 @@ def update_namespace_properties(
     if both:
         raise AmbiguousProperties(both)
     _check_properties(catalog, updates)
-    return catalog.server.namespaces.update_properties(
+    return catalog.namespaces.update_properties(
         catalog.warehouse.id, namespace, list(removals), dict(updates), catalog.author(), catalog.caller.claim
     )
 

@@ -85,9 +85,7 @@ def _put(catalog: Catalog, wishes: Sequence[Wish[M, D]], staged: Sequence[Staged
     catalog.server.step("before_put")
     try:
         claims = [wish.claim(staged[0]) for wish in wishes]
-        outcome = catalog.server.pointers.check_and_put(
-            [*moves, *unmoved], first.author, *claims, receipts=receipts
-        )
+        outcome = catalog.pointers.check_and_put([*moves, *unmoved], first.author, *claims, receipts=receipts)
     except NameTaken:
         return PutOutcome.MOVED
     catalog.server.step("after_put")
@@ -100,7 +98,7 @@ def _has_landed(catalog: Catalog, wishes: Sequence[Wish[M, D]], staged: Sequence
     move, base = next((each.move, each.plan.base) for each in staged if each.move is not None)
     author = next(wish.author for wish in wishes if wish.changes)
     try:
-        return catalog.server.pointers.has_landed(move, author)
+        return catalog.pointers.has_landed(move, author)
     except IcetowerError as error:
         log.warning("could not confirm a commit of %s: %s", base.identifier, error)
         return False

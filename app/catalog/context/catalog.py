@@ -9,6 +9,7 @@ from typing import TypeVar
 from app.catalog.context.callers import Caller, Question
 from app.catalog.context.kinds import Kind, Loaded, M
 from app.catalog.context.server import Rules, Server
+from app.catalog.context.stores import NamespaceStore, PointerStore
 from app.database.pointers.history import Author
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.warehouses import Warehouse
@@ -67,6 +68,16 @@ class Catalog:
         return self.server.files_of(self.warehouse)
 
     @property
+    def pointers(self) -> PointerStore:
+        """Where the warehouse keeps its pointers."""
+        return self.server.pointers
+
+    @property
+    def namespaces(self) -> NamespaceStore:
+        """Where the warehouse keeps its namespaces."""
+        return self.server.namespaces
+
+    @property
     def rules(self) -> Rules:
         """What the operator has set."""
         return self.server.rules
@@ -95,7 +106,7 @@ class Catalog:
 
     def find(self, identifier: TableIdentifier) -> Pointer | None:
         """Return the pointer that has a name, be it a table's or a view's."""
-        return self.server.pointers.find(self.warehouse.id, identifier)
+        return self.pointers.find(self.warehouse.id, identifier)
 
     def load(self, kind: Kind[M], identifier: TableIdentifier) -> Pointer:
         """Return the pointer of a table or view as it is now.
@@ -123,7 +134,7 @@ class Catalog:
         Raises:
             NoSuchNamespace: it is not there.
         """
-        found = self.server.namespaces.find(self.warehouse.id, namespace)
+        found = self.namespaces.find(self.warehouse.id, namespace)
         if found is None:
             raise NoSuchNamespace(namespace)
         return found

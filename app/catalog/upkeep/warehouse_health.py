@@ -62,9 +62,7 @@ def warehouse_health(catalog: Catalog, page: Page) -> Listing[TableHealth | Unre
     if page.after is not None:
         before_id, *rank = numbers_in(page.after, 5)
         after = (rank[0], rank[1], rank[2], rank[3])
-    pointers = catalog.server.pointers.list_pointers(
-        catalog.warehouse.id, PointerKind.TABLE, before_id, STRETCH + 1
-    )
+    pointers = catalog.pointers.list_pointers(catalog.warehouse.id, PointerKind.TABLE, before_id, STRETCH + 1)
     stretch = pointers[:STRETCH]
     ranked = sorted(
         ((_rank(pointer, found), found) for pointer, found in _looked_at(catalog, stretch)),
