@@ -18,6 +18,7 @@ from app.database.pointers.history import PointerEvent
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import Pointer
 from app.database.pointers.pointers import PointerChanged
+from app.database.pointers.recoverable import NO_RECOVERY, Recovery
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import IcetowerError, PointerMoved
@@ -129,14 +130,14 @@ def drop_as_seen(
     look: Callable[[Pointer], T],
     *,
     event: str = "dropped",
-    deletion: bool = False,
+    recovery: Recovery = NO_RECOVERY,
 ) -> tuple[Pointer, T]:
     """Remove a table or view as `look` has seen it; look again if its pointer moves meanwhile.
 
     Args:
         look: called with the pointer; its result is returned, its errors are raised.
         event: what pointer history calls it.
-        deletion: queue the files for deletion.
+        recovery: as for `PointerStore.drop`.
 
     Raises:
         NoSuchTable, NoSuchView: nothing of this kind has this name.
@@ -155,7 +156,7 @@ def drop_as_seen(
                 catalog.caller.claim_of(pointer.metadata_location),
                 event=event,
                 expected=pointer,
-                deletion=deletion,
+                recovery=recovery,
             )
         except PointerChanged:
             continue

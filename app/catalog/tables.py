@@ -13,6 +13,7 @@ from app.catalog.context.kinds import TABLES, Loaded, LoadedTable
 from app.catalog.context.locations import check_locations
 from app.catalog.named import NewNamed, drop_as_seen
 from app.database.pointers.pointer import Pointer
+from app.database.pointers.recoverable import PURGE_NOW
 from app.engine.change.initial import new_table_metadata
 from app.engine.model.identifiers import TableIdentifier, check_identifier
 from app.engine.model.ids import Location, TableUuid
@@ -116,7 +117,7 @@ def purge_table(catalog: Catalog, identifier: TableIdentifier) -> None:
         if not bool_property(metadata.properties, GC_ENABLED, default=True):
             raise PurgeRefused(identifier)
 
-    drop_as_seen(catalog, TABLES, identifier, check_purge, deletion=True)
+    drop_as_seen(catalog, TABLES, identifier, check_purge, recovery=PURGE_NOW)
     catalog.server.has_deletions.set()
 
 

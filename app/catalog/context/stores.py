@@ -11,6 +11,7 @@ from app.database.pointers.history import Author, PointerEvent
 from app.database.pointers.moves import Advance, Creation, Unmoved
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.pointers import PutOutcome
+from app.database.pointers.recoverable import NO_RECOVERY, Recovery
 from app.database.receipt import CommitReceipt
 from app.engine.model.identifiers import Namespace, TableIdentifier
 
@@ -65,7 +66,7 @@ class PointerStore(Protocol):
         *,
         event: str = "dropped",
         expected: Pointer | None = None,
-        deletion: bool = False,
+        recovery: Recovery = NO_RECOVERY,
     ) -> Pointer | None:
         """Remove a pointer and return it as it was; None if there is none."""
 
@@ -108,6 +109,8 @@ class NamespaceStore(Protocol):
         namespace: Namespace,
         author: Author,
         claim: IdempotencyClaim | None = None,
+        *,
+        recovery: Recovery = NO_RECOVERY,
     ) -> None:
         """Remove an empty namespace; raises `NoSuchNamespace` or `NamespaceNotEmpty`."""
 
