@@ -32,6 +32,7 @@ from app.catalog.pointer_batches import PointerBatches
 from app.catalog.slots.landing_slots import LandingSlots
 from app.catalog.warehouses import WarehouseMemo, create_warehouse
 from app.database.connections.database import Database
+from app.database.dropped import DroppedThings
 from app.database.file_deletions import FileDeletions
 from app.database.foreign_places import ForeignPlaces
 from app.database.idempotency_keys import IdempotencyKeys
@@ -41,6 +42,7 @@ from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
 from app.database.old_rows import OldRows
 from app.database.orphan_runs import OrphanRuns
+from app.database.past import Past
 from app.database.pointer_states import PointerStates
 from app.database.pointers.pointers import Pointers
 from app.database.receipts import Receipts
@@ -175,6 +177,8 @@ def build_server(
         orphan_runs=OrphanRuns(database),
         foreign_places=ForeignPlaces(database),
         pointer_states=PointerStates(database),
+        past=Past(database),
+        dropped=DroppedThings(database),
         landing_queues=LandingQueues(database),
         maintenance_jobs=MaintenanceJobs(database),
         scan_plans=ScanPlans(database),

@@ -11,6 +11,7 @@ from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import flaw_of_table_locations
 from app.catalog.context.server import Server
+from app.catalog.recovery.protection import check_warehouse_unprotected
 from app.database.warehouses import Warehouse
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import flaw_of_inherited
@@ -156,9 +157,13 @@ def drop_warehouse(server: Server, caller: Caller, name: str) -> None:
 
     Raises:
         NoSuchWarehouse: no warehouse has this name.
+        Protected: it is protected.
         WarehouseNotEmpty: it has namespaces, or files that are still to be deleted.
     """
     server.permit(caller, "drop_warehouse")
+    found = server.warehouses.find(name)
+    if found is not None:
+        check_warehouse_unprotected(found)
     server.warehouses.drop(name, caller.author(server.now_ms()))
 
 

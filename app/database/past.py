@@ -27,8 +27,9 @@ from sqlalchemy import (
 
 from app.database.connections.database import Database
 from app.database.namespace_keys import key_of, namespace_of
-from app.database.pages import names_on_page, page_of, page_parameters
-from app.database.pointers.pointer import Pointer, PointerKind
+from app.database.pages import ALL_ROWS, names_on_page, page_of, page_parameters
+from app.database.pointers.history import PointerEvent, select_events
+from app.database.pointers.pointer import PointerKind
 from app.database.rows import namespace_versions, pointer_history, pointer_names
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
@@ -179,12 +180,25 @@ class Past:
 
         def list_children(connection: Connection) -> list[str]:
             names = names_on_page(connection, _CHILDREN, parameters)
-            if not names and parent is not None:
-                if self._properties(connection, warehouse_id, parent, at_ms) is None:
-                    raise NoSuchNamespace(parent)
+            is_there = parent is None or names or self._properties(connection, warehouse_id, parent, at_ms)
+            if not is_there:
+                raise NoSuchNamespace(parent)
             return names
 
         return self._database.read(list_children)
+
+    def history(
+        self, pointer_id: int, at_ms: int, before: int | None = None, limit: int | None = None
+    ) -> list[PointerEvent]:
+        """Return up to `limit` events of a pointer until a time, with a sequence below `before`, newest first."""
+        rows = pointer_history
+        later = select(func.min(rows.c.sequence)).where(rows.c.pointer_id == pointer_id, rows.c.at_ms > at_ms)
+
+        def history(connection: Connection) -> list[PointerEvent]:
+            end = min(connection.scalars(later).one() or ALL_ROWS, before or ALL_ROWS)
+            return select_events(connection, pointer_id, end, limit)
+
+        return self._database.read(history)
 
     def moved_between(self, warehouse_id: int, from_ms: int, to_ms: int, after: int, limit: int) -> list[int]:
         """Return the ids of pointers with events after one time and until another, in their order.
@@ -230,7 +244,8 @@ class Past:
     def begins_ms(self) -> int | None:
         """Return the time of the oldest event that is known; None if there is none."""
         query = select(func.min(pointer_history.c.at_ms))
-        return self._database.read(lambda connection: connection.scalars(query).one())
+        oldest: int | None = self._database.read(lambda connection: connection.scalars(query).one())
+        return oldest
 
     @staticmethod
     def _properties(
@@ -255,11 +270,4 @@ def _state(connection: Connection, named: Row[Any], at_ms: int) -> PastState:
         TableIdentifier(namespace_of(named.namespace_key), named.name),
         TableUuid("" if event is None else event.uuid),
         None if event is None or event.location is None else Location(event.location),
-    )
-
-
-def pointer_of(state: PastState, warehouse_id: int, location: Location) -> Pointer:
-    """Return a state of the past as a pointer, for reading."""
-    return Pointer(
-        state.pointer_id, warehouse_id, state.kind, state.identifier, state.uuid, location, REGISTRATION
     )

@@ -8,8 +8,10 @@ from typing import TypeVar
 
 from app.catalog.context.callers import Caller, Question
 from app.catalog.context.kinds import Kind, Loaded, M
+from app.catalog.context.moments import SIGN, moment_text
+from app.catalog.context.past_stores import PastNamespaces, PastPointers
 from app.catalog.context.server import Rules, Server
-from app.catalog.context.stores import NamespaceStore, PointerStore
+from app.catalog.context.stores import NamespaceStore, PointerStore, ShownNamespaces, ShownPointers
 from app.database.pointers.history import Author
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.warehouses import Warehouse
@@ -17,7 +19,37 @@ from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import CorruptMetadata, InvalidMetadata, MetadataFileMissing, NoSuchNamespace
 from app.fileio.files import FileIO
+from app.recoveries import PastIsGone, PastIsReadOnly
 
+OF_THE_PAST = frozenset(
+    {
+        "cancel_plan",
+        "expand_task",
+        "fetch_plan",
+        "list_files",
+        "list_namespaces",
+        "list_refs",
+        "list_snapshots",
+        "list_tables",
+        "list_views",
+        "load_configuration",
+        "load_diff",
+        "load_history",
+        "load_namespace",
+        "load_profile",
+        "load_ref",
+        "load_snapshot",
+        "load_table",
+        "load_view",
+        "namespace_exists",
+        "plan_scan",
+        "report_metrics",
+        "table_exists",
+        "table_properties",
+        "view_exists",
+    }
+)
+"""The operations on a warehouse as it was: all others are about the present, or change it."""
 Found = TypeVar("Found")
 Read = TypeVar("Read")
 
@@ -53,13 +85,25 @@ class Catalog:
     server: Server
     warehouse: Warehouse
     caller: Caller
+    as_of_ms: int | None = None
+    """The moment at which the warehouse is shown, in epoch milliseconds; None for the present."""
+
+    @property
+    def name(self) -> str:
+        """The warehouse's name, with the moment at which it is shown."""
+        if self.as_of_ms is None:
+            return self.warehouse.name
+        return f"{self.warehouse.name}{SIGN}{moment_text(self.as_of_ms)}"
 
     def permit(self, operation: str, *names: Namespace | TableIdentifier) -> None:
         """Ask whether the caller may do this to these names.
 
         Raises:
             NotAllowed: the caller may not.
+            PastIsReadOnly: the warehouse is shown as it was, and the operation is not one that reads it so.
         """
+        if self.as_of_ms is not None and operation not in OF_THE_PAST:
+            raise PastIsReadOnly(self.name, operation)
         self.server.ask(Question(self.caller, operation, self.warehouse.name, names))
 
     @property
@@ -69,13 +113,33 @@ class Catalog:
 
     @property
     def pointers(self) -> PointerStore:
-        """Where the warehouse keeps its pointers."""
+        """Where the warehouse keeps its pointers; raises `PastIsReadOnly` where it is shown as it was."""
+        self._check_present()
         return self.server.pointers
 
     @property
     def namespaces(self) -> NamespaceStore:
-        """Where the warehouse keeps its namespaces."""
+        """Where the warehouse keeps its namespaces; raises as `pointers`."""
+        self._check_present()
         return self.server.namespaces
+
+    @property
+    def shown_pointers(self) -> ShownPointers:
+        """The pointers for reading, as they are or were."""
+        if self.as_of_ms is None:
+            return self.pointers
+        return PastPointers(self.server.past, self.as_of_ms)
+
+    @property
+    def shown_namespaces(self) -> ShownNamespaces:
+        """The namespaces for reading, as they are or were."""
+        if self.as_of_ms is None:
+            return self.namespaces
+        return PastNamespaces(self.server.past, self.as_of_ms)
+
+    def _check_present(self) -> None:
+        if self.as_of_ms is not None:
+            raise PastIsReadOnly(self.name, "change")
 
     @property
     def rules(self) -> Rules:
@@ -106,7 +170,7 @@ class Catalog:
 
     def find(self, identifier: TableIdentifier) -> Pointer | None:
         """Return the pointer that has a name, be it a table's or a view's."""
-        return self.pointers.find(self.warehouse.id, identifier)
+        return self.shown_pointers.find(self.warehouse.id, identifier)
 
     def load(self, kind: Kind[M], identifier: TableIdentifier) -> Pointer:
         """Return the pointer of a table or view as it is now.
@@ -134,10 +198,14 @@ class Catalog:
         Raises:
             NoSuchNamespace: it is not there.
         """
-        found = self.namespaces.find(self.warehouse.id, namespace)
+        found = self.find_namespace(namespace)
         if found is None:
             raise NoSuchNamespace(namespace)
         return found
+
+    def find_namespace(self, namespace: Namespace) -> dict[str, str] | None:
+        """Return a namespace's properties; None if it is not there."""
+        return self.shown_namespaces.find(self.warehouse.id, namespace)
 
     def read_file(
         self, kind: Kind[M], location: Location, uuid: TableUuid | None = None, registration: int = 0
@@ -157,12 +225,20 @@ class Catalog:
         Raises:
             MetadataFileMissing: the file is gone.
             CorruptMetadata: the file is not metadata of this kind.
+            PastIsGone: the file is gone, and the warehouse is shown as it was.
             FilesUnavailable: the store does not answer.
         """
         try:
             return self.read_file(kind, pointer.metadata_location, pointer.uuid, pointer.registration)
         except InvalidMetadata as error:
             raise CorruptMetadata(pointer.metadata_location, str(error)) from error
+        except MetadataFileMissing as error:
+            if self.as_of_ms is None:
+                raise
+            raise PastIsGone(
+                f"{kind} {pointer.identifier} was there at {moment_text(self.as_of_ms)}, but its metadata file of "
+                f"that time has been deleted since: {pointer.metadata_location}"
+            ) from error
 
     def keep(self, location: Location, loaded: Loaded[M]) -> None:
         """Remember what has just been written to a metadata file that is pointed to now."""

@@ -15,6 +15,7 @@ from app.catalog.context.rooms import Rooms
 from app.catalog.context.scan_workers import ScanWorkers
 from app.catalog.context.side_work import SideWork
 from app.catalog.context.traffic import Traffic
+from app.database.dropped import DroppedThings
 from app.database.file_deletions import FileDeletions
 from app.database.foreign_places import ForeignPlaces
 from app.database.idempotency_keys import IdempotencyKeys
@@ -24,6 +25,7 @@ from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
 from app.database.old_rows import OldRows
 from app.database.orphan_runs import OrphanRuns
+from app.database.past import Past
 from app.database.pointer_states import PointerStates
 from app.database.pointers.pointers import Pointers
 from app.database.scan_plans import ScanPlans
@@ -106,6 +108,9 @@ class Server:
     orphan_runs: OrphanRuns
     foreign_places: ForeignPlaces
     pointer_states: PointerStates
+    past: Past
+    """What was at a time."""
+    dropped: DroppedThings
     landing_queues: LandingQueues
     maintenance_jobs: MaintenanceJobs
     scan_plans: ScanPlans

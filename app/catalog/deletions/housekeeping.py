@@ -34,6 +34,8 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
         server.has_deletions.wait(interval_s)
         server.has_deletions.clear()
         try:
+            while not stop.is_set() and server.dropped.end(server.now_ms()):
+                pass
             while not stop.is_set() and work_off_one(server):
                 pass
             if not stop.is_set() and time.monotonic() >= clean_at:

@@ -1,0 +1,1 @@
+"""Recovery: what is protected from drops, and how what was dropped comes back."""
