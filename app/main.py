@@ -20,7 +20,7 @@ from app.api.commit_ids import CommitIds
 from app.api.dependencies import Parts
 from app.api.front_door import FrontDoor
 from app.api.packed_answers import PackedAnswers
-from app.api.routing import Dispatcher, endpoints, mutations, route_labels, routes
+from app.api.routing import Dispatcher, endpoints, endpoints_of_the_past, mutations, route_labels, routes
 from app.catalog.context.callers import SERVER_ITSELF, Permit, everyone_may
 from app.catalog.context.locations import roots_of_warehouse
 from app.catalog.context.receipt_book import ReceiptBook
@@ -113,6 +113,7 @@ def create_app(
         max_body_values=settings.max_body_values,
         key_lifetime_minutes=settings.idempotency_key_lifetime_minutes,
         endpoints=endpoints(served),
+        endpoints_of_the_past=endpoints_of_the_past(endpoints(served)),
         commit_ids=commit_ids,
         check_migrations=lambda: check_revision(database),
     )

@@ -11,7 +11,7 @@ from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import flaw_of_table_locations
 from app.catalog.context.server import Server
-from app.catalog.recovery.protection import check_warehouse_unprotected
+from app.catalog.recovery.protection import check_warehouse_unprotected, recovery_of
 from app.database.warehouses import Warehouse
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import flaw_of_inherited
@@ -26,6 +26,8 @@ from app.fileio.locations import flaw_of, is_inside, local_path, scheme_of
 from app.fileio.schemes import KNOWN_SCHEMES, files_for
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
+S3_DELETE = "s3.delete-enabled"
+"""The property that keeps clients' S3FileIO from deleting files."""
 RESERVED_NAMES = frozenset({"config", "oauth", "namespaces", "tables", "views", "transactions"})
 """Words that a path has in the place of a warehouse's prefix."""
 
@@ -171,6 +173,16 @@ def load_configuration(catalog: Catalog) -> Warehouse:
     """Return the warehouse with the defaults and overrides that clients receive."""
     catalog.permit("load_configuration")
     return catalog.warehouse
+
+
+def client_settings(catalog: Catalog) -> dict[str, str]:
+    """Return the settings that clients of a warehouse must have besides its own.
+
+    Where a purge waits, or the past is shown, clients must not delete files themselves: Spark's DROP TABLE PURGE
+    deletes them after the drop.
+    """
+    recovery = recovery_of(catalog.warehouse, purge=True)
+    return {S3_DELETE: "false"} if catalog.as_of_ms is not None or recovery.keep_ms else {}
 
 
 class WarehouseMemo:

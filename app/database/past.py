@@ -200,6 +200,18 @@ class Past:
 
         return self._database.read(history)
 
+    def replaced(self, pointer_id: int, after_ms: int, until_ms: int) -> list[Location]:
+        """Return the metadata files that other ones replaced after one time and until another."""
+        rows = pointer_history
+        query = select(rows.c.previous_location).where(
+            rows.c.pointer_id == pointer_id,
+            rows.c.at_ms > after_ms,
+            rows.c.at_ms <= until_ms,
+            rows.c.previous_location != rows.c.location,
+        )
+        found = self._database.read(lambda connection: connection.scalars(query).all())
+        return [Location(location) for location in found]
+
     def moved_between(self, warehouse_id: int, from_ms: int, to_ms: int, after: int, limit: int) -> list[int]:
         """Return the ids of pointers with events after one time and until another, in their order.
 

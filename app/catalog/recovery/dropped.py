@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -56,6 +57,19 @@ class Wanted:
         return self._namespace, self.name
 
 
+@dataclass(frozen=True, slots=True)
+class NewName:
+    """The name under which something comes back; what is None stays as it was."""
+
+    namespace: tuple[str, ...] | None = None
+    name: str | None = None
+    with_namespace: bool = False
+    """Whether to make the namespace if it is missing, with the properties that it had if it was dropped."""
+
+
+AS_IT_WAS = NewName()
+
+
 def list_dropped(
     catalog: Catalog, page: Page, *, namespace: Namespace | None = None, name: str | None = None
 ) -> Listing[Dropped]:
@@ -80,25 +94,12 @@ def list_dropped(
     return Listing(found[: len(cut.items)], cut.next_after)
 
 
-def undrop(
-    catalog: Catalog,
-    wanted: Wanted,
-    *,
-    namespace: Namespace | None = None,
-    name: str | None = None,
-    with_namespace: bool = False,
-) -> Dropped:
-    """Bring something back as it was, and return what it was.
-
-    Args:
-        catalog: the warehouse.
-        wanted: what is meant.
-        namespace: where it comes back, or a namespace's new name; as it was if None.
-        name: a table's or view's new name; as it was if None.
-        with_namespace: make the namespace if it is missing, with the properties that it had if it was dropped.
+def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[str, object]:
+    """Bring something back as it was, and return its id, kind and name, and where its metadata is.
 
     Raises:
         InvalidName: the new name cannot be used.
+        InvalidRequest: a namespace is to become a table.
         NoSuchDropped: nothing that is meant can come back.
         NoSuchNamespace: the namespace is not there, and was not to be made.
         UndropRefused: the name is taken, or a table with the same files is there.
@@ -106,44 +107,43 @@ def undrop(
     """
     catalog.permit("undrop", *([wanted.namespace] if wanted.namespace else []))
     entry = _load(catalog, wanted)
-    destination = check_namespace(namespace or entry.namespace)
-    if entry.pointer is None and name is not None:
+    namespace = entry.namespace if new.namespace is None else check_namespace(Namespace(new.namespace))
+    if entry.pointer is None and new.name is not None:
         raise InvalidRequest(f"{entry} is a namespace: it comes back under the name of a namespace")
+    name = new.name or entry.name
+    answer = _summary(entry, namespace, name)
+    claim = catalog.caller.claim_of(json.dumps(answer))
     try:
-        if entry.pointer is None:
-            catalog.server.dropped.undrop_namespace(
-                entry, destination, catalog.author(), catalog.caller.claim_of(str(entry.id))
-            )
+        if name is None:
+            catalog.server.dropped.undrop_namespace(entry, namespace, catalog.author(), claim)
         else:
-            new_name = check_identifier(TableIdentifier(destination, name or entry.pointer.identifier.name))
-            properties = _namespace_properties(catalog, destination) if with_namespace else None
             catalog.server.dropped.undrop(
                 entry,
-                new_name,
+                check_identifier(TableIdentifier(namespace, name)),
                 catalog.author(),
-                catalog.caller.claim_of(str(entry.id)),
-                with_namespace=properties,
+                claim,
+                with_namespace=_namespace_properties(catalog, namespace) if new.with_namespace else None,
             )
     except DroppedMeanwhile as error:
         raise NoSuchDropped(str(error)) from error
     except NoSuchNamespace as error:
-        raise NoSuchNamespace(f"{destination}; ask for it to be made as well, or undrop it first") from error
+        raise NoSuchNamespace(f"{namespace}. Undrop it first, or set create-namespace to true") from error
     except FilesInUse as error:
         raise UndropRefused(
             f"Cannot undrop {entry}: {error.identifier} has the same table uuid, so its files are in use"
         ) from error
     except NamespaceExists as error:
-        raise UndropRefused(f"Cannot undrop {entry}: namespace {destination} is there", ()) from error
+        raise UndropRefused(f"Cannot undrop {entry}: namespace {namespace} is there") from error
     except NameTaken as taken:
         raise UndropRefused(
             f"Cannot undrop {entry} as {taken.identifier}: a {taken.kind} of this name is there. "
             "Bring it back under another name",
             _choices(catalog, (entry.namespace, entry.name)),
         ) from taken
-    return entry
+    return answer
 
 
-def purge_dropped(catalog: Catalog, wanted: Wanted) -> Dropped:
+def purge_dropped(catalog: Catalog, wanted: Wanted) -> dict[str, object]:
     """Forget something that was dropped; a table's files are queued for deletion, those of a view stay.
 
     Raises:
@@ -162,14 +162,22 @@ def purge_dropped(catalog: Catalog, wanted: Wanted) -> Dropped:
     is_table = entry.pointer is not None and entry.pointer.kind is PointerKind.TABLE
     if is_table:
         _check_gc(catalog, entry)
+    answer = _summary(entry, entry.namespace, entry.name)
+    claim = catalog.caller.claim_of(json.dumps(answer))
     try:
-        catalog.server.dropped.purge(
-            entry, catalog.author(), catalog.caller.claim_of(str(entry.id)), deletion=is_table
-        )
+        catalog.server.dropped.purge(entry, catalog.author(), claim, deletion=is_table)
     except DroppedMeanwhile as error:
         raise NoSuchDropped(str(error)) from error
     catalog.server.has_deletions.set()
-    return entry
+    return answer
+
+
+def _summary(entry: Dropped, namespace: Namespace, name: str | None) -> dict[str, object]:
+    """Return what answers say of one thing, as JSON."""
+    answer: dict[str, object] = {"id": entry.id, "kind": entry.kind, "namespace": list(namespace.levels)}
+    if entry.pointer is not None:
+        answer |= {"name": name, "metadata-location": entry.pointer.metadata_location}
+    return answer
 
 
 def _load(catalog: Catalog, wanted: Wanted) -> Dropped:
