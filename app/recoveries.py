@@ -29,6 +29,10 @@ class UndropRefused(AlreadyExists):
         super().__init__(f"{message}{listed}")
 
 
+class RestoreRefused(BadRequest):
+    """A table cannot become again what it was; the message says why."""
+
+
 class InvalidMoment(BadRequest):
     """A time at which a warehouse is to be shown, and cannot be."""
 

@@ -28,6 +28,7 @@ STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
     recoveries.Protected: (403, "ForbiddenException"),
     recoveries.NoSuchDropped: (404, "NoSuchDroppedException"),
     recoveries.UndropRefused: (409, "AlreadyExistsException"),
+    recoveries.RestoreRefused: (400, "BadRequestException"),
     recoveries.InvalidMoment: (400, "BadRequestException"),
     recoveries.PastIsReadOnly: (403, "ForbiddenException"),
     # Not 404, behind which clients hide the message.

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 
 from app.database.connections.database import Database
@@ -106,9 +106,14 @@ class DroppedThings:
 
     def find(self, warehouse_id: int, dropped_id: int, now_ms: int) -> Dropped | None:
         """Return what was dropped under this id, while it can come back."""
-        query = select(rows).where(
-            rows.c.warehouse_id == warehouse_id, rows.c.id == dropped_id, rows.c.until_ms > now_ms
-        )
+        return self._find((rows.c.warehouse_id == warehouse_id) & (rows.c.id == dropped_id), now_ms)
+
+    def find_pointer(self, pointer_id: int, now_ms: int) -> Dropped | None:
+        """Return the table or view that had a pointer, while it can come back."""
+        return self._find(rows.c.pointer_id == pointer_id, now_ms)
+
+    def _find(self, wanted: ColumnElement[bool], now_ms: int) -> Dropped | None:
+        query = select(rows).where(wanted, rows.c.until_ms > now_ms)
         found = self._database.read(lambda connection: connection.execute(query).one_or_none())
         return None if found is None else _dropped(found)
 
@@ -231,15 +236,6 @@ class DroppedThings:
             return len(ended)
 
         return self._database.write(end)
-
-    def count(self, warehouse_id: int, now_ms: int) -> int:
-        """Return how many things of a warehouse can come back."""
-        query = (
-            select(func.count())
-            .select_from(rows)
-            .where(rows.c.warehouse_id == warehouse_id, rows.c.until_ms > now_ms)
-        )
-        return self._database.read(lambda connection: int(connection.scalars(query).one()))
 
 
 def _take(connection: Connection, entry: Dropped, now_ms: int) -> None:
