@@ -14,7 +14,7 @@ from app.catalog.context.catalog import Catalog, find_and_read
 from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.locations import check_location, default_location
-from app.catalog.recovery.protection import check_unprotected, recovery_of
+from app.catalog.context.protection import check_unprotected, recovery_of
 from app.database.pointers.history import PointerEvent
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import Pointer

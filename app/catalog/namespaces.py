@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.locations import check_location
-from app.catalog.recovery.protection import check_namespace_unprotected, recovery_of
+from app.catalog.context.protection import check_namespace_unprotected, recovery_of
 from app.database.namespaces import PropertyChanges
 from app.engine.model.identifiers import Namespace, check_namespace
 from app.engine.properties.known import Origin

@@ -11,8 +11,8 @@ from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, Loaded, LoadedTable
 from app.catalog.context.locations import check_locations
+from app.catalog.context.protection import check_unprotected, recovery_of
 from app.catalog.named import NewNamed, drop_as_seen
-from app.catalog.recovery.protection import check_unprotected, recovery_of
 from app.database.pointers.pointer import Pointer
 from app.engine.change.initial import new_table_metadata
 from app.engine.model.identifiers import TableIdentifier, check_identifier

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import flaw_of_table_locations
+from app.catalog.context.protection import check_warehouse_unprotected, recovery_of
 from app.catalog.context.server import Server
-from app.catalog.recovery.protection import check_warehouse_unprotected, recovery_of
 from app.database.warehouses import Warehouse
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import flaw_of_inherited

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from app.catalog.context.moments import split_name
 from app.cli.terminal.arguments import identifier_from, namespace_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse, Yes, group, optional
@@ -198,12 +197,11 @@ def diff(
     - `icetower diff lake@2026-11-20T10:00:00Z lake@2026-11-21T10:00:00Z`
     - `icetower diff lake@2026-11-20 lake`
     """
-    warehouse, from_ = split_name(before)
-    other, to = split_name(after)
-    if from_ is None or warehouse != other:
+    (warehouse, _, from_), (other, _, to) = before.partition("@"), after.partition("@")
+    if not from_ or warehouse != other:
         raise typer.BadParameter("give one warehouse at two times, such as lake@2026-11-20 and lake")
     with connected(uri, warehouse) as catalog:
-        namespaces, names = catalog.past.diff(from_, to)
+        namespaces, names = catalog.past.diff(from_, to or None)
     if as_json:
         print_json({"namespaces": namespaces, "names": names})
         return

@@ -10,7 +10,7 @@ from pydantic import Field
 from app.api.bodies.json_answer import page_json, present
 from app.api.bodies.json_body import Body
 from app.catalog.context.rows import Dropped
-from app.catalog.recovery.dropped import Wanted
+from app.catalog.past.dropped import Wanted
 from app.engine.model.document import Long
 from app.engine.model.identifiers import Namespace, check_name, check_namespace
 from app.errors import InvalidRequest

@@ -15,7 +15,7 @@ from app.api.names_in_paths import namespaces_in_parent
 from app.api.paging import DEFAULT_PAGE_SIZE, next_page_token, page_in_query
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.listings import Page
-from app.catalog.recovery import dropped
+from app.catalog.past import dropped
 from app.engine.model.identifiers import check_name
 from app.errors import InvalidPageToken, InvalidRequest
 

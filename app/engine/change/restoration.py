@@ -38,10 +38,8 @@ def restoring_updates(now: TableMetadata, then: TableMetadata, *, staying: froze
     """
     updates: list[Update] = []
     if not now.current_schema.same_columns(then.current_schema):
-        updates += [
-            AddSchema.model_validate({"schema": then.current_schema}),
-            SetCurrentSchema(schema_id=SchemaId(LAST_ADDED)),
-        ]
+        added = AddSchema.model_validate({"schema": then.current_schema})
+        updates += [added, SetCurrentSchema(schema_id=SchemaId(LAST_ADDED))]
     if not now.default_spec.same_fields(then.default_spec):
         fields = [field.model_dump(by_alias=True) for field in then.default_spec.fields]
         spec = UnboundPartitionSpec.model_validate({"fields": fields})

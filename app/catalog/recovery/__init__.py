@@ -1,1 +1,0 @@
-"""Recovery: what is protected from drops, and how what was dropped comes back."""
