@@ -1,4 +1,4 @@
-"""Errors about what was dropped, what is protected, and what was at a time; the tree is in `app.errors`."""
+"""Errors about what was dropped, what is protected, and what was at a time."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -24,8 +23,6 @@ from app.engine.model.sort_order import SortOrder
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptMetadata, InvalidMetadata, PurgeRefused
 from app.formats.metadata.files import MetadataJson
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -97,7 +94,7 @@ def stage_table(catalog: Catalog, new: NewTable) -> LoadedTable:
 
 
 def purge_table(catalog: Catalog, identifier: TableIdentifier) -> None:
-    """Remove a table and queue its files for deletion, at once or when it can no longer come back.
+    """Remove a table, and have its files deleted, at once or when it cannot come back.
 
     Raises:
         NoSuchTable: no table has this name.

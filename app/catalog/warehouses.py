@@ -169,20 +169,17 @@ def drop_warehouse(server: Server, caller: Caller, name: str) -> None:
     server.warehouses.drop(name, caller.author(server.now_ms()))
 
 
-def load_configuration(catalog: Catalog) -> Warehouse:
-    """Return the warehouse with the defaults and overrides that clients receive."""
-    catalog.permit("load_configuration")
-    return catalog.warehouse
-
-
-def client_settings(catalog: Catalog) -> dict[str, str]:
-    """Return the settings that clients of a warehouse must have besides its own.
+def load_configuration(catalog: Catalog) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return the defaults and the overrides that clients receive.
 
     Where a purge waits, or the past is shown, clients must not delete files themselves: Spark's DROP TABLE PURGE
     deletes them after the drop.
     """
-    recovery = recovery_of(catalog.warehouse, purge=True)
-    return {S3_DELETE: "false"} if catalog.as_of_ms is not None or recovery.keep_ms else {}
+    catalog.permit("load_configuration")
+    warehouse = catalog.warehouse
+    keeps_files = catalog.as_of_ms is not None or recovery_of(warehouse, purge=True).keep_ms
+    added = {S3_DELETE: "false"} if keeps_files else {}
+    return warehouse.default_properties, {**warehouse.override_properties, **added}
 
 
 class WarehouseMemo:

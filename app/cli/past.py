@@ -145,7 +145,7 @@ def restore(
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:
-    """Make tables what they were at a time, schema and properties included: all of them, or none.
+    """Make tables what they were at a time, schema and properties included.
 
     It is a new commit: nothing of the present is lost.
 

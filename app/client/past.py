@@ -1,4 +1,4 @@
-"""Calls about the past: what was dropped, tables restored to a time, and a warehouse at two times."""
+"""Calls about the past: what was dropped, restoring, and differences."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PastCalls(CatalogCalls):
         return self._calls.read(OpenAnswer, "POST", f"{self._root}/undrop", body=body).model_dump()
 
     def purge_dropped(self, wanted: JsonObject) -> JsonObject:
-        """Forget something that was dropped, and have a table's files deleted; `wanted` as for `undrop`."""
+        """Forget something that was dropped; `wanted` as for `undrop`."""
         return self._calls.read(OpenAnswer, "POST", f"{self._root}/dropped/purge", body=wanted).model_dump()
 
     def restore(self, tables: Sequence[TableIdentifier], at: str, *, dry_run: bool) -> JsonObject:

@@ -1,4 +1,4 @@
-"""What was dropped and can come back: tables, views and namespaces, until their time is over."""
+"""What was dropped and can come back, until its time is over."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Dropped:
 
 
 class DroppedMeanwhile(IcetowerError):
-    """Something that was to come back is there no more: its time is over, or another request took it."""
+    """What was to come back cannot: its time is over, or another request took it."""
 
 
 class FilesInUse(IcetowerError):
@@ -183,7 +183,7 @@ class DroppedThings:
     def undrop_namespace(
         self, entry: Dropped, destination: Namespace, author: Author, claim: IdempotencyClaim | None = None
     ) -> None:
-        """Bring a namespace back with the properties that it had, and those above it that are missing.
+        """Bring a namespace back with its properties, and those above it that are missing.
 
         Raises:
             DroppedMeanwhile: it cannot come back any more.
@@ -223,7 +223,10 @@ class DroppedThings:
         self._database.write(purge)
 
     def end(self, now_ms: int, limit: int = 500) -> int:
-        """Forget what has had its time, queue files for deletion as their drops wanted, and say how many ended."""
+        """Forget what has had its time, and return how many things that were.
+
+        Files are queued for deletion where the drop wanted that.
+        """
         over = select(rows.c.id).where(rows.c.until_ms <= now_ms).order_by(rows.c.until_ms).limit(limit)
         if not self._database.read(lambda connection: connection.scalars(over).all()):
             return 0

@@ -34,7 +34,7 @@ def begin_version(
 
 
 def end_version(connection: Connection, warehouse_id: int, namespace: Namespace, at_ms: int) -> int:
-    """Note that a namespace is no longer as it was, and return since when: never before it was so."""
+    """Note that a namespace is no longer as it was, and return since when."""
     names = _names_of(warehouse_id, namespace)
     ends_ms: int = max([at_ms, *connection.scalars(_LAST, names)])
     connection.execute(_END, {**names, "ends_ms": ends_ms})

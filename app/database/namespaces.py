@@ -223,7 +223,7 @@ def insert_namespace(
     properties: Mapping[str, str],
     now_ms: int,
 ) -> bool:
-    """Insert a namespace, and those of its ancestors that are missing; False if it is there already."""
+    """Insert a namespace and its missing ancestors; False if it is there already."""
     parent_id: int | None = None
     for length in range(1, len(namespace.levels)):
         ancestor = Namespace(namespace.levels[:length])

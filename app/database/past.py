@@ -190,7 +190,7 @@ class Past:
     def history(
         self, pointer_id: int, at_ms: int, before: int | None = None, limit: int | None = None
     ) -> list[PointerEvent]:
-        """Return up to `limit` events of a pointer until a time, with a sequence below `before`, newest first."""
+        """Return up to `limit` events until a time with a sequence below `before`, newest first."""
         rows = pointer_history
         later = select(func.min(rows.c.sequence)).where(rows.c.pointer_id == pointer_id, rows.c.at_ms > at_ms)
 

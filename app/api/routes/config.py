@@ -13,7 +13,7 @@ from app.api.answers import json_answer
 from app.api.dependencies import Visit
 from app.api.names_in_paths import encode_prefix
 from app.catalog.context.moments import split_name
-from app.catalog.warehouses import client_settings, load_configuration
+from app.catalog.warehouses import load_configuration
 
 
 async def get_config(request: Request) -> Response:
@@ -25,17 +25,13 @@ async def get_config(request: Request) -> Response:
     if named is None:
         named = await run_in_threadpool(parts.warehouses.load, name)
     catalog = replace(visit.catalog_of(named), as_of_ms=visit.as_of_ms(moment))
-    warehouse = load_configuration(catalog)
+    defaults, overrides = load_configuration(catalog)
     return json_answer(
         orjson.dumps(
             {
-                "defaults": dict(warehouse.default_properties),
+                "defaults": dict(defaults),
                 # The prefix comes last: a warehouse's own settings must not lead its clients elsewhere.
-                "overrides": {
-                    **warehouse.override_properties,
-                    **client_settings(catalog),
-                    "prefix": encode_prefix(catalog.name),
-                },
+                "overrides": {**overrides, "prefix": encode_prefix(catalog.name)},
                 "endpoints": parts.endpoints if moment is None else parts.endpoints_of_the_past,
                 "idempotency-key-lifetime": f"PT{parts.key_lifetime_minutes}M",
             }

@@ -14,7 +14,7 @@ from app.api.paging import next_page_token, page_in_query
 from app.catalog.context.catalog import Catalog
 from app.catalog.past.catalog_diff import load_catalog_diff
 from app.catalog.past.restore import load_restored, restore_tables
-from app.errors import InvalidPageToken, InvalidRequest
+from app.errors import InvalidPageToken
 
 router = APIRouter()
 
@@ -40,9 +40,7 @@ def load_diff_of_catalog(visit: Visited) -> Response:
     """Return what is different in a warehouse at two times."""
     query = visit.query
     before, after = query.get("from"), query.get("to") or None
-    if not before:
-        raise InvalidRequest("Invalid from: give the earlier time")
-    listing = f"catalog diff {visit.warehouse.id} {before} {after or ''}"
+    listing = f"catalog diff {visit.warehouse.id} {before or ''} {after or ''}"
     page = page_in_query(query, listing)
     if page.after is not None and not page.after.isdigit():
         raise InvalidPageToken(query["pageToken"])

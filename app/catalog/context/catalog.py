@@ -113,7 +113,7 @@ class Catalog:
 
     @property
     def pointers(self) -> PointerStore:
-        """Where the warehouse keeps its pointers; raises `PastIsReadOnly` where it is shown as it was."""
+        """Where the warehouse keeps its pointers; raises `PastIsReadOnly` for the past."""
         self._check_present()
         return self.server.pointers
 

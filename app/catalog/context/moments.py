@@ -1,4 +1,4 @@
-"""Moments of the past in names of warehouses: `lake@2026-11-20T10:00:00Z` is the warehouse `lake` as it was then."""
+"""Moments of the past in names of warehouses, as `lake@2026-11-20T10:00:00Z`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHAPE = re.compile(
 
 
 def split_name(name: str) -> tuple[str, str | None]:
-    """Return a warehouse's name, or its location, and the moment behind the last `@`, if one is there."""
+    """Return a warehouse's name or location, and the moment behind its `@`, if any."""
     before, sign, moment = name.rpartition(SIGN)
     looks_like_one = bool(re.match(r"\d{4}-|\d+$", moment, re.ASCII)) or (sign != "" and ":" not in before)
     return (before, moment) if sign and before and looks_like_one else (name, None)
@@ -31,7 +31,7 @@ def moment_ms(text: str, now_ms: int) -> int:
         now_ms: the time now.
 
     Raises:
-        InvalidMoment: it is none of these, or in the future.
+        InvalidMoment: it cannot be read, or is in the future.
     """
     found = _read(text)
     if found is None:

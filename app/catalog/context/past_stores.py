@@ -1,4 +1,4 @@
-"""The pointers and namespaces of a warehouse as they were at a moment; there is nothing to change them with."""
+"""The pointers and namespaces of a warehouse as they were at a moment."""
 
 from __future__ import annotations
 

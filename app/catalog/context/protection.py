@@ -1,4 +1,4 @@
-"""Protection: tables, views, namespaces and warehouses that must not be dropped, purged or renamed."""
+"""Protection: what must not be dropped, purged or renamed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import Kind, M
 from app.catalog.context.property_layers import layers_of
 from app.database.pointers.pointer import Pointer
-from app.database.pointers.recoverable import Recovery
+from app.database.pointers.recoverable import PURGE_NOW, Recovery
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import Namespace
 from app.engine.properties.known import Origin
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 def check_unprotected(catalog: Catalog, kind: Kind[M], pointer: Pointer, action: str) -> Mapping[str, str]:
-    """Check that a table or view may be dropped, purged, renamed or replaced, and return its properties.
+    """Check that a table or view is not protected, and return its properties.
 
     The nearest place decides: the table, its namespace, its warehouse. Without readable metadata the table itself
     says nothing: it can still be dropped.
@@ -71,14 +71,14 @@ def check_warehouse_unprotected(warehouse: Warehouse) -> None:
 
 
 def recovery_of(warehouse: Warehouse, *, purge: bool) -> Recovery:
-    """Return for how long what is dropped now can come back, and what becomes of its files then."""
+    """Return for how long what is dropped now can come back, and what happens then."""
     layers = {
         Origin.WAREHOUSE_OVERRIDE: warehouse.override_properties,
         Origin.WAREHOUSE: warehouse.default_properties,
     }
     waits = effective_property(layers, UNDROP_PURGE_WAITS).value == "true"
     if purge and not waits:
-        return Recovery(0, purge=True)
+        return PURGE_NOW
     keeping = effective_property(layers, UNDROP_KEEP)
     # What was set before it was checked may make no sense: then the default holds, for nothing may be lost.
     kept = keeping.value if keeping.flaw is None or keeping.known is None else keeping.known.default

@@ -1,4 +1,4 @@
-"""Where a warehouse keeps its names and pointers: what every such place promises, rows being the first of them."""
+"""Where a warehouse keeps its names and pointers: what every such place promises."""
 
 from __future__ import annotations
 
@@ -95,11 +95,14 @@ class ShownNamespaces(Protocol):
     def list_children(
         self, warehouse_id: int, parent: Namespace | None, after: str | None = None, limit: int | None = None
     ) -> list[str]:
-        """Return the last levels of namespaces directly below `parent`, in order; raises `NoSuchNamespace`."""
+        """Return the last levels of the children of `parent`, in order; raises `NoSuchNamespace`."""
 
 
 class NamespaceStore(ShownNamespaces, Protocol):
-    """The namespaces of warehouses; `app.database.namespaces.Namespaces` says what each method means."""
+    """The namespaces of warehouses.
+
+    `app.database.namespaces.Namespaces` says what each method means.
+    """
 
     def create(
         self,

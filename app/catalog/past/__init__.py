@@ -1,1 +1,1 @@
-"""The past: a warehouse as it was at a time, what happened between two times, and tables brought back to one."""
+"""The past: a warehouse as it was, what was dropped, and how things come back."""

@@ -1,4 +1,4 @@
-"""What happened in a warehouse between two times: which tables, views and namespaces came, went and moved."""
+"""What is different in a warehouse at two times: what came, went and moved."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from app.database.pointers.pointer import Pointer, PointerKind
 from app.engine.diff.metadata_diff import metadata_diff
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CorruptMetadata
+from app.errors import CorruptMetadata, InvalidRequest
 from app.recoveries import InvalidMoment, PastIsGone
 
 STRETCH = 200
@@ -68,7 +68,7 @@ class CatalogDiff:
     names: Listing[ChangedName]
 
 
-def load_catalog_diff(catalog: Catalog, from_: str, to: str | None, page: Page) -> CatalogDiff:
+def load_catalog_diff(catalog: Catalog, from_: str | None, to: str | None, page: Page) -> CatalogDiff:
     """Return what is different in a warehouse at two times.
 
     What came and went between them is not shown.
@@ -80,10 +80,13 @@ def load_catalog_diff(catalog: Catalog, from_: str, to: str | None, page: Page) 
         page: which part; of tables and views with events between the two, in the order of their creation.
 
     Raises:
+        InvalidRequest: the earlier time is not given.
         InvalidMoment: a time makes no sense, or the first is after the second.
         FilesUnavailable: the store does not answer.
     """
     catalog.permit("load_catalog_diff")
+    if not from_:
+        raise InvalidRequest("Invalid from: give the earlier time")
     from_ms = check_moment(catalog.server, from_)
     to_ms = catalog.now_ms() if to is None else check_moment(catalog.server, to)
     if from_ms > to_ms:

@@ -95,7 +95,7 @@ def list_dropped(
 
 
 def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[str, object]:
-    """Bring something back as it was, and return its id, kind and name, and where its metadata is.
+    """Bring something back as it was, and return what it is called now.
 
     Raises:
         InvalidName: the new name cannot be used.
@@ -144,7 +144,9 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
 
 
 def purge_dropped(catalog: Catalog, wanted: Wanted) -> dict[str, object]:
-    """Forget something that was dropped; a table's files are queued for deletion, those of a view stay.
+    """Forget something that was dropped.
+
+    A table's files are queued for deletion, those of a view stay.
 
     Raises:
         NoSuchDropped: nothing that is meant can come back.

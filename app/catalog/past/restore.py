@@ -125,7 +125,7 @@ def restore_tables(
 def load_restored(
     catalog: Catalog, identifiers: Sequence[TableIdentifier], at: str
 ) -> tuple[int, list[Restored]]:
-    """Return what a restoration that landed has made of tables: what they were is what they were.
+    """Return what a restoration that landed has made of tables.
 
     Raises like `restore_tables`, but says nothing of the present.
     """

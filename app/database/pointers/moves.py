@@ -247,7 +247,7 @@ def advance(
 
 
 def time_of_all(connection: Connection, pointer_ids: Collection[int], at_ms: int) -> int:
-    """Return one time for the events of several pointers, and lock these: none has a later event yet."""
+    """Return one time for the events of several pointers, and lock these."""
     latest: list[int] = list(connection.scalars(_TIMES_LOCKED, {"of_ids": sorted(pointer_ids)}))
     return max([at_ms, *latest])
 

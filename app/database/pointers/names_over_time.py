@@ -32,10 +32,10 @@ _END = (
 
 
 def begin_name(connection: Connection, pointer_id: int) -> None:
-    """Note that a pointer has its name since its last event, which this transaction has written."""
+    """Note that a pointer has its name since its last event."""
     connection.execute(_BEGIN, {"of_pointer": pointer_id})
 
 
 def end_name(connection: Connection, pointer_id: int, at_ms: int) -> None:
-    """Note that a pointer loses its name with an event at this time; called before its row changes."""
+    """Note that a pointer loses its name; called before its row changes."""
     connection.execute(_END, {"of_pointer": pointer_id, "event_at_ms": at_ms})

@@ -1,4 +1,4 @@
-"""Keeping what is dropped, so that it can come back: steps inside the transaction of the drop."""
+"""Keeping what is dropped, so that it can come back."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def keep_dropped_namespace(
 
 
 def dropped_as_pointers(*more: Column[Any]) -> Select[Any]:
-    """Return the query for dropped tables and views, with the columns of a pointer that can be found by name."""
+    """Return the query for dropped tables and views, with the columns of a pointer."""
     return select(
         dropped.c.pointer_id.label("id"),
         dropped.c.warehouse_id,

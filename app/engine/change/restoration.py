@@ -1,4 +1,4 @@
-"""Restoration: the updates that make a table again what it was, as a new state on top of the present one."""
+"""Restoration: the updates that bring a table back to what it was."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ LAST_ADDED = -1
 
 
 def restoring_updates(now: TableMetadata, then: TableMetadata, *, staying: frozenset[str]) -> list[Update]:
-    """Return the updates that give a table the schema, spec, order, properties, location and rows that it had.
+    """Return the updates that make a table again what it was.
 
-    Other branches and tags stay, and so does a higher format version. `then.current_snapshot` must be one that the
-    table still has: see `lost_snapshot`.
+    Schema, spec, order, properties, location and the rows of main. Other branches and tags stay, and so does a higher
+    format version. `then.current_snapshot` must be one that the table still has: see `lost_snapshot`.
 
     Args:
         now: the table.
@@ -57,7 +57,7 @@ def restoring_updates(now: TableMetadata, then: TableMetadata, *, staying: froze
 
 
 def lost_snapshot(now: TableMetadata, then: TableMetadata) -> int | None:
-    """Return the snapshot that a table had and has no more, so that its rows cannot come back; None if all is there."""
+    """Return the current snapshot of then if the table has it no more; else None."""
     wanted = then.current_snapshot
     if wanted is None:
         return None
