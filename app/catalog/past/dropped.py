@@ -113,6 +113,7 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
     name = new.name or entry.name
     answer = _summary(entry, namespace, name)
     claim = catalog.caller.claim_of(json.dumps(answer))
+    catalog.server.step("before_undrop")
     try:
         if name is None:
             catalog.server.dropped.undrop_namespace(entry, namespace, catalog.author(), claim)
@@ -140,6 +141,7 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
             "Bring it back under another name",
             _choices(catalog, (entry.namespace, entry.name)),
         ) from taken
+    catalog.server.step("after_undrop")
     return answer
 
 
@@ -166,10 +168,12 @@ def purge_dropped(catalog: Catalog, wanted: Wanted) -> dict[str, object]:
         _check_gc(catalog, entry)
     answer = _summary(entry, entry.namespace, entry.name)
     claim = catalog.caller.claim_of(json.dumps(answer))
+    catalog.server.step("before_purge_dropped")
     try:
         catalog.server.dropped.purge(entry, catalog.author(), claim, deletion=is_table)
     except DroppedMeanwhile as error:
         raise NoSuchDropped(str(error)) from error
+    catalog.server.step("after_purge_dropped")
     catalog.server.has_deletions.set()
     return answer
 
