@@ -24,6 +24,7 @@ from app.database.migrations import migrate
 from app.database.namespaces import Namespaces
 from app.database.old_rows import OldRows
 from app.database.orphan_runs import OrphanRuns
+from app.database.pointer_exports import PointerExports
 from app.database.pointer_states import PointerStates
 from app.database.pointers.pointers import Pointers
 from app.database.receipts import Receipts
@@ -88,6 +89,7 @@ def server_on(
         orphan_runs=OrphanRuns(database),
         foreign_places=ForeignPlaces(database),
         pointer_states=PointerStates(database),
+        pointer_exports=PointerExports(database),
         landing_queues=LandingQueues(database),
         maintenance_jobs=MaintenanceJobs(database),
         scan_plans=ScanPlans(database),
