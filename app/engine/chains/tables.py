@@ -10,7 +10,7 @@ Source: spec.md, metadata-log.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -43,14 +43,13 @@ def candidates_of(files: Sequence[FoundTable], since: Since | None = None) -> Ca
 
     Args:
         files: metadata files of one table, each place once. Those that are named by others may be left out.
-        since: an earlier place of the pointer; only what follows it counts, if anything there is connected to it.
+        since: an earlier place of the pointer; what branches off before it does not count.
     """
-    named = {place for file in files for place in file.log}
     if since is not None:
-        files = _after(files, since)
-        named.add(since.place)
+        files = _not_before(files, since)
     if not files:
         return Candidates((), reason="no metadata file of it is left")
+    named = {place for file in files for place in file.log} | ({since.place} if since is not None else set())
     within = {place for file in files for place in file.log}
     heads = [file for file in files if file.place not in within]
     if not heads:
@@ -128,20 +127,31 @@ def _likeliest(heads: Sequence[FoundTable]) -> Verdict[FoundTable]:
     return Verdict(None, reason=reason, others=_locations(heads))
 
 
-def _after(files: Sequence[FoundTable], since: Since) -> list[FoundTable]:
-    """Return the file at an earlier place and its followers; all files if there are none."""
-    followers = _followers(files)
+def _not_before(files: Sequence[FoundTable], since: Since) -> list[FoundTable]:
+    """Return the files without those that branch off before an earlier place of the pointer.
+
+    What has no file in common with the way to that place may follow it: the files between may have been deleted.
+    """
+    by_place = {file.place: file for file in files}
+    way = _ancestry(by_place[since.place], by_place) if since.place in by_place else [since.place]
+    on_way, kept = set(way), []
     for file in files:
-        if file.parent is not None:
-            followers[file.parent].add(file.place)
-    reached, unread = {since.place}, [since.place]
-    while unread:
-        new = followers[unread.pop()] - reached - since.left
-        reached |= new
-        unread += new
-    return [file for file in files if file.place in reached] or [
-        file for file in files if file.place not in since.left
-    ]
+        if file.place == since.place:
+            kept.append(file)
+        elif file.place not in since.left and file.parent not in since.left:
+            common = [place for place in _ancestry(file, by_place) if place in on_way]
+            if not common or common[-1] == since.place or file.place in on_way:
+                kept.append(file)
+    return kept
+
+
+def _ancestry(file: FoundTable, by_place: Mapping[str, FoundTable]) -> list[str]:
+    """Return the places before a file and its own, oldest first, as far as logs lead back."""
+    places, met = [*file.log, file.place], {file.place}
+    while places[0] not in met and places[0] in by_place:
+        met.add(places[0])
+        places = [*by_place[places[0]].log, *places]
+    return places
 
 
 def _followers(files: Sequence[FoundTable]) -> defaultdict[str, set[str]]:

@@ -8,7 +8,12 @@ from app.engine.model.ids import Location, TableUuid
 
 
 def file(
-    name: str, *log: str, sequence: int = 0, updated: int = 0, lists: str | None = None, version: int | None = None
+    name: str,
+    *log: str,
+    sequence: int = 0,
+    updated: int = 0,
+    lists: str | None = None,
+    version: int | None = None,
 ) -> FoundTable:
     return FoundTable(
         f"t/{name}",
@@ -22,7 +27,9 @@ def file(
     )
 
 
-def newest(*files: FoundTable, lacking: tuple[str, ...] = (), since: Since | None = None) -> Verdict[FoundTable]:
+def newest(
+    *files: FoundTable, lacking: tuple[str, ...] = (), since: Since | None = None
+) -> Verdict[FoundTable]:
     return newest_of(candidates_of(files, since), {f"t/{each}" for each in lacking})
 
 
@@ -42,7 +49,9 @@ def test_files_that_a_log_names_may_be_gone_or_unread() -> None:
 
 def test_a_loser_is_passed_by_the_winner_however_high_its_numbers() -> None:
     # The loser has the same base, a higher sequence number and a higher name.
-    verdict = newest(file("0"), file("9-loser", "0", sequence=5), file("1", "0"), file("2", "0", "1", sequence=1))
+    verdict = newest(
+        file("0"), file("9-loser", "0", sequence=5), file("1", "0"), file("2", "0", "1", sequence=1)
+    )
 
     assert (name_of(verdict), verdict.is_certain) == ("2", True)
 
@@ -61,7 +70,9 @@ def test_a_loser_of_long_ago_is_behind_what_has_been_current() -> None:
 
 def test_a_loser_that_says_it_is_younger_leaves_a_doubt() -> None:
     # It may be no loser: the table was set back to file 0, and went on from there.
-    verdict = newest(file("0"), file("d", "0", updated=9), file("1", "0", updated=1), file("2", "0", "1", updated=2))
+    verdict = newest(
+        file("0"), file("d", "0", updated=9), file("1", "0", updated=1), file("2", "0", "1", updated=2)
+    )
 
     assert (name_of(verdict), verdict.is_certain) == ("2", False)
     assert verdict.others == ("file:///t/d",)
@@ -95,7 +106,11 @@ def test_equal_evidence_is_reported() -> None:
 def test_heads_with_different_parents_are_reported_whatever_their_numbers() -> None:
     # Registered back to 1, then 2b and 3b: both ways have been current.
     verdict = newest(
-        file("3a", "1", "2a", sequence=3), file("3b", "1", "2b", sequence=9), file("1"), file("2a", "1"), file("2b", "1")
+        file("3a", "1", "2a", sequence=3),
+        file("3b", "1", "2b", sequence=9),
+        file("1"),
+        file("2a", "1"),
+        file("2b", "1"),
     )
 
     assert verdict.newest is None
