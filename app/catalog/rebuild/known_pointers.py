@@ -45,6 +45,8 @@ class KnownPointer:
     named_by: NamedBy
     left: tuple[Location, ...] = ()
     """Where it was before, if it ever went elsewhere than forward."""
+    id: int | None = None
+    """The pointer's, if the database has it."""
 
     @property
     def since(self) -> Since:
@@ -107,6 +109,7 @@ def _of_database(catalog: Catalog) -> Iterator[KnownPointer]:
                     pointer.metadata_location,
                     NamedBy.DATABASE,
                     tuple(left.get(pointer.id, frozenset()) - {pointer.metadata_location}),
+                    pointer.id,
                 )
             after_id = page[-1].id
 

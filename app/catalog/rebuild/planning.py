@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import is_allowed
+from app.catalog.named import event_at
 from app.catalog.rebuild.known_pointers import Known, KnownPointer, NamedBy, load_known
 from app.catalog.rebuild.found_files import place_text
 from app.catalog.rebuild.names import name_from_location, with_uuid
@@ -126,7 +127,25 @@ def _items_of(catalog: Catalog, wish: RebuildWish, known: Known, name: FoundName
                 name.home, catalog.warehouse.root_location, name.uuid, wish.namespace
             )
             item = RebuildItem(Action.LEAVE, name.kind, name.uuid, identifier, named_by)
-        yield _judged(catalog, wish, known, name, item, verdict)
+        item = _judged(catalog, wish, known, name, item, verdict)
+        if item.action is Action.ADVANCE and pointer is not None and _goes_back(
+            catalog, pointer, item, getattr(verdict.newest, "last_updated_ms", 0)
+        ):
+            reason = "the file that its pointer names is gone, and the newest one left is older"
+            item = replace(item, action=Action.LEAVE, reason=reason)
+        yield item
+
+
+def _goes_back(catalog: Catalog, pointer: KnownPointer, item: RebuildItem, updated_ms: int) -> bool:
+    """Say whether a file is, or may be, older than where the pointer of a database is."""
+    if pointer.id is None or item.location is None:
+        return False
+    if event_at(catalog, pointer.id, item.location) is not None:
+        return True
+    if catalog.files.exists(pointer.location):
+        return False  # The logs have said which of the two follows the other.
+    last = catalog.pointers.history(pointer.id, limit=1)
+    return bool(last) and updated_ms < last[0].at_ms
 
 
 def _judged(
