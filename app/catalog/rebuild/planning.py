@@ -10,8 +10,8 @@ from enum import StrEnum
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import is_allowed
 from app.catalog.named import event_at
-from app.catalog.rebuild.known_pointers import Known, KnownPointer, NamedBy, load_known
 from app.catalog.rebuild.found_files import place_text
+from app.catalog.rebuild.known_pointers import Known, KnownPointer, NamedBy, load_known
 from app.catalog.rebuild.names import name_from_location, with_uuid
 from app.catalog.rebuild.search import AnyVerdict, FoundName, SearchResult, search
 from app.database.pointers.pointer import PointerKind
@@ -128,8 +128,10 @@ def _items_of(catalog: Catalog, wish: RebuildWish, known: Known, name: FoundName
             )
             item = RebuildItem(Action.LEAVE, name.kind, name.uuid, identifier, named_by)
         item = _judged(catalog, wish, known, name, item, verdict)
-        if item.action is Action.ADVANCE and pointer is not None and _goes_back(
-            catalog, pointer, item, getattr(verdict.newest, "last_updated_ms", 0)
+        if (
+            item.action is Action.ADVANCE
+            and pointer is not None
+            and _goes_back(catalog, pointer, item, getattr(verdict.newest, "last_updated_ms", 0))
         ):
             reason = "the file that its pointer names is gone, and the newest one left is older"
             item = replace(item, action=Action.LEAVE, reason=reason)

@@ -14,8 +14,8 @@ from functools import partial
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import is_allowed, roots_of
-from app.catalog.rebuild.known_pointers import KnownPointer
 from app.catalog.rebuild.found_files import FoundFile, Unreadable, folder_of, place_text, read_facts
+from app.catalog.rebuild.known_pointers import KnownPointer
 from app.database.pointers.pointer import PointerKind
 from app.engine.chains.tables import Since, candidates_of, newest_of
 from app.engine.chains.verdicts import FoundTable, FoundView, Verdict

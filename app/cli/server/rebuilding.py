@@ -69,12 +69,12 @@ def run_rebuild(flags: Mapping[str, object], config_file: Path | None, options: 
         catalog = Catalog(server, warehouse, _CALLER)
         plan = plan_rebuild(catalog, options.wish())
         changes = plan.of(Action.ADD, Action.ADVANCE)
-        if options.as_json:
-            if options.is_dry_run:
-                _print_lines(_document(item) for item in plan.items)
-        else:
+        is_over = options.is_dry_run or not (changes or plan.namespaces)
+        if not options.as_json:
             _show(plan, warehouse)
-        if options.is_dry_run or not (changes or plan.namespaces):
+        elif is_over:
+            _print_lines(_document(item) for item in plan.items)
+        if is_over:
             _sum_up(plan, (), options)
             return
         if not options.yes:
@@ -149,12 +149,8 @@ def _sum_up(plan: RebuildPlan, outcomes: Sequence[RebuildOutcome], options: Rebu
         return
     would = "Would make" if options.is_dry_run else "Made"
     number = counts[Action.ADD] + counts[Action.ADVANCE] if options.is_dry_run else done
-    print_line(
-        f"{would} {counted(number, 'pointer')}; {counts[Action.KEEP]} were as they should be; "
-        f"{counts[Action.LEAVE]} left, for the reasons above."
-        if counts[Action.LEAVE]
-        else f"{would} {counted(number, 'pointer')}; {counts[Action.KEEP]} were as they should be."
-    )
+    left = f"; {counts[Action.LEAVE]} left, for the reasons above" if counts[Action.LEAVE] else ""
+    print_line(f"{would} {counted(number, 'pointer')}; {counts[Action.KEEP]} were as they should be{left}.")
 
 
 def _document(item: RebuildItem) -> dict[str, Any]:

@@ -184,4 +184,4 @@ def test_exports_are_gzip_and_one_document_a_line(catalog: Catalog) -> None:
 
     assert lines[0].startswith('{"icetower-pointers":1,"warehouse":"wh","root-location":"memory://wh"')
     assert lines[-1] == '{"namespaces":1,"pointers":1}'
-    assert load_table(catalog).location in lines[2]
+    assert str(load_table(catalog).location) in lines[2]
