@@ -41,9 +41,8 @@ def contenders(spark: SparkSession, sql: Sql, sqlite_server: str) -> Callable[[s
     def load(table: str) -> list[Any]:
         tables = []
         for number in range(WRITERS):
-            session = spark.newSession()
-            add_catalog(session, f"contender{number}", sqlite_server, cache_enabled="false")
-            tables.append(java_table(session, f"contender{number}.{sql.namespace}.{table}"))
+            add_catalog(spark, f"contender{number}", sqlite_server, cache_enabled="false")
+            tables.append(java_table(spark, f"contender{number}.{sql.namespace}.{table}"))
         return tables
 
     return load
