@@ -32,7 +32,9 @@ def measure(folder: Path, tables: int = TABLES) -> list[Row]:
     assert again[1]["keep"] == tables, again[1]
     what = f"{tables:,} tables with {VERSIONS} metadata files each, a local folder"
     return [
-        Row(f"{what}: rebuilt", f"{first[0]:.1f} s", f"{peak_mib:.0f} MiB", rate(tables / first[0]), "minutes"),
+        Row(
+            f"{what}: rebuilt", f"{first[0]:.1f} s", f"{peak_mib:.0f} MiB", rate(tables / first[0]), "minutes"
+        ),
         Row(f"{what}: once more", f"{again[0]:.1f} s", "nothing to do", rate(tables / again[0]), "minutes"),
     ]
 

@@ -101,3 +101,4 @@ def test_a_rebuild_goes_on_after_a_kill(tmp_path: Path, url: str, step: str, pas
         pointer = rebuilt.find(identifier)
         assert pointer is not None
         assert [event.event for event in rebuilt.pointers.history(pointer.id)] == ["rebuilt"]
+    found.pointers._database.close()

@@ -16,8 +16,8 @@ from app.formats.metadata.names import file_system_version_of, metadata_folder, 
 
 
 @dataclass(frozen=True, slots=True)
-class FoundFile:
-    """What rebuilding needs of one metadata file."""
+class MetadataClaims:
+    """What one metadata file claims about itself, as far as rebuilding needs it."""
 
     kind: PointerKind
     found: FoundTable | FoundView
@@ -59,7 +59,7 @@ def folder_of(place: str) -> str:
     return place.rpartition("/")[0]
 
 
-def read_facts(catalog: Catalog, location: Location) -> FoundFile | Unreadable | None:
+def read_facts(catalog: Catalog, location: Location) -> MetadataClaims | Unreadable | None:
     """Return what a metadata file says; None if it is gone.
 
     Raises:
@@ -76,7 +76,7 @@ def read_facts(catalog: Catalog, location: Location) -> FoundFile | Unreadable |
     return _facts_of_view(location, metadata)
 
 
-def _facts_of_table(location: Location, metadata: TableMetadata) -> FoundFile:
+def _facts_of_table(location: Location, metadata: TableMetadata) -> MetadataClaims:
     current = metadata.current_snapshot
     found = FoundTable(
         place_text(location),
@@ -95,15 +95,15 @@ def _facts_of_table(location: Location, metadata: TableMetadata) -> FoundFile:
     )
     folder = metadata_folder(metadata.location, metadata.properties)
     is_home = _is_below(location, metadata.location) or _is_below(location, folder)
-    return FoundFile(PointerKind.TABLE, found, metadata.location, is_home)
+    return MetadataClaims(PointerKind.TABLE, found, metadata.location, is_home)
 
 
-def _facts_of_view(location: Location, metadata: ViewMetadata) -> FoundFile:
+def _facts_of_view(location: Location, metadata: ViewMetadata) -> MetadataClaims:
     log = tuple((entry.timestamp_ms, entry.version_id) for entry in metadata.version_log)
     found = FoundView(place_text(location), location, metadata.uuid, log, version_of(location))
     folder = metadata_folder(metadata.location, metadata.properties)
     is_home = _is_below(location, metadata.location) or _is_below(location, folder)
-    return FoundFile(PointerKind.VIEW, found, metadata.location, is_home)
+    return MetadataClaims(PointerKind.VIEW, found, metadata.location, is_home)
 
 
 def _is_below(location: str, folder: str) -> bool:

@@ -14,7 +14,7 @@ from functools import partial
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import is_allowed, roots_of
-from app.catalog.rebuild.found_files import FoundFile, Unreadable, folder_of, place_text, read_facts
+from app.catalog.rebuild.found_files import MetadataClaims, Unreadable, folder_of, place_text, read_facts
 from app.catalog.rebuild.known_pointers import KnownPointer
 from app.database.pointers.pointer import PointerKind
 from app.engine.chains.tables import Since, candidates_of, newest_of
@@ -66,7 +66,7 @@ class _Folder:
     known: Mapping[str, Sequence[KnownPointer]]
     unread: dict[str, Location] = field(default_factory=dict)
     """By place."""
-    facts: list[FoundFile] = field(default_factory=list)
+    facts: list[MetadataClaims] = field(default_factory=list)
     unreadable: list[Unreadable] = field(default_factory=list)
     named: set[str] = field(default_factory=set)
 
@@ -87,7 +87,7 @@ def search(catalog: Catalog, known: Mapping[str, Sequence[KnownPointer]]) -> Sea
 
     Args:
         catalog: the warehouse.
-        known: pointers by `FoundFile.key`, from which to go on.
+        known: pointers by `MetadataClaims.key`, from which to go on.
 
     Raises:
         FilesUnavailable: the store does not answer: nothing is decided on half of the files.
@@ -170,10 +170,10 @@ def _read_links(catalog: Catalog, folder: _Folder) -> None:
 def _judge_all(
     catalog: Catalog,
     known: Mapping[str, Sequence[KnownPointer]],
-    facts: Sequence[FoundFile],
+    facts: Sequence[MetadataClaims],
     unreadable: Sequence[Unreadable],
 ) -> list[FoundName]:
-    groups: defaultdict[tuple[PointerKind, str], list[FoundFile]] = defaultdict(list)
+    groups: defaultdict[tuple[PointerKind, str], list[MetadataClaims]] = defaultdict(list)
     for each in facts:
         groups[each.kind, each.key].append(each)
     _give_nameless_files(groups)
@@ -191,7 +191,7 @@ def _judge_all(
     return found
 
 
-def _give_nameless_files(groups: dict[tuple[PointerKind, str], list[FoundFile]]) -> None:
+def _give_nameless_files(groups: dict[tuple[PointerKind, str], list[MetadataClaims]]) -> None:
     """Give files without a uuid to the table in their folder that got one since."""
     for kind, key in [each for each, files in groups.items() if not files[0].found.uuid]:
         home = groups[kind, key][0].home
@@ -205,7 +205,7 @@ def _give_nameless_files(groups: dict[tuple[PointerKind, str], list[FoundFile]])
 
 
 def _judge(
-    catalog: Catalog, kind: PointerKind, files: Sequence[FoundFile], pointers: Sequence[KnownPointer]
+    catalog: Catalog, kind: PointerKind, files: Sequence[MetadataClaims], pointers: Sequence[KnownPointer]
 ) -> tuple[Judged, ...]:
     """Return the newest of one table's or view's files, for each pointer that is known of it."""
     places = {place_text(pointer.location) for pointer in pointers}
@@ -252,11 +252,11 @@ def _joined(
     """Return one name for what was found of it in several folders, and its copies."""
     if len(names) == 1:
         return names
-    facts = list[FoundFile]()
+    facts = list[MetadataClaims]()
     unreadable = [name.doubt for name in names if name.doubt is not None]
     for location in (location for name in names for location in name.read):
         read = read_facts(catalog, location)
-        if isinstance(read, FoundFile):
+        if isinstance(read, MetadataClaims):
             facts.append(read)
     at_home = [
         name for name in names if any(each.is_home for each in facts if each.found.location in name.read)

@@ -141,7 +141,7 @@ def test_a_store_that_does_not_answer_is_tried_at_the_next_turn(local: Catalog) 
     assert len(exports(local)) == 1
 
 
-def test_a_hundred_thousand_pointers_fit(catalog: Catalog) -> None:
+def test_many_pointers_fit(catalog: Catalog) -> None:
     # Their lines are made and packed page by page; what grows is the packed file.
     table_in(catalog)
     database = catalog.server.pointer_exports._database
