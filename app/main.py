@@ -43,6 +43,7 @@ from app.database.namespaces import Namespaces
 from app.database.old_rows import OldRows
 from app.database.orphan_runs import OrphanRuns
 from app.database.past import Past
+from app.database.pointer_exports import PointerExports
 from app.database.pointer_states import PointerStates
 from app.database.pointers.pointers import Pointers
 from app.database.receipts import Receipts
@@ -164,6 +165,8 @@ def build_server(
         history_ms=settings.history_days * 24 * 3_600_000,
         scan_page_files=settings.scan_page_files,
         scan_submit_bytes=settings.scan_submit_bytes,
+        pointer_export_ms=round(settings.pointer_export_hours * 3_600_000),
+        pointer_exports_kept=settings.pointer_exports_kept,
         scan_plan_lifetime_ms=settings.scan_plan_lifetime_minutes * 60_000,
         health_thresholds=HealthThresholds.of(settings.health_thresholds),
     )
@@ -180,6 +183,7 @@ def build_server(
         pointer_states=PointerStates(database),
         past=Past(database),
         dropped=DroppedThings(database),
+        pointer_exports=PointerExports(database),
         landing_queues=LandingQueues(database),
         maintenance_jobs=MaintenanceJobs(database),
         scan_plans=ScanPlans(database),

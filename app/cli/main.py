@@ -16,7 +16,7 @@ from app.cli.terminal.output import print_failure, print_line, remark
 from app.client.failures import CallFailed, CatalogRefused, CatalogUnreachable
 from app.errors import IcetowerError, InvalidSetting
 
-_ALONE = frozenset({"serve", "migrate"})
+_ALONE = frozenset({"serve", "migrate", "rebuild", "backup"})
 """Commands that need none of the others, whose libraries would take a third of the time of a start."""
 
 

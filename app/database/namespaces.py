@@ -12,7 +12,7 @@ from app.database.connections.database import Database
 from app.database.connections.driver_errors import ConstraintBroken
 from app.database.idempotency_keys import IdempotencyClaim, complete_claim, insert_claim
 from app.database.inserts import on_each_database
-from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, parameters_of
+from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, namespace_of, parameters_of
 from app.database.namespace_versions import begin_version, end_version
 from app.database.pages import names_on_page, page_of, page_parameters
 from app.database.pointers.history import Author
@@ -49,6 +49,12 @@ _CHILDREN = page_of(
 _OUTERMOST = page_of(
     select(rows.c.name).where(rows.c.warehouse_id == bindparam("in_warehouse"), rows.c.parent_id.is_(None)),
     rows.c.name,
+)
+_ALL = (
+    select(rows.c.key, rows.c.properties)
+    .where(rows.c.warehouse_id == bindparam("in_warehouse"), rows.c.key > bindparam("after"))
+    .order_by(rows.c.key)
+    .limit(bindparam("at_most"))
 )
 _INSERT = on_each_database(
     rows,
@@ -128,6 +134,22 @@ class Namespaces:
             return names
 
         return self._database.read(list_children)
+
+    def list_all(
+        self, warehouse_id: int, after: Namespace | None, limit: int
+    ) -> list[tuple[Namespace, dict[str, str]]]:
+        """Return up to `limit` namespaces of any depth with their properties; parents come first.
+
+        Args:
+            after: the last one of the page before.
+        """
+        page = {
+            "in_warehouse": warehouse_id,
+            "after": "" if after is None else key_of(after),
+            "at_most": limit,
+        }
+        found = self._database.read(lambda connection: connection.execute(_ALL, page).all())
+        return [(namespace_of(row.key), json.loads(row.properties)) for row in found]
 
     def drop(
         self,

@@ -135,6 +135,14 @@ metadata_sweeps = Table(
     Column("swept_ms", BigInteger, nullable=False),
 )
 
+# When the pointers of each warehouse are next written down beside its tables. Ids are never used again.
+pointer_exports = Table(
+    "pointer_exports",
+    metadata,
+    Column("warehouse_id", _Id, primary_key=True, autoincrement=False),
+    Column("due_ms", BigInteger, nullable=False),
+)
+
 # No foreign keys: history stays when its pointer is gone.
 pointer_history = Table(
     "pointer_history",

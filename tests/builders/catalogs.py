@@ -26,6 +26,7 @@ from app.database.namespaces import Namespaces
 from app.database.old_rows import OldRows
 from app.database.orphan_runs import OrphanRuns
 from app.database.past import Past
+from app.database.pointer_exports import PointerExports
 from app.database.pointer_states import PointerStates
 from app.database.pointers.pointers import Pointers
 from app.database.receipts import Receipts
@@ -92,6 +93,7 @@ def server_on(
         pointer_states=PointerStates(database),
         past=Past(database),
         dropped=DroppedThings(database),
+        pointer_exports=PointerExports(database),
         landing_queues=LandingQueues(database),
         maintenance_jobs=MaintenanceJobs(database),
         scan_plans=ScanPlans(database),

@@ -10,6 +10,7 @@ from app.database.foreign_places import ForeignPlaces
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.old_rows import OldRows
 from app.database.orphan_runs import OrphanBatch, OrphanRuns
+from app.database.pointer_exports import PointerExports
 from app.database.pointer_states import PointerStates
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import Pointer, PointerKind
@@ -53,6 +54,10 @@ READS: dict[str, Callable[[Stores], Any]] = {
     "receipts.find": lambda stores: Receipts(stores.database).find("0"),
     "find_by_key": lambda stores: Receipts(stores.database).find_by_key("alice", "key-1"),
     "find_by_request": lambda stores: Receipts(stores.database).find_by_request("alice", "request-1"),
+    "all namespaces": lambda stores: stores.namespaces.list_all(1, None, 10),
+    "last sequence": lambda stores: PointerExports(stores.database).last_sequence(),
+    "places left": lambda stores: PointerExports(stores.database).places_left([1]),
+    "dropped uuids": lambda stores: PointerExports(stores.database).dropped_uuids(1),
     "current pointers": lambda stores: PointerStates(stores.database).current(),
     "states of a table": lambda stores: PointerStates(stores.database).of_table(TableUuid("u"), 1),
     "states left": lambda stores: PointerStates(stores.database).left(),
