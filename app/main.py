@@ -39,6 +39,7 @@ from app.database.landing_queues import LandingQueues
 from app.database.maintenance_jobs import MaintenanceJobs
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
+from app.database.neighbours import Neighbours
 from app.database.old_rows import OldRows
 from app.database.orphan_runs import OrphanRuns
 from app.database.pointer_states import PointerStates
@@ -174,6 +175,7 @@ def build_server(
         old_rows=OldRows(database),
         orphan_runs=OrphanRuns(database),
         foreign_places=ForeignPlaces(database),
+        neighbours=Neighbours(database),
         pointer_states=PointerStates(database),
         landing_queues=LandingQueues(database),
         maintenance_jobs=MaintenanceJobs(database),

@@ -34,6 +34,7 @@ from app.api.routes import (
     orphans,
     receipts,
     refs,
+    registrations,
     scans,
     table_health,
     table_properties,
@@ -52,7 +53,7 @@ _ALONE = {_CONFIG: config.get_config, "/health": health.health}
 _PARAMETER = re.compile(r"{\w+}")
 """Routes have underscores where the description has hyphens."""
 
-_CHANGE_NOTHING = (conflicts, dry_runs, maintenance, metrics, orphans, scans)
+_CHANGE_NOTHING = (conflicts, dry_runs, maintenance, metrics, orphans, registrations, scans)
 """Routes that change no table, view, namespace or warehouse, whatever their method."""
 
 _OF_TABLE = re.compile(r"/v1/namespaces/(?P<namespace>[^/]+)/tables/(?P<table>[^/]+)")
@@ -77,6 +78,7 @@ def routes() -> list[BaseRoute]:
         namespaces,
         commits,
         dry_runs,
+        registrations,
         refs,
         history,
         receipts,

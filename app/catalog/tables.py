@@ -21,7 +21,7 @@ from app.engine.model.properties import GC_ENABLED, bool_property
 from app.engine.model.schema import Schema
 from app.engine.model.sort_order import SortOrder
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CorruptMetadata, InvalidMetadata, MetadataFileMissing, PurgeRefused
+from app.errors import CommitFailed, CorruptMetadata, InvalidMetadata, MetadataFileMissing, PurgeRefused
 from app.formats.metadata.files import MetadataJson
 
 log = logging.getLogger(__name__)
@@ -120,17 +120,32 @@ def purge_table(catalog: Catalog, identifier: TableIdentifier) -> None:
     catalog.server.has_deletions.set()
 
 
-def unregister_table(catalog: Catalog, identifier: TableIdentifier) -> LoadedTable:
+def unregister_table(
+    catalog: Catalog, identifier: TableIdentifier, expected: str | None = None
+) -> LoadedTable:
     """Remove a table and return it, so that another catalog can take it over.
+
+    Args:
+        catalog: the warehouse, for one caller.
+        identifier: the table.
+        expected: where its metadata must be, so that no commit is left behind.
 
     Raises:
         NoSuchTable: no table has this name.
+        CommitFailed: its metadata is not where it is expected.
         MetadataFileMissing, CorruptMetadata: its metadata file is gone, or cannot be read.
         PointerMoved: the table kept changing.
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit("unregister_table", identifier)
-    pointer, metadata = drop_as_seen(
-        catalog, TABLES, identifier, lambda pointer: catalog.read(TABLES, pointer), event="unregistered"
-    )
+
+    def look(pointer: Pointer) -> TableMetadata:
+        if expected is not None and pointer.metadata_location != expected:
+            raise CommitFailed(
+                f"Cannot unregister {identifier}: expected metadata-location {expected[:500]}, it is at "
+                f"{pointer.metadata_location}"
+            )
+        return catalog.read(TABLES, pointer)
+
+    pointer, metadata = drop_as_seen(catalog, TABLES, identifier, look, event="unregistered")
     return Loaded(identifier, pointer.metadata_location, metadata, metadata.to_json(), pointer.registration)
