@@ -23,9 +23,12 @@ from app.cli.moving.options import (
     choice_from,
     paths_from,
 )
-from app.cli.terminal.arguments import namespace_from, properties_from
+from app.cli.terminal.arguments import identifier_from, namespace_from, properties_from
 from app.cli.terminal.connection import chosen_uri, chosen_warehouse, connected
-from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse, group, optional
+from app.cli.terminal.options import NAME_HELP, AsJson, Separator, Uri, Warehouse, group, optional
+from app.cli.terminal.output import counted, print_json, print_line, print_table, shown_progress
+from app.engine.model.types import PrimitiveType, parse_primitive
+from app.moving.parquet_folders import make_table
 from app.moving.rest_source import RestSource
 from app.moving.sources import Source
 from app.moving.terms import Mode, Terms
@@ -258,3 +261,84 @@ def import_folder(  # noqa: PLR0917 - as above
     )  # fmt: skip
     place = namespace_from(within, separator) if within else None
     wanted.run(sources.folder_source(folder, properties_from(storage), place))
+
+
+@commands.command("parquet")
+def import_parquet(  # noqa: PLR0917 - as above
+    folder: Annotated[
+        str,
+        typer.Argument(
+            metavar="FOLDER", help="A folder of Parquet files, or `@FILE` with one location a line."
+        ),
+    ],
+    name: Annotated[str, typer.Argument(metavar="TABLE", help=NAME_HELP)],
+    partition_types: Annotated[
+        list[str] | None,
+        optional(
+            "--partition-type", metavar="COLUMN=TYPE", help="The type of a column whose values are in paths."
+        ),
+    ] = None,
+    location: Annotated[
+        str | None, optional("--location", help="Where new files of the table go; the server chooses.")
+    ] = None,
+    storage: Annotated[
+        list[str] | None,
+        optional(
+            "--storage", metavar="KEY=VALUE", help="A storage setting, as warehouses have; may be repeated."
+        ),
+    ] = None,
+    dry_run: DryRun = False,
+    uri: Uri = None,
+    warehouse: Warehouse = None,
+    separator: Separator = ".",
+    as_json: AsJson = False,
+) -> None:
+    """Make a table of Parquet files that are in storage, also below folders like `day=2025-10-09`.
+
+    The files stay where they are and belong to the table from then on: do not append them to a second one. The same
+    command again appends what has come since.
+
+    For example:
+
+    - `icetower import parquet s3://lake/raw/events lake.events --dry-run`
+    - `icetower import parquet /data/events lake.events --partition-type code=string`
+    """
+    identifier, types = identifier_from(name, separator), _types_from(properties_from(partition_types))
+    found = sources.parquet_folder(folder, properties_from(storage), types)
+    if dry_run:
+        if as_json:
+            print_json(
+                {
+                    "files": len(found.files),
+                    "schema": found.schema.to_object(),
+                    "partitions": [*found.partitions],
+                }
+            )
+            return
+        columns = [
+            [column.name, str(column.type), column.name in found.partitions] for column in found.schema.fields
+        ]
+        print_table(["column", "type", "in paths"], columns)
+        print_line(f"{counted(len(found.files), 'file')} would become table {name}.")
+        return
+    with connected(uri, warehouse) as catalog, shown_progress(len(found.files)) as progress:
+        if not catalog.namespaces.exists(identifier.namespace):
+            catalog.namespaces.create(identifier.namespace)
+        added = make_table(
+            catalog,
+            identifier,
+            found,
+            location=location,
+            listener=progress.advance,
+        )
+    if as_json:
+        print_json({"table": name, "files": len(found.files), "appended": added})
+    else:
+        print_line(f"Appended {counted(added, 'file')} of {len(found.files)} to table {name}.")
+
+
+def _types_from(texts: dict[str, str]) -> dict[str, PrimitiveType]:
+    try:
+        return {name: parse_primitive(text) for name, text in texts.items()}
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error

@@ -11,7 +11,10 @@ import typer
 
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import Namespace
+from app.engine.model.types import PrimitiveType
+from app.fileio.files import FileIO
 from app.maintenance.spark_sessions import SparkSessions
+from app.moving.parquet_folders import ParquetFolder, listed_files, look_at
 from app.moving.sources import Source
 
 _HEADER = "header."
@@ -54,11 +57,42 @@ def spark_source(master: str, catalog: str, confs: Mapping[str, str]) -> Iterato
 
 def folder_source(folder: str, storage: Mapping[str, str], within: Namespace | None) -> Source:
     """Look through a folder of metadata files."""
-    from app.fileio.schemes import files_for
     from app.moving.folder_source import FolderSource
 
-    place = folder if "//" in folder or folder.startswith("file:") else str(Path(folder).resolve())
-    return FolderSource(place, files_for({key: _secret(text) for key, text in storage.items()}), within)
+    return FolderSource(_place(folder), _files(storage), within)
+
+
+def parquet_folder(
+    folder: str, storage: Mapping[str, str], types: Mapping[str, PrimitiveType]
+) -> ParquetFolder:
+    """Read the footers of the files in a folder, or of those that `@FILE` lists."""
+    files = _files(storage)
+    root = ""
+    if folder.startswith("@"):
+        try:
+            lines = Path(folder[1:]).read_text(encoding="utf-8").splitlines()
+        except OSError as error:
+            raise typer.BadParameter(f"{folder[1:]} cannot be read: {error}") from error
+        paths = [line.strip() for line in lines if line.strip()]
+        if not paths:
+            raise typer.BadParameter(f"{folder[1:]} names no files")
+    else:
+        root = _place(folder)
+        paths = listed_files(root, files)
+    return look_at(paths, files, types, root)
+
+
+def _place(folder: str) -> str:
+    """Return a location; what is not one is a folder of this machine."""
+    if "://" in folder or folder.startswith("file:"):
+        return folder.rstrip("/")
+    return f"file://{Path(folder).resolve()}"
+
+
+def _files(storage: Mapping[str, str]) -> FileIO:
+    from app.fileio.schemes import files_for
+
+    return files_for({key: _secret(text) for key, text in storage.items()})
 
 
 def _secret(text: str) -> str:
