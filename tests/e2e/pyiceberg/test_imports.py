@@ -81,7 +81,7 @@ def old_table(old_home: str) -> Table:
     """Return a table of two commits in another Icetower."""
     catalog = RestCatalog("old", uri=old_home)
     catalog.create_namespace("sales", {"owner": "anna"})
-    table = catalog.create_table("sales.orders", ROWS.schema)
+    table: Table = catalog.create_table("sales.orders", ROWS.schema)
     table.append(ROWS)
     table.append(MORE)
     return table
