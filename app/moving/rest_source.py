@@ -63,7 +63,10 @@ class RestSource:
             if entry.kind == "table" and _UNREGISTER in endpoints:
                 gone = self._catalog.tables.unregister(entry.identifier, expected=location)
                 return gone.metadata_location
-            if self.find_location(entry) != location:
+            found = self.find_location(entry)
+            if found is None:
+                return None
+            if found != location:
                 raise SourceMoved(f"{entry.identifier} has moved on at {self.name}")
             if entry.kind == "table":
                 self._catalog.tables.drop(entry.identifier, purge=False)
