@@ -6,7 +6,9 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from app.catalog.commits.intentions import Base
 from app.catalog.commits.plans import load_base
+from app.catalog.commits.races import explain
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, Loaded, LoadedTable
@@ -141,10 +143,12 @@ def unregister_table(
 
     def look(pointer: Pointer) -> TableMetadata:
         if expected is not None and pointer.metadata_location != expected:
-            raise CommitFailed(
-                f"Cannot unregister {identifier}: expected metadata-location {expected[:500]}, it is at "
-                f"{pointer.metadata_location}"
+            found = f"it is at {pointer.metadata_location}"
+            error = CommitFailed(
+                f"Cannot unregister {identifier}: expected metadata-location {expected[:500]}, {found}"
             )
+            explain(error, Base(TABLES, identifier, pointer, None), ())
+            raise error
         return catalog.read(TABLES, pointer)
 
     pointer, metadata = drop_as_seen(catalog, TABLES, identifier, look, event="unregistered")

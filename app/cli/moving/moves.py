@@ -97,9 +97,7 @@ def _show(summary: MoveSummary, lines: list[MoveLine], separator: str) -> None:
             warn(f"{written(line.entry.identifier, separator)} {_WORDS[line.state]}: {line.reason}")
     parts = [f"{summary.states[state]} {word}" for state, word in _WORDS.items() if summary.states[state]]
     total = sum(summary.states.values())
-    print_line(
-        f"{counted(total, 'table or view')}: {', '.join(parts)}." if total else "There is nothing to move."
-    )
+    print_line(f"{counted(total, 'name')}: {', '.join(parts)}." if total else "There is nothing to move.")
 
 
 def _recheck(source: Source, report: MoveReport, separator: str, *, as_json: bool) -> None:
@@ -109,6 +107,6 @@ def _recheck(source: Source, report: MoveReport, separator: str, *, as_json: boo
     else:
         for line, text in found:
             warn(f"{written(line.entry.identifier, separator)}: {text}")
-        print_line(f"{counted(len(report.earlier), 'table or view')} looked at, {len(found)} changed.")
+        print_line(f"{counted(len(report.earlier), 'name')} looked at, {len(found)} changed.")
     if found:
         raise typer.Exit(REFUSED)
