@@ -174,7 +174,7 @@ def _of_metadata(
         )
     if not metadata.uuid:
         yield _warning(
-            "no-uuid", "The table has no uuid until its first commit here: no twin of it is noticed"
+            "no-uuid", "The table has no uuid, so that no twin of it is noticed: an import gives it one"
         )
     if _is_encrypted(metadata):
         yield _refused("encrypted", "The table is encrypted with keys that this server cannot ask for")

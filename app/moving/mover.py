@@ -168,7 +168,7 @@ class Mover:
                 except SourceMoved:
                     continue
             step("dropped")
-            return line.but(state=MoveState.DONE, notes=tuple(notes))
+            return self._with_uuid(line).but(state=MoveState.DONE, notes=tuple(notes))
         return line.but(
             state=MoveState.FAILED,
             reason=f"the source has moved on {MOST_ROUNDS} times: try again when it rests",
@@ -192,6 +192,13 @@ class Mover:
         present, line = line.location, self._located(line, dropped_at)
         self._register(line, present)
         return line
+
+    def _with_uuid(self, line: MoveLine) -> MoveLine:
+        """Give a table a uuid that has none: those of version 1 need none, and no twin of it would be noticed."""
+        is_own = self._terms.mode in {Mode.ADOPT, Mode.FENCE}
+        if line.uuid or not line.facts or line.entry.kind != "table" or not is_own:
+            return line
+        return line.but(uuid=self._target.give_uuid(line.target))
 
     # What earlier runs have done
 
@@ -217,8 +224,9 @@ class Mover:
         if self._terms.mode in {Mode.LOOK_ON, Mode.FENCE}:
             reason = "the source has dropped it: if that was meant, drop it here too"
             return earlier.but(state=MoveState.FAILED, mode=self._terms.mode, reason=reason)
-        is_known = earlier.state in {MoveState.DONE, MoveState.KEPT}
-        return earlier.but(state=MoveState.KEPT if is_known else MoveState.DONE, reason=None)
+        if earlier.state in {MoveState.DONE, MoveState.KEPT}:
+            return earlier.but(state=MoveState.KEPT, reason=None)
+        return self._with_uuid(earlier).but(state=MoveState.DONE, reason=None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Final
 from app.client.catalog import RemoteCatalog
 from app.client.failures import CallFailed, CatalogRefused
 from app.engine.model.identifiers import Namespace
+from app.moving.choices import Choice
 from app.moving.mover import Mover
 from app.moving.reports import MoveLine, MoveReport, MoveState
 from app.moving.sources import Entry, Source, SourceFailed
@@ -155,9 +156,13 @@ def _make_namespace(
         summary.remarks.append(f"Namespace {name} keeps its own {', '.join(others)}")
 
 
-def recheck(source: Source, report: MoveReport) -> Iterator[tuple[MoveLine, str]]:
+def recheck(
+    source: Source, report: MoveReport, choice: Choice | None = None
+) -> Iterator[tuple[MoveLine, str]]:
     """Yield what was moved and is not at the source as the report has it, each with a sentence."""
     for entry, line in sorted(report.earlier.items()):
+        if choice is not None and not choice.has(entry):
+            continue
         if line.state not in {MoveState.DONE, MoveState.KEPT}:
             yield line, f"it was not moved: {line.reason or line.state}"
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -106,6 +107,15 @@ class MoveTarget:
             read_only=read_only,
             expected=replaces if is_ours else None,
         )
+
+    def give_uuid(self, name: TableIdentifier) -> str:
+        """Return a table's uuid, and give it one by a commit if it has none."""
+        found = self.find(name, "table")
+        if found is not None and found.uuid:
+            return found.uuid
+        new = str(uuid.uuid4())
+        self.catalog.tables.commit(name, [{"action": "assign-uuid", "uuid": new}])
+        return new
 
     def _metadata(self, name: TableIdentifier, kind: EntryKind) -> tuple[str, dict[str, Any]] | None:
         try:

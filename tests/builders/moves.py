@@ -21,6 +21,8 @@ class Moves:
 
     uri: str
     report: Path
+    is_foreign: bool = False
+    """Whether the server is treated as one that knows none of Icetower's extensions."""
     lines: dict[str, MoveLine] = field(default_factory=dict)
     """What became of each entry in the last run, by its name at the source."""
 
@@ -34,6 +36,8 @@ class Moves:
         self.lines.clear()
         report = MoveReport(None if terms.dry_run else self.report, source.name, self.uri)
         with RemoteCatalog(self.uri) as target:
+            if self.is_foreign:
+                target.config = target.config.model_copy(update={"endpoints": None})
             mover = Mover(source, MoveTarget(target), terms, report)
             entries = chosen_entries(source, terms, report)
             run_moves(source, target, mover, terms, entries, workers=4, listener=self._note)

@@ -10,6 +10,7 @@ from app.cli.terminal.arguments import written
 from app.cli.terminal.exit_statuses import REFUSED
 from app.cli.terminal.output import counted, print_json, print_line, print_table, remark, shown_progress, warn
 from app.client.catalog import RemoteCatalog
+from app.moving.choices import Choice
 from app.moving.mover import Mover
 from app.moving.reports import MoveLine, MoveReport, MoveState
 from app.moving.runs import MoveSummary, chosen_entries, recheck, run_moves
@@ -42,7 +43,7 @@ def carry_out(
     """Move what is chosen, and exit with 1 if anything is left to do for people."""
     report = MoveReport(None if terms.dry_run else report_file, source.name, target_name)
     if only_recheck:
-        _recheck(source, report, separator, as_json=as_json)
+        _recheck(source, report, terms.choice, separator, as_json=as_json)
         return
     entries = chosen_entries(source, terms, report)
     lines: list[MoveLine] = []
@@ -100,13 +101,14 @@ def _show(summary: MoveSummary, lines: list[MoveLine], separator: str) -> None:
     print_line(f"{counted(total, 'name')}: {', '.join(parts)}." if total else "There is nothing to move.")
 
 
-def _recheck(source: Source, report: MoveReport, separator: str, *, as_json: bool) -> None:
-    found = list(recheck(source, report))
+def _recheck(source: Source, report: MoveReport, choice: Choice, separator: str, *, as_json: bool) -> None:
+    found = list(recheck(source, report, choice))
+    looked_at = sum(map(choice.has, report.earlier))
     if as_json:
         print_json([{**line.to_json(), "change": text} for line, text in found])
     else:
         for line, text in found:
             warn(f"{written(line.entry.identifier, separator)}: {text}")
-        print_line(f"{counted(len(report.earlier), 'name')} looked at, {len(found)} changed.")
+        print_line(f"{counted(looked_at, 'name')} looked at, {len(found)} changed.")
     if found:
         raise typer.Exit(REFUSED)

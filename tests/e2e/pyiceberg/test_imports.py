@@ -15,6 +15,7 @@ from pyiceberg.exceptions import ForbiddenError
 from pyiceberg.table import Table
 
 from app.client.catalog import RemoteCatalog
+from app.client.failures import CatalogRefused
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.moving.reports import MoveReport, MoveState
 from app.moving.rest_source import RestSource
@@ -271,3 +272,45 @@ def test_name_that_another_table_has_is_refused_and_a_rename_helps(
 
     assert moves.run(old_source, renamed={("sales",): ("eu", "sales")}) == {"sales.orders": MoveState.DONE}
     assert ids_in(here.load_table("eu.sales.orders")) == [1, 2, 3, 4]
+
+
+def test_server_that_cannot_check_is_exported_to_all_the_same(
+    old_table: Table, old_source: RestSource, moves: Moves
+) -> None:
+    moves.is_foreign = True
+    terms = Terms(Mode.KEEP)
+    assert moves.run(old_source, terms) == {"sales.orders": MoveState.DONE}
+    assert moves.run(old_source, terms) == {"sales.orders": MoveState.KEPT}
+    here = RestCatalog("new", uri=moves.uri)
+
+    old_table.append(MORE)
+    assert moves.run(old_source, terms) == {"sales.orders": MoveState.DONE}
+    assert ids_in(here.load_table("sales.orders")) == [1, 2, 3, 4, 4]
+    # Without the report what is there is known by its file.
+    moves.report.unlink()
+    assert moves.run(old_source, terms) == {"sales.orders": MoveState.DONE}
+
+    here.drop_table("sales.orders")
+    here.create_table("sales.orders", ROWS.schema)
+    moves.report.unlink()
+    assert moves.run(old_source, terms) == {"sales.orders": MoveState.REFUSED}
+    assert moves.lines["sales.orders"].codes == ("name-taken",)
+
+
+def test_views_are_fenced_and_looked_on_too(old_source: RestSource, old_home: str, moves: Moves) -> None:
+    big = TableIdentifier(SALES, "big")
+    with RemoteCatalog(old_home) as theirs, RemoteCatalog(moves.uri) as ours:
+        theirs.namespaces.create(SALES)
+        theirs.views.create(big, SCHEMA, VIEW_VERSION)
+        assert moves.run(old_source, Terms(Mode.LOOK_ON)) == {"sales.big": MoveState.DONE}
+        updates = [{"action": "set-properties", "updates": {"a": "b"}}]
+        with pytest.raises(CatalogRefused, match="read-only here"):
+            ours.views.commit(big, updates)
+
+        theirs.views.commit(big, updates)
+        assert moves.run(old_source, Terms(Mode.LOOK_ON)) == {"sales.big": MoveState.DONE}
+        assert ours.views.load(big).metadata["properties"]["a"] == "b"
+        fence = Terms(Mode.FENCE, moved_to=moves.uri)
+        assert moves.run(old_source, fence) == {"sales.big": MoveState.DONE}
+        assert theirs.views.load(big).metadata["properties"][MOVED_TO] == moves.uri
+        ours.views.commit(big, [{"action": "set-properties", "updates": {"a": "c"}}])

@@ -68,6 +68,8 @@ def test_import_moves_what_it_can_and_its_status_says_that_something_is_left(
     again = icetower("import", "sql", old, "--regex", ".*[.]orders", "--json")
     assert (again.status, again.json) == (0, {"summary": {}, "entries": []})
     recheck = icetower("import", "sql", old, "--recheck", "--regex", ".*[.]orders")
+    assert (recheck.status, recheck.out) == (0, "1 name looked at, 0 changed.\n")
+    recheck = icetower("import", "sql", old, "--recheck")
     assert recheck.status == 1
     assert "lost: it was not moved" in recheck.err
     assert recheck.out == "2 names looked at, 1 changed.\n"
@@ -154,3 +156,32 @@ def test_parquet_files_become_a_table(
     listed.write_text(f"{place / 'a.parquet'}\n")
     again = icetower("import", "parquet", f"@{listed}", f"{namespace}.raw", "--json")
     assert again.json == {"table": f"{namespace}.raw", "files": 1, "appended": 0}
+
+
+def test_table_without_a_uuid_is_given_one_when_all_else_is_done(
+    icetower: Icetower, orders: str, folder: Path, namespace: str, catalog: RemoteCatalog
+) -> None:
+    path = Path(orders.removeprefix("file://"))
+    document = json.loads(path.read_bytes())
+    del document["table-uuid"], document["last-sequence-number"]
+    nameless = path.with_name("00007-old.metadata.json")
+    nameless.write_text(
+        json.dumps({**document, "format-version": 1, "schema": document["schemas"][0], "partition-spec": []})
+    )
+    with closing(sqlite3.connect(folder / "old.db", isolation_level=None)) as database:
+        database.executescript(V0)
+        database.execute(
+            "INSERT INTO iceberg_tables VALUES ('prod', ?, 'orders', ?, NULL)",
+            (namespace, f"file://{nameless}"),
+        )
+
+    done = icetower("import", "sql", f"sqlite:///{folder / 'old.db'}", "--json")
+
+    (entry,) = done.json["entries"]
+    assert (done.status, entry["codes"]) == (0, ["no-uuid"])
+    found = catalog.tables.load(_identifier(entry))
+    assert found.metadata["table-uuid"] == entry["uuid"]
+    assert found.metadata["format-version"] == 1
+    assert found.metadata_location is not None
+    assert "/00008-" in found.metadata_location
+    assert found.metadata["metadata-log"][-1]["metadata-file"] == f"file://{nameless}"
