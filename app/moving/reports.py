@@ -72,19 +72,20 @@ class MoveLine:
 class MoveReport:
     """A file of lines; the last line of an entry counts. Safe to use from several threads."""
 
-    def __init__(self, path: Path | None, source: str, target: str) -> None:
+    def __init__(self, path: Path | None, source: str, target: str, *, writes: bool = True) -> None:
         """Open a report, and read what an earlier run has left in it.
 
         Args:
             path: the file; None to keep nothing.
             source: what is moved from.
             target: what is moved to.
+            writes: whether lines are added; a dry run only reads.
 
         Raises:
             SourceFailed: the file is the report of something else, or cannot be read.
         """
         self.earlier: dict[Entry, MoveLine] = {}
-        self._path = path
+        self._path = path if writes else None
         self._lock = threading.Lock()
         head = {"report": "icetower-move", "source": source, "target": target}
         if path is not None:
@@ -99,7 +100,8 @@ class MoveReport:
 
     def _read(self, path: Path, head: Mapping[str, str]) -> None:
         if not path.exists():
-            _append(path, head)
+            if self._path is not None:
+                _append(path, head)
             return
         try:
             texts = path.read_text(encoding="utf-8").splitlines()

@@ -34,7 +34,7 @@ class Moves:
         if renamed is not None:
             terms = replace(terms, choice=Choice(renamed=renamed))
         self.lines.clear()
-        report = MoveReport(None if terms.dry_run else self.report, source.name, self.uri)
+        report = MoveReport(self.report, source.name, self.uri, writes=not terms.dry_run)
         with RemoteCatalog(self.uri) as target:
             if self.is_foreign:
                 target.config = target.config.model_copy(update={"endpoints": None})

@@ -41,7 +41,7 @@ def carry_out(
     separator: str,
 ) -> None:
     """Move what is chosen, and exit with 1 if anything is left to do for people."""
-    report = MoveReport(None if terms.dry_run else report_file, source.name, target_name)
+    report = MoveReport(report_file, source.name, target_name, writes=not terms.dry_run)
     if only_recheck:
         _recheck(source, report, terms.choice, separator, as_json=as_json)
         return

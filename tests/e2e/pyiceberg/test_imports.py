@@ -46,30 +46,48 @@ SALES = Namespace(("sales",))
 ORDERS = Entry(TableIdentifier(SALES, "orders"))
 
 
-@pytest.fixture
-def lake(tmp_path: Path) -> Path:
-    """Return a folder in which all catalogs of a test keep their tables."""
-    folder = tmp_path / "lake"
-    folder.mkdir()
-    return folder
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder in which all catalogs of these tests keep their tables."""
+    return tmp_path_factory.mktemp("lake")
 
 
-@pytest.fixture
-def new_home(lake: Path, tmp_path: Path) -> Iterator[str]:
-    folder = tmp_path / "new-home"
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def new_server(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("new-home")
     with icetower_process(
         folder, default_warehouse_location=str(lake), file_deletion_interval_seconds="0.2"
     ) as uri:
         yield uri
 
 
-@pytest.fixture
-def old_home(lake: Path, tmp_path: Path) -> Iterator[str]:
-    folder = tmp_path / "old-home"
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def old_server(lake: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder = tmp_path_factory.mktemp("old-home")
     with icetower_process(folder, default_warehouse_location=str(lake / "old")) as uri:
         yield uri
+
+
+@pytest.fixture
+def new_home(new_server: str) -> Iterator[str]:
+    yield new_server
+    empty(new_server)
+
+
+@pytest.fixture
+def old_home(old_server: str) -> Iterator[str]:
+    yield old_server
+    empty(old_server)
+
+
+def empty(uri: str) -> None:
+    """Drop all that a server has; files stay."""
+    with RemoteCatalog(uri) as catalog:
+        source = RestSource(catalog, uri)
+        for namespace in sorted(source.namespaces(), reverse=True):
+            for entry in source.entries(namespace):
+                (catalog.tables if entry.kind == "table" else catalog.views).drop(entry.identifier)
+            catalog.namespaces.drop(namespace)
 
 
 @pytest.fixture
@@ -107,7 +125,7 @@ def test_tables_of_a_sql_catalog_are_adopted_with_all_rows_and_written_on(
     if database == "postgres":
         server: PostgresServer = request.getfixturevalue("postgres_server")
         url = server.url(server.create_database()).replace("postgresql://", "postgresql+psycopg://", 1)
-    theirs = SqlCatalog("prod", uri=url, warehouse=f"file://{lake}")
+    theirs = SqlCatalog("prod", uri=url, warehouse=f"file://{lake}/{tmp_path.name}")
     theirs.create_namespace("eu.sales", {"owner": "anna"})
     table = theirs.create_table("eu.sales.orders", ROWS.schema, properties={"team": "lake"})
     table.append(ROWS)

@@ -6,13 +6,18 @@ from typing import Any
 import pytest
 
 from app.catalog import named
+from app.catalog.commits.dry_runs import dry_run_transaction
+from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS
 from app.catalog.registration_checks import check_registration, facts_of
 from app.catalog.tables import purge_table, unregister_table
+from app.catalog.upkeep.upkeep_plans import table_upkeep
+from app.catalog.views import replace_view
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
+from app.engine.model.jobs import Job
 from app.errors import CommitFailed, NotAllowed, PurgeRefused
 from tests.builders.catalogs import new_warehouse, with_rules
 from tests.builders.commits import commit_table
@@ -201,3 +206,33 @@ def test_paths_of_another_scheme_are_found(catalog: Catalog) -> None:
     stored(catalog, location="s3a://lake/old")
 
     assert findings(with_rules(catalog, allow_external_locations=True)) == {"other-scheme": "warning"}
+
+
+def test_upkeep_leaves_what_is_read_only(catalog: Catalog) -> None:
+    location = table_in(catalog, properties={"icetower.maintenance": "recommended"}).location
+    assert location is not None
+    named.register(catalog, TABLES, DEPARTURES, location, overwrite=True, read_only=True)
+
+    plan = table_upkeep(catalog, DEPARTURES, [Job.EXPIRE_SNAPSHOTS]).plan
+    assert plan.jobs == ()
+    assert {left.reason for left in plan.left} == {
+        "the table is read-only here: it belongs to another catalog"
+    }
+
+
+def test_read_only_views_are_not_replaced(catalog: Catalog) -> None:
+    location = view_in(catalog).location
+    assert location is not None
+    named.register(catalog, VIEWS, DEPARTURES, location, overwrite=True, read_only=True)
+
+    with pytest.raises(NotAllowed, match="read-only here"):
+        replace_view(catalog, DEPARTURES, [], [SetProperties(updates={"a": "b"})])
+
+
+def test_dry_run_of_a_commit_to_it_is_answered_as_the_commit_would_be(catalog: Catalog) -> None:
+    location = table_in(catalog).location
+    assert location is not None
+    named.register(catalog, TABLES, DEPARTURES, location, overwrite=True, read_only=True)
+
+    with pytest.raises(NotAllowed, match="read-only here"):
+        dry_run_transaction(catalog, [TableCommit(DEPARTURES, [], [SetProperties(updates={"a": "b"})])])
