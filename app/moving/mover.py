@@ -194,7 +194,7 @@ class Mover:
         return line
 
     def _with_uuid(self, line: MoveLine) -> MoveLine:
-        """Give a table a uuid that has none: those of version 1 need none, and no twin of it would be noticed."""
+        """Give a table a uuid that has none, as those of version 1 may: twins are known by it."""
         is_own = self._terms.mode in {Mode.ADOPT, Mode.FENCE}
         if line.uuid or not line.facts or line.entry.kind != "table" or not is_own:
             return line

@@ -1,4 +1,4 @@
-"""Folders of Parquet files become tables: a schema of their footers, and appends by reference."""
+"""Folders of Parquet files become tables: a schema of footers, appends by reference."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def make_table(
     location: str | None = None,
     listener: Callable[[int], None] = lambda _files: None,
 ) -> int:
-    """Make a table of files, or go on with one that another run began; return how many files were appended.
+    """Make a table of files, or go on with one; return how many files were appended.
 
     Args:
         catalog: where.

@@ -293,7 +293,7 @@ def import_parquet(  # noqa: PLR0917 - as above
     separator: Separator = ".",
     as_json: AsJson = False,
 ) -> None:
-    """Make a table of Parquet files that are in storage, also below folders like `day=2025-10-09`.
+    """Make a table of Parquet files, also below folders like `day=2025-10-09`.
 
     The files stay where they are and belong to the table from then on: do not append them to a second one. The same
     command again appends what has come since.
