@@ -82,6 +82,7 @@ pointers = Table(
     Column("created_ms", BigInteger, nullable=False),
     Column("updated_ms", BigInteger, nullable=False),
     # 0, or the number of the registration that brought the metadata: files from elsewhere may be replaced.
+    # It is negative for what belongs to another catalog and is read-only here.
     Column("registration", BigInteger, nullable=False, server_default=text("0")),
     # 1 while slots are reserved for writers that have lost races: commits ask `landing_queues` before they land.
     Column("reserved", Integer, nullable=False, server_default=text("0")),

@@ -11,6 +11,7 @@ from app.api.bodies.tables import CreateTableBody, RegisterTableBody, loaded_jso
 from app.api.dependencies import Visit, Visited
 from app.api.idempotency import done_once, run_once
 from app.api.named_answers import loaded_once, names_answer, rename_answer
+from app.api.names_in_paths import decode_piece
 from app.catalog import named, tables
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
@@ -47,8 +48,15 @@ def register_table(visit: Visited) -> Response:
     identifier = check_identifier(TableIdentifier(visit.namespace, body.name))
 
     def mutate(catalog: Catalog) -> LoadedTable:
-        overwrite = bool(body.overwrite)
-        return named.register(catalog, TABLES, identifier, body.metadata_location, overwrite=overwrite)
+        return named.register(
+            catalog,
+            TABLES,
+            identifier,
+            body.metadata_location,
+            overwrite=bool(body.overwrite),
+            read_only=bool(body.read_only),
+            expected=body.expected_metadata_location,
+        )
 
     return loaded_once(visit, TABLES, identifier, mutate, _loaded)
 
@@ -56,10 +64,10 @@ def register_table(visit: Visited) -> Response:
 @router.post("/v1/namespaces/{namespace}/tables/{table}/unregister")
 def unregister_table(visit: Visited) -> Response:
     """Unregister a table."""
-    identifier = visit.table
+    identifier, expected = visit.table, _expected_location(visit)
 
     def mutate(catalog: Catalog) -> Response:
-        return _unregistered(tables.unregister_table(catalog, identifier))
+        return _unregistered(tables.unregister_table(catalog, identifier, expected))
 
     # Whatever has the name by now, what was let go is what the first request was about.
     return run_once(
@@ -90,6 +98,11 @@ def _loaded(loaded: LoadedTable) -> Response:
 
 def _unregistered(loaded: LoadedTable) -> Response:
     return json_answer(loaded_json(loaded.location, loaded.json, {}))
+
+
+def _expected_location(visit: Visit) -> str | None:
+    text = visit.header(b"x-icetower-expected-metadata-location")
+    return None if text is None else decode_piece(text.decode("latin-1"))
 
 
 def _is_true(visit: Visit, parameter: str) -> bool:

@@ -131,6 +131,8 @@ class Plan(Generic[M, D]):
     ) -> Advance | Creation:
         base, intention = self.base, self.intentions[-1]
         registration = new_registration() if any(item.stored_at for item in self._changes) else 0
+        if any(item.is_read_only for item in self._changes):
+            registration = -registration
         read_since_ms = next((item.read_since_ms for item in self._changes if item.stored_at), None)
         before = base.metadata if isinstance(base.metadata, TableMetadata | ViewMetadata) else None
         places = claimed_places(metadata, location, before)
@@ -298,8 +300,11 @@ def apply(
 
     Raises:
         NotFound, AlreadyExists, CommitFailed, BadRequest: it is refused.
+        NotAllowed: the table or view belongs to another catalog.
         CommitStateUnknown: it may have landed earlier.
     """
+    if intention.needs_writable:
+        base.check_writable()
     with refusals_explained(catalog, base, intention):
         planned = intention.apply(catalog, base, files) if intention.require(base) else None
     if planned is not None:

@@ -23,6 +23,7 @@ from app.database.landing_queues import LandingQueues
 from app.database.maintenance_jobs import MaintenanceJobs
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
+from app.database.neighbours import Neighbours
 from app.database.old_rows import OldRows
 from app.database.orphan_runs import OrphanRuns
 from app.database.past import Past
@@ -112,6 +113,7 @@ class Server:
     old_rows: OldRows
     orphan_runs: OrphanRuns
     foreign_places: ForeignPlaces
+    neighbours: Neighbours
     pointer_states: PointerStates
     past: Past
     """What was at a time."""

@@ -65,6 +65,11 @@ def table_upkeep(catalog: Catalog, identifier: TableIdentifier, wanted: Sequence
     facts = table_health(catalog, identifier).facts
     jobs = catalog.server.maintenance_jobs.list(pointer.id, JOBS_LOOKED_AT)
     condition = _condition(metadata, facts, jobs, catalog.now_ms())
+    if pointer.is_read_only:
+        left = tuple(
+            LeftJob(job, "the table is read-only here: it belongs to another catalog") for job in Job
+        )
+        return TableUpkeep(identifier, policy, condition, UpkeepPlan((), left), jobs)
     plan = _wanted_plan(policy, condition, wanted) if wanted else plan_upkeep(policy, condition)
     return TableUpkeep(identifier, policy, condition, plan, jobs)
 

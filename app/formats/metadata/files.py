@@ -10,6 +10,8 @@ from typing import TypeVar
 
 from app import telemetry
 from app.engine.model.ids import Location, TableUuid
+from app.engine.model.properties import GC_ENABLED
+from app.engine.model.registrations import is_read_only
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.engine.model.view_metadata import ViewMetadata, read_view_metadata
 from app.errors import FileMissing, InvalidMetadata, MetadataFileMissing
@@ -49,11 +51,12 @@ Value = TypeVar("Value")
 class MetadataFiles:
     """Reads metadata files of stores by location.
 
-    Files that this catalog wrote never change, so what is kept of them is right for ever, in any process. It is kept by
-    store, location, uuid and registration: two warehouses may have equal roots in two stores, and a file that another
-    catalog wrote may be replaced before it is registered again; each registration has a number of its own, which the
-    pointer carries to all servers. A file may also vanish: before kept content is used, its presence is
-    checked, on local disk each time, elsewhere when the last check is older than `recheck_ms`.
+    Files that this catalog wrote never change, so what is kept of them is right for ever, in any process. It is kept
+    by store, location, uuid and registration: two warehouses may have equal roots in two stores, and a file that
+    another catalog wrote may be replaced before it is registered again; each registration has a number of its own,
+    which the pointer carries to all servers. What is read-only here has `gc.enabled=false`. A file may also vanish:
+    before kept content is used, its presence is checked, on local disk each time, elsewhere when the last check is
+    older than `recheck_ms`.
     """
 
     def __init__(self, max_bytes: int, recheck_ms: int, max_file_bytes: int = MAX_FILE_BYTES) -> None:
@@ -191,7 +194,11 @@ class MetadataFiles:
     ) -> M:
         def parse() -> tuple[M, int]:
             content = self._read(files, location)
-            return parsed_from(content), len(content) * PARSED_WEIGHT
+            parsed = parsed_from(content)
+            if is_read_only(registration):
+                # Clients that delete files themselves ask this property first.
+                parsed = parsed.replace(properties={**parsed.properties, GC_ENABLED: "false"})
+            return parsed, len(content) * PARSED_WEIGHT
 
         if uuid is None:
             return parse()[0]
