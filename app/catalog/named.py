@@ -221,6 +221,8 @@ class Registration(Intention[M, None]):
     """Where the metadata must be of what is overwritten."""
     reads_base = False
     needs_writable = False
+    spares_protected = True
+    """Whether it leaves what is protected alone."""
     created_as, advanced_as = "registered", "replaced"
 
     def require(self, base: Base[M]) -> bool:
@@ -240,7 +242,7 @@ class Registration(Intention[M, None]):
 
     def apply(self, catalog: Catalog, base: Base[M], _files: StagedFiles) -> Planned[M, None]:
         """Read the file."""
-        if base.seen is not None:
+        if base.seen is not None and self.spares_protected:
             check_unprotected(catalog, self.kind, base.seen, "replace")
         since_ms = catalog.server.file_deletions.now_ms()
         metadata = catalog.read_file(self.kind, self.location, registration=-1 if self.read_only else 0)

@@ -172,7 +172,7 @@ def test_read_only_table_is_neither_written_nor_deleted_until_it_is_registered_a
     table = append_to(catalog, table_in(catalog))
     location = table.location
     assert location is not None
-    named.drop(catalog, TABLES, DEPARTURES)
+    unregister_table(catalog, DEPARTURES)
     named.register(catalog, TABLES, DEPARTURES, location, read_only=True)
 
     owner = SetProperties(updates={"owner": "anna"})
