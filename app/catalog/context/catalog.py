@@ -10,9 +10,10 @@ from app.catalog.context.callers import Caller, Question
 from app.catalog.context.kinds import Kind, Loaded, M
 from app.catalog.context.server import Rules, Server
 from app.catalog.context.stores import NamespaceStore, PointerStore
+from app.catalog.filesystem_tables.pointers import FolderPointers
 from app.database.pointers.history import Author
 from app.database.pointers.pointer import Pointer, PointerKind
-from app.database.warehouses import Warehouse
+from app.database.warehouses import Layout, Warehouse
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import CorruptMetadata, InvalidMetadata, MetadataFileMissing, NoSuchNamespace
@@ -68,14 +69,35 @@ class Catalog:
         return self.server.files_of(self.warehouse)
 
     @property
+    def has_rows(self) -> bool:
+        """Whether the pointers of the warehouse are rows, which are found at once."""
+        return self.warehouse.layout is Layout.CATALOG
+
+    @property
     def pointers(self) -> PointerStore:
         """Where the warehouse keeps its pointers."""
+        if self.warehouse.layout is Layout.HADOOP:
+            return self._folder_pointers
         return self.server.pointers
 
     @property
     def namespaces(self) -> NamespaceStore:
         """Where the warehouse keeps its namespaces."""
+        if self.warehouse.layout is Layout.HADOOP:
+            return self._folder_pointers.namespaces
         return self.server.namespaces
+
+    @property
+    def _folder_pointers(self) -> FolderPointers:
+        server = self.server
+        return FolderPointers(
+            self.warehouse,
+            self.files,
+            server.pointers,
+            server.metadata_files,
+            server.seen_tables,
+            server.step,
+        )
 
     @property
     def rules(self) -> Rules:

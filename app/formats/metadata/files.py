@@ -6,13 +6,16 @@ import gzip
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TypeVar
+
+import orjson
 
 from app import telemetry
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.engine.model.view_metadata import ViewMetadata, read_view_metadata
-from app.errors import FileMissing, MetadataFileMissing
+from app.errors import FileMissing, InvalidMetadata, MetadataFileMissing
 from app.fileio.files import FileIO
 from app.fileio.locations import scheme_of
 from app.formats.bounds import MAX_FILE_BYTES, check_json, read_bounded, unpack
@@ -148,10 +151,35 @@ class MetadataFiles:
             InvalidMetadata: it is too large to be read again.
             FilesUnavailable: the store does not answer, or refuses.
         """
+        files.write_new(location, self.packed(location, content))
+
+    def packed(self, location: Location, content: bytes) -> bytes:
+        """Return what a metadata file at a location has to hold.
+
+        Raises:
+            InvalidMetadata: it is too large to be read again.
+        """
         check_json(content, self._max_file_bytes)
-        files.write_new(
-            location, gzip.compress(content, compresslevel=6, mtime=0) if is_gzipped(location) else content
-        )
+        return gzip.compress(content, compresslevel=6, mtime=0) if is_gzipped(location) else content
+
+    def identify(self, files: FileIO, location: Location) -> tuple[TableUuid, int]:
+        """Return the uuid in a file that other writers own, and a number of its content.
+
+        With the number as registration, what is kept of the file is right even if it was replaced since. A file that
+        is no metadata has no uuid: whoever reads it hears why.
+
+        Raises:
+            MetadataFileMissing: no file is there.
+            FilesUnavailable: the store does not answer.
+        """
+        try:
+            content = self._read(files, location)
+            document = orjson.loads(content)
+        except (InvalidMetadata, orjson.JSONDecodeError):
+            return TableUuid(""), 1
+        uuid = document.get("table-uuid") if isinstance(document, dict) else None
+        number = int.from_bytes(blake2b(content, digest_size=8).digest()) >> 2
+        return TableUuid(uuid if isinstance(uuid, str) else ""), number + 1
 
     def keep(
         self, files: FileIO, location: Location, metadata: Metadata, content: bytes, registration: int = 0

@@ -1,0 +1,117 @@
+"""File-system tables: Spark's own hadoop catalog and Icetower's clients write the same tables.
+
+The format calls such tables unsafe where two programs write them: Spark's catalog keeps other programs away by a lock
+inside its own process only, and on a local disk its rename replaces what is there. So what is proven here is our half:
+what Icetower has acknowledged is the next version of what Spark or Icetower wrote before.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.table import StaticTable
+from pyspark.sql import SparkSession
+
+from tests.servers.spark import add_catalog
+
+pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+
+_numbers = itertools.count(1)
+
+
+@dataclass(frozen=True)
+class Both:
+    """One folder that two catalogs serve: Spark's own as `files_N`, Icetower as `tower_N`."""
+
+    spark: SparkSession
+    folder: Path
+    own: str
+    ours: str
+    rest: RestCatalog
+    url: str
+
+    def sql(self, statement: str) -> list[tuple[object, ...]]:
+        """Run a statement in which `own.` and `ours.` are the two catalogs."""
+        named = statement.replace("own.", f"{self.own}.").replace("ours.", f"{self.ours}.")
+        return [tuple(row) for row in self.spark.sql(named).collect()]
+
+    def ids(self, table: str) -> list[object]:
+        """Return the ids in a table, by a reader that has seen nothing before."""
+        catalog, _, name = table.partition(".")
+        named = f"{self.own if catalog == 'own' else self.ours}.{name}"
+        self.spark.sql(f"REFRESH TABLE {named}")
+        return [row[0] for row in self.spark.sql(f"SELECT id FROM {named} ORDER BY id").collect()]
+
+    def versions(self, table: str) -> list[str]:
+        """Return the names of the metadata files of a table."""
+        found = self.metadata(table).glob("v*.metadata.json*")
+        return sorted((path.name for path in found), key=lambda name: int(name[1:].split(".")[0]))
+
+    def metadata(self, table: str) -> Path:
+        return self.folder.joinpath(*table.split("."), "metadata")
+
+    def newest(self, table: str) -> dict[str, object]:
+        document: dict[str, object] = json.loads(
+            (self.metadata(table) / self.versions(table)[-1]).read_bytes()
+        )
+        return document
+
+
+@pytest.fixture
+def both(spark: SparkSession, sqlite_server: str, tmp_path: Path) -> Iterator[Both]:
+    number = next(_numbers)
+    own, ours = f"files_{number}", f"tower_{number}"
+    folder = tmp_path / "tables"
+    folder.mkdir()
+    settings = {"name": ours, "root-location": f"file://{folder}", "layout": "hadoop"}
+    httpx.post(f"{sqlite_server}/management/v1/warehouses", json=settings).raise_for_status()
+    session = spark.newSession()
+    add_catalog(session, ours, sqlite_server, warehouse=ours, cache_enabled="false")
+    session.conf.set(f"spark.sql.catalog.{own}", "org.apache.iceberg.spark.SparkCatalog")
+    session.conf.set(f"spark.sql.catalog.{own}.type", "hadoop")
+    session.conf.set(f"spark.sql.catalog.{own}.warehouse", f"file:{folder}")
+    session.conf.set(f"spark.sql.catalog.{own}.cache-enabled", "false")
+    yield Both(
+        session, folder, own, ours, RestCatalog(ours, uri=sqlite_server, warehouse=ours), sqlite_server
+    )
+
+
+def test_spark_its_own_way_and_our_clients_write_one_table_in_turn(both: Both) -> None:
+    both.sql("CREATE NAMESPACE own.shop")
+    both.sql("CREATE TABLE own.shop.orders (id bigint) USING iceberg")
+    both.sql("INSERT INTO own.shop.orders VALUES (1)")
+
+    both.sql("INSERT INTO ours.shop.orders VALUES (2)")
+    both.sql("INSERT INTO own.shop.orders VALUES (3)")
+    both.rest.load_table("shop.orders").append(pa.table({"id": [4]}))
+    both.sql("INSERT INTO own.shop.orders VALUES (5)")
+    both.sql("ALTER TABLE ours.shop.orders ADD COLUMN note string")
+    both.sql("INSERT INTO own.shop.orders VALUES (6, 'six')")
+
+    assert both.ids("own.shop.orders") == both.ids("ours.shop.orders") == [1, 2, 3, 4, 5, 6]
+    assert both.versions("shop.orders") == [f"v{number}.metadata.json" for number in range(1, 9)]
+    assert (both.metadata("shop.orders") / "version-hint.text").read_bytes() == b"8"
+    log = [item["metadata-file"].rpartition("/")[2] for item in both.newest("shop.orders")["metadata-log"]]  # type: ignore[attr-defined]
+    assert log == both.versions("shop.orders")[:-1]
+
+
+def test_what_we_create_spark_reads_its_own_way(both: Both) -> None:
+    both.sql("CREATE NAMESPACE ours.shop")
+    both.sql("CREATE TABLE ours.shop.made USING iceberg AS SELECT id FROM range(3)")
+
+    both.sql("INSERT INTO own.shop.made VALUES (10)")
+    both.sql("UPDATE ours.shop.made SET id = 11 WHERE id = 10")
+
+    assert both.ids("own.shop.made") == [0, 1, 2, 11]
+    assert both.sql("SHOW TABLES IN own.shop") == both.sql("SHOW TABLES IN ours.shop")
+    assert StaticTable.from_metadata(str(both.folder / "shop" / "made")).scan().to_arrow().num_rows == 4
