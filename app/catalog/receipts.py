@@ -48,7 +48,7 @@ def load_receipt(catalog: Catalog, commit_id: str) -> CommitReceipt:
         raise NoSuchCommit(
             f"Commit {commit_id} is not known: receipts are deleted after {history_ms // 86_400_000} days"
         )
-    raise NoSuchCommit(f"Commit {commit_id} has not landed, and no server is known to be at work on it")
+    raise NoSuchCommit(_unknown(catalog, f"Commit {commit_id}"))
 
 
 def list_receipts(
@@ -91,10 +91,17 @@ def list_receipts(
     )
     if not found:
         word = {"idempotency-key": "Idempotency-Key", "request-id": "request id", "job": "job"}[name]
-        raise NoSuchCommit(
-            f"No commit with {word} {value!r} has landed, and no server is known to be at work on one"
-        )
+        raise NoSuchCommit(_unknown(catalog, f"A commit with {word} {value!r}"))
     return found
+
+
+def _unknown(catalog: Catalog, what: str) -> str:
+    if catalog.has_rows:
+        return f"{what} has not landed, and no server is known to be at work on it"
+    return (
+        f"{what} is not known. Its receipt would have been written after it: if the server was killed in between, only "
+        "the files of the table say whether it landed"
+    )
 
 
 def metadata_version(change: LandedChange) -> int | None:
@@ -140,6 +147,10 @@ def _is_at_work(receipt: CommitReceipt) -> bool:
 
 def _as_settled(catalog: Catalog, receipt: CommitReceipt) -> CommitReceipt:
     """Return a receipt once no transaction is open that could change it."""
+    if not catalog.has_rows:
+        # No transaction decides it, and a server that is gone may have created the file.
+        is_over = receipt.outcome.is_final or _is_at_work(receipt)
+        return receipt if is_over else replace(receipt, outcome=Outcome.UNKNOWN)
     book = catalog.server.receipts
     if receipt.outcome is Outcome.UNKNOWN:
         # Its transaction is over and has left no receipt: it was undone.

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from app.client.answers import ExpiredSnapshots, OpenAnswer, TableAnswer
+from app.client.answers import AdoptedTable, ExpiredSnapshots, OpenAnswer, TableAnswer
 from app.client.named import NamedCalls
-from app.client.request_parts import Changes, JsonObject, change_body, given
+from app.client.request_parts import Changes, JsonObject, change_body, given, namespace_path
 from app.engine.model.identifiers import TableIdentifier
 
 
@@ -54,6 +54,12 @@ class TableCalls(NamedCalls[TableAnswer]):
         """Make an existing metadata file a table of the catalog."""
         body = {"metadata-location": metadata_location, "overwrite": overwrite}
         return self._add("register", identifier, body)
+
+    def adopt(self, identifier: TableIdentifier, location: str) -> AdoptedTable:
+        """Make the file-system table in a folder a table of the catalog."""
+        path = f"{self._root}/{namespace_path(identifier.namespace)}/adopt"
+        body = {"name": identifier.name, "location": location}
+        return self._calls.read(AdoptedTable, "POST", path, body=body)
 
     def unregister(self, identifier: TableIdentifier) -> TableAnswer:
         """Take a table out of the catalog, touch no file, and return where its metadata is."""

@@ -115,7 +115,7 @@ def insert_claim(
 
 
 def check_free(connection: Connection, claim: IdempotencyClaim) -> None:
-    """Check that no request was answered under a claim's key; nothing keeps one from being answered then.
+    """Check that no request was answered under a claim's key, and lock nothing.
 
     Raises:
         IdempotencyKeyTaken: one was.

@@ -127,7 +127,7 @@ class LocalFiles:
 
     @contextlib.contextmanager
     def _beside(self, location: Location, content: bytes) -> Iterator[tuple[int, str, str]]:
-        """Write a synced file under a name that no reader knows; yield folder, this name and the final one."""
+        """Write a synced file that no reader knows; yield the folder, its name and the final one."""
         directory, _, name = local_path(location).rpartition("/")
         temporary = f".{name}.{secrets.token_hex(8)}.tmp"
         try:

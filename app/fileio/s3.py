@@ -60,7 +60,7 @@ def open_s3(settings: StorageSettings) -> ObjectStore:
 
 
 class S3Tree(ObjectStore):
-    """An object store that creates a file only if it is absent, where the store on the other side does."""
+    """An S3 store that can create a file only if it is absent."""
 
     def __init__(
         self, locate: Callable[[Location], Place], puts: ConditionalPuts, *, secrets: tuple[str, ...] = ()

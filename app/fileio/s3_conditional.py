@@ -36,7 +36,7 @@ class ConditionalPuts:
     """Puts objects with `If-None-Match: *`, signed by AWS Signature Version 4.
 
     A store is believed only after it has refused a second object under one name: there are some that ignore the
-    header. That proves the header, not that two requests at the same moment are told apart; for that the store has
+    header. That shows the header, and nothing about two requests at the same moment: for that the store has
     to be one of which it is known.
     """
 
@@ -164,7 +164,7 @@ class ConditionalPuts:
 def _signed(
     headers: dict[str, str], method: str, path: str, content: bytes, keys: _Keys, region: str
 ) -> dict[str, str]:
-    """Return the headers with a signature: AWS Signature Version 4, for a request without a query."""
+    """Return the headers with a signature: AWS Signature Version 4, without a query."""
     now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     digest = hashlib.sha256(content).hexdigest()
     headers = {**headers, "x-amz-content-sha256": digest, "x-amz-date": now}

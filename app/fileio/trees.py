@@ -24,7 +24,7 @@ class FolderEntry:
 
 @runtime_checkable
 class FileTree(Protocol):
-    """What a `FileIO` may offer besides: files that only one of many writers creates, and folders.
+    """What a `FileIO` may offer: folders, and files that one of many writers creates.
 
     Raises, from every method:
         InvalidLocation: this store cannot have such a location, or a symbolic link leads out of the warehouse.
@@ -32,9 +32,9 @@ class FileTree(Protocol):
     """
 
     def write_once(self, location: Location, content: bytes) -> None:
-        """Create a file whole and durably if nothing has its name; of all writers at most one succeeds.
+        """Create a file whole and durably if nothing has its name.
 
-        Nobody sees a part of it. No folder is made for it.
+        Of all writers at most one succeeds. A part of it is never seen. No folder is made for it.
 
         Raises:
             FileExists: something has the name; it was left as it was.
@@ -45,7 +45,7 @@ class FileTree(Protocol):
         ...
 
     def replace(self, location: Location, content: bytes) -> None:
-        """Write a file whole, in the place of one that may be there; readers see the one or the other."""
+        """Write a file whole, also over one that is there; readers see the one or the other."""
         ...
 
     def list_folder(self, location: Location) -> list[FolderEntry] | None:

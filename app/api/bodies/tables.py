@@ -35,6 +35,11 @@ class RegisterTableBody(Body):
     overwrite: Bool | None = None
 
 
+class AdoptTableBody(Body):
+    name: str
+    location: Location
+
+
 class MetricsBody(Body):
     report_type: str
 

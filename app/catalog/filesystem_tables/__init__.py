@@ -1,1 +1,1 @@
-"""File-system tables: the names of metadata files are the pointers, as in Iceberg's own Hadoop catalog."""
+"""File-system tables: the names of metadata files are their pointers."""

@@ -45,7 +45,7 @@ class FolderNamespaces:
         return tree_of(self.files, self.warehouse.root_location)
 
     def _folder(self, namespace: Namespace | None) -> Location | None:
-        """Return the folder of a namespace if it is there, and neither it nor one above it is a table."""
+        """Return the folder of a namespace; None if it, or one above it, is absent or a table."""
         found = WarehouseTree(self.warehouse.root_location).find_folder(namespace)
         if found is None or namespace is None:
             return found
@@ -114,7 +114,7 @@ class FolderNamespaces:
         after: str | None = None,
         limit: int | None = None,
     ) -> list[str]:
-        """Return the last levels of namespaces directly below `parent`, in order; raises `NoSuchNamespace`."""
+        """Return the last levels of the namespaces below `parent`, in order; raises `NoSuchNamespace`."""
         names = [
             name
             for name, is_table in self._folders_in(parent)
@@ -184,7 +184,12 @@ class FolderNamespaces:
         author: Author,  # noqa: ARG002
         claim: IdempotencyClaim | None = None,  # noqa: ARG002
     ) -> PropertyChanges:
-        """Refuse to set properties; those to be removed are missing. Raises `NoSuchNamespace`."""
+        """Refuse to set properties; those to be removed are missing.
+
+        Raises:
+            NoSuchNamespace: it does not exist.
+            NotSupported: properties are to be set.
+        """
         if self._folder(namespace) is None:
             raise NoSuchNamespace(namespace)
         if updates:

@@ -1,4 +1,4 @@
-"""The pointers of a file-system warehouse: found, and moved by creating the file of the next version."""
+"""The pointers of a file-system warehouse: the newest version of each table."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class FolderPointers:
         return FolderNamespaces(self.warehouse, self.files, self.rows)
 
     def find(self, warehouse_id: int, identifier: TableIdentifier) -> Pointer | None:
-        """Return the pointer of the table of this name, with a number of its content as registration."""
+        """Return the pointer of a table; its registration is a number of the file's content."""
         location = self.tree.find_folder(identifier)
         if location is None:
             return None
@@ -263,7 +263,7 @@ class FolderPointers:
         return log_of
 
     def has_landed(self, change: Advance | Creation, author: Author) -> bool:  # noqa: ARG002 - files name no author
-        """Say whether a version's file is the one that was to be created; False if that is not known."""
+        """Say whether a version is the one that was to be created; False if that is not known."""
         content = self.metadata_files.packed(change.location, change.content)
         return self.files.exists(change.location) and self.files.read(change.location) == content
 

@@ -1,4 +1,4 @@
-"""Which tables of file-system warehouses this process has seen lately, by the ids of their pointers."""
+"""Which file-system tables this process has seen lately, by the ids of their pointers."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class TableVersion:
 class TableFolder:
     """The folder of one file-system table.
 
-    Whoever creates the file of version N + 1 has made that commit: nothing else decides.
+    The writer that creates the file of version N + 1 has made that commit: nothing else decides.
     """
 
     files: FileIO
@@ -131,7 +131,7 @@ class TableFolder:
         return self._counts(TableVersion(number, location), log_of)
 
     def _counts(self, created: TableVersion, log_of: LogReader) -> bool:
-        """Say whether a version that was just created is the one that readers find, and later ones follow."""
+        """Say whether readers find a version that was just created, or later ones build on it."""
         first = self.find_version(created.number)
         current = self.find_current() if max(self.listed(), default=0) > created.number else None
         if current is not None and current.number > created.number:
@@ -169,7 +169,7 @@ class TableFolder:
             log.warning("could not write %s: %s", location, error)
 
     def _forget_checksum(self, location: Location) -> None:
-        """Delete the checksum that Hadoop keeps beside a local file: it is of what was there before."""
+        """Delete the checksum that Hadoop keeps beside a local file: it is of an earlier one."""
         if scheme_of(location) == "file":
             folder, _, name = location.rpartition("/")
             self.files.delete(Location(f"{folder}/.{name}.crc"))

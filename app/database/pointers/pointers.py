@@ -219,7 +219,7 @@ class Pointers:
         return PutOutcome.ADVANCED
 
     def check_claims(self, claims: Sequence[IdempotencyClaim | None]) -> None:
-        """Check that no request was answered under these keys, before a change that rows have no part in.
+        """Check that no request was answered under these keys, and lock nothing.
 
         Raises:
             IdempotencyKeyTaken: one was.

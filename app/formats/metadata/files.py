@@ -166,7 +166,7 @@ class MetadataFiles:
         """Return the uuid in a file that other writers own, and a number of its content.
 
         With the number as registration, what is kept of the file is right even if it was replaced since. A file that
-        is no metadata has no uuid: whoever reads it hears why.
+        is no metadata has no uuid; reading it says why.
 
         Raises:
             MetadataFileMissing: no file is there.

@@ -1,4 +1,4 @@
-"""Names of the metadata files of file-system tables: `v<N>.metadata.json`, and the hint at the newest one.
+"""Names of the metadata files of file-system tables: `v<N>.metadata.json` and the hint.
 
 See the format's section "File System Tables", and `HadoopTableOperations` of Iceberg in Java for names of gzip files.
 """
