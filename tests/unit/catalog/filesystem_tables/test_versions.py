@@ -162,7 +162,9 @@ def test_a_later_version_says_by_its_log_whether_ours_counts(
     def log_of(version: TableVersion | None) -> Mapping[int, int]:
         return {2: 100} if version is None else {1: 50, 2: moment_in_log}
 
-    created = folder_of(metadata, files).create(Location(f"file://{metadata}/v2.metadata.json"), b"{}", log_of)
+    created = folder_of(metadata, files).create(
+        Location(f"file://{metadata}/v2.metadata.json"), b"{}", log_of
+    )
 
     assert created is lands
     assert (metadata / "v2.metadata.json").exists() is lands
