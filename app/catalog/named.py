@@ -14,6 +14,7 @@ from app.catalog.context.catalog import Catalog, find_and_read
 from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.locations import check_location, default_location
+from app.catalog.filesystem_tables.rules import refused
 from app.database.pointers.history import PointerEvent
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import Pointer
@@ -223,6 +224,7 @@ def register(
 
     Raises:
         InvalidName: the name cannot be used.
+        NotSupported: the warehouse is of layout hadoop.
         InvalidLocation: the file, or the table or view, is outside the warehouse.
         MetadataFileMissing: no file is there.
         InvalidMetadata: the file is not metadata of this kind.
@@ -233,6 +235,12 @@ def register(
     """
     catalog.permit(f"register_{kind}", identifier)
     check_identifier(identifier)
+    if not catalog.has_rows:
+        raise refused(
+            "register a metadata file",
+            "the newest version in a folder is the table",
+            "put the table's folder where its name says, or register the file in a warehouse of layout catalog",
+        )
     check_location(catalog, location, "metadata-location")
     return land_one(catalog, Registration(kind, identifier, Location(location), overwrite)).loaded
 

@@ -20,7 +20,7 @@ from app.catalog.context.kinds import Kind, Loaded, M
 from app.catalog.context.locations import check_locations
 from app.catalog.context.table_places import claimed_places, homes_of
 from app.catalog.filesystem_tables.places import WarehouseTree
-from app.catalog.filesystem_tables.rules import next_version_location, refused
+from app.catalog.filesystem_tables.rules import next_version_location
 from app.database.pointers.moves import Advance, Creation
 from app.database.pointers.pointer import Pointer
 from app.database.receipt import LandedChange
@@ -126,19 +126,9 @@ class Plan(Generic[M, D]):
         return Staged(self, loaded, move)
 
     def _stage_version(self, catalog: Catalog, metadata: M, content: bytes) -> Staged[M, D]:
-        """Name the file of a file-system table's next version: to create it is the move itself.
-
-        Raises:
-            NotSupported: a file that is there is to be registered.
-        """
+        """Name the file of a file-system table's next version: to create it is the move itself."""
         base = self.base
-        if self._changes[-1].stored_at is not None:
-            raise refused(
-                "register a metadata file",
-                "the newest version in a folder is the table",
-                "put the folder of a file-system table where its name says, or register it in a warehouse of layout "
-                "catalog",
-            )
+        assert self._changes[-1].stored_at is None, "nothing is registered where versions are files"
         folder = WarehouseTree(catalog.warehouse.root_location).folder_of(base.identifier)
         seen = base.seen.metadata_location if base.seen is not None else None
         location = next_version_location(folder, seen, base.metadata)

@@ -293,9 +293,8 @@ class FolderPointers:
         if expected is not None and found != expected:
             raise PointerChanged(identifier)
         self.rows.check_claims([claim])
-        remove_table(
-            self.files, self.rows, TableFolder(self.files, self.tree.folder_of(identifier)), identifier
-        )
+        folder = TableFolder(self.files, self.tree.folder_of(identifier))
+        remove_table(self.rows, folder, identifier, self.step)
         gone = change_of(found, event, location_before=found.metadata_location)
         self._note(author, [claim], author.receipts_of(gone))
         return found

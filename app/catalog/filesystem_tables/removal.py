@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from app.catalog.filesystem_tables.rules import refused
 from app.catalog.filesystem_tables.versions import TableFolder
@@ -19,7 +19,9 @@ _QUESTION_FOLDERS = 500
 _ROUNDS = 20
 
 
-def remove_table(files: FileIO, rows: Pointers, folder: TableFolder, identifier: TableIdentifier) -> None:
+def remove_table(
+    rows: Pointers, folder: TableFolder, identifier: TableIdentifier, step: Callable[[str], None]
+) -> None:
     """Delete a table's folder with all that is in it.
 
     The versions go last, the newest as the very last: a drop that breaks off can be sent again. Whatever a commit puts
@@ -29,12 +31,17 @@ def remove_table(files: FileIO, rows: Pointers, folder: TableFolder, identifier:
         NotSupported: a part of it is another table's; nothing was deleted.
         FilesUnavailable: something could not be deleted; the table is there, but may lack files.
     """
+    files = folder.files
     for _ in range(_ROUNDS):
         found = sorted(file.location for file in files.list_files(folder.location))
         _check_alone(rows, folder, identifier, found)
         versions = sorted((version_in(each) or 0, each) for each in found if _is_version(folder, each))
         last = {location for _, location in versions}
-        for location in [*(each for each in found if each not in last), *(each for _, each in versions)]:
+        for location in found:
+            if location not in last:
+                files.delete(location)
+        step("dropped_but_versions")
+        for _, location in versions:
             files.delete(location)
         if _remove_folders(files, folder.location):
             return

@@ -114,8 +114,9 @@ class TableFolder:
         number = version_in(location)
         assert number is not None
         if max(self.listed(), default=0) >= number:
-            if self.find_version(number) is not None:
-                return False
+            current = self.find_current()
+            if current is None or current.number != number - 1:
+                return False  # Others have gone on meanwhile, and perhaps deleted old versions.
             raise NotSupported(
                 f"Cannot commit: {self.metadata} has no version {number}, but a later one; put back what is missing, "
                 "or take away what does not belong there"

@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,7 +67,7 @@ class Both:
 
 
 @pytest.fixture
-def both(spark: SparkSession, sqlite_server: str, tmp_path: Path) -> Iterator[Both]:
+def both(spark: SparkSession, sqlite_server: str, tmp_path: Path) -> Both:
     number = next(_numbers)
     own, ours = f"files_{number}", f"tower_{number}"
     folder = tmp_path / "tables"
@@ -81,7 +80,7 @@ def both(spark: SparkSession, sqlite_server: str, tmp_path: Path) -> Iterator[Bo
     session.conf.set(f"spark.sql.catalog.{own}.type", "hadoop")
     session.conf.set(f"spark.sql.catalog.{own}.warehouse", f"file:{folder}")
     session.conf.set(f"spark.sql.catalog.{own}.cache-enabled", "false")
-    yield Both(
+    return Both(
         session, folder, own, ours, RestCatalog(ours, uri=sqlite_server, warehouse=ours), sqlite_server
     )
 
@@ -115,3 +114,91 @@ def test_what_we_create_spark_reads_its_own_way(both: Both) -> None:
     assert both.ids("own.shop.made") == [0, 1, 2, 11]
     assert both.sql("SHOW TABLES IN own.shop") == both.sql("SHOW TABLES IN ours.shop")
     assert StaticTable.from_metadata(str(both.folder / "shop" / "made")).scan().to_arrow().num_rows == 4
+
+
+def test_writers_of_both_kinds_at_the_same_time(both: Both) -> None:
+    """What we have acknowledged stays, unless Spark's rename replaced the very file, as the format warns of."""
+    both.sql("CREATE NAMESPACE own.shop")
+    both.sql(
+        "CREATE TABLE own.shop.busy (id bigint) USING iceberg TBLPROPERTIES ('commit.retry.num-retries' = '40',"
+        " 'commit.retry.min-wait-ms' = '10', 'commit.retry.max-wait-ms' = '200')"
+    )
+    acknowledged: dict[int, tuple[str, int]] = {}
+    together = threading.Barrier(4)
+
+    def by_pyiceberg(writer: int) -> None:
+        together.wait()
+        for number in range(6):
+            mark = 1_000 * writer + number
+            table = RestCatalog("mine", uri=both.url, warehouse=both.ours).load_table("shop.busy")
+            table.append(pa.table({"id": [mark]}))
+            snapshot = table.current_snapshot()
+            assert snapshot is not None
+            acknowledged[mark] = table.metadata_location, snapshot.snapshot_id
+
+    def by_spark(catalog: str, first: int) -> None:
+        together.wait()
+        for number in range(4):
+            both.sql(f"INSERT INTO {catalog}.shop.busy VALUES ({first + number})")
+
+    with ThreadPoolExecutor(4) as pool:
+        writers = [
+            pool.submit(by_pyiceberg, 1),
+            pool.submit(by_pyiceberg, 2),
+            pool.submit(by_spark, "ours", 10),
+            pool.submit(by_spark, "own", 20),
+        ]
+        for writer in writers:
+            writer.result()
+
+    found = both.ids("own.shop.busy")
+    assert found == both.ids("ours.shop.busy")
+    assert len(acknowledged) == 12
+    for mark, (location, snapshot_id) in acknowledged.items():
+        content = Path(location.removeprefix("file://")).read_text()
+        was_replaced = str(snapshot_id) not in content
+        assert mark in found or was_replaced, f"{mark} was acknowledged as {location}, and is lost"
+    assert set(found) >= set(range(10, 14)) | set(range(20, 24))
+    numbers = [int(name[1:].split(".")[0]) for name in both.versions("shop.busy")]
+    assert numbers == list(range(1, len(numbers) + 1))
+
+
+def test_a_table_is_adopted_and_a_fork_is_reported(both: Both) -> None:
+    both.sql("CREATE NAMESPACE own.shop")
+    both.sql("CREATE TABLE own.shop.moved (id bigint) USING iceberg")
+    both.sql("INSERT INTO own.shop.moved VALUES (1)")
+    name = f"catalog_{both.ours}"
+    settings = {"name": name, "root-location": f"file://{both.folder}"}
+    httpx.post(f"{both.url}/management/v1/warehouses", json=settings).raise_for_status()
+    catalog = RestCatalog(name, uri=both.url, warehouse=name)
+    catalog.create_namespace("shop")
+    body = {"name": "moved", "location": f"file:{both.folder}/shop/moved"}
+
+    adopted = httpx.post(f"{both.url}/v1/{name}/namespaces/shop/adopt", json=body).raise_for_status().json()
+    catalog.load_table("shop.moved").append(pa.table({"id": [2]}))
+
+    assert (adopted["version"], adopted["later-versions"]) == (2, [])
+    assert sorted(catalog.load_table("shop.moved").scan().to_arrow()["id"].to_pylist()) == [1, 2]
+    health = f"{both.url}/v1/{name}/namespaces/shop/tables/moved/health"
+    assert "forked" not in [finding["code"] for finding in httpx.get(health).json()["findings"]]
+    both.sql("INSERT INTO own.shop.moved VALUES (3)")
+    (fork,) = [item for item in httpx.get(health).json()["findings"] if item["code"] == "forked"]
+    assert "v3.metadata.json" in fork["message"]
+    refused = httpx.delete(
+        f"{both.url}/v1/{both.ours}/namespaces/shop/tables/moved", params={"purgeRequested": "true"}
+    )
+    assert refused.status_code == 406
+    assert "adopted" in refused.json()["error"]["message"]
+
+
+def test_spark_drops_what_we_serve(both: Both) -> None:
+    both.sql("CREATE NAMESPACE ours.shop")
+    both.sql("CREATE TABLE ours.shop.gone USING iceberg AS SELECT id FROM range(3)")
+
+    with pytest.raises(Exception, match="purgeRequested=true"):
+        both.sql("DROP TABLE ours.shop.gone")
+    both.sql("DROP TABLE ours.shop.gone PURGE")
+
+    assert not (both.folder / "shop" / "gone").exists()
+    both.sql("DROP NAMESPACE ours.shop")
+    assert both.sql("SHOW NAMESPACES IN own") == []

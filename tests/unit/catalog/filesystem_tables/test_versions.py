@@ -100,6 +100,7 @@ def test_a_version_that_is_there_under_any_name_is_not_created_again(metadata: P
 
 def test_a_missing_version_below_a_later_one_refuses_the_commit(metadata: Path) -> None:
     put(metadata, "v1.metadata.json", "v3.metadata.json")
+    (metadata / "version-hint.text").write_text("1")
 
     with pytest.raises(NotSupported, match="no version 2, but a later one"):
         create(metadata, "v2.metadata.json")
