@@ -31,7 +31,7 @@ def adopt_table(catalog: Catalog, identifier: TableIdentifier, location: str) ->
     """Register the newest version in a table's folder, then look whether another one has come.
 
     Raises:
-        NotSupported: the warehouse is itself of layout hadoop.
+        TreeRefusal: the warehouse is itself of layout hadoop.
         InvalidName: the name cannot be used.
         InvalidLocation: the folder is outside the warehouse.
         InvalidRequest: no file-system table is there.

@@ -224,7 +224,7 @@ def register(
 
     Raises:
         InvalidName: the name cannot be used.
-        NotSupported: the warehouse is of layout hadoop.
+        TreeRefusal: the warehouse is of layout hadoop.
         InvalidLocation: the file, or the table or view, is outside the warehouse.
         MetadataFileMissing: no file is there.
         InvalidMetadata: the file is not metadata of this kind.

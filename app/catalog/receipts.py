@@ -48,7 +48,9 @@ def load_receipt(catalog: Catalog, commit_id: str) -> CommitReceipt:
         raise NoSuchCommit(
             f"Commit {commit_id} is not known: receipts are deleted after {history_ms // 86_400_000} days"
         )
-    raise NoSuchCommit(_unknown(catalog, f"Commit {commit_id}"))
+    if not catalog.has_rows:
+        raise _unknown(f"commit {commit_id}")
+    raise NoSuchCommit(f"Commit {commit_id} has not landed, and no server is known to be at work on it")
 
 
 def list_receipts(
@@ -91,16 +93,18 @@ def list_receipts(
     )
     if not found:
         word = {"idempotency-key": "Idempotency-Key", "request-id": "request id", "job": "job"}[name]
-        raise NoSuchCommit(_unknown(catalog, f"A commit with {word} {value!r}"))
+        if not catalog.has_rows:
+            raise _unknown(f"commit with {word} {value!r}")
+        raise NoSuchCommit(
+            f"No commit with {word} {value!r} has landed, and no server is known to be at work on one"
+        )
     return found
 
 
-def _unknown(catalog: Catalog, what: str) -> str:
-    if catalog.has_rows:
-        return f"{what} has not landed, and no server is known to be at work on it"
-    return (
-        f"{what} is not known. Its receipt would have been written after it: if the server was killed in between, only "
-        "the files of the table say whether it landed"
+def _unknown(what: str) -> NoSuchCommit:
+    return NoSuchCommit(
+        f"No {what} is known. A commit to a file-system table has its receipt after it: if the server was killed in "
+        "between, only the files of the table say whether it landed"
     )
 
 

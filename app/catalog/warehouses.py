@@ -56,7 +56,7 @@ def create_warehouse(
     """Create a warehouse.
 
     Raises:
-        NotSupported: the layout is hadoop, and the store cannot promise what file-system tables need.
+        TreeRefusal: the layout is hadoop, and the store cannot promise what file-system tables need.
         InvalidName: the name cannot be a piece of a path.
         InvalidLocation: the root is not a location that files can be written to.
         InvalidSetting: a storage setting, or one of the guard or of scan planning, makes no sense.

@@ -15,13 +15,14 @@ import time
 from collections.abc import Iterable, Iterator
 
 from app.engine.model.ids import Location
-from app.errors import CommitStateUnknown, FileExists, FileMissing, InvalidLocation, NotSupported
+from app.errors import CommitStateUnknown, FileExists, FileMissing, InvalidLocation
 from app.fileio.failures import local_failure
 from app.fileio.files import ListedFile
 from app.fileio.links import LinksWithin
 from app.fileio.locations import local_path
 from app.fileio.tails import Tail
 from app.fileio.trees import FolderEntry
+from app.tree_errors import TreeRefusal
 
 # Some file systems have directories that cannot be synced, because they are synced already or by other means.
 _NOT_SYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP})
@@ -111,7 +112,7 @@ class LocalFiles:
             except OSError as error:
                 if error.errno not in _NO_LINKS:
                     raise
-                raise NotSupported(
+                raise TreeRefusal(
                     f"Cannot create {location}: this file system has no hard links ({os.strerror(error.errno)}), so "
                     "that of two writers both could win"
                 ) from error

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlsplit
 
-from app.errors import FilesUnavailable, NotSupported, Throttled
+from app.errors import FilesUnavailable, Throttled
 from app.fileio.storage_settings import StorageSettings
+from app.tree_errors import TreeRefusal
 
 _SERVICE: Final = "s3"
 _TAKEN, _AT_THE_SAME_TIME = 412, 409
@@ -91,7 +92,7 @@ class ConditionalPuts:
         """Check once for each bucket that the store refuses to put an object that is there.
 
         Raises:
-            NotSupported: it does not, or the server has no keys to ask with.
+            TreeRefusal: it does not, or the server has no keys to ask with.
             FilesUnavailable: it could not be asked.
         """
         with self._lock:
@@ -99,7 +100,7 @@ class ConditionalPuts:
                 self._refusals[bucket] = self._probe(bucket, prefix)
             refusal = self._refusals[bucket]
         if refusal is not None:
-            raise NotSupported(f"Cannot commit to file-system tables in s3://{bucket}: {refusal}")
+            raise TreeRefusal(f"Cannot commit to file-system tables in s3://{bucket}: {refusal}")
 
     def _probe(self, bucket: str, prefix: str) -> str | None:
         if self._keys() is None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from app.engine.model.ids import Location
-from app.errors import NotSupported
 from app.fileio.files import FileIO
 from app.fileio.locations import scheme_of
+from app.tree_errors import TreeRefusal
 
 TREE_SCHEMES = frozenset({"file", "s3", "s3a", "s3n"})
 """The stores that can create a file only if it is absent, and say truly whether they did."""
@@ -40,7 +40,7 @@ class FileTree(Protocol):
             FileExists: something has the name; it was left as it was.
             FileMissing: its folder is not there.
             CommitStateUnknown: the store did not say what it did.
-            NotSupported: the store cannot promise this.
+            TreeRefusal: the store cannot promise this.
         """
         ...
 
@@ -68,11 +68,11 @@ def tree_of(files: FileIO, location: str) -> FileTree:
     """Return the files of a warehouse as a tree.
 
     Raises:
-        NotSupported: the store of this location cannot promise what a tree has to.
+        TreeRefusal: the store of this location cannot promise what a tree has to.
     """
     check_tree_scheme(location)
     if not isinstance(files, FileTree):
-        raise NotSupported(f"The store of {location} cannot hold file-system tables")
+        raise TreeRefusal(f"The store of {location} cannot hold file-system tables")
     return files
 
 
@@ -80,11 +80,11 @@ def check_tree_scheme(location: str) -> None:
     """Check that file-system tables can lie at a location.
 
     Raises:
-        NotSupported: its store is another one; says what is missing there.
+        TreeRefusal: its store is another one; says what is missing there.
     """
     scheme = scheme_of(location)
     if scheme not in TREE_SCHEMES:
-        raise NotSupported(
+        raise TreeRefusal(
             f"Cannot keep file-system tables at {location[:500]}: of {scheme} the server does not know how to create "
             f"a file only if it is absent; layout hadoop needs a local folder or S3"
         )

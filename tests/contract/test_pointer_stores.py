@@ -274,7 +274,7 @@ def test_only_an_empty_namespace_can_be_dropped(catalog: Catalog) -> None:
     spaces.drop(here, Namespace(("a", "b")), catalog.author())
 
     assert spaces.list_children(here, Namespace(("a",))) == []
-    assert there(catalog, "a.t")
+    assert there(catalog, "a.t").identifier == identifier("a.t")
     with pytest.raises(NoSuchNamespace):
         spaces.drop(here, Namespace(("a", "b")), catalog.author())
 

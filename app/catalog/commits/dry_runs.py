@@ -143,7 +143,7 @@ def dry_run_transaction(catalog: Catalog, commits: Sequence[TableCommit]) -> Dry
     A table or namespace that is not there is part of the answer.
 
     Raises:
-        NotSupported: file-system tables have no transactions over several.
+        TreeRefusal: file-system tables have no transactions over several.
         MetadataFileMissing, CorruptMetadata: a table's metadata file is gone, or cannot be read.
         FilesUnavailable: the store does not answer.
     """

@@ -89,7 +89,7 @@ def check_locations(
 
     Raises:
         InvalidLocation: one of them is outside the warehouse.
-        InvalidUpdate, InvalidName, NotSupported: the layout of the warehouse does not allow it.
+        InvalidUpdate, InvalidName, TreeRefusal: the layout of the warehouse does not allow it.
     """
     if not catalog.has_rows:
         check_metadata(WarehouseTree(catalog.warehouse.root_location), identifier, metadata, base)

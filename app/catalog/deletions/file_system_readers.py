@@ -47,7 +47,7 @@ def tables_that_count(catalog: Catalog) -> Iterator[Pointer]:
 
 
 class FileSystemReaders:
-    """Looks at the file-system tables that may name some files, and again where they went since."""
+    """Looks at the file-system tables that may name some files, also where they went since."""
 
     def __init__(self, server: Server, note: Callable[[str], object]) -> None:
         """Start without having read anything; `note` is called with each file that is named."""

@@ -11,7 +11,9 @@ _MOST_SHOWN = 20
 
 
 def later_versions(files: FileIO, adopted: Location) -> list[Location]:
-    """Return the versions that follow an adopted one, in order: nothing can keep writers from adding them.
+    """Return the versions that follow an adopted one, in order.
+
+    Nothing can keep writers from adding them.
 
     Raises:
         FilesUnavailable: the folder cannot be read.

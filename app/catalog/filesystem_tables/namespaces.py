@@ -114,7 +114,7 @@ class FolderNamespaces:
         after: str | None = None,
         limit: int | None = None,
     ) -> list[str]:
-        """Return the last levels of the namespaces below `parent`, in order; raises `NoSuchNamespace`."""
+        """Return the last levels of the namespaces in `parent`; raises `NoSuchNamespace`."""
         names = [
             name
             for name, is_table in self._folders_in(parent)
@@ -135,7 +135,7 @@ class FolderNamespaces:
         Raises:
             InvalidName: no folder can have the name.
             NamespaceExists: it is there, or a table has the name of it or of one above it.
-            NotSupported: it is to have properties.
+            TreeRefusal: it is to have properties.
         """
         wanted = sorted(properties.keys() - _SET_BY_SPARK)
         if wanted:
@@ -188,7 +188,7 @@ class FolderNamespaces:
 
         Raises:
             NoSuchNamespace: it does not exist.
-            NotSupported: properties are to be set.
+            TreeRefusal: properties are to be set.
         """
         if self._folder(namespace) is None:
             raise NoSuchNamespace(namespace)

@@ -177,7 +177,7 @@ class FolderPointers:
         Raises:
             NoSuchNamespace: a new table's namespace does not exist.
             NameTaken: a new table's name is taken, by a table or a namespace.
-            NotSupported: it is about several tables or a view, registers a file, deletes files later, or the table was
+            TreeRefusal: it is about several tables or a view, registers a file, deletes files later, or the table was
                 adopted; or the store cannot promise that one writer wins.
             FilesUnavailable, DatabaseUnavailable: nothing was changed.
             IdempotencyKeyTaken: a claim's request was answered before.
@@ -287,8 +287,8 @@ class FolderPointers:
             raise refused(
                 f"{'unregister' if event == 'unregistered' else 'drop'} {identifier} and keep its files",
                 "nothing but its files says that the table exists",
-                "drop it with purgeRequested=true (DROP TABLE … PURGE), which deletes its folder, or adopt it into a "
-                "warehouse of layout catalog",
+                "drop it with purgeRequested=true, which deletes its folder (icetower table drop --purge, PyIceberg's "
+                "purge_table; Spark's DROP TABLE … PURGE asks without it), or adopt it first",
             )
         if expected is not None and found != expected:
             raise PointerChanged(identifier)

@@ -28,7 +28,7 @@ def remove_table(
     there meanwhile goes too.
 
     Raises:
-        NotSupported: a part of it is another table's; nothing was deleted.
+        TreeRefusal: a part of it is another table's; nothing was deleted.
         FilesUnavailable: something could not be deleted; the table is there, but may lack files.
     """
     files = folder.files

@@ -8,19 +8,20 @@ from app.engine.model.ids import Location
 from app.engine.model.properties import METADATA_COMPRESSION, METADATA_PATH
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
-from app.errors import InvalidUpdate, NotSupported
+from app.errors import InvalidUpdate
 from app.fileio.locations import place_of
 from app.formats.metadata.version_names import LARGEST_VERSION, version_in, version_name
+from app.tree_errors import TreeRefusal
 
 ADOPT = "adopt the table into a warehouse of layout catalog first (icetower table adopt)"
 
 
-def refused(what: str, why: str, instead: str = ADOPT) -> NotSupported:
+def refused(what: str, why: str, instead: str = ADOPT) -> TreeRefusal:
     """Return the error for what a warehouse of layout hadoop cannot do."""
-    return NotSupported(f"Cannot {what} in a warehouse of layout hadoop: {why}; {instead}")
+    return TreeRefusal(f"Cannot {what} in a warehouse of layout hadoop: {why}; {instead}")
 
 
-def several_tables() -> NotSupported:
+def several_tables() -> TreeRefusal:
     """Return the error for a transaction over several file-system tables."""
     return refused(
         "commit to several tables together",
@@ -40,7 +41,7 @@ def check_metadata(
     Raises:
         InvalidName: no folder can have the name.
         InvalidUpdate: the location moves or is another one, or its metadata files are to lie elsewhere.
-        NotSupported: it is a view.
+        TreeRefusal: it is a view.
     """
     if isinstance(metadata, ViewMetadata):
         raise refused(
@@ -74,7 +75,7 @@ def next_version_location(
     version N, under two names. So a changed codec is used from the next but one version on.
 
     Raises:
-        NotSupported: there is no further version.
+        TreeRefusal: there is no further version.
     """
     before = 0 if seen is None else version_in(seen)
     assert before is not None

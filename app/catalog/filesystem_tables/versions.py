@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from app.engine.model.ids import Location
-from app.errors import CommitStateUnknown, FileExists, FileMissing, IcetowerError, NotSupported
+from app.errors import CommitStateUnknown, FileExists, FileMissing, IcetowerError
 from app.fileio.bounded_reads import read_at_most
 from app.fileio.files import FileIO
 from app.fileio.locations import scheme_of
 from app.fileio.trees import tree_of
 from app.formats.metadata.version_names import HINT, version_in, version_in_hint, version_names
+from app.tree_errors import TreeRefusal
 
 log = logging.getLogger(__name__)
 
@@ -108,7 +109,7 @@ class TableFolder:
         Raises:
             CommitStateUnknown: it is not known whether it was created, or whether it counts.
             FileMissing: the folder is gone.
-            NotSupported: the store cannot promise that at most one writer succeeds; or a version is missing.
+            TreeRefusal: the store cannot promise that at most one writer succeeds; or a version is missing.
             FilesUnavailable: nothing was created.
         """
         number = version_in(location)
@@ -117,7 +118,7 @@ class TableFolder:
             current = self.find_current()
             if current is None or current.number != number - 1:
                 return False  # Others have gone on meanwhile, and perhaps deleted old versions.
-            raise NotSupported(
+            raise TreeRefusal(
                 f"Cannot commit: {self.metadata} has no version {number}, but a later one; put back what is missing, "
                 "or take away what does not belong there"
             )

@@ -24,7 +24,7 @@ def check_jobs(catalog: Catalog, identifier: TableIdentifier) -> None:
     """Check that the warehouse's tables have jobs of upkeep.
 
     Raises:
-        NotSupported: they are file-system tables, which no lease keeps others from.
+        TreeRefusal: they are file-system tables, which no lease keeps others from.
     """
     if not catalog.has_rows:
         raise refused(
@@ -56,7 +56,7 @@ def begin_job(
     Raises:
         InvalidRequest: the id is none.
         NoSuchTable: no table has this name.
-        NotSupported: it is a file-system table.
+        TreeRefusal: it is a file-system table.
         JobConflict: another job holds the table; or the job with this id has ended, is of another kind, or another
             table's.
         CommitStateUnknown: the database did not answer; if the job began, its lease runs out.

@@ -24,8 +24,8 @@ from app.engine.model.manifests import ManifestFile
 from app.engine.model.partition_values import PartitionValues
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import NotSupported
 from app.formats.metadata.version_names import version_in
+from app.tree_errors import TreeRefusal
 
 _EVENTS: Final = 1_000
 _WEEK_MS: Final = 7 * 86_400_000
@@ -105,7 +105,7 @@ def _forks(catalog: Catalog, pointer: Pointer, metadata: TableMetadata) -> tuple
         return ()
     try:
         return tuple(later_versions(catalog.files, adopted))
-    except NotSupported:  # no store that has file-system tables
+    except TreeRefusal:  # no store that has file-system tables
         return ()
 
 

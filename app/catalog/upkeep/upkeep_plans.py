@@ -56,7 +56,7 @@ def table_upkeep(catalog: Catalog, identifier: TableIdentifier, wanted: Sequence
 
     Raises:
         NoSuchTable: no table has this name.
-        NotSupported: it is a file-system table.
+        TreeRefusal: it is a file-system table.
         MetadataFileMissing, CorruptMetadata, InvalidLocation, FileMissing, FilesUnavailable: the metadata, a manifest
             list or a manifest cannot be read.
         DatabaseUnavailable: the database does not answer.

@@ -187,18 +187,45 @@ def test_a_table_is_adopted_and_a_fork_is_reported(both: Both) -> None:
     refused = httpx.delete(
         f"{both.url}/v1/{both.ours}/namespaces/shop/tables/moved", params={"purgeRequested": "true"}
     )
-    assert refused.status_code == 406
+    assert refused.status_code == 400
     assert "adopted" in refused.json()["error"]["message"]
 
 
-def test_spark_drops_what_we_serve(both: Both) -> None:
+def test_a_drop_deletes_the_folder_or_is_refused(both: Both) -> None:
+    """Spark asks for a drop without purge in both cases, and would delete the files itself."""
     both.sql("CREATE NAMESPACE ours.shop")
     both.sql("CREATE TABLE ours.shop.gone USING iceberg AS SELECT id FROM range(3)")
+    for purge in ("", " PURGE"):
+        with pytest.raises(Exception, match="purgeRequested=true"):
+            both.sql(f"DROP TABLE ours.shop.gone{purge}")
+    assert both.ids("own.shop.gone") == [0, 1, 2]
 
-    with pytest.raises(Exception, match="purgeRequested=true"):
-        both.sql("DROP TABLE ours.shop.gone")
-    both.sql("DROP TABLE ours.shop.gone PURGE")
+    both.rest.purge_table("shop.gone")
 
     assert not (both.folder / "shop" / "gone").exists()
     both.sql("DROP NAMESPACE ours.shop")
-    assert both.sql("SHOW NAMESPACES IN own") == []
+    assert not (both.folder / "shop").exists()
+
+
+def test_spark_does_its_work_through_us(both: Both) -> None:
+    both.sql("CREATE NAMESPACE ours.shop")
+    both.sql(
+        "CREATE TABLE ours.shop.work (id bigint, day int) USING iceberg PARTITIONED BY (day)"
+        " TBLPROPERTIES ('write.metadata.compression-codec' = 'gzip', 'write.delete.mode' = 'merge-on-read')"
+    )
+    for day in range(3):
+        both.sql(f"INSERT INTO ours.shop.work SELECT id, {day} FROM range(10)")
+    both.sql("DELETE FROM own.shop.work WHERE id = 4")
+    both.sql("ALTER TABLE ours.shop.work CREATE BRANCH audit")
+    both.sql(
+        f"CALL {both.ours}.system.rewrite_data_files(table => 'shop.work', options => map('rewrite-all', 'true'))"
+    )
+    both.sql(
+        f"CALL {both.ours}.system.expire_snapshots(table => 'shop.work', older_than => TIMESTAMP '2100-01-01 00:00:00')"
+    )
+    both.sql("INSERT INTO own.shop.work VALUES (100, 1)")
+
+    assert len(both.ids("own.shop.work")) == len(both.ids("ours.shop.work")) == 28
+    names = both.versions("shop.work")
+    assert names[0] == "v1.metadata.json"
+    assert all(name.endswith(".gz.metadata.json") for name in names[1:])

@@ -33,11 +33,11 @@ from app.errors import (
     NamespaceExists,
     NoSuchNamespace,
     NoSuchTable,
-    NotSupported,
     OrphansRefused,
     PurgeRefused,
 )
 from app.formats.metadata.version_names import version_in
+from app.tree_errors import TreeRefusal
 from tests.builders.catalogs import CALLER, START_MS, new_warehouse, with_server
 from tests.builders.commits import commit_table
 from tests.builders.file_system import identifier, metadata_folder, new_table, tree_on, write_version
@@ -102,7 +102,7 @@ def test_the_codec_of_a_version_is_that_of_the_one_before(tree: Catalog, tmp_pat
     folder = metadata_folder(tmp_path, "ns.t")
     mark(tree, "write.metadata.compression-codec", "gzip")
     mark(tree, "packed")
-    commit_table(tree, T, (), [RemoveProperties(removals=["write.metadata.compression-codec"])])
+    commit_table(tree, T, (), [RemoveProperties(removals=("write.metadata.compression-codec",))])
     mark(tree, "plain")
 
     assert [name for name in files_in(folder) if version_in(name)] == [
@@ -122,14 +122,8 @@ def test_old_versions_go_where_the_table_asks_for_it(tree: Catalog, tmp_path: Pa
     for number in range(3):
         mark(tree, f"mark-{number}")
 
-    assert [name for name in files_in(metadata_folder(tmp_path, "ns.t")) if version_in(name)] == [
-        "v4.metadata.json",
-        "v5.metadata.json",
-    ] or files_in(metadata_folder(tmp_path, "ns.t"))[-3:] == [
-        "v5.metadata.json",
-        "v6.metadata.json",
-        "version-hint.text",
-    ]
+    names = [name for name in files_in(metadata_folder(tmp_path, "ns.t")) if version_in(name)]
+    assert names == ["v5.metadata.json", "v6.metadata.json"]
     assert {f"mark-{number}" for number in range(3)} <= properties(tree).keys()
 
 
@@ -154,7 +148,7 @@ def test_a_commit_that_was_overtaken_long_ago_is_made_again(tree: Catalog, tmp_p
 @pytest.mark.parametrize(
     ("update", "words"),
     [
-        (SetLocation(location="file:///elsewhere"), "Cannot move"),
+        (SetLocation(location=Location("file:///elsewhere")), "Cannot move"),
         (SetProperties(updates={"write.metadata.path": "file:///elsewhere"}), "write.metadata.path"),
     ],
 )
@@ -172,7 +166,7 @@ def test_a_table_is_not_created_elsewhere(tree: Catalog, tmp_path: Path) -> None
         named.create(tree, new_table("ns.u", f"file://{tmp_path}/tables/ns/elsewhere"))
 
     named.create(tree, new_table("ns.u", f"{tmp_path}/tables/ns/u/"))
-    assert named.load(tree, TABLES, identifier("ns.u"))
+    named.check_exists(tree, TABLES, identifier("ns.u"))
 
 
 @pytest.mark.parametrize(
@@ -283,9 +277,9 @@ def test_namespaces_have_no_properties(tree: Catalog, tmp_path: Path) -> None:
     assert namespaces.load_namespace(tree, Namespace(("by_spark",))) == {
         "location": f"file://{tmp_path}/tables/by_spark"
     }
-    with pytest.raises(NotSupported, match="namespaces are folders"):
+    with pytest.raises(TreeRefusal, match="namespaces are folders"):
         namespaces.create_namespace(tree, Namespace(("other",)), {"a": "b"})
-    with pytest.raises(NotSupported, match="namespaces are folders"):
+    with pytest.raises(TreeRefusal, match="namespaces are folders"):
         namespaces.update_namespace_properties(tree, Namespace(("ns",)), [], {"a": "b"})
     assert namespaces.update_namespace_properties(tree, Namespace(("ns",)), ["a"], {}).missing == ["a"]
     assert not (tmp_path / "tables" / "other").exists()
@@ -306,7 +300,7 @@ def test_what_files_alone_cannot_do_is_refused(tree: Catalog, tmp_path: Path) ->
         (lambda: table_upkeep(tree, T), "upkeep of ns.t in jobs"),
         (lambda: adopt_table(tree, identifier("ns.v"), f"file://{tmp_path}/tables/ns/t"), "adopt a table"),
     ):
-        with pytest.raises(NotSupported, match=words):
+        with pytest.raises(TreeRefusal, match=words):
             attempt()
     with pytest.raises(OrphansRefused, match="file-system table"):
         preview_orphans(tree, T, OrphanWish())
@@ -330,7 +324,7 @@ def test_dropping_deletes_the_folder_and_nothing_else(tree: Catalog, tmp_path: P
     tables.purge_table(tree, T)
 
     assert not (tmp_path / "tables" / "ns" / "t").exists()
-    assert named.load(tree, TABLES, identifier("ns.u"))
+    named.check_exists(tree, TABLES, identifier("ns.u"))
     with pytest.raises(NoSuchTable):
         tables.purge_table(tree, T)
 
@@ -348,7 +342,7 @@ def test_a_table_around_another_one_is_not_dropped(tree: Catalog, tmp_path: Path
     inner.mkdir(parents=True)
     (inner / "v1.metadata.json").write_bytes(b"{}")
 
-    with pytest.raises(NotSupported, match="another table is in its folder"):
+    with pytest.raises(TreeRefusal, match="another table is in its folder"):
         tables.purge_table(tree, T)
     assert (metadata_folder(tmp_path, "ns.t") / "v1.metadata.json").exists()
 
@@ -406,9 +400,9 @@ def test_after_adoption_the_old_name_takes_no_commits_and_is_not_dropped(
 ) -> None:
     adopt_table(beside, S, f"file://{tmp_path}/tables/ns/t")
 
-    with pytest.raises(NotSupported, match="the table was adopted"):
+    with pytest.raises(TreeRefusal, match="the table was adopted"):
         mark(tree, "fork")
-    with pytest.raises(NotSupported, match="adopted"):
+    with pytest.raises(TreeRefusal, match="adopted"):
         tables.purge_table(tree, T)
 
     commit_table(beside, S, (), [SetProperties(updates={"two": "here"})])

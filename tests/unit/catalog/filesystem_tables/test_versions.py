@@ -10,8 +10,9 @@ import pytest
 
 from app.catalog.filesystem_tables.versions import TableFolder, TableVersion
 from app.engine.model.ids import Location
-from app.errors import CommitStateUnknown, FileMissing, NotSupported
+from app.errors import CommitStateUnknown, FileMissing
 from app.fileio.local import LocalFiles
+from app.tree_errors import TreeRefusal
 
 
 @pytest.fixture
@@ -102,7 +103,7 @@ def test_a_missing_version_below_a_later_one_refuses_the_commit(metadata: Path) 
     put(metadata, "v1.metadata.json", "v3.metadata.json")
     (metadata / "version-hint.text").write_text("1")
 
-    with pytest.raises(NotSupported, match="no version 2, but a later one"):
+    with pytest.raises(TreeRefusal, match="no version 2, but a later one"):
         create(metadata, "v2.metadata.json")
 
 
