@@ -21,6 +21,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import StaticTable
 from pyiceberg.types import LongType, NestedField
 
+from tests.e2e.patience import wait_until
+
 NUMBERS = Schema(NestedField(1, "id", LongType()))
 
 
@@ -244,3 +246,30 @@ def test_bad_adoptions_say_what_is_wrong(
 
     assert words in error_of(answer)
     assert catalog.list_tables(namespace) == []
+
+
+def test_a_file_that_a_file_system_table_names_outlives_its_own_table(
+    catalog: RestCatalog, namespace: str, tmp_path: Path
+) -> None:
+    """No row says that the second table names it: deletions look at the warehouses of layout hadoop."""
+    url = f"{catalog.uri}/management/v1/warehouses"
+    lake, tree = f"lake-{namespace}", f"tree-{namespace}"
+    httpx.post(url, json={"name": lake, "root-location": f"file://{tmp_path}/lake"}).raise_for_status()
+    settings = {"name": tree, "root-location": f"file://{tmp_path}", "layout": "hadoop"}
+    httpx.post(url, json=settings).raise_for_status()
+    rows = RestCatalog("rows", uri=catalog.uri, warehouse=lake)
+    files = RestCatalog("files", uri=catalog.uri, warehouse=tree)
+    rows.create_namespace("shop")
+    files.create_namespace("shop")
+    first = rows.create_table("shop.first", NUMBERS)
+    second = files.create_table("shop.second", NUMBERS)
+    first.append(pa.table({"id": [1]}))
+    first.append(pa.table({"id": [2]}))
+    paths = [task.file.file_path.removeprefix("file:").lstrip("/") for task in first.scan().plan_files()]
+    shared = Path("/", min(paths))
+    second.add_files([f"file://{shared}"])
+
+    rows.purge_table("shop.first")
+    wait_until(lambda: [path for path in (tmp_path / "lake").rglob("*") if path.is_file()] == [shared])
+
+    assert files.load_table("shop.second").scan().to_arrow().num_rows == 1
