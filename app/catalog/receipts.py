@@ -11,6 +11,7 @@ from app.catalog.context.receipt_book import LOST_AFTER_MS
 from app.database.receipt import ID_LENGTH, CommitReceipt, LandedChange, Outcome, ReceiptHead, time_of_id
 from app.errors import InvalidRequest, NoSuchCommit
 from app.formats.metadata.names import version_of
+from app.formats.metadata.version_names import version_in
 
 _ID = re.compile(f"[0-9a-f]{{{ID_LENGTH}}}")
 _LONGEST_NAME = 255
@@ -110,7 +111,11 @@ def _unknown(what: str) -> NoSuchCommit:
 
 def metadata_version(change: LandedChange) -> int | None:
     """Return the number of the metadata version that a request landed as, if its file has one."""
-    return None if change.location_after is None else version_of(change.location_after)
+    location = change.location_after
+    if location is None:
+        return None
+    number = version_of(location)
+    return version_in(location) if number is None else number
 
 
 def _settled(

@@ -102,7 +102,8 @@ def test_after_a_kill_nothing_is_claimed_that_only_files_know(server: CrashingSe
     client = Client(server.url)
     client.make_table("t", PREFIX)
     assert commit(client, "mark-before", **{"X-Request-Id": "first"}).status_code == 200
-    assert receipt_of(client, **{"request-id": "first"})["commits"][0]["outcome"] == "landed"
+    (first,) = receipt_of(client, **{"request-id": "first"})["commits"]
+    assert (first["outcome"], first["changes"][0]["metadata-version"]) == ("landed", 2)
     server.arm("after_hint")
     with pytest.raises(httpx.TransportError):
         commit(client, "mark-cut-off", **{"X-Request-Id": "second"})

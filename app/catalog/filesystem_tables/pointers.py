@@ -264,8 +264,10 @@ class FolderPointers:
 
     def has_landed(self, change: Advance | Creation, author: Author) -> bool:  # noqa: ARG002 - files name no author
         """Say whether a version is the one that was to be created; False if that is not known."""
+        identifier = change.seen.identifier if isinstance(change, Advance) else change.identifier
+        folder = TableFolder(self.files, self.tree.folder_of(identifier))
         content = self.metadata_files.packed(change.location, change.content)
-        return self.files.exists(change.location) and self.files.read(change.location) == content
+        return folder.has_created(change.location, content, self._log_reader(change))
 
     def drop(
         self,

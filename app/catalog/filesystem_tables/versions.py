@@ -132,6 +132,20 @@ class TableFolder:
                 raise
         return self._counts(TableVersion(number, location), log_of)
 
+    def has_created(self, location: Location, content: bytes, log_of: LogReader) -> bool:
+        """Say whether a version is there with this content, and counts; False if that is not known.
+
+        That the file is there is not enough: it may have come too late.
+        """
+        number = version_in(location)
+        assert number is not None
+        if not self._holds(location, content):
+            return False
+        try:
+            return self._counts(TableVersion(number, location), log_of)
+        except CommitStateUnknown:
+            return False
+
     def _counts(self, created: TableVersion, log_of: LogReader) -> bool:
         """Say whether readers find a version that was just created, or later ones build on it."""
         first = self.find_version(created.number)

@@ -180,6 +180,17 @@ def test_a_log_that_does_not_go_back_so_far_leaves_it_unknown(metadata: Path) ->
         folder_of(metadata, files).create(Location(f"file://{metadata}/v2.metadata.json"), b"{}", no_log)
 
     assert (metadata / "v2.metadata.json").exists()
+    assert not folder_of(metadata).has_created(Location(f"file://{metadata}/v2.metadata.json"), b"{}", no_log)
+
+
+def test_what_was_created_is_known_afterwards(metadata: Path) -> None:
+    put(metadata, "v1.metadata.json")
+    location = Location(f"file://{metadata}/v2.metadata.json")
+
+    assert not folder_of(metadata).has_created(location, b"ours", no_log)
+    assert create(metadata, "v2.metadata.json")
+    assert folder_of(metadata).has_created(location, b"ours", no_log)
+    assert not folder_of(metadata).has_created(location, b"another's", no_log)
 
 
 def test_a_folder_that_is_gone_is_not_made_again(metadata: Path) -> None:
