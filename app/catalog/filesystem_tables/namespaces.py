@@ -53,11 +53,11 @@ class FolderNamespaces:
             above = WarehouseTree(self.warehouse.root_location).folder_of(
                 Namespace(namespace.levels[:length])
             )
-            if self._has_metadata(above):
+            if self.holds_metadata(above):
                 return None
         return found if self._tree.list_folder(found) is not None else None
 
-    def _has_metadata(self, folder: Location) -> bool:
+    def holds_metadata(self, folder: Location) -> bool:
         """Say whether a folder holds metadata files, of whatever catalog: then it is no namespace."""
         entries = self._tree.list_folder(Location(f"{folder}/metadata")) or []
         return any(
@@ -86,7 +86,7 @@ class FolderNamespaces:
             if any(version_in(file.name) and not file.is_folder for file in files):
                 yield entry.name, True
             else:
-                yield entry.name, None if self._has_metadata(below) else False
+                yield entry.name, None if self.holds_metadata(below) else False
 
     def is_in_use(self, folder: Location) -> bool:
         """Say whether a folder is a namespace with something in it, or made as one.
@@ -145,7 +145,7 @@ class FolderNamespaces:
         self.rows.check_claims([claim])
         for length in range(1, len(namespace.levels) + 1):
             above = Namespace(namespace.levels[:length])
-            if self._has_metadata(tree.folder_of(above)):
+            if self.holds_metadata(tree.folder_of(above)):
                 raise NamespaceExists(above)
         if self._tree.list_folder(folder) is not None:
             raise NamespaceExists(namespace)

@@ -250,6 +250,13 @@ class FolderPointers:
             raise NameTaken(PointerKind.TABLE, identifier)
         if self.namespaces.is_in_use(folder.location):
             raise NamespaceExists(Namespace((*identifier.namespace.levels, identifier.name)))
+        is_claimed = bool(self.rows.claims((), [folder_name(folder.location)]).places)
+        if is_claimed or self.namespaces.holds_metadata(folder.location):
+            raise refused(
+                f"create {identifier}",
+                "another catalog's table is in its folder",
+                "choose another name",
+            )
         self.namespaces.create_folder(folder.metadata)
         return folder
 

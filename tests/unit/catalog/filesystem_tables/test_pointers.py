@@ -256,6 +256,8 @@ def test_a_folder_with_another_catalogs_metadata_is_neither_table_nor_namespace(
     assert namespaces.list_namespaces(tree, Namespace(("ns",)), Page()).items == []
     with pytest.raises(NamespaceExists):
         namespaces.create_namespace(tree, Namespace(("ns", "other")), {})
+    with pytest.raises(TreeRefusal, match="another catalog's table"):
+        named.create(tree, new_table("ns.other"))
     with pytest.raises(NoSuchNamespace):
         namespaces.load_namespace(tree, Namespace(("ns", "other", "deeper")))
 
