@@ -20,7 +20,7 @@ from app.api.commit_ids import CommitIds
 from app.api.dependencies import Parts
 from app.api.front_door import FrontDoor
 from app.api.packed_answers import PackedAnswers
-from app.api.routing import Dispatcher, endpoints, mutations, route_labels, routes
+from app.api.routing import Dispatcher, endpoints, endpoints_of_the_past, mutations, route_labels, routes
 from app.catalog.context.callers import SERVER_ITSELF, Permit, everyone_may
 from app.catalog.context.locations import roots_of_warehouse
 from app.catalog.context.receipt_book import ReceiptBook
@@ -32,6 +32,7 @@ from app.catalog.pointer_batches import PointerBatches
 from app.catalog.slots.landing_slots import LandingSlots
 from app.catalog.warehouses import WarehouseMemo, create_warehouse
 from app.database.connections.database import Database
+from app.database.dropped import DroppedThings
 from app.database.file_deletions import FileDeletions
 from app.database.foreign_places import ForeignPlaces
 from app.database.idempotency_keys import IdempotencyKeys
@@ -41,6 +42,8 @@ from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
 from app.database.old_rows import OldRows
 from app.database.orphan_runs import OrphanRuns
+from app.database.past import Past
+from app.database.pointer_exports import PointerExports
 from app.database.pointer_states import PointerStates
 from app.database.pointers.pointers import Pointers
 from app.database.receipts import Receipts
@@ -111,6 +114,7 @@ def create_app(
         max_body_values=settings.max_body_values,
         key_lifetime_minutes=settings.idempotency_key_lifetime_minutes,
         endpoints=endpoints(served),
+        endpoints_of_the_past=endpoints_of_the_past(endpoints(served)),
         commit_ids=commit_ids,
         check_migrations=lambda: check_revision(database),
     )
@@ -161,6 +165,8 @@ def build_server(
         history_ms=settings.history_days * 24 * 3_600_000,
         scan_page_files=settings.scan_page_files,
         scan_submit_bytes=settings.scan_submit_bytes,
+        pointer_export_ms=round(settings.pointer_export_hours * 3_600_000),
+        pointer_exports_kept=settings.pointer_exports_kept,
         scan_plan_lifetime_ms=settings.scan_plan_lifetime_minutes * 60_000,
         health_thresholds=HealthThresholds.of(settings.health_thresholds),
     )
@@ -175,6 +181,9 @@ def build_server(
         orphan_runs=OrphanRuns(database),
         foreign_places=ForeignPlaces(database),
         pointer_states=PointerStates(database),
+        past=Past(database),
+        dropped=DroppedThings(database),
+        pointer_exports=PointerExports(database),
         landing_queues=LandingQueues(database),
         maintenance_jobs=MaintenanceJobs(database),
         scan_plans=ScanPlans(database),

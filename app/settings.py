@@ -216,6 +216,14 @@ class Settings(BaseSettings):
     orphan_grace_hours: float = Field(
         24.0, ge=0, le=366 * 24, description="How long files stay that were marked as orphans."
     )
+    # Commits are in storage anyway: what an hour can cost is the names and properties of that hour.
+    pointer_export_hours: float = Field(
+        1.0,
+        ge=0,
+        le=366 * 24,
+        description="How often names and pointers are saved beside the tables; 0: never.",
+    )
+    pointer_exports_kept: int = Field(48, ge=1, le=10_000, description="How many of these exports stay.")
     history_days: int = Field(
         90, ge=0, description="How long old events of tables, and receipts, stay; 0: for ever."
     )

@@ -25,7 +25,7 @@ def measure(folder: Path, postgres_url: str) -> list[Row]:
         home = folder / f"listings-{name}"
         settings = {} if url is None else {"database_url": url}
         with icetower(home, **settings) as server:
-            _fill(url or f"sqlite:///{home / 'icetower.db'}")
+            fill_names(url or f"sqlite:///{home / 'icetower.db'}")
             http = httpx.Client(base_url=server.url, timeout=300)
             for what, path, pages in (
                 (f"{TABLES:,} tables in one namespace", "/v1/namespaces/full/tables", TABLES // PAGE),
@@ -45,7 +45,7 @@ def measure(folder: Path, postgres_url: str) -> list[Row]:
     return rows
 
 
-def _fill(url: str) -> None:
+def fill_names(url: str) -> None:
     """Insert rows as the catalog would: a hundred thousand commits would take the better part of an hour."""
     db = create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
     with db.begin() as connection:

@@ -27,9 +27,11 @@ from app.api.scope_keys import COMMIT_ID, HEADERS, PREFIX, PRINCIPAL, RECEIPT_HE
 from app.catalog import named
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.moments import split_name
 from app.catalog.context.rooms import Rooms
 from app.catalog.context.rows import IdempotencyClaim, ReceiptHead, Warehouse
 from app.catalog.context.server import Server
+from app.catalog.past.moments import check_moment
 from app.catalog.pointer_batches import PointerBatches
 from app.catalog.slots.landing_slots import LandingSlots
 from app.catalog.warehouses import WarehouseMemo
@@ -56,6 +58,8 @@ class Parts:
     """How long the outcome under an Idempotency-Key is remembered."""
     endpoints: tuple[str, ...]
     """Every operation of the protocol that is served, as `GET /v1/{prefix}/namespaces`."""
+    endpoints_of_the_past: tuple[str, ...]
+    """Those of them that a warehouse as it was serves."""
     commit_ids: CommitIds
     check_migrations: Callable[[], None]
     """Raises `DatabaseBehind` or `DatabaseUnavailable`."""
@@ -79,8 +83,13 @@ class Visit:
         return Caller(self.principal, self.request_id, claim, head)
 
     def catalog_of(self, warehouse: Warehouse, claim: IdempotencyClaim | None = None) -> Catalog:
-        """Return a warehouse for this caller: the only way from routes to the catalog."""
-        return Catalog(self.parts.server, warehouse, self.caller(claim, warehouse.name))
+        """Return a warehouse for this caller: the only way from routes to the catalog.
+
+        Raises:
+            InvalidMoment: the prefix names a time that makes no sense.
+        """
+        caller = self.caller(claim, warehouse.name)
+        return Catalog(self.parts.server, warehouse, caller, self.as_of_ms(self.moment))
 
     @property
     def catalog(self) -> Catalog:
@@ -127,7 +136,17 @@ class Visit:
     def warehouse_name(self) -> str:
         """The warehouse that the prefix names, or the default one."""
         prefix = self.prefix
-        return prefix if prefix is not None else self.parts.default_warehouse
+        return split_name(prefix)[0] if prefix is not None else self.parts.default_warehouse
+
+    @property
+    def moment(self) -> str | None:
+        """The time that the prefix names, as it was written; None for the present."""
+        prefix = self.prefix
+        return split_name(prefix)[1] if prefix is not None else None
+
+    def as_of_ms(self, moment: str | None) -> int | None:
+        """Return a time in epoch milliseconds; raises `InvalidMoment`."""
+        return None if moment is None else check_moment(self.parts.server, moment)
 
     @property
     def warehouse(self) -> Warehouse:

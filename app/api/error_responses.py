@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 import orjson
 
-from app import errors
+from app import errors, recoveries
 from app.engine.change.updates import Change
 from app.engine.model.identifiers import LEVEL_SEPARATOR
 from app.engine.model.snapshot import Snapshot
@@ -25,6 +25,14 @@ from app.errors import (
 from app.standings import Standing
 
 STATUS_AND_TYPE: dict[type[IcetowerError], tuple[int, str]] = {
+    recoveries.Protected: (403, "ForbiddenException"),
+    recoveries.NoSuchDropped: (404, "NoSuchDroppedException"),
+    recoveries.UndropRefused: (409, "AlreadyExistsException"),
+    recoveries.RestoreRefused: (400, "BadRequestException"),
+    recoveries.InvalidMoment: (400, "BadRequestException"),
+    recoveries.PastIsReadOnly: (403, "ForbiddenException"),
+    # Not 404, behind which clients hide the message.
+    recoveries.PastIsGone: (410, "GoneException"),
     errors.BadRequest: (400, "BadRequestException"),
     errors.InvalidRequest: (400, "BadRequestException"),
     errors.InvalidName: (400, "BadRequestException"),

@@ -17,7 +17,21 @@ from app.engine.model.identifiers import (
 )
 from app.errors import InvalidName, InvalidRequest
 
-RESOURCES = frozenset({"namespaces", "tables", "views", "transactions", "commits", "tower", "health"})
+RESOURCES = frozenset(
+    {
+        "commits",
+        "diff",
+        "dropped",
+        "health",
+        "namespaces",
+        "restore",
+        "tables",
+        "tower",
+        "transactions",
+        "undrop",
+        "views",
+    }
+)
 """First pieces of the paths that may have a warehouse prefix."""
 
 _VERSION = "/v1/"
@@ -47,7 +61,7 @@ def split_prefix(raw_path: bytes) -> tuple[str, str | None]:
 
 def encode_prefix(warehouse_name: str) -> str:
     """Return the warehouse's name as the one path piece that clients put after `/v1/`."""
-    return quote(warehouse_name, safe="")
+    return quote(warehouse_name, safe="@:")
 
 
 def decode_piece(piece: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
 from fastapi import FastAPI
 from fastapi.middleware.asyncexitstack import AsyncExitStackMiddleware
@@ -23,6 +23,7 @@ from app.api.routes import (
     config,
     conflicts,
     docs,
+    dropped,
     dry_runs,
     expiry,
     health,
@@ -32,6 +33,7 @@ from app.api.routes import (
     metrics,
     namespaces,
     orphans,
+    past,
     receipts,
     refs,
     scans,
@@ -55,6 +57,7 @@ _PARAMETER = re.compile(r"{\w+}")
 _CHANGE_NOTHING = (conflicts, dry_runs, maintenance, metrics, orphans, scans)
 """Routes that change no table, view, namespace or warehouse, whatever their method."""
 
+_READING = ("/plan", "/plan/{plan-id}", "/tasks", "/metrics")
 _OF_TABLE = re.compile(r"/v1/namespaces/(?P<namespace>[^/]+)/tables/(?P<table>[^/]+)")
 _QUICK = {"GET": loads.load_table, "HEAD": loads.table_exists, "POST": commits.commit_table}
 
@@ -88,6 +91,8 @@ def routes() -> list[BaseRoute]:
         expiry,
         upkeep,
         orphans,
+        dropped,
+        past,
         scans,
         views,
         metrics,
@@ -109,6 +114,15 @@ def operations(served: list[BaseRoute]) -> Iterator[tuple[str, str]]:
 def endpoints(served: list[BaseRoute]) -> tuple[str, ...]:
     """Return the operations of the protocol, as clients see them."""
     return tuple(f"{method} {path}" for method, path in operations(served) if path.startswith(_PREFIXED))
+
+
+def endpoints_of_the_past(served: Sequence[str]) -> tuple[str, ...]:
+    """Return those operations of the protocol that a warehouse as it was serves: they read."""
+    return tuple(
+        endpoint
+        for endpoint in served
+        if endpoint.startswith(("GET ", "HEAD ")) or endpoint.endswith(_READING)
+    )
 
 
 def route_labels(served: list[BaseRoute]) -> Mapping[object, str]:

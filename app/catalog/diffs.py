@@ -233,6 +233,6 @@ class _Versions:
         yield self._pointer.metadata_location
         yield from (entry.metadata_file for entry in reversed(self._current.metadata_log))
         before: int | None = None
-        while events := self._catalog.pointers.history(self._pointer.id, before, 200):
+        while events := self._catalog.shown_pointers.history(self._pointer.id, before, 200):
             yield from (event.location for event in events if event.location is not None)
             before = events[-1].sequence

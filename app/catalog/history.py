@@ -197,7 +197,7 @@ def load_history(catalog: Catalog, identifier: TableIdentifier, page: Page) -> H
     catalog.permit("load_history", identifier)
     pointer, metadata = catalog.read_now(TABLES, identifier)
     before = None if page.after is None else numbers_in(page.after, 1)[0]
-    rows = catalog.pointers.history(pointer.id, before, page.read_limit)
+    rows = catalog.shown_pointers.history(pointer.id, before, page.read_limit)
     shown = rows if page.limit is None else rows[: page.limit]
     next_after = str(shown[-1].sequence) if len(rows) > len(shown) else None
     reigns = _reigns(metadata) if page.after is None else []

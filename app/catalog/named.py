@@ -14,11 +14,13 @@ from app.catalog.context.catalog import Catalog, find_and_read
 from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.locations import check_location, default_location
+from app.catalog.context.protection import check_unprotected, recovery_of
 from app.catalog.filesystem_tables.rules import refused
 from app.database.pointers.history import PointerEvent
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import Pointer
 from app.database.pointers.pointers import PointerChanged
+from app.database.pointers.recoverable import NO_RECOVERY, Recovery
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import IcetowerError, PointerMoved
@@ -36,7 +38,9 @@ def list_names(catalog: Catalog, kind: Kind[M], namespace: Namespace, page: Page
     """
     catalog.permit(f"list_{kind}s", namespace)
     warehouse_id = catalog.warehouse.id
-    names = catalog.pointers.list_names(warehouse_id, namespace, kind.of_pointer, page.after, page.read_limit)
+    names = catalog.shown_pointers.list_names(
+        warehouse_id, namespace, kind.of_pointer, page.after, page.read_limit
+    )
     return page_of(names, page)
 
 
@@ -53,8 +57,7 @@ def check_exists(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -
 def choose_namespace(catalog: Catalog, likely: Namespace, literal: Namespace) -> Namespace:
     """Return the reading of a path's namespace that is there, by default the likelier."""
     catalog.permit("namespace_exists", likely, literal)
-    find, warehouse_id = catalog.namespaces.find, catalog.warehouse.id
-    is_literal = find(warehouse_id, likely) is None and find(warehouse_id, literal) is not None
+    is_literal = catalog.find_namespace(likely) is None and catalog.find_namespace(literal) is not None
     return literal if is_literal else likely
 
 
@@ -111,16 +114,23 @@ def create(catalog: Catalog, new: NewNamed[M]) -> Loaded[M]:
 
 
 def drop(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> None:
-    """Remove a table or view; its files stay, so that it can be registered again.
+    """Remove a table or view; its files stay, and for a while it can come back.
 
     Raises:
         NoSuchTable, NoSuchView: nothing of this kind has this name.
+        Protected: it is protected.
+        PointerMoved: it kept changing.
+        FilesUnavailable: it cannot be read whether it is protected.
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit(f"drop_{kind}", identifier)
-    pointers, claim = catalog.pointers, catalog.caller.claim
-    if pointers.drop(catalog.warehouse.id, identifier, kind.of_pointer, catalog.author(), claim) is None:
-        raise kind.no_such(identifier)
+    drop_as_seen(
+        catalog,
+        kind,
+        identifier,
+        lambda pointer: check_unprotected(catalog, kind, pointer, "drop"),
+        recovery=recovery_of(catalog.warehouse, purge=False),
+    )
 
 
 def drop_as_seen(
@@ -130,14 +140,14 @@ def drop_as_seen(
     look: Callable[[Pointer], T],
     *,
     event: str = "dropped",
-    deletion: bool = False,
+    recovery: Recovery = NO_RECOVERY,
 ) -> tuple[Pointer, T]:
     """Remove a table or view as `look` has seen it; look again if its pointer moves meanwhile.
 
     Args:
         look: called with the pointer; its result is returned, its errors are raised.
         event: what pointer history calls it.
-        deletion: queue the files for deletion.
+        recovery: as for `PointerStore.drop`.
 
     Raises:
         NoSuchTable, NoSuchView: nothing of this kind has this name.
@@ -156,7 +166,7 @@ def drop_as_seen(
                 catalog.caller.claim_of(pointer.metadata_location),
                 event=event,
                 expected=pointer,
-                deletion=deletion,
+                recovery=recovery,
             )
         except PointerChanged:
             continue
@@ -174,10 +184,15 @@ def rename(catalog: Catalog, kind: Kind[M], source: TableIdentifier, destination
         NoSuchTable, NoSuchView: nothing of this kind has the old name.
         NoSuchNamespace: the new namespace is not there.
         TableExists, ViewExists: the new name is taken.
+        Protected: it is protected.
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit(f"rename_{kind}", source, destination)
     check_identifier(destination)
+    find_and_read(
+        lambda: catalog.load(kind, source),
+        lambda pointer: check_unprotected(catalog, kind, pointer, "rename"),
+    )
     try:
         renamed = catalog.pointers.rename(
             catalog.warehouse.id,
@@ -210,8 +225,10 @@ class Registration(Intention[M, None]):
             base.check_free()
         return True
 
-    def apply(self, catalog: Catalog, _base: Base[M], _files: StagedFiles) -> Planned[M, None]:
+    def apply(self, catalog: Catalog, base: Base[M], _files: StagedFiles) -> Planned[M, None]:
         """Read the file."""
+        if base.seen is not None:
+            check_unprotected(catalog, self.kind, base.seen, "replace")
         since_ms = catalog.server.file_deletions.now_ms()
         metadata = catalog.read_file(self.kind, self.location)
         return Planned(metadata, None, stored_at=self.location, read_since_ms=since_ms)
@@ -230,6 +247,7 @@ def register(
         InvalidMetadata: the file is not metadata of this kind.
         NoSuchNamespace: the namespace is not there.
         TableExists, ViewExists: the name is taken.
+        Protected: what was to be overwritten is protected.
         PointerMoved: what was to be overwritten kept changing.
         CommitStateUnknown: the database did not answer.
     """
@@ -296,7 +314,7 @@ def event_at(catalog: Catalog, pointer_id: int, location: str) -> PointerEvent |
     """Return the event that took a pointer to a location, if it is among the last ones."""
     before: int | None = None
     for _ in range(EVENTS_LOOKED_THROUGH // EVENTS_A_PAGE):
-        events = catalog.pointers.history(pointer_id, before, EVENTS_A_PAGE)
+        events = catalog.shown_pointers.history(pointer_id, before, EVENTS_A_PAGE)
         for event in events:
             if event.location == location and event.previous_location != location:
                 return event

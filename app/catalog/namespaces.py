@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.locations import check_location
+from app.catalog.context.protection import check_namespace_unprotected, recovery_of
 from app.database.namespaces import PropertyChanges
 from app.engine.model.identifiers import Namespace, check_namespace
 from app.engine.properties.known import Origin
@@ -24,7 +25,7 @@ def list_namespaces(catalog: Catalog, parent: Namespace | None, page: Page) -> L
         NoSuchNamespace: the parent is not there.
     """
     catalog.permit("list_namespaces", *([parent] if parent else []))
-    names = catalog.namespaces.list_children(catalog.warehouse.id, parent, page.after, page.read_limit)
+    names = catalog.shown_namespaces.list_children(catalog.warehouse.id, parent, page.after, page.read_limit)
     cut = page_of(names, page)
     above = parent.levels if parent else ()
     return Listing([Namespace((*above, name)) for name in cut.items], cut.next_after)
@@ -63,11 +64,19 @@ def drop_namespace(catalog: Catalog, namespace: Namespace) -> None:
 
     Raises:
         NoSuchNamespace: it is not there.
+        Protected: it is protected.
         NamespaceNotEmpty: it holds tables, views or namespaces.
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit("drop_namespace", namespace)
-    catalog.namespaces.drop(catalog.warehouse.id, namespace, catalog.author(), catalog.caller.claim)
+    check_namespace_unprotected(catalog, namespace)
+    catalog.namespaces.drop(
+        catalog.warehouse.id,
+        namespace,
+        catalog.author(),
+        catalog.caller.claim,
+        recovery=recovery_of(catalog.warehouse, purge=False),
+    )
 
 
 def update_namespace_properties(

@@ -38,7 +38,10 @@ class PointerBatches:
             DatabaseUnavailable: the database does not answer.
         """
         catalog.permit(operation, identifier)
-        pointer = await self.find(catalog.warehouse.id, identifier)
+        if catalog.as_of_ms is None:
+            pointer = await self.find(catalog.warehouse.id, identifier)
+        else:
+            pointer = await asyncio.to_thread(catalog.find, identifier)
         if pointer is None or pointer.kind != "table":
             raise NoSuchTable(identifier)
         return pointer

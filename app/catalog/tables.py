@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, Loaded, LoadedTable
 from app.catalog.context.locations import check_locations
+from app.catalog.context.protection import check_unprotected, recovery_of
 from app.catalog.named import NewNamed, drop_as_seen
 from app.database.pointers.pointer import Pointer
 from app.engine.change.initial import new_table_metadata
@@ -21,10 +21,8 @@ from app.engine.model.properties import GC_ENABLED, bool_property
 from app.engine.model.schema import Schema
 from app.engine.model.sort_order import SortOrder
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CorruptMetadata, InvalidMetadata, MetadataFileMissing, PurgeRefused
+from app.errors import CorruptMetadata, InvalidMetadata, PurgeRefused
 from app.formats.metadata.files import MetadataJson
-
-log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -107,10 +105,11 @@ def stage_table(catalog: Catalog, new: NewTable) -> LoadedTable:
 
 
 def purge_table(catalog: Catalog, identifier: TableIdentifier) -> None:
-    """Remove a table and queue its files for deletion; the queue survives restarts.
+    """Remove a table, and have its files deleted, at once or when it cannot come back.
 
     Raises:
         NoSuchTable: no table has this name.
+        Protected: it is protected.
         PurgeRefused: gc.enabled is false.
         PointerMoved: the table kept changing while its settings were read.
         CommitStateUnknown: the database did not answer.
@@ -118,16 +117,14 @@ def purge_table(catalog: Catalog, identifier: TableIdentifier) -> None:
     catalog.permit("drop_table", identifier)
 
     def check_purge(pointer: Pointer) -> None:
-        try:
-            metadata = catalog.read(TABLES, pointer)
-        except (MetadataFileMissing, CorruptMetadata) as error:
-            # A table whose metadata is lost can still be dropped; the purge finds out that it cannot know its files.
-            log.warning("purging %s without readable metadata: %s", identifier, error)
-            return
-        if not bool_property(metadata.properties, GC_ENABLED, default=True):
+        # A table whose metadata is lost can still be dropped; the purge finds out that it cannot know its files.
+        properties = check_unprotected(catalog, TABLES, pointer, "purge")
+        if not bool_property(properties, GC_ENABLED, default=True):
             raise PurgeRefused(identifier)
 
-    drop_as_seen(catalog, TABLES, identifier, check_purge, deletion=True)
+    drop_as_seen(
+        catalog, TABLES, identifier, check_purge, recovery=recovery_of(catalog.warehouse, purge=True)
+    )
     catalog.server.has_deletions.set()
 
 
@@ -136,12 +133,16 @@ def unregister_table(catalog: Catalog, identifier: TableIdentifier) -> LoadedTab
 
     Raises:
         NoSuchTable: no table has this name.
+        Protected: it is protected.
         MetadataFileMissing, CorruptMetadata: its metadata file is gone, or cannot be read.
         PointerMoved: the table kept changing.
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit("unregister_table", identifier)
-    pointer, metadata = drop_as_seen(
-        catalog, TABLES, identifier, lambda pointer: catalog.read(TABLES, pointer), event="unregistered"
-    )
+
+    def look(pointer: Pointer) -> TableMetadata:
+        check_unprotected(catalog, TABLES, pointer, "unregister")
+        return catalog.read(TABLES, pointer)
+
+    pointer, metadata = drop_as_seen(catalog, TABLES, identifier, look, event="unregistered")
     return Loaded(identifier, pointer.metadata_location, metadata, metadata.to_json(), pointer.registration)

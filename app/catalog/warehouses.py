@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import flaw_of_table_locations
+from app.catalog.context.protection import check_warehouse_unprotected, recovery_of
 from app.catalog.context.server import Server
 from app.database.warehouses import Layout, Warehouse
 from app.engine.properties.known import Origin
@@ -26,6 +27,8 @@ from app.fileio.schemes import KNOWN_SCHEMES, files_for
 from app.fileio.trees import check_tree_scheme
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
+S3_DELETE = "s3.delete-enabled"
+"""The property that keeps clients' S3FileIO from deleting files."""
 RESERVED_NAMES = frozenset({"config", "oauth", "namespaces", "tables", "views", "transactions"})
 """Words that a path has in the place of a warehouse's prefix."""
 
@@ -162,16 +165,27 @@ def drop_warehouse(server: Server, caller: Caller, name: str) -> None:
 
     Raises:
         NoSuchWarehouse: no warehouse has this name.
+        Protected: it is protected.
         WarehouseNotEmpty: it has namespaces, or files that are still to be deleted.
     """
     server.permit(caller, "drop_warehouse")
+    found = server.warehouses.find(name)
+    if found is not None:
+        check_warehouse_unprotected(found)
     server.warehouses.drop(name, caller.author(server.now_ms()))
 
 
-def load_configuration(catalog: Catalog) -> Warehouse:
-    """Return the warehouse with the defaults and overrides that clients receive."""
+def load_configuration(catalog: Catalog) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """Return the defaults and the overrides that clients receive.
+
+    Where a purge waits, or the past is shown, clients must not delete files themselves: Spark's DROP TABLE PURGE
+    deletes them after the drop.
+    """
     catalog.permit("load_configuration")
-    return catalog.warehouse
+    warehouse = catalog.warehouse
+    keeps_files = catalog.as_of_ms is not None or recovery_of(warehouse, purge=True).keep_ms
+    added = {S3_DELETE: "false"} if keeps_files else {}
+    return warehouse.default_properties, {**warehouse.override_properties, **added}
 
 
 class WarehouseMemo:

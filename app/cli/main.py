@@ -16,7 +16,7 @@ from app.cli.terminal.output import print_failure, print_line, remark
 from app.client.failures import CallFailed, CatalogRefused, CatalogUnreachable
 from app.errors import IcetowerError, InvalidSetting
 
-_ALONE = frozenset({"serve", "migrate"})
+_ALONE = frozenset({"serve", "migrate", "rebuild", "backup"})
 """Commands that need none of the others, whose libraries would take a third of the time of a start."""
 
 
@@ -36,7 +36,7 @@ Then, in another terminal: `icetower namespace create demo` and `icetower namesp
     commands.callback()(_icetower)
     commands.add_typer(server.commands)
     if _ALONE.isdisjoint(arguments[:1]):
-        from app.cli import maintain, namespaces, receipts, tower, views, warehouses
+        from app.cli import maintain, namespaces, past, receipts, tower, views, warehouses
         from app.cli.tables import commands as tables
 
         commands.add_typer(warehouses.commands, name="warehouse", rich_help_panel="Catalog")
@@ -44,6 +44,9 @@ Then, in another terminal: `icetower namespace create demo` and `icetower namesp
         commands.add_typer(tables.commands, name="table", rich_help_panel="Catalog")
         commands.add_typer(views.commands, name="view", rich_help_panel="Catalog")
         commands.add_typer(receipts.commands, name="commit", rich_help_panel="Catalog")
+        commands.add_typer(past.dropped, name="dropped", rich_help_panel="Catalog")
+        for command in (past.undrop, past.restore, past.diff):
+            commands.command(command.__name__, rich_help_panel="Catalog")(command)
         commands.command("maintain", rich_help_panel="Catalog")(maintain.maintain)
         commands.command("tower", rich_help_panel="Catalog")(tower.show_tower)
     return commands

@@ -16,6 +16,7 @@ from app.client.http_calls import HttpCalls, Retries
 from app.client.maintenance import MaintenanceCalls
 from app.client.namespaces import NamespaceCalls
 from app.client.orphans import OrphanCalls
+from app.client.past import PastCalls
 from app.client.receipts import ReceiptCalls
 from app.client.refs import RefCalls
 from app.client.scans import ScanCalls
@@ -68,6 +69,7 @@ class RemoteCatalog:
         self.history = HistoryCalls(self._calls, root)
         self.appends = AppendCalls(self._calls, root)
         self.orphans = OrphanCalls(self._calls, root)
+        self.past = PastCalls(self._calls, root)
         self.receipts = ReceiptCalls(self._calls, root)
         self.refs = RefCalls(self._calls, root)
         self.scans = ScanCalls(self._calls, root)

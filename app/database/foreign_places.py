@@ -12,8 +12,9 @@ from app.database.connections.database import Database
 from app.database.namespace_keys import namespace_of
 from app.database.pointers.foreign_files import ANYWHERE, insert_foreign
 from app.database.pointers.pointer import Pointer, PointerKind
+from app.database.pointers.recoverable import dropped_as_pointers
+from app.database.rows import dropped, namespaces, pointers, table_places
 from app.database.rows import foreign_places as rows
-from app.database.rows import namespaces, pointers, table_places
 from app.engine.model.identifiers import TableIdentifier
 
 
@@ -39,12 +40,13 @@ class ForeignPlaces:
             folders: as `app.fileio.locations.folder_name` spells them.
             besides: a pointer that is left out.
         """
-        return self._readers(named_by_others(folders, besides))
+        return self._readers(*named_by_others(folders, besides))
 
     def unknown(self, after: int, limit: int) -> list[ForeignReader]:
         """Return tables that may name files anywhere, in the order of their pointers."""
         wanted = (rows.c.place == ANYWHERE) & (rows.c.pointer_id > after)
-        return self._readers(_READERS.where(wanted).order_by(rows.c.pointer_id).limit(limit))
+        queries = (query.where(wanted).order_by(rows.c.pointer_id).limit(limit) for query in _READERS)
+        return sorted(self._readers(*queries), key=lambda reader: reader.pointer.id)[:limit]
 
     def of_table(self, pointer_id: int) -> dict[str, int]:
         """Return what is noted of a table: a number for each folder."""
@@ -83,8 +85,10 @@ class ForeignPlaces:
 
         self._database.write(replace)
 
-    def _readers(self, query: Select[Any]) -> list[ForeignReader]:
-        found = self._database.read(lambda connection: connection.execute(query).all())
+    def _readers(self, *queries: Select[Any]) -> list[ForeignReader]:
+        found = self._database.read(
+            lambda connection: [row for query in queries for row in connection.execute(query)]
+        )
         unknown = {row.id for row in found if row.place == ANYWHERE}
         by_id = {row.id: _pointer(row) for row in found}
         return [ForeignReader(pointer, pointer.id not in unknown) for pointer in by_id.values()]
@@ -100,16 +104,20 @@ _AS_POINTER = (
     pointers.c.metadata_location,
     pointers.c.registration,
 )
+# Two queries, for tables that are there and for dropped ones that can come back: SQLite would read all pointers
+# before it joined a union of the two.
 _READERS = (
     select(*_AS_POINTER, rows.c.place)
     .join_from(rows, pointers, pointers.c.id == rows.c.pointer_id)
-    .join(namespaces, namespaces.c.id == pointers.c.namespace_id)
+    .join(namespaces, namespaces.c.id == pointers.c.namespace_id),
+    dropped_as_pointers(rows.c.place).join(rows, rows.c.pointer_id == dropped.c.pointer_id),
 )
 
 
-def named_by_others(folders: Collection[str], besides: int | None) -> Select[Any]:
-    """Return the query for `readers`; it has a row for each of a table's folders."""
-    return _READERS.where(rows.c.place.in_([ANYWHERE, *folders]), rows.c.pointer_id != (besides or 0))
+def named_by_others(folders: Collection[str], besides: int | None) -> list[Select[Any]]:
+    """Return the queries for `readers`; they have a row for each of a table's folders."""
+    wanted = rows.c.place.in_([ANYWHERE, *folders]), rows.c.pointer_id != (besides or 0)
+    return [query.where(*wanted) for query in _READERS]
 
 
 def _pointer(row: Row[*tuple[Any, ...]]) -> Pointer:

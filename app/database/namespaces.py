@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from sqlalchemy import Connection, bindparam, delete, exists, select, update
 
@@ -12,10 +12,12 @@ from app.database.connections.database import Database
 from app.database.connections.driver_errors import ConstraintBroken
 from app.database.idempotency_keys import IdempotencyClaim, complete_claim, insert_claim
 from app.database.inserts import on_each_database
-from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, parameters_of
+from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, namespace_of, parameters_of
+from app.database.namespace_versions import begin_version, end_version
 from app.database.pages import names_on_page, page_of, page_parameters
 from app.database.pointers.history import Author
 from app.database.pointers.pointer import PointerKind
+from app.database.pointers.recoverable import NO_RECOVERY, Recovery, keep_dropped_namespace
 from app.database.receipt import LandedChange
 from app.database.receipts import insert_landed
 from app.database.rows import namespaces as rows
@@ -48,6 +50,12 @@ _OUTERMOST = page_of(
     select(rows.c.name).where(rows.c.warehouse_id == bindparam("in_warehouse"), rows.c.parent_id.is_(None)),
     rows.c.name,
 )
+_ALL = (
+    select(rows.c.key, rows.c.properties)
+    .where(rows.c.warehouse_id == bindparam("in_warehouse"), rows.c.key > bindparam("after"))
+    .order_by(rows.c.key)
+    .limit(bindparam("at_most"))
+)
 _INSERT = on_each_database(
     rows,
     lambda insert: insert.on_conflict_do_nothing(index_elements=[rows.c.warehouse_id, rows.c.key]).returning(
@@ -57,7 +65,7 @@ _INSERT = on_each_database(
 _SET_PROPERTIES = (
     update(rows).where(rows.c.id == bindparam("changed_id")).values(properties=bindparam("changed"))
 )
-_DELETE = delete(rows).where(*IS_NAMESPACE).returning(rows.c.id)
+_DELETE = delete(rows).where(*IS_NAMESPACE).returning(rows.c.properties, rows.c.created_ms)
 _KINDS = ("tables", "views", "namespaces")
 _CONTENTS = select(
     exists().where(pointers.c.namespace_id == NAMESPACE_ID, pointers.c.kind == PointerKind.TABLE),
@@ -89,11 +97,7 @@ class Namespaces:
 
         def create(connection: Connection) -> None:
             insert_claim(connection, claim)
-            parent_id: int | None = None
-            for length in range(1, len(namespace.levels)):
-                ancestor = Namespace(namespace.levels[:length])
-                parent_id = _find_or_insert(connection, warehouse_id, ancestor, parent_id, author.at_ms)
-            if _insert(connection, warehouse_id, namespace, parent_id, properties, author.at_ms) is None:
+            if not insert_namespace(connection, warehouse_id, namespace, properties, author.at_ms):
                 raise NamespaceExists(namespace)
             insert_landed(connection, author.receipts_of(_change_of(namespace, "created")))
 
@@ -131,14 +135,39 @@ class Namespaces:
 
         return self._database.read(list_children)
 
+    def list_all(
+        self, warehouse_id: int, after: Namespace | None, limit: int
+    ) -> list[tuple[Namespace, dict[str, str]]]:
+        """Return up to `limit` namespaces of any depth with their properties; parents come first.
+
+        Args:
+            after: the last one of the page before.
+        """
+        page = {
+            "in_warehouse": warehouse_id,
+            "after": "" if after is None else key_of(after),
+            "at_most": limit,
+        }
+        found = self._database.read(lambda connection: connection.execute(_ALL, page).all())
+        return [(namespace_of(row.key), json.loads(row.properties)) for row in found]
+
     def drop(
         self,
         warehouse_id: int,
         namespace: Namespace,
         author: Author,
         claim: IdempotencyClaim | None = None,
+        *,
+        recovery: Recovery = NO_RECOVERY,
     ) -> None:
         """Remove an empty namespace; its ancestors stay.
+
+        Args:
+            warehouse_id: where it is.
+            namespace: its name.
+            author: who drops it.
+            claim: to the Idempotency-Key of the request.
+            recovery: for how long it can come back.
 
         Raises:
             NoSuchNamespace: it does not exist.
@@ -149,8 +178,14 @@ class Namespaces:
 
         def drop(connection: Connection) -> None:
             insert_claim(connection, claim)
-            if connection.execute(_DELETE, parameters).one_or_none() is None:
+            row = connection.execute(_DELETE, parameters).one_or_none()
+            if row is None:
                 raise NoSuchNamespace(namespace)
+            at_ms = end_version(connection, warehouse_id, namespace, author.at_ms)
+            if recovery.keep_ms:
+                kept = {"properties": row.properties, "created_ms": row.created_ms}
+                by = replace(author, at_ms=at_ms)
+                keep_dropped_namespace(connection, parameters, kept, by, recovery.keep_ms)
             insert_landed(connection, author.receipts_of(_change_of(namespace, "dropped")))
 
         try:
@@ -191,12 +226,31 @@ class Namespaces:
             )
             for key in changes.removed:
                 del properties[key]
-            connection.execute(_SET_PROPERTIES, {"changed_id": row.id, "changed": json.dumps(properties)})
+            changed = json.dumps(properties)
+            connection.execute(_SET_PROPERTIES, {"changed_id": row.id, "changed": changed})
+            if changed != row.properties:
+                at_ms = end_version(connection, warehouse_id, namespace, author.at_ms)
+                begin_version(connection, warehouse_id, namespace, changed, at_ms)
             complete_claim(connection, claim, json.dumps(asdict(changes)))
             insert_landed(connection, author.receipts_of(_change_of(namespace, "updated")))
             return changes
 
         return self._database.write(update_properties)
+
+
+def insert_namespace(
+    connection: Connection,
+    warehouse_id: int,
+    namespace: Namespace,
+    properties: Mapping[str, str],
+    now_ms: int,
+) -> bool:
+    """Insert a namespace and its missing ancestors; False if it is there already."""
+    parent_id: int | None = None
+    for length in range(1, len(namespace.levels)):
+        ancestor = Namespace(namespace.levels[:length])
+        parent_id = _find_or_insert(connection, warehouse_id, ancestor, parent_id, now_ms)
+    return _insert(connection, warehouse_id, namespace, parent_id, properties, now_ms) is not None
 
 
 def _change_of(namespace: Namespace, event: str) -> LandedChange:
@@ -220,7 +274,10 @@ def _insert(
         "properties": json.dumps(dict(properties)),
         "created_ms": now_ms,
     }
-    return connection.execute(_INSERT[connection.dialect.name], values).scalar_one_or_none()
+    inserted: int | None = connection.execute(_INSERT[connection.dialect.name], values).scalar_one_or_none()
+    if inserted is not None:
+        begin_version(connection, warehouse_id, namespace, str(values["properties"]), now_ms)
+    return inserted
 
 
 def _find_or_insert(

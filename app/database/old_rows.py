@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Delete, Select, delete, exists, func, or_, select
+from sqlalchemy import Column, ColumnElement, Delete, Select, Table, and_, delete, exists, func, or_, select
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
 from app.database.rows import (
+    dropped,
     file_deletions,
     foreign_places,
     metadata_sweeps,
+    namespace_versions,
     orphan_batches,
     pointer_history,
+    pointer_names,
     pointers,
     table_places,
 )
@@ -31,14 +34,23 @@ class OldRows:
         """Delete what is older, by the database's clock, and return how many rows went.
 
         These stay whatever their age: the newest events of each pointer that is there; all events of a pointer that
-        ever had no uuid, since its files may belong to others; what is still queued, and records of the same table.
+        ever had no uuid, since its files may belong to others; the event before the time that is kept; what is still
+        queued, and records of the same table.
         """
         deleted = sum(
-            map(self._delete_in_batches, (_old_events(older_than_ms), _old_deletions(older_than_ms)))
+            map(
+                self._delete_in_batches,
+                (
+                    _old_events(older_than_ms),
+                    _old_deletions(older_than_ms),
+                    _ended(pointer_names, older_than_ms),
+                    _ended(namespace_versions, older_than_ms),
+                ),
+            )
         )
         for rows in (table_places, foreign_places, metadata_sweeps):
             statement = delete(rows).where(
-                ~exists().where(pointers.c.id == rows.c.pointer_id),
+                _is_gone(rows.c.pointer_id),
                 ~exists().where(
                     file_deletions.c.pointer_id == rows.c.pointer_id, file_deletions.c.state == "queued"
                 ),
@@ -56,6 +68,13 @@ class OldRows:
 
     def _execute(self, statement: Delete) -> int:
         return self._database.write(lambda connection: int(connection.execute(statement).rowcount))
+
+
+def _is_gone(pointer_id: Column[int]) -> ColumnElement[bool]:
+    """Return the condition that a pointer neither is there nor can come back."""
+    return and_(
+        ~exists().where(pointers.c.id == pointer_id), ~exists().where(dropped.c.pointer_id == pointer_id)
+    )
 
 
 def _old_events(older_than_ms: int) -> Select[tuple[int]]:
@@ -77,10 +96,23 @@ def _old_events(older_than_ms: int) -> Select[tuple[int]]:
         .where(
             rows.c.at_ms < database_now_ms() - older_than_ms,
             ~exists().where(others.c.pointer_id == rows.c.pointer_id, others.c.uuid == ""),
-            or_(~exists().where(pointers.c.id == rows.c.pointer_id), newer >= KEPT_EVENTS),
+            or_(_is_gone(rows.c.pointer_id), newer >= KEPT_EVENTS),
+            # Where it was when the time that is kept begins.
+            or_(
+                rows.c.location.is_(None),
+                exists().where(
+                    others.c.pointer_id == rows.c.pointer_id,
+                    others.c.sequence > rows.c.sequence,
+                    others.c.at_ms < database_now_ms() - older_than_ms,
+                ),
+            ),
         )
         .order_by(rows.c.sequence)
     )
+
+
+def _ended(rows: Table, older_than_ms: int) -> Select[tuple[int]]:
+    return select(rows.c.id).where(rows.c.until_ms < database_now_ms() - older_than_ms)
 
 
 def _old_deletions(older_than_ms: int) -> Select[tuple[int]]:

@@ -137,6 +137,14 @@ metadata_sweeps = Table(
     Column("swept_ms", BigInteger, nullable=False),
 )
 
+# When the pointers of each warehouse are next written down beside its tables. Ids are never used again.
+pointer_exports = Table(
+    "pointer_exports",
+    metadata,
+    Column("warehouse_id", _Id, primary_key=True, autoincrement=False),
+    Column("due_ms", BigInteger, nullable=False),
+)
+
 # No foreign keys: history stays when its pointer is gone.
 pointer_history = Table(
     "pointer_history",
@@ -158,6 +166,73 @@ pointer_history = Table(
     Index(None, "pointer_id", "sequence"),
     Index(None, "uuid"),
     Index(None, "at_ms"),
+    sqlite_autoincrement=True,
+)
+
+# Which name each table and view had, and when: a row for each stretch of time, without an end if it has it still.
+# Times are those of the events in `pointer_history`. A commit adds nothing here.
+pointer_names = Table(
+    "pointer_names",
+    metadata,
+    Column("id", _Id, primary_key=True, autoincrement=True),
+    Column("pointer_id", _Id, nullable=False),
+    Column("warehouse_id", _Id, nullable=False),
+    Column("namespace_key", _Name, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("name", _Name, nullable=False),
+    Column("from_ms", BigInteger, nullable=False),
+    Column("until_ms", BigInteger, nullable=True),
+    # All columns of a listing: neither database has to read the rows.
+    Index("ix_pointer_names_listing", "warehouse_id", "namespace_key", "kind", "name", "from_ms", "until_ms"),
+    Index(None, "pointer_id"),
+    Index(None, "until_ms"),
+    sqlite_autoincrement=True,
+)
+
+# How each namespace was, and when.
+namespace_versions = Table(
+    "namespace_versions",
+    metadata,
+    Column("id", _Id, primary_key=True, autoincrement=True),
+    Column("warehouse_id", _Id, nullable=False),
+    Column("parent_key", _Name, nullable=False),  # empty for the outermost ones
+    Column("name", _Name, nullable=False),  # the last level
+    Column("properties", Text, nullable=False),
+    Column("from_ms", BigInteger, nullable=False),
+    Column("until_ms", BigInteger, nullable=True),
+    Index("ix_namespace_versions_listing", "warehouse_id", "parent_key", "name", "from_ms", "until_ms"),
+    Index(None, "until_ms"),
+    sqlite_autoincrement=True,
+)
+
+# Tables, views and namespaces that were dropped and can come back.
+dropped = Table(
+    "dropped",
+    metadata,
+    Column("id", _Id, primary_key=True, autoincrement=True),
+    Column("warehouse_id", _Id, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("namespace_key", _Name, nullable=False),  # of a namespace: its own
+    Column("name", _Name, nullable=False),  # empty for a namespace
+    # The row of `pointers` as it was; null for a namespace.
+    Column("pointer_id", _Id, nullable=True),
+    Column("uuid", Text, nullable=True),
+    Column("metadata_location", Text, nullable=True),
+    Column("registration", BigInteger, nullable=True),
+    Column("properties", Text, nullable=True),  # of a namespace
+    Column("created_ms", BigInteger, nullable=False),
+    Column("dropped_ms", BigInteger, nullable=False),
+    Column("until_ms", BigInteger, nullable=False),
+    Column("principal", Text, nullable=False),
+    Column("request_id", Text, nullable=False),
+    # 1 if its files are deleted when its time is over.
+    Column("purge", Integer, nullable=False),
+    CheckConstraint("kind IN ('table', 'view', 'namespace')", name="ck_dropped_kind"),
+    UniqueConstraint("pointer_id"),
+    Index(None, "warehouse_id", "namespace_key", "name"),
+    Index(None, "until_ms"),
+    Index(None, "uuid"),
+    Index(None, "metadata_location"),
     sqlite_autoincrement=True,
 )
 

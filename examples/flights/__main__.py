@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from app.maintenance.spark_runtime import IcebergRuntimeMissing, JavaMissing, check_java
-from examples.flights import changes, history, loading, tour, upkeep
+from examples.flights import changes, history, loading, past, tour, upkeep
 from examples.flights.comparison import compare
 from examples.flights.narration import Narrator, Unexpected
 from examples.flights.pipeline import Pipeline
@@ -38,6 +38,8 @@ STEPS: tuple[Step, ...] = (
     ("Commits rehearsed: would they land, would they conflict?", tour.rehearse_a_commit),
     ("A scan planned by the server", tour.let_the_server_plan),
     ("A view", changes.create_a_view),
+    ("A table dropped by mistake, and brought back", past.drop_and_bring_back),
+    ("The catalog as it was, beside the catalog as it is", past.stand_in_the_past),
     ("The table's health, before", upkeep.look_at_health),
     ("What it needs, done by icetower maintain; its health, after", upkeep.maintain),
     ("Old snapshots expired, their files deleted", upkeep.expire_snapshots),

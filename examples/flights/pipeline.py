@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.sql import Row, SparkSession
 
-from examples.flights.narration import Narrator
+from examples.flights.narration import Narrator, Unexpected
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,24 @@ class Pipeline:
         """Show a statement, run it, return its rows."""
         self.narrator.show(statement)
         return self.spark.sql(statement).collect()
+
+    def icetower(self, *arguments: str) -> None:
+        """Show a command of Icetower's, run it, and show what it reports.
+
+        Raises:
+            Unexpected: it failed.
+        """
+        self.narrator.command(f"icetower {' '.join(arguments)}")
+        done = subprocess.run(
+            [sys.executable, "-m", "app.cli", *arguments, "--uri", self.uri],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        for line in [*done.stderr.splitlines(), *done.stdout.splitlines()]:
+            self.narrator.say(line)
+        if done.returncode != 0:
+            raise Unexpected(f"icetower {' '.join(arguments)} ended with status {done.returncode}")
 
     def number(self, query: str) -> int:
         """Run a query that answers one number."""

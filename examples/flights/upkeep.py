@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import Any
 from urllib.request import urlopen
 
-from examples.flights.narration import Unexpected
 from examples.flights.pipeline import Pipeline
 
 
@@ -35,7 +32,7 @@ def maintain(pipeline: Pipeline) -> None:
             'icetower.maintenance.rewrite-manifests.min-manifests' = '2')
         """
     )
-    _icetower(pipeline, "maintain", "nyc.flights", "--spark", "local[2]")
+    pipeline.icetower("maintain", "nyc.flights", "--spark", "local[2]")
     pipeline.spark.sql("REFRESH TABLE nyc.flights")
     after = _health(pipeline)
     _tell(pipeline, after)
@@ -61,25 +58,6 @@ def _tell(pipeline: Pipeline, health: dict[str, Any]) -> None:
 def _delete_files(health: dict[str, Any]) -> int:
     kinds = ("position-delete-files", "equality-delete-files", "deletion-vectors")
     return sum(health["files"][kind] for kind in kinds)
-
-
-def _icetower(pipeline: Pipeline, *arguments: str) -> None:
-    """Show a command, run it, and show what it reports.
-
-    Raises:
-        Unexpected: it failed.
-    """
-    pipeline.narrator.command(f"icetower {' '.join(arguments)}")
-    done = subprocess.run(
-        [sys.executable, "-m", "app.cli", *arguments, "--uri", pipeline.uri],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    for line in [*done.stderr.splitlines(), *done.stdout.splitlines()]:
-        pipeline.narrator.say(line)
-    if done.returncode != 0:
-        raise Unexpected(f"icetower {' '.join(arguments)} ended with status {done.returncode}")
 
 
 def expire_snapshots(pipeline: Pipeline) -> None:

@@ -14,6 +14,7 @@ from app.catalog.context.receipt_book import ReceiptBook
 from app.catalog.context.server import Rules, Server
 from app.catalog.context.traffic import Traffic
 from app.database.connections.database import Database
+from app.database.dropped import DroppedThings
 from app.database.file_deletions import FileDeletions
 from app.database.foreign_places import ForeignPlaces
 from app.database.idempotency_keys import IdempotencyKeys
@@ -24,6 +25,8 @@ from app.database.migrations import migrate
 from app.database.namespaces import Namespaces
 from app.database.old_rows import OldRows
 from app.database.orphan_runs import OrphanRuns
+from app.database.past import Past
+from app.database.pointer_exports import PointerExports
 from app.database.pointer_states import PointerStates
 from app.database.pointers.pointers import Pointers
 from app.database.receipts import Receipts
@@ -88,6 +91,9 @@ def server_on(
         orphan_runs=OrphanRuns(database),
         foreign_places=ForeignPlaces(database),
         pointer_states=PointerStates(database),
+        past=Past(database),
+        dropped=DroppedThings(database),
+        pointer_exports=PointerExports(database),
         landing_queues=LandingQueues(database),
         maintenance_jobs=MaintenanceJobs(database),
         scan_plans=ScanPlans(database),

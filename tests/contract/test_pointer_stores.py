@@ -22,6 +22,7 @@ from app.database.idempotency_keys import IdempotencyClaim
 from app.database.pointers.moves import Advance, Creation, NameTaken
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.pointers import PutOutcome
+from app.database.pointers.recoverable import PURGE_NOW
 from app.database.warehouses import Layout
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace
@@ -283,7 +284,7 @@ def test_a_dropped_table_is_gone_and_its_name_is_free(catalog: Catalog) -> None:
     seen = add(catalog, "a.t")
 
     dropped = catalog.pointers.drop(
-        catalog.warehouse.id, seen.identifier, PointerKind.TABLE, catalog.author(), deletion=True
+        catalog.warehouse.id, seen.identifier, PointerKind.TABLE, catalog.author(), recovery=PURGE_NOW
     )
 
     assert dropped is not None
@@ -301,7 +302,7 @@ def test_a_dropped_table_is_gone_and_its_name_is_free(catalog: Catalog) -> None:
             identifier("a.nothing"),
             PointerKind.TABLE,
             catalog.author(),
-            deletion=True,
+            recovery=PURGE_NOW,
         )
         is None
     )

@@ -27,7 +27,7 @@ def icetower_process(folder: Path, **settings: str) -> Iterator[str]:
         folder: where it keeps its SQLite database, its warehouse and its log, unless settings say otherwise.
         settings: settings by name, as in `database_url="postgresql://…"`.
     """
-    environment = _environment(folder, settings)
+    environment = environment_in(folder, settings)
     if settings.get("database_url", "").startswith("postgresql"):
         subprocess.run([*_COMMAND, "migrate"], env=environment, cwd=folder, check=True, capture_output=True)
     log = folder / "server.log"
@@ -47,7 +47,8 @@ def icetower_process(folder: Path, **settings: str) -> Iterator[str]:
         process.wait()
 
 
-def _environment(folder: Path, settings: dict[str, str]) -> dict[str, str]:
+def environment_in(folder: Path, settings: dict[str, str]) -> dict[str, str]:
+    """Return the environment of a process that works in a folder."""
     chosen = {
         "database_url": f"sqlite:///{folder / 'icetower.db'}",
         "default_warehouse_location": str(folder / "warehouse"),

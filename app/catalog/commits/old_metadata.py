@@ -9,10 +9,14 @@ from app.catalog.commits.intentions import Base
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.kinds import M
+from app.catalog.context.property_layers import layers_of
+from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location
 from app.engine.model.properties import DELETE_AFTER_COMMIT, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
+from app.engine.properties.lookup import effective_property
+from app.engine.properties.own_properties import AS_OF_METADATA_KEEP
 from app.engine.retention.reachability import statistics_of
 from app.errors import IcetowerError
 from app.fileio.locations import place_of
@@ -30,14 +34,28 @@ def forget_old_metadata(catalog: Catalog, base: Base[M], after: TableMetadata | 
     # The table's own files that a registered log may name: they are in use, though no log entry is left.
     in_use = {place_of(location) for location in _named_by(after)}
     log_before = {entry.metadata_file for entry in before.metadata_log if _is_metadata(entry.metadata_file)}
-    doomed = [location for location in sorted(log_before) if place_of(location) not in in_use]
-    if not doomed:
-        return
     try:
+        gone = _gone(catalog, base.seen, before, log_before)
+        doomed = [location for location in sorted(gone) if place_of(location) not in in_use]
         for location in deletable(catalog, Owner.of(after.uuid, base.seen.id, before, after), doomed):
             catalog.files.delete(location)
     except IcetowerError as error:
         log.warning("could not delete old metadata files of %s: %s", after.location, error)
+
+
+def _gone(catalog: Catalog, seen: Pointer, before: TableMetadata, logged: set[Location]) -> set[Location]:
+    """Return which metadata files had their time, with this commit or since the one before it.
+
+    Normally those that the log names no more. Where they are kept for reading the table as it was, those that were
+    replaced so long ago: each commit takes what the time since the last one has added.
+    """
+    layers = layers_of(catalog, seen.identifier.namespace, before.properties)
+    keep_ms = int(effective_property(layers, AS_OF_METADATA_KEEP).value or 0)
+    if not keep_ms:
+        return logged
+    until_ms = catalog.now_ms() - keep_ms
+    old = catalog.server.past.replaced(seen.id, before.last_updated_ms - keep_ms, until_ms)
+    return {location for location in old if _is_metadata(location)}
 
 
 def _is_metadata(location: str) -> bool:

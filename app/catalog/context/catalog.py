@@ -8,9 +8,12 @@ from typing import TypeVar
 
 from app.catalog.context.callers import Caller, Question
 from app.catalog.context.kinds import Kind, Loaded, M
+from app.catalog.context.moments import SIGN, moment_text
+from app.catalog.context.past_stores import PastNamespaces, PastPointers
 from app.catalog.context.server import Rules, Server
-from app.catalog.context.stores import NamespaceStore, PointerStore
+from app.catalog.context.stores import NamespaceStore, PointerStore, ShownNamespaces, ShownPointers
 from app.catalog.filesystem_tables.pointers import FolderPointers
+from app.catalog.filesystem_tables.rules import refused
 from app.database.pointers.history import Author
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.warehouses import Layout, Warehouse
@@ -18,7 +21,39 @@ from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import CorruptMetadata, InvalidMetadata, MetadataFileMissing, NoSuchNamespace
 from app.fileio.files import FileIO
+from app.recoveries import PastIsGone, PastIsReadOnly
 
+OF_THE_PAST = frozenset(
+    {
+        "cancel_plan",
+        "expand_task",
+        "fetch_plan",
+        "list_files",
+        "list_namespaces",
+        "list_refs",
+        "list_snapshots",
+        "list_tables",
+        "list_views",
+        "load_configuration",
+        "load_diff",
+        "load_history",
+        "load_namespace",
+        "load_profile",
+        "load_ref",
+        "load_snapshot",
+        "load_table",
+        "load_view",
+        "namespace_exists",
+        "plan_scan",
+        "report_metrics",
+        "table_exists",
+        "table_properties",
+        "view_exists",
+    }
+)
+"""The operations on a warehouse as it was: all others are about the present, or change it."""
+_OF_ROWS = frozenset({"load_catalog_diff", "restore_tables", "rebuild_catalog"})
+"""The operations on what rows have kept, or lost."""
 Found = TypeVar("Found")
 Read = TypeVar("Read")
 
@@ -54,13 +89,32 @@ class Catalog:
     server: Server
     warehouse: Warehouse
     caller: Caller
+    as_of_ms: int | None = None
+    """The moment at which the warehouse is shown, in epoch milliseconds; None for the present."""
+
+    @property
+    def name(self) -> str:
+        """The warehouse's name, with the moment at which it is shown."""
+        if self.as_of_ms is None:
+            return self.warehouse.name
+        return f"{self.warehouse.name}{SIGN}{moment_text(self.as_of_ms)}"
 
     def permit(self, operation: str, *names: Namespace | TableIdentifier) -> None:
         """Ask whether the caller may do this to these names.
 
         Raises:
             NotAllowed: the caller may not.
+            PastIsReadOnly: the warehouse is shown as it was, and the operation is not one that reads it so.
+            TreeRefusal: the operation is about what rows have kept, and the warehouse is of layout hadoop.
         """
+        if self.as_of_ms is not None and operation not in OF_THE_PAST:
+            raise PastIsReadOnly(self.name, operation)
+        if not self.has_rows and (self.as_of_ms is not None or operation in _OF_ROWS):
+            raise refused(
+                "look at the past, restore or rebuild",
+                "its files are all there is",
+                "read the snapshots of a table",
+            )
         self.server.ask(Question(self.caller, operation, self.warehouse.name, names))
 
     @property
@@ -75,15 +129,17 @@ class Catalog:
 
     @property
     def pointers(self) -> PointerStore:
-        """Where the warehouse keeps its pointers."""
-        if self.warehouse.layout is Layout.HADOOP:
+        """Where the warehouse keeps its pointers; raises `PastIsReadOnly` for the past."""
+        self._check_present()
+        if not self.has_rows:
             return self._folder_pointers
         return self.server.pointers
 
     @property
     def namespaces(self) -> NamespaceStore:
-        """Where the warehouse keeps its namespaces."""
-        if self.warehouse.layout is Layout.HADOOP:
+        """Where the warehouse keeps its namespaces; raises as `pointers`."""
+        self._check_present()
+        if not self.has_rows:
             return self._folder_pointers.namespaces
         return self.server.namespaces
 
@@ -98,6 +154,24 @@ class Catalog:
             server.seen_tables,
             server.step,
         )
+
+    @property
+    def shown_pointers(self) -> ShownPointers:
+        """The pointers for reading, as they are or were."""
+        if self.as_of_ms is None:
+            return self.pointers
+        return PastPointers(self.server.past, self.as_of_ms)
+
+    @property
+    def shown_namespaces(self) -> ShownNamespaces:
+        """The namespaces for reading, as they are or were."""
+        if self.as_of_ms is None:
+            return self.namespaces
+        return PastNamespaces(self.server.past, self.as_of_ms)
+
+    def _check_present(self) -> None:
+        if self.as_of_ms is not None:
+            raise PastIsReadOnly(self.name, "change")
 
     @property
     def rules(self) -> Rules:
@@ -128,7 +202,7 @@ class Catalog:
 
     def find(self, identifier: TableIdentifier) -> Pointer | None:
         """Return the pointer that has a name, be it a table's or a view's."""
-        return self.pointers.find(self.warehouse.id, identifier)
+        return self.shown_pointers.find(self.warehouse.id, identifier)
 
     def load(self, kind: Kind[M], identifier: TableIdentifier) -> Pointer:
         """Return the pointer of a table or view as it is now.
@@ -156,10 +230,14 @@ class Catalog:
         Raises:
             NoSuchNamespace: it is not there.
         """
-        found = self.namespaces.find(self.warehouse.id, namespace)
+        found = self.find_namespace(namespace)
         if found is None:
             raise NoSuchNamespace(namespace)
         return found
+
+    def find_namespace(self, namespace: Namespace) -> dict[str, str] | None:
+        """Return a namespace's properties; None if it is not there."""
+        return self.shown_namespaces.find(self.warehouse.id, namespace)
 
     def read_file(
         self, kind: Kind[M], location: Location, uuid: TableUuid | None = None, registration: int = 0
@@ -179,12 +257,20 @@ class Catalog:
         Raises:
             MetadataFileMissing: the file is gone.
             CorruptMetadata: the file is not metadata of this kind.
+            PastIsGone: the file is gone, and the warehouse is shown as it was.
             FilesUnavailable: the store does not answer.
         """
         try:
             return self.read_file(kind, pointer.metadata_location, pointer.uuid, pointer.registration)
         except InvalidMetadata as error:
             raise CorruptMetadata(pointer.metadata_location, str(error)) from error
+        except MetadataFileMissing as error:
+            if self.as_of_ms is None:
+                raise
+            raise PastIsGone(
+                f"{kind} {pointer.identifier} was there at {moment_text(self.as_of_ms)}, but its metadata file of "
+                f"that time has been deleted since: {pointer.metadata_location}"
+            ) from error
 
     def keep(self, location: Location, loaded: Loaded[M]) -> None:
         """Remember what has just been written to a metadata file that is pointed to now."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.database.dropped import Dropped
 from app.database.idempotency_keys import IdempotencyClaim, RecordedOutcome
 from app.database.maintenance_jobs import MaintenanceJob
 from app.database.orphan_runs import OrphanRun
@@ -12,6 +13,7 @@ from app.database.warehouses import Layout, Warehouse
 
 __all__ = [
     "CommitReceipt",
+    "Dropped",
     "IdempotencyClaim",
     "LandedChange",
     "Layout",

@@ -16,6 +16,7 @@ from app.catalog.context.scan_workers import ScanWorkers
 from app.catalog.context.side_work import SideWork
 from app.catalog.context.traffic import Traffic
 from app.catalog.filesystem_tables.seen_tables import SeenTables
+from app.database.dropped import DroppedThings
 from app.database.file_deletions import FileDeletions
 from app.database.foreign_places import ForeignPlaces
 from app.database.idempotency_keys import IdempotencyKeys
@@ -25,6 +26,8 @@ from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
 from app.database.old_rows import OldRows
 from app.database.orphan_runs import OrphanRuns
+from app.database.past import Past
+from app.database.pointer_exports import PointerExports
 from app.database.pointer_states import PointerStates
 from app.database.pointers.pointers import Pointers
 from app.database.scan_plans import ScanPlans
@@ -85,6 +88,10 @@ class Rules:
     """Scans that must read more manifest bytes than this are planned in the background."""
     scan_plan_lifetime_ms: int
     """How long a client can ask for what was planned in the background."""
+    pointer_export_ms: int = 0
+    """How often the pointers of each warehouse are written down beside its tables; 0 for never."""
+    pointer_exports_kept: int = 48
+    """How many of these exports stay."""
     health_thresholds: HealthThresholds = DEFAULT_THRESHOLDS
     """From which figures on a table needs upkeep."""
 
@@ -107,6 +114,10 @@ class Server:
     orphan_runs: OrphanRuns
     foreign_places: ForeignPlaces
     pointer_states: PointerStates
+    past: Past
+    """What was at a time."""
+    dropped: DroppedThings
+    pointer_exports: PointerExports
     landing_queues: LandingQueues
     maintenance_jobs: MaintenanceJobs
     scan_plans: ScanPlans

@@ -1,4 +1,4 @@
-"""Where a warehouse keeps its names and pointers: what every such place promises, rows being the first of them."""
+"""Where a warehouse keeps its names and pointers: what every such place promises."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ from app.database.pointers.history import Author, PointerEvent
 from app.database.pointers.moves import Advance, Creation, Unmoved
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.pointers import PutOutcome
+from app.database.pointers.recoverable import NO_RECOVERY, Recovery
 from app.database.receipt import CommitReceipt
 from app.engine.model.identifiers import Namespace, TableIdentifier
 
 
-class PointerStore(Protocol):
-    """The pointers of warehouses, and the check-and-put that moves them.
-
-    `app.database.pointers.pointers.Pointers` says what each method means. Whatever raises `DatabaseUnavailable` or
-    `FilesUnavailable` has changed nothing.
-    """
+class ShownPointers(Protocol):
+    """Pointers for reading: as they are now, or as they were."""
 
     def find(self, warehouse_id: int, identifier: TableIdentifier) -> Pointer | None:
         """Return the pointer of this name, be it a table's or a view's."""
@@ -35,13 +32,21 @@ class PointerStore(Protocol):
     ) -> list[str]:
         """Return up to `limit` names that follow `after`; raises `NoSuchNamespace`."""
 
-    def list_pointers(self, warehouse_id: int, kind: PointerKind, after_id: int, limit: int) -> list[Pointer]:
-        """Return up to `limit` pointers of a warehouse with ids above `after_id`, in their order."""
-
     def history(
         self, pointer_id: int, before: int | None = None, limit: int | None = None
     ) -> list[PointerEvent]:
         """Return up to `limit` events with a sequence below `before`, newest first."""
+
+
+class PointerStore(ShownPointers, Protocol):
+    """The pointers of warehouses, and the check-and-put that moves them.
+
+    `app.database.pointers.pointers.Pointers` says what each method means. Whatever raises `DatabaseUnavailable` or
+    `FilesUnavailable` has changed nothing.
+    """
+
+    def list_pointers(self, warehouse_id: int, kind: PointerKind, after_id: int, limit: int) -> list[Pointer]:
+        """Return up to `limit` pointers of a warehouse with ids above `after_id`, in their order."""
 
     def check_and_put(
         self,
@@ -65,7 +70,7 @@ class PointerStore(Protocol):
         *,
         event: str = "dropped",
         expected: Pointer | None = None,
-        deletion: bool = False,
+        recovery: Recovery = NO_RECOVERY,
     ) -> Pointer | None:
         """Remove a pointer and return it as it was; None if there is none."""
 
@@ -81,8 +86,8 @@ class PointerStore(Protocol):
         """Give a pointer another name and return it; None if no pointer has the old name."""
 
 
-class NamespaceStore(Protocol):
-    """The namespaces of warehouses; `app.database.namespaces.Namespaces` says what each method means."""
+class ShownNamespaces(Protocol):
+    """Namespaces for reading: as they are now, or as they were."""
 
     def find(self, warehouse_id: int, namespace: Namespace) -> dict[str, str] | None:
         """Return the namespace's properties; None if it does not exist."""
@@ -90,7 +95,14 @@ class NamespaceStore(Protocol):
     def list_children(
         self, warehouse_id: int, parent: Namespace | None, after: str | None = None, limit: int | None = None
     ) -> list[str]:
-        """Return the last levels of namespaces directly below `parent`, in order; raises `NoSuchNamespace`."""
+        """Return the last levels of the children of `parent`, in order; raises `NoSuchNamespace`."""
+
+
+class NamespaceStore(ShownNamespaces, Protocol):
+    """The namespaces of warehouses.
+
+    `app.database.namespaces.Namespaces` says what each method means.
+    """
 
     def create(
         self,
@@ -108,6 +120,8 @@ class NamespaceStore(Protocol):
         namespace: Namespace,
         author: Author,
         claim: IdempotencyClaim | None = None,
+        *,
+        recovery: Recovery = NO_RECOVERY,
     ) -> None:
         """Remove an empty namespace; raises `NoSuchNamespace` or `NamespaceNotEmpty`."""
 

@@ -13,6 +13,7 @@ from app.database.idempotency_keys import IdempotencyClaim
 from app.database.namespaces import PropertyChanges
 from app.database.pointers.history import Author
 from app.database.pointers.pointers import Pointers
+from app.database.pointers.recoverable import NO_RECOVERY, Recovery
 from app.database.receipt import LandedChange
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import Namespace, check_name
@@ -158,6 +159,8 @@ class FolderNamespaces:
         namespace: Namespace,
         author: Author,
         claim: IdempotencyClaim | None = None,
+        *,
+        recovery: Recovery = NO_RECOVERY,  # noqa: ARG002 - an empty folder is as good as a new one
     ) -> None:
         """Remove an empty folder.
 

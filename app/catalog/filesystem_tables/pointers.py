@@ -17,6 +17,7 @@ from app.database.pointers.history import Author, PointerEvent
 from app.database.pointers.moves import Advance, Creation, NameTaken, Unmoved, change_of
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.pointers import PointerChanged, Pointers, PutOutcome
+from app.database.pointers.recoverable import NO_RECOVERY, Recovery
 from app.database.receipt import CommitReceipt
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import Namespace, TableIdentifier
@@ -286,13 +287,19 @@ class FolderPointers:
         *,
         event: str = "dropped",
         expected: Pointer | None = None,
-        deletion: bool = False,
+        recovery: Recovery = NO_RECOVERY,
     ) -> Pointer | None:
-        """Delete a table's folder with all that is in it; without `deletion` it is refused."""
+        """Delete a table's folder with all that is in it; refused unless it is purged at once."""
         found = None if kind is PointerKind.VIEW else self.find(warehouse_id, identifier)
         if found is None:
             return None
-        if not deletion:
+        if recovery.purge and recovery.keep_ms:
+            raise refused(
+                f"drop {identifier} so that it can come back",
+                "its folder is deleted at once",
+                "set icetower.undrop.purge-waits to false for this warehouse",
+            )
+        if not recovery.purge:
             raise refused(
                 f"{'unregister' if event == 'unregistered' else 'drop'} {identifier} and keep its files",
                 "nothing but its files says that the table exists",

@@ -129,7 +129,7 @@ def _activity(catalog: Catalog, pointer: Pointer) -> ActivityFacts:
     now_ms = catalog.now_ms()
     moments = [
         event.at_ms
-        for event in catalog.pointers.history(pointer.id, None, _EVENTS)
+        for event in catalog.shown_pointers.history(pointer.id, None, _EVENTS)
         if event.location is not None and event.location != event.previous_location
     ]
     week = [moment for moment in moments if moment > now_ms - _WEEK_MS]

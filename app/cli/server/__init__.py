@@ -1,1 +1,1 @@
-"""`icetower serve`, `migrate`, `config` and `demo`: these run here and call no server."""
+"""`icetower serve`, `migrate`, `rebuild`, `backup`, `config`, `demo`: they run here."""

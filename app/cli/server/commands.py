@@ -1,4 +1,4 @@
-"""The options of `icetower serve`, `migrate`, `config` and `demo`.
+"""The options of the commands that run here and call no server.
 
 The modules behind them need the web framework, the database drivers and the settings. Importing those takes longer than
 a call to a server, so a command imports its module when it runs.
@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from app.cli.server.demo import run_demo
-from app.cli.terminal.options import AsJson, group, optional
+from app.cli.terminal.options import AsJson, Yes, group, optional
 
 _PANEL = "Server"
 
@@ -125,3 +125,77 @@ def demo(context: typer.Context) -> None:
     It needs a source tree of Icetower with the `demo` extra installed, and Java 17. Options are the demo's own.
     """
     run_demo(context.args)
+
+
+@commands.command("rebuild", rich_help_panel=_PANEL)
+def rebuild(
+    *,
+    warehouse: Annotated[
+        str | None,
+        optional("--warehouse", help="Which warehouse; the default one of the settings otherwise."),
+    ] = None,
+    root: Annotated[
+        str | None, optional("--root", help="Its root location, if the database does not have the warehouse.")
+    ] = None,
+    storage: Annotated[
+        list[str] | None,
+        optional("--storage", metavar="KEY=VALUE", help="How its files are reached, if it is to be created."),
+    ] = None,
+    export: Annotated[
+        str | None,
+        optional("--export", help="Where names come from; the newest export in the warehouse otherwise."),
+    ] = None,
+    no_export: Annotated[bool, typer.Option("--no-export", help="Take names from locations only.")] = False,
+    likely: Annotated[
+        bool, typer.Option("--likely", help="Also take files that are the newest only in all likelihood.")
+    ] = False,
+    dropped: Annotated[
+        bool, typer.Option("--dropped", help="Also bring back what was found but seems to have been dropped.")
+    ] = False,
+    namespace: Annotated[
+        str, typer.Option("--namespace", help="For tables whose location names no namespace.")
+    ] = "rebuilt",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only show what would be done.")] = False,
+    yes: Yes = False,
+    database_url: DatabaseUrl = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make names and pointers anew from a warehouse's files, for a lost or old database.
+
+    It shows what it has found and asks before it changes anything. Pointers only move forward; it may be run again at
+    any time. With `--json`, each line is one document.
+
+    For example:
+
+    - `icetower rebuild --dry-run`
+    - `icetower rebuild --warehouse lake --root s3://lake/warehouse --storage s3.region=eu-central-1`
+    - `icetower rebuild --yes --likely --json`
+    """
+    from app.cli.server.rebuilding import RebuildOptions, run_rebuild
+
+    options = RebuildOptions(
+        warehouse, root, storage or [], export, no_export, likely, dropped, namespace, dry_run, yes, as_json
+    )
+    run_rebuild({"database_url": database_url}, config, options)
+
+
+@commands.command("backup", rich_help_panel=_PANEL)
+def backup(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The new file; nothing may be there yet.")],
+    database_url: DatabaseUrl = None,
+    config: ConfigFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Copy the SQLite database to a new file while servers use it.
+
+    The copy is one state of the database, checked and safely on disk when the command ends. A Postgres database is
+    saved with pg_dump.
+
+    For example:
+
+    - `icetower backup /backups/icetower-monday.db`
+    """
+    from app.cli.server.backing_up import run_backup
+
+    run_backup({"database_url": database_url}, config, file, as_json=as_json)

@@ -1,4 +1,8 @@
-"""The history of pointers: one row per event, written in the transaction of the event."""
+"""The history of pointers: one row per event, written in the transaction of the event.
+
+All events of one transaction have the same time, and the events of one pointer have times that never fall, however
+the clocks of several servers differ: so the events until some time are whole transactions.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ from sqlalchemy import (
     Text,
     Update,
     bindparam,
+    case,
     func,
     insert,
     null,
@@ -71,7 +76,8 @@ class PointerEvent:
 def _copied(row: FromClause) -> dict[str, ColumnElement[Any]]:
     """Return what an event takes from a pointer's row, and what it is given.
 
-    The name is copied from the row and not from the request: a rename may have come between.
+    The name is copied from the row and not from the request: a rename may have come between. So is the time: see
+    `event_time`.
     """
     return {
         "pointer_id": row.c.id,
@@ -83,11 +89,17 @@ def _copied(row: FromClause) -> dict[str, ColumnElement[Any]]:
         "previous_location": bindparam("previous_location", type_=Text),
         "location": row.c.metadata_location,
         "uuid": row.c.uuid,
-        "at_ms": bindparam("event_at_ms", type_=BigInteger),
+        "at_ms": row.c.updated_ms,
         "author": bindparam("author", type_=Text),
         "request_id": bindparam("request_id", type_=Text),
         "job": bindparam("job", type_=Text),
     }
+
+
+def event_time(updated_ms: ColumnElement[int]) -> ColumnElement[int]:
+    """Return the time of a pointer's next event: the author's, but never before its last one."""
+    wanted = bindparam("event_at_ms", type_=BigInteger)
+    return case((updated_ms > wanted, updated_ms), else_=wanted)
 
 
 _COPIED = _copied(pointers)
@@ -96,7 +108,9 @@ _COPY = (
     .select_from(pointers.join(namespaces, namespaces.c.id == pointers.c.namespace_id))
     .where(pointers.c.id == bindparam("of_pointer", type_=BigInteger))
 )
-_COPY_WITHOUT_LOCATION = _COPY.with_only_columns(*{**_COPIED, "location": null()}.values())
+_COPY_WITHOUT_LOCATION = _COPY.with_only_columns(
+    *{**_COPIED, "location": null(), "at_ms": event_time(pointers.c.updated_ms)}.values()
+)
 _INSERT = insert(rows).from_select(list(_COPIED), _COPY)
 _INSERT_ON_SQLITE = sqlite_sql(_INSERT)
 _INSERT_LAST = insert(rows).from_select(list(_COPIED), _COPY_WITHOUT_LOCATION)

@@ -10,13 +10,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, exists, false, func, insert, or_, select, update
+from sqlalchemy import Connection, exists, false, func, insert, or_, select, union_all, update
 
 from app.database.connections.clock import database_now_ms
 from app.database.pointers.pointer import Pointer
 from app.database.pointers.sharing import may_share_files
+from app.database.rows import dropped, pointers, table_places
 from app.database.rows import file_deletions as rows
-from app.database.rows import pointers, table_places
 from app.engine.model.ids import Location, TableUuid
 from app.errors import FilesBeingDeleted
 
@@ -106,7 +106,10 @@ def begin_deletion(
         registration: what the table's pointer had when the deletion was planned; None if there was no pointer.
     """
     exclude(connection, registrations=True)
-    of_table = select(pointers.c.registration).where(pointers.c.id == pointer_id, pointers.c.uuid == uuid)
+    of_table = union_all(
+        select(pointers.c.registration).where(pointers.c.id == pointer_id, pointers.c.uuid == uuid),
+        select(dropped.c.registration).where(dropped.c.pointer_id == pointer_id, dropped.c.uuid == uuid),
+    )
     if connection.scalars(of_table).one_or_none() != registration:
         return False
     if connection.scalars(select(may_share_files(uuid, pointer_id))).one():

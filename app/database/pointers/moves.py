@@ -18,8 +18,16 @@ from app.database.driver_sql import sqlite_sql
 from app.database.inserts import on_each_database
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, parameters_of
 from app.database.pointers.foreign_files import note_foreign
-from app.database.pointers.history import Author, event_values, insert_event, insert_last_event, with_event
+from app.database.pointers.history import (
+    Author,
+    event_time,
+    event_values,
+    insert_event,
+    insert_last_event,
+    with_event,
+)
 from app.database.pointers.left_files import QueuedExpiry, insert_expiry
+from app.database.pointers.names_over_time import begin_name, end_name
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.receipt import CommitReceipt, LandedChange
 from app.database.receipts import GivenUpMeanwhile, insert_landed, landing_receipt, values_of
@@ -118,7 +126,7 @@ _ADVANCE = (
     .values(
         metadata_location=bindparam("new_location"),
         uuid=bindparam("new_uuid"),
-        updated_ms=bindparam("at_ms", type_=BigInteger),
+        updated_ms=event_time(rows.c.updated_ms),
         registration=bindparam("new_registration", type_=BigInteger),
     )
 )
@@ -158,6 +166,12 @@ _POINTER_TO_DROP = _POINTER.where(
     rows.c.name == bindparam("of_name"),
     rows.c.kind == bindparam("of_kind"),
 ).with_for_update()
+_TIMES_LOCKED = (
+    select(rows.c.updated_ms)
+    .where(rows.c.id.in_(bindparam("of_ids", expanding=True)))
+    .order_by(rows.c.id)
+    .with_for_update(key_share=True)
+)
 _KEPT = (
     select(rows.c.id)
     .where(rows.c.id == bindparam("seen_id"), rows.c.metadata_location == bindparam("seen_location"))
@@ -184,7 +198,7 @@ _RENAME = (
     .values(
         namespace_id=bindparam("new_namespace"),
         name=bindparam("new_name"),
-        updated_ms=bindparam("at_ms", type_=BigInteger),
+        updated_ms=event_time(rows.c.updated_ms),
     )
 )
 
@@ -207,7 +221,6 @@ def advance(
         "seen_location": move.seen.metadata_location,
         "new_location": move.location,
         "new_uuid": move.uuid,
-        "at_ms": author.at_ms,
         "new_registration": move.registration_after,
     }
     event = event_values(move.seen.id, move.event, author, move.seen.metadata_location)
@@ -224,7 +237,8 @@ def advance(
         if not moved:
             raise PointerMovedOn
     else:
-        if connection.exec_driver_sql(_ADVANCE_ON_SQLITE, values).rowcount != 1:
+        at_ms = {"event_at_ms": author.at_ms}
+        if connection.exec_driver_sql(_ADVANCE_ON_SQLITE, values | at_ms).rowcount != 1:
             raise PointerMovedOn
         insert_event(connection, move.seen.id, move.event, author, move.seen.metadata_location)
     _claim(connection, move.seen.id, move.places)
@@ -234,6 +248,12 @@ def advance(
         insert_event(connection, move.seen.id, name, other, move.location)
     if move.expiry is not None:
         insert_expiry(connection, move.expiry, move.seen, move.location, author.at_ms)
+
+
+def time_of_all(connection: Connection, pointer_ids: Collection[int], at_ms: int) -> int:
+    """Return one time for the events of several pointers, and lock these."""
+    latest: list[int] = list(connection.scalars(_TIMES_LOCKED, {"of_ids": sorted(pointer_ids)}))
+    return max([at_ms, *latest])
 
 
 def keep(connection: Connection, unmoved: Unmoved) -> None:
@@ -247,15 +267,9 @@ def keep(connection: Connection, unmoved: Unmoved) -> None:
 def create(connection: Connection, creation: Creation, author: Author) -> None:
     """Insert a pointer, or raise `NoSuchNamespace` or `NameTaken`."""
     identifier = creation.identifier
-    names = {**parameters_of(creation.warehouse_id, identifier.namespace), "of_name": identifier.name}
     while True:
-        found = connection.execute(_NAMESPACE_KEPT, names).one_or_none()
-        if found is None:
-            raise NoSuchNamespace(identifier.namespace)
-        if found.kind is not None:
-            raise NameTaken(PointerKind(found.kind), identifier)
         values = {
-            "namespace_id": found.id,
+            "namespace_id": free_name(connection, creation.warehouse_id, identifier),
             "kind": creation.kind,
             "name": identifier.name,
             "uuid": creation.uuid,
@@ -269,8 +283,26 @@ def create(connection: Connection, creation: Creation, author: Author) -> None:
             _claim(connection, pointer_id, creation.places)
             note_foreign(connection, pointer_id, creation.foreign)
             insert_event(connection, pointer_id, creation.event, author, None)
+            begin_name(connection, pointer_id)
             return
         # Between the two statements another transaction took the name, and perhaps released it again.
+
+
+def free_name(connection: Connection, warehouse_id: int, identifier: TableIdentifier) -> int:
+    """Return the id of a free name's namespace, which stays until the transaction ends.
+
+    Raises:
+        NoSuchNamespace: the namespace is not there.
+        NameTaken: the name is taken.
+    """
+    names = {**parameters_of(warehouse_id, identifier.namespace), "of_name": identifier.name}
+    found = connection.execute(_NAMESPACE_KEPT, names).one_or_none()
+    if found is None:
+        raise NoSuchNamespace(identifier.namespace)
+    if found.kind is not None:
+        raise NameTaken(PointerKind(found.kind), identifier)
+    namespace_id: int = found.id
+    return namespace_id
 
 
 def _claim(connection: Connection, pointer_id: int, places: Collection[str]) -> None:
@@ -299,6 +331,7 @@ def lock_to_drop(
 def drop(connection: Connection, found: Pointer, event: str, author: Author) -> None:
     """Delete a pointer that this transaction has locked."""
     insert_last_event(connection, found.id, event, author, found.metadata_location)
+    end_name(connection, found.id, author.at_ms)
     gone = change_of(found, event, location_before=found.metadata_location)
     insert_landed(connection, author.receipts_of(gone))
     connection.execute(_DELETE, {"dropped_id": found.id})
@@ -338,14 +371,16 @@ def rename(
         "renamed_id": row.id,
         "new_namespace": new_name[0],
         "new_name": new_name[1],
-        "at_ms": author.at_ms,
+        "event_at_ms": author.at_ms,
     }
+    end_name(connection, row.id, author.at_ms)
     try:
         connection.execute(_RENAME, values)
     except IntegrityError as error:
         # The name was taken in a transaction that ended only now: the next attempt sees it.
         raise Undone(error, MAX_ATTEMPTS_AFTER_COLLISION) from error
     insert_event(connection, row.id, "renamed", author, row.metadata_location)
+    begin_name(connection, row.id)
     return renamed
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import Any
 
@@ -28,12 +29,14 @@ from app.database.pointers.moves import (
     keep,
     lock_to_drop,
     rename,
+    time_of_all,
 )
 from app.database.pointers.pointer import Pointer, PointerKind
+from app.database.pointers.recoverable import NO_RECOVERY, Recovery, dropped_as_pointers, keep_dropped
 from app.database.pointers.sharing import Claims, claimed_by_others, may_share_files, named_by_pointers
 from app.database.receipt import CommitReceipt
 from app.database.receipts import insert_landed
-from app.database.rows import namespaces, pointer_history
+from app.database.rows import dropped, namespaces, pointer_history
 from app.database.rows import pointers as rows
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import TableUuid
@@ -73,6 +76,11 @@ _BY_ID = (
     .join_from(rows, namespaces, namespaces.c.id == rows.c.namespace_id)
     .where(rows.c.id == bindparam("of_id"))
 )
+_DROPPED_BY_ID = (
+    dropped_as_pointers()
+    .where(dropped.c.pointer_id == bindparam("of_id"))
+    .with_for_update(read=True, key_share=True)
+)
 _IN_WAREHOUSE = (
     select(*_AS_POINTER)
     .join_from(rows, namespaces, namespaces.c.id == rows.c.namespace_id)
@@ -89,7 +97,7 @@ _EVENT_OF = select(pointer_history.c.pointer_id).where(
     pointer_history.c.uuid == bindparam("of_uuid"),
     pointer_history.c.location == bindparam("of_location"),
     pointer_history.c.event == bindparam("of_event"),
-    pointer_history.c.at_ms == bindparam("of_at_ms", type_=BigInteger),
+    pointer_history.c.at_ms >= bindparam("of_at_ms", type_=BigInteger),
     pointer_history.c.request_id == bindparam("of_request_id"),
 )
 _NAMES = page_of(
@@ -113,13 +121,17 @@ class Pointers:
         self.find_many = lookups.find_many
 
     def find_locked(self, pointer_id: int) -> Pointer | None:
-        """Return the pointer once no open transaction touches it; raises if the row stays locked."""
+        """Return the pointer once no open transaction touches it; raises if the row stays locked.
+
+        One that was dropped and can come back is returned as well: its files are a table's all the same.
+        """
         parameters = {"of_id": pointer_id}
 
         def find_locked(connection: Connection) -> Pointer | None:
             # Two statements: the one that waits for a lock sees all other rows as they were before.
             if connection.execute(_LOCKED_BY_ID, parameters).one_or_none() is None:
-                return None
+                found = connection.execute(_DROPPED_BY_ID, parameters).one_or_none()
+                return None if found is None else _pointer(found)
             return _pointer(connection.execute(_BY_ID, parameters).one())
 
         return self._database.read_locked(find_locked)
@@ -201,13 +213,17 @@ class Pointers:
                 if not isinstance(change, Unmoved) and change.foreign:
                     seen_id = change.seen.id if isinstance(change, Advance) else None
                     check_foreign(connection, seen_id, change.foreign)
+            by = author
+            if len(changes) > 1:
+                ids = [change.seen.id for change in present]
+                by = replace(author, at_ms=time_of_all(connection, ids, author.at_ms))
             for change in present:
                 if isinstance(change, Unmoved):
                     keep(connection, change)
                 else:
-                    advance(connection, change, author, along if change is first_move else None)
+                    advance(connection, change, by, along if change is first_move else None)
             for creation in creations:
-                create(connection, creation, author)
+                create(connection, creation, by)
             insert_landed(connection, [receipt for receipt in receipts if receipt is not along])
 
         try:
@@ -243,14 +259,14 @@ class Pointers:
         *,
         event: str = "dropped",
         expected: Pointer | None = None,
-        deletion: bool = False,
+        recovery: Recovery = NO_RECOVERY,
     ) -> Pointer | None:
         """Remove a pointer and return it as it was; None if there is none.
 
         Args:
             event: how the history calls it, such as "unregistered".
             expected: remove the pointer only if it is still this one, at this location.
-            deletion: queue its files for deletion as well.
+            recovery: for how long it can come back, and whether its files are queued for deletion then, or now.
 
         Raises:
             PointerChanged: it is not the expected one.
@@ -262,9 +278,11 @@ class Pointers:
             found = lock_to_drop(connection, warehouse_id, identifier, kind)
             if expected is not None and not _are_same(found, expected):
                 raise PointerChanged(identifier)
-            drop(connection, found, event, author)
-            if deletion:
+            if recovery.keep_ms:
+                keep_dropped(connection, found.id, author, recovery)
+            elif recovery.purge:
                 insert_deletion(connection, found, author.at_ms)
+            drop(connection, found, event, author)
             return found
 
         try:

@@ -1,14 +1,17 @@
-"""Which files of a table other tables and views may have too, as far as rows can say."""
+"""Which files of a table other tables and views may have too, as far as rows can say.
+
+What was dropped and can come back counts like what is there.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Select, exists, or_, select, true
+from sqlalchemy import ColumnElement, CompoundSelect, Select, exists, or_, select, true, union_all
 
+from app.database.rows import dropped, pointers, table_places
 from app.database.rows import pointer_history as history
-from app.database.rows import pointers, table_places
 from app.engine.model.ids import TableUuid
 
 _NO_ID = 0
@@ -33,7 +36,10 @@ def may_share_files(uuid: TableUuid, pointer_id: int | None) -> ColumnElement[bo
     """
     if not uuid:
         return true()
-    twins = exists().where(pointers.c.uuid == uuid, pointers.c.id != (pointer_id or _NO_ID))
+    twins = or_(
+        exists().where(pointers.c.uuid == uuid, pointers.c.id != (pointer_id or _NO_ID)),
+        exists().where(dropped.c.uuid == uuid, dropped.c.pointer_id != (pointer_id or _NO_ID)),
+    )
     earlier = history.alias("earlier")
     once_nameless = exists().where(
         history.c.uuid == uuid, earlier.c.pointer_id == history.c.pointer_id, earlier.c.uuid == ""
@@ -41,15 +47,21 @@ def may_share_files(uuid: TableUuid, pointer_id: int | None) -> ColumnElement[bo
     return or_(twins, once_nameless)
 
 
-def named_by_pointers(files: Collection[str]) -> Select[tuple[str]]:
+def named_by_pointers(files: Collection[str]) -> CompoundSelect[tuple[str]]:
     """Return the query for those of some files that are the current metadata file of something."""
-    return select(pointers.c.metadata_location).where(pointers.c.metadata_location.in_(files))
+    return union_all(
+        select(pointers.c.metadata_location).where(pointers.c.metadata_location.in_(files)),
+        select(dropped.c.metadata_location).where(dropped.c.metadata_location.in_(files)),
+    )
 
 
 def claimed_by_others(folders: Collection[str], pointer_id: int | None) -> Select[tuple[str]]:
     """Return the query for those of some folders that other pointers claim."""
-    return (
-        select(table_places.c.place)
-        .join_from(table_places, pointers, pointers.c.id == table_places.c.pointer_id)
-        .where(table_places.c.place.in_(folders), table_places.c.pointer_id != (pointer_id or _NO_ID))
+    return select(table_places.c.place).where(
+        table_places.c.place.in_(folders),
+        table_places.c.pointer_id != (pointer_id or _NO_ID),
+        or_(
+            exists().where(pointers.c.id == table_places.c.pointer_id),
+            exists().where(dropped.c.pointer_id == table_places.c.pointer_id),
+        ),
     )

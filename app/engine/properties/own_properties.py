@@ -21,10 +21,17 @@ from app.engine.properties.value_kinds import (
 
 _GUARDED = (Origin.WAREHOUSE_OVERRIDE, Origin.TABLE, Origin.WAREHOUSE)
 """Writers may set properties of a table; an override of its warehouse keeps the guard on all the same."""
+_OF_WAREHOUSE = (Origin.WAREHOUSE_OVERRIDE, Origin.WAREHOUSE)
 NEAREST = (Origin.TABLE, Origin.NAMESPACE, Origin.WAREHOUSE_OVERRIDE, Origin.WAREHOUSE)
 
+PROTECTED: Final = "icetower.protected"
+UNDROP_KEEP: Final = "icetower.undrop.keep-ms"
+UNDROP_PURGE_WAITS: Final = "icetower.undrop.purge-waits"
+AS_OF_METADATA_KEEP: Final = "icetower.as-of.metadata-keep-ms"
 UPKEEP: Final = "icetower.maintenance"
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
+MOST_KEPT_MS = 36_500 * DAY_MS
+_TRUE_FALSE = OneOf(("true", "false"))
 
 
 def of_upkeep(end: str) -> str:
@@ -62,6 +69,38 @@ _OWN = (
         OneOf(("allow", "refuse")),
         "refuse",
         "Whether that may be done with commits of exactly-once writers.",
+        Group.ICETOWER,
+        NEAREST,
+    ),
+    KnownProperty(
+        PROTECTED,
+        _TRUE_FALSE,
+        "false",
+        "Whether drops, purges and renames are refused.",
+        Group.ICETOWER,
+        NEAREST,
+    ),
+    KnownProperty(
+        UNDROP_KEEP,
+        milliseconds(MOST_KEPT_MS),
+        str(7 * DAY_MS),
+        "How long what is dropped can come back; 0 if it cannot.",
+        Group.ICETOWER,
+        _OF_WAREHOUSE,
+    ),
+    KnownProperty(
+        UNDROP_PURGE_WAITS,
+        _TRUE_FALSE,
+        "false",
+        "Whether a table that is dropped with purge can come back, too: its files are deleted later.",
+        Group.ICETOWER,
+        _OF_WAREHOUSE,
+    ),
+    KnownProperty(
+        AS_OF_METADATA_KEEP,
+        milliseconds(MOST_KEPT_MS),
+        "0",
+        "How long metadata files stay after `write.metadata.delete-after-commit.enabled` has let them go.",
         Group.ICETOWER,
         NEAREST,
     ),

@@ -144,6 +144,22 @@ class MetadataFiles:
         """
         return self._read_parsed(files, location, uuid, registration, ViewMetadata, read_view_metadata)
 
+    def read_either(self, files: FileIO, location: Location) -> Metadata:
+        """Return what a metadata file holds, be it of a table or of a view; nothing of it is kept.
+
+        Raises:
+            MetadataFileMissing: no file is there.
+            InvalidMetadata: the file is neither.
+            FilesUnavailable: the store does not answer.
+        """
+        content = self._read(files, location)
+        try:
+            return read_table_metadata(content)
+        except InvalidMetadata:
+            if b'"view-uuid"' not in content:
+                raise
+        return read_view_metadata(content)
+
     def write(self, files: FileIO, location: Location, content: bytes) -> None:
         """Write a new metadata file durably; it is compressed if its name says so.
 

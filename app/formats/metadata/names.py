@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from app.engine.model.ids import Location
 from app.engine.model.properties import METADATA_COMPRESSION, METADATA_PATH
 
+_METADATA = (".metadata.json", ".metadata.json.gz")
+_FILE_SYSTEM = re.compile(r"v(\d{1,9})(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
 _VERSION = re.compile(r"(\d{1,9})-[^/]*$", re.ASCII)
 
 
@@ -37,6 +39,20 @@ def next_metadata_location(
 def version_of(location: str) -> int | None:
     """Return the version number in a metadata file's name, if it has one."""
     match = _VERSION.search(location)
+    return int(match[1]) if match else None
+
+
+def is_metadata_file(location: str) -> bool:
+    """Return whether a file is a metadata file, by its name."""
+    return location.endswith(_METADATA)
+
+
+def file_system_version_of(location: str) -> int | None:
+    """Return N of a name like `vN.metadata.json`, which tables without a catalog have.
+
+    Source: spec.md, file system tables.
+    """
+    match = _FILE_SYSTEM.fullmatch(location.rpartition("/")[2])
     return int(match[1]) if match else None
 
 

@@ -10,9 +10,11 @@ from app.database.foreign_places import ForeignPlaces
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.old_rows import OldRows
 from app.database.orphan_runs import OrphanBatch, OrphanRuns
+from app.database.pointer_exports import PointerExports
 from app.database.pointer_states import PointerStates
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import Pointer, PointerKind
+from app.database.pointers.recoverable import PURGE_NOW
 from app.database.receipt import CommitReceipt, Outcome, ReceiptHead
 from app.database.receipts import Receipts
 from app.engine.model.ids import Location, SnapshotId, TableUuid
@@ -52,6 +54,10 @@ READS: dict[str, Callable[[Stores], Any]] = {
     "receipts.find": lambda stores: Receipts(stores.database).find("0"),
     "find_by_key": lambda stores: Receipts(stores.database).find_by_key("alice", "key-1"),
     "find_by_request": lambda stores: Receipts(stores.database).find_by_request("alice", "request-1"),
+    "all namespaces": lambda stores: stores.namespaces.list_all(1, None, 10),
+    "last sequence": lambda stores: PointerExports(stores.database).last_sequence(),
+    "places left": lambda stores: PointerExports(stores.database).places_left([1]),
+    "dropped uuids": lambda stores: PointerExports(stores.database).dropped_uuids(1),
     "current pointers": lambda stores: PointerStates(stores.database).current(),
     "states of a table": lambda stores: PointerStates(stores.database).of_table(TableUuid("u"), 1),
     "states left": lambda stores: PointerStates(stores.database).left(),
@@ -70,7 +76,9 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "check_and_put advance": lambda stores: stores.advance(NEVER_SEEN, "m"),
     "check_and_put creation": lambda stores: stores.add("a.new"),
     "rename": lambda stores: stores.pointers.rename(1, TABLE, name("a.t"), name("a.u"), AUTHOR),
-    "drop pointer": lambda stores: stores.pointers.drop(1, name("a.spare"), TABLE, AUTHOR, deletion=True),
+    "drop pointer": lambda stores: stores.pointers.drop(
+        1, name("a.spare"), TABLE, AUTHOR, recovery=PURGE_NOW
+    ),
     "create namespace": lambda stores: stores.namespaces.create(1, levels("b.c"), {}, AUTHOR),
     "drop namespace": lambda stores: stores.namespaces.drop(1, levels("empty"), AUTHOR),
     "update_properties": lambda stores: stores.namespaces.update_properties(
@@ -112,7 +120,7 @@ def fill(stores: Stores) -> None:
     stores.add("a.t")
     stores.add("a.spare")
     stores.add("a.purged")
-    stores.pointers.drop(stores.id, name("a.purged"), TABLE, AUTHOR, deletion=True)
+    stores.pointers.drop(stores.id, name("a.purged"), TABLE, AUTHOR, recovery=PURGE_NOW)
     stores.add("a.expired")
     stores.expire("a.expired")
     stores.submit("there")

@@ -11,6 +11,7 @@ from app.database.pointers.left_files import QueuedExpiry
 from app.database.pointers.moves import Advance, Creation
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.pointers import PutOutcome
+from app.database.pointers.recoverable import PURGE_NOW
 from app.engine.model.ids import Location, TableUuid
 from app.errors import FilesBeingDeleted
 from tests.contract.database.races import run_together
@@ -23,7 +24,7 @@ def queued(stores: Stores) -> Stores:
     stores.add_namespace("a")
     for each in ("a.t1", "a.t2", "a.t3"):
         stores.add(each)
-        stores.pointers.drop(stores.id, name(each), PointerKind.TABLE, AUTHOR, deletion=True)
+        stores.pointers.drop(stores.id, name(each), PointerKind.TABLE, AUTHOR, recovery=PURGE_NOW)
     return stores
 
 
@@ -168,7 +169,7 @@ def test_a_purge_that_has_begun_keeps_its_files_from_being_registered(stores: St
     stores.add_namespace("a")
     at_place = replace(stores.creation("a.t", uuid="u"), places=frozenset(["s3://b/t/"]))
     stores.pointers.check_and_put([at_place], AUTHOR)
-    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, deletion=True)
+    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, recovery=PURGE_NOW)
     entry = lease(stores)
 
     assert stores.file_deletions.begin(entry, None)
@@ -190,7 +191,7 @@ def test_a_purge_that_has_ended_since_its_file_was_read_keeps_it_from_being_regi
 ) -> None:
     stores.add_namespace("a")
     stores.add("a.t", uuid="u")
-    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, deletion=True)
+    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, recovery=PURGE_NOW)
     entry = lease(stores)
     since_ms = stores.file_deletions.now_ms()
     assert stores.file_deletions.begin(entry, None)
@@ -245,7 +246,7 @@ def test_nothing_begins_for_a_table_without_a_uuid(stores: Stores) -> None:
     assert stores.pointers.may_share_files(TableUuid(""), nameless.id)
     stores.pointers.check_and_put([Advance(nameless, Location("1.json"), TableUuid("u"))], AUTHOR)
 
-    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, deletion=True)
+    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, recovery=PURGE_NOW)
 
     assert stores.pointers.may_share_files(TableUuid("u"))
     assert not stores.file_deletions.begin(lease(stores), None)

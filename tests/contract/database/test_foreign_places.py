@@ -12,6 +12,7 @@ from app.database.pointers.foreign_files import ANYWHERE, MOST_PLACES
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.pointers import PutOutcome
+from app.database.pointers.recoverable import PURGE_NOW
 from app.engine.model.ids import Location
 from app.errors import FilesBeingDeleted
 from tests.contract.database.stores import AUTHOR, Stores, name
@@ -97,7 +98,7 @@ def test_files_that_are_being_deleted_are_not_taken_in(
     at_place = replace(stores.creation("a.t"), places=frozenset(["s3://b/t/"]))
     stores.pointers.check_and_put([at_place], AUTHOR)
     reader = stores.add("a.reader")
-    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, deletion=True)
+    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, recovery=PURGE_NOW)
     entry = stores.file_deletions.lease(60_000)
     assert entry is not None
     assert move(stores, reader, "1.json", folder) is PutOutcome.ADVANCED, "it has not begun"

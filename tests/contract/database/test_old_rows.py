@@ -10,6 +10,7 @@ from sqlalchemy import Table, func, select, update
 from app.database.old_rows import KEPT_EVENTS, OldRows
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import PointerKind
+from app.database.pointers.recoverable import PURGE_NOW
 from app.database.rows import file_deletions, pointer_history, table_places
 from app.engine.model.ids import Location, TableUuid
 from tests.contract.database.stores import AUTHOR, Stores, name
@@ -37,7 +38,7 @@ def old(stores: Stores) -> Stores:
 def test_old_events_go_but_the_newest_of_each_table_that_is_there(old: Stores) -> None:
     newest = old.pointers.history(old.there("a.t").id, limit=KEPT_EVENTS)
 
-    assert OldRows(old.database).delete(DAY_MS) == 31 - KEPT_EVENTS + 2
+    assert OldRows(old.database).delete(DAY_MS) == 31 - KEPT_EVENTS + 2 + 1
 
     assert old.pointers.history(old.there("a.t").id) == newest
     assert count(old, pointer_history) == KEPT_EVENTS
@@ -85,7 +86,7 @@ def test_places_stay_as_long_as_their_pointer_or_its_purge(stores: Stores) -> No
     for each in ("a.t", "a.u"):
         creation = replace(stores.creation(each), places=frozenset([f"s3://b/{each}/"]))
         stores.pointers.check_and_put([creation], AUTHOR)
-    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, deletion=True)
+    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, recovery=PURGE_NOW)
     OldRows(stores.database).delete(DAY_MS)
     assert count(stores, table_places) == 2
     entry = stores.file_deletions.lease(1_000)

@@ -7,6 +7,7 @@ import pytest
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.pointers import PointerChanged
+from app.database.pointers.recoverable import PURGE_NOW
 from app.errors import IdempotencyKeyTaken, NoSuchNamespace
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, claim, levels, name
 
@@ -41,7 +42,7 @@ def test_drop_refuses_a_pointer_that_moved_since(stores: Stores) -> None:
     stores.advance(seen, "1.json")
 
     with pytest.raises(PointerChanged):
-        stores.pointers.drop(stores.id, name("a.t"), TABLE, AUTHOR, expected=seen, deletion=True)
+        stores.pointers.drop(stores.id, name("a.t"), TABLE, AUTHOR, expected=seen, recovery=PURGE_NOW)
 
     assert stores.there("a.t").metadata_location == "1.json"
     assert stores.file_deletions.counts() == {}
@@ -78,7 +79,7 @@ def test_drop_with_deletion_queues_the_files(stores: Stores) -> None:
     stores.add_namespace("a")
     stores.add("a.t", uuid="u")
 
-    stores.pointers.drop(stores.id, name("a.t"), TABLE, AUTHOR, deletion=True)
+    stores.pointers.drop(stores.id, name("a.t"), TABLE, AUTHOR, recovery=PURGE_NOW)
 
     deletion = stores.file_deletions.lease(1000)
     assert deletion is not None

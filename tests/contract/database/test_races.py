@@ -17,6 +17,7 @@ from app.database.foreign_places import ForeignPlaces
 from app.database.pointers.moves import Advance, Unmoved
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.pointers import PutOutcome
+from app.database.pointers.recoverable import PURGE_NOW
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.errors import FilesBeingDeleted, IcetowerError, IdempotencyKeyTaken
@@ -240,7 +241,7 @@ def test_one_drop_of_a_pointer_wins(servers: list[Stores]) -> None:
 
     outcomes = each_thread(
         servers,
-        lambda stores, _: stores.pointers.drop(stores.id, name("a.t"), TABLE, AUTHOR, deletion=True),
+        lambda stores, _: stores.pointers.drop(stores.id, name("a.t"), TABLE, AUTHOR, recovery=PURGE_NOW),
     )
 
     assert kinds(outcomes) == {"Pointer": 1, "NoneType": THREADS - 1}
@@ -253,7 +254,7 @@ def test_a_purge_begins_or_its_table_is_registered_again(servers: list[Stores]) 
     outcomes = []
     for round_ in range(10):
         dropped = servers[0].add(f"a.t{round_}")
-        servers[0].pointers.drop(servers[0].id, dropped.identifier, TABLE, AUTHOR, deletion=True)
+        servers[0].pointers.drop(servers[0].id, dropped.identifier, TABLE, AUTHOR, recovery=PURGE_NOW)
         entry = servers[0].file_deletions.lease(60_000)
         assert entry is not None
 
@@ -280,7 +281,7 @@ def test_a_purge_finds_what_a_commit_takes_in_or_the_commit_is_refused(servers: 
         purged = replace(servers[0].creation(f"a.t{round_}"), places=frozenset([folder]))
         servers[0].pointers.check_and_put([purged], AUTHOR)
         readers = [servers[0].add(f"a.r{round_}-{n}") for n in range(THREADS)]
-        servers[0].pointers.drop(servers[0].id, purged.identifier, TABLE, AUTHOR, deletion=True)
+        servers[0].pointers.drop(servers[0].id, purged.identifier, TABLE, AUTHOR, recovery=PURGE_NOW)
         entry = servers[0].file_deletions.lease(60_000)
         assert entry is not None
 

@@ -15,6 +15,7 @@ from app.database.pointers.history import Author
 from app.database.pointers.moves import Advance, Unmoved
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.pointers import PutOutcome
+from app.database.pointers.recoverable import PURGE_NOW
 from app.database.receipt import (
     ID_LENGTH,
     CommitReceipt,
@@ -118,7 +119,7 @@ def test_every_other_change_leaves_a_receipt(stores: Stores, receipts: Receipts)
         [stores.creation("a.t")], authors[2], receipts=[landed(heads[2], NOW_MS, [CHANGE])]
     )
     stores.pointers.rename(stores.id, TABLE, name("a.t"), name("a.u"), authors[3])
-    stores.pointers.drop(stores.id, name("a.u"), TABLE, authors[4], deletion=True)
+    stores.pointers.drop(stores.id, name("a.u"), TABLE, authors[4], recovery=PURGE_NOW)
     stores.namespaces.drop(stores.id, levels("a"), authors[5])
     stores.warehouses.create("other", "file:///other", created_ms=NOW_MS, author=authors[6])
     stores.warehouses.drop("other", authors[7])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.database.pointers.pointer import PointerKind
+from app.database.pointers.recoverable import PURGE_NOW
 from app.database.warehouses import Warehouse
 from app.errors import NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, levels, name
@@ -68,7 +69,7 @@ def test_a_warehouse_with_namespaces_is_not_dropped(stores: Stores) -> None:
 def test_a_warehouse_whose_files_are_still_to_be_deleted_is_not_dropped(stores: Stores) -> None:
     stores.add_namespace("a")
     stores.add("a.t")
-    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, deletion=True)
+    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, recovery=PURGE_NOW)
     stores.namespaces.drop(stores.id, levels("a"), AUTHOR)
 
     with pytest.raises(WarehouseNotEmpty):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +195,14 @@ def test_what_names_cannot_do_is_refused(files: RestCatalog) -> None:
     assert "create a view" in error_of(httpx.post(path_of(files, "/namespaces/shop/views"), json=view))
     assert httpx.get(path_of(files, "/namespaces/shop/views")).json()["identifiers"] == []
     assert "x" not in files.load_table("shop.a").properties
+
+
+def test_what_only_rows_keep_is_refused(files: RestCatalog) -> None:
+    files.create_table("shop.a", NUMBERS)
+    moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    past = f"{files.uri}/v1/{files.properties['prefix']}@{moment}/namespaces"
+
+    assert "look at the past" in error_of(httpx.get(past))
 
 
 @pytest.mark.parametrize("name", ["..%2F..%2Fetc", "%2E%2E", "a%2Fb", "%252e%252e", "a%5Cb"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import httpx
 import pytest
 
 from tests.servers.spark import Sql
@@ -119,7 +120,7 @@ def test_changes_between_two_snapshots_are_read(sql: Sql) -> None:
     assert sorted(row.number for row in between.collect()) == [1, 2]
 
 
-def test_wap_id_stages_a_snapshot_that_is_published_once(sql: Sql) -> None:
+def test_f26_wap_id_stages_a_snapshot_that_is_published_once(sql: Sql) -> None:
     make_numbers(sql)
     sql("ALTER TABLE numbers SET TBLPROPERTIES ('write.wap.enabled' = 'true')")
 
@@ -149,7 +150,59 @@ def test_wap_id_stages_a_snapshot_that_is_published_once(sql: Sql) -> None:
     )
 
 
-def test_wap_branch_takes_all_writes_of_a_session(sql: Sql) -> None:
+def stage(sql: Sql, wap_id: str, number: int) -> int:
+    """Write a row that is not published, and return its snapshot."""
+    sql(f"SET spark.wap.id = {wap_id}")
+    sql(f"INSERT INTO numbers VALUES ({number})")
+    sql("RESET spark.wap.id")
+    snapshot_id: int = sql.one(
+        f"SELECT max_by(snapshot_id, sequence_number) FROM (SELECT s.snapshot_id, e.sequence_number FROM "
+        f"our.numbers.snapshots AS s JOIN our.numbers.all_entries AS e USING (snapshot_id) "
+        f"WHERE s.summary['wap.id'] = '{wap_id}')"
+    )
+    return snapshot_id
+
+
+def test_f26_staged_snapshots_are_picked_in_any_order_and_each_once(sql: Sql) -> None:
+    make_numbers(sql)
+    sql("ALTER TABLE numbers SET TBLPROPERTIES ('write.wap.enabled' = 'true')")
+    staged = [stage(sql, f"audit-{number}", number) for number in (1, 2, 3)]
+    assert sql.column("SELECT number FROM numbers") == [0]
+
+    for snapshot_id in (staged[2], staged[0]):
+        sql(f"CALL system.cherrypick_snapshot('our.numbers', {snapshot_id})")
+
+    assert sorted(sql.column("SELECT number FROM numbers")) == [0, 1, 3]
+    for snapshot_id in (staged[2], staged[0]):
+        assert "published already" in sql.fails(
+            f"CALL system.cherrypick_snapshot('our.numbers', {snapshot_id})"
+        )
+    assert sorted(sql.column("SELECT number FROM numbers")) == [0, 1, 3]
+
+
+def test_f26_what_the_server_has_published_spark_does_not_publish_again(sql: Sql, sqlite_server: str) -> None:
+    make_numbers(sql)
+    sql("ALTER TABLE numbers SET TBLPROPERTIES ('write.wap.enabled' = 'true')")
+    staged, other = stage(sql, "audit-1", 1), stage(sql, "audit-1", 2)
+    sql("INSERT INTO numbers VALUES (9)")
+
+    main = f"{sqlite_server}/v1/namespaces/{sql.namespace}/tables/numbers/refs/main"
+    picked = httpx.put(main, json={"cherry-pick": staged})
+    sql("REFRESH TABLE numbers")
+
+    assert picked.status_code == 200, picked.text
+    assert sorted(sql.column("SELECT number FROM numbers")) == [0, 1, 9]
+    # Two snapshots were staged under one id: with the first of them the id is used up, for Spark and for the server.
+    duplicate = "Duplicate request to cherry pick wap id that was published already: audit-1"
+    for snapshot_id in (staged, other):
+        assert duplicate in sql.fails(f"CALL system.cherrypick_snapshot('our.numbers', {snapshot_id})")
+        refused = httpx.put(main, json={"cherry-pick": snapshot_id})
+        assert refused.status_code in (400, 409)
+    sql("REFRESH TABLE numbers")
+    assert sorted(sql.column("SELECT number FROM numbers")) == [0, 1, 9]
+
+
+def test_f26_wap_branch_takes_all_writes_of_a_session(sql: Sql) -> None:
     make_numbers(sql)
     sql("ALTER TABLE numbers SET TBLPROPERTIES ('write.wap.enabled' = 'true')")
     sql("ALTER TABLE numbers CREATE BRANCH audit")

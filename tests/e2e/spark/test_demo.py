@@ -40,6 +40,9 @@ def test_the_demo_empties_its_folder_and_runs_to_its_end(tmp_path: Path) -> None
     assert "✓ rows deleted since the tag, by its files: 8,255" in done.stdout
     assert "✓ an overwrite made on the tag would conflict: yes" in done.stdout
     assert "✓ flights to Chicago in March, planned by the server, read by PyIceberg: 1,295" in done.stdout
+    assert "Brought back table nyc.airports." in done.stdout
+    assert "✓ planes in the catalog as it was: 3,322" in done.stdout
+    assert "✓ planes after the restoration: 3,322" in done.stdout
     assert "icetower maintain nyc.flights --spark local[2]" in done.stdout
     assert "✓ delete files that are left: 0" in done.stdout
     assert "✓ numbers on which PyIceberg and Spark differ: 0" in done.stdout

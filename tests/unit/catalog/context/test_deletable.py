@@ -97,6 +97,8 @@ def test_places_of_views_and_of_other_warehouses_count(catalog: Catalog) -> None
     assert going(catalog, *files) == {"memory://wh/x/a"}
     named.drop(catalog, VIEWS, U)
     named.drop(twin, TABLES, U)
+    assert going(catalog, *files) == {"memory://wh/x/a"}, "they can come back"
+    catalog.server.dropped.end(catalog.now_ms() + 8 * 24 * 3_600_000)
     assert going(catalog, *files) == files
 
 

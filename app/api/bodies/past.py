@@ -1,0 +1,87 @@
+"""JSON of the past: tables to be restored, and what is different at two times."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from app.api.bodies.identifiers import IdentifierBody
+from app.api.bodies.json_answer import page_json, present
+from app.api.bodies.json_body import Body
+from app.catalog.past.catalog_diff import CatalogDiff, ChangedName, Side
+from app.catalog.past.restore import Restored
+
+
+class RestoreBody(Body):
+    at: str
+    tables: tuple[IdentifierBody, ...]
+    dry_run: bool = False
+
+
+def restored_json(at_ms: int, restored: Sequence[Restored], *, dry_run: bool) -> bytes:
+    """Return what becomes of each table; the updates only for a dry run."""
+    return orjson.dumps(
+        {
+            "at-ms": at_ms,
+            "tables": [
+                present(
+                    {
+                        "namespace": list(each.identifier.namespace.levels),
+                        "name": each.identifier.name,
+                        "metadata-location-then": each.location,
+                        "snapshot-id": each.snapshot_id,
+                        "updates": _updates(each) if dry_run else None,
+                    }
+                )
+                for each in restored
+            ],
+        }
+    )
+
+
+def _updates(restored: Restored) -> list[dict[str, Any]]:
+    return [update.model_dump(mode="json", by_alias=True, exclude_none=True) for update in restored.updates]
+
+
+def catalog_diff_json(found: CatalogDiff, token: str | None) -> bytes:
+    """Return one page of what is different."""
+    return page_json(
+        {
+            "from-ms": found.from_ms,
+            "to-ms": found.to_ms,
+            "namespaces": [
+                {"namespace": list(each.namespace.levels), "before": each.before, "after": each.after}
+                for each in found.namespaces
+            ],
+            "names": [_name(each) for each in found.names.items],
+        },
+        token,
+    )
+
+
+def _name(changed: ChangedName) -> dict[str, Any]:
+    return {
+        "kind": changed.kind,
+        **present({"before": _side(changed.before), "after": _side(changed.after)}),
+        "changes": list(changed.changes),
+        "is-readable": changed.is_readable,
+    }
+
+
+def _side(side: Side | None) -> dict[str, Any] | None:
+    if side is None:
+        return None
+    return {
+        "namespace": list(side.identifier.namespace.levels),
+        "name": side.identifier.name,
+        "uuid": side.uuid,
+        **present(
+            {
+                "metadata-location": side.metadata_location,
+                "snapshot-id": side.snapshot_id,
+                "rows": side.rows,
+            }
+        ),
+    }

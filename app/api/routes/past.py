@@ -1,0 +1,48 @@
+"""The past: tables restored to a time, and the difference of a warehouse at two times. An extension."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.responses import Response
+
+from app.api.answers import json_answer
+from app.api.bodies.json_body import parse_body
+from app.api.bodies.past import RestoreBody, catalog_diff_json, restored_json
+from app.api.dependencies import Visited
+from app.api.idempotency import run_once
+from app.api.paging import next_page_token, page_in_query
+from app.catalog.context.catalog import Catalog
+from app.catalog.past.catalog_diff import load_catalog_diff
+from app.catalog.past.restore import load_restored, restore_tables
+from app.errors import InvalidPageToken
+
+router = APIRouter()
+
+
+@router.post("/v1/restore")
+def restore_table_states(visit: Visited) -> Response:
+    """Make tables what they were at a time."""
+    body = parse_body(RestoreBody, visit.body)
+    identifiers = [each.checked() for each in body.tables]
+
+    def restore(catalog: Catalog) -> Response:
+        found = restore_tables(catalog, identifiers, body.at, dry_run=body.dry_run)
+        return json_answer(restored_json(*found, dry_run=body.dry_run))
+
+    def replay(_location: str) -> Response:
+        return json_answer(restored_json(*load_restored(visit.catalog, identifiers, body.at), dry_run=False))
+
+    return restore(visit.catalog) if body.dry_run else run_once(visit, restore, replay)
+
+
+@router.get("/v1/diff")
+def load_diff_of_catalog(visit: Visited) -> Response:
+    """Return what is different in a warehouse at two times."""
+    query = visit.query
+    before, after = query.get("from"), query.get("to") or None
+    listing = f"catalog diff {visit.warehouse.id} {before or ''} {after or ''}"
+    page = page_in_query(query, listing)
+    if page.after is not None and not page.after.isdigit():
+        raise InvalidPageToken(query["pageToken"])
+    found = load_catalog_diff(visit.catalog, before, after, page)
+    return json_answer(catalog_diff_json(found, next_page_token(found.names.next_after, listing)))

@@ -1,0 +1,174 @@
+"""Files of exports: where they lie, how they are called, and their lines.
+
+An export is gzipped NDJSON: a header, one line for each namespace, table and view, and at the end how many there
+are. It lies in a folder that begins with a dot: nothing that looks for files of tables enters one.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.ids import Location, TableUuid
+from app.errors import InvalidRequest
+from app.fileio.files import FileIO
+
+FORMAT = "icetower-pointers"
+VERSION = 1
+_NAME = re.compile(
+    r"(?P<at>\d{15})-(?P<mark>[0-9a-f]{8})-(?P<digest>[0-9a-f]{16})-[0-9a-f-]{36}\.ndjson\.gz", re.ASCII
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportFile:
+    """An export that was found, by its name."""
+
+    location: Location
+    at_ms: int
+    mark: str
+    """Of the database that it was made of."""
+    digest: str
+    """Of all its lines but the header: equal for equal catalogs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedPointer:
+    """The line of a table or view."""
+
+    kind: str
+    identifier: TableIdentifier
+    uuid: TableUuid
+    location: Location
+    left: tuple[Location, ...] = ()
+    """Where it was before, if it ever went elsewhere than forward."""
+
+
+@dataclass(slots=True)
+class Export:
+    """What an export says."""
+
+    location: Location
+    at_ms: int
+    sequence: int
+    """The newest event of any pointer when it was begun."""
+    namespaces: dict[Namespace, dict[str, str]] = field(default_factory=dict)
+    pointers: dict[TableIdentifier, ExportedPointer] = field(default_factory=dict)
+
+
+def export_folder(root: str, warehouse: str) -> Location:
+    """Return where the exports of a warehouse lie."""
+    return Location(f"{root.rstrip('/')}/.icetower/pointers/{warehouse}")
+
+
+def export_name(at_ms: int, mark: str, digest: str, file_uuid: str) -> str:
+    """Return the name of a new export; names sort by their time."""
+    return f"{at_ms:015d}-{mark}-{digest}-{file_uuid}.ndjson.gz"
+
+
+def list_exports(files: FileIO, folder: Location) -> list[ExportFile]:
+    """Return the exports in a folder, oldest first.
+
+    Raises:
+        FilesUnavailable: the store does not answer.
+    """
+    found = []
+    for file in files.list_files(folder):
+        match = _NAME.fullmatch(file.location.rpartition("/")[2])
+        if match is not None:
+            found.append(ExportFile(file.location, int(match["at"]), match["mark"], match["digest"]))
+    return sorted(found, key=lambda export: (export.at_ms, export.location))
+
+
+def namespace_line(namespace: Namespace, properties: dict[str, str]) -> str:
+    """Return the line of a namespace."""
+    return _line({"namespace": list(namespace.levels), "properties": properties})
+
+
+def pointer_line(pointer: ExportedPointer) -> str:
+    """Return the line of a table or view."""
+    left = {"left": sorted(pointer.left)} if pointer.left else {}
+    return _line(
+        {
+            pointer.kind: pointer.identifier.name,
+            "in": list(pointer.identifier.namespace.levels),
+            "uuid": pointer.uuid,
+            "metadata-location": pointer.location,
+            **left,
+        }
+    )
+
+
+def header_line(warehouse: str, root: str, at_ms: int, sequence: int) -> str:
+    """Return the first line: what this is of, and when it was begun."""
+    header = {FORMAT: VERSION, "warehouse": warehouse, "root-location": root}
+    return _line({**header, "at-ms": at_ms, "sequence": sequence})
+
+
+def last_line(namespaces: int, pointers: int) -> str:
+    """Return the last line: how many there are."""
+    return _line({"namespaces": namespaces, "pointers": pointers})
+
+
+def read_export(files: FileIO, location: Location) -> Export:
+    """Return what an export says.
+
+    Raises:
+        InvalidRequest: it is not an export, not whole, or of a later version.
+        FileMissing, FilesUnavailable, InvalidLocation: it cannot be read.
+    """
+    content = files.read(location)
+    try:
+        lines = _lines(content)
+        header = next(lines)
+        if header.get(FORMAT) != VERSION:
+            raise InvalidRequest(f"{location} is no export of pointers that this build can read")
+        export = Export(location, header["at-ms"], header["sequence"])
+        last: dict[str, Any] = {}
+        for last in lines:
+            _take(export, last)
+        if last != {"namespaces": len(export.namespaces), "pointers": len(export.pointers)}:
+            raise InvalidRequest(f"{location} is not whole: its last line does not agree with the others")
+    except (
+        OSError,
+        EOFError,
+        ValueError,
+        KeyError,
+        TypeError,
+        AttributeError,
+        StopIteration,
+        zlib.error,
+    ) as error:
+        raise InvalidRequest(f"{location} is no export of pointers: {error!r:.300}") from error
+    return export
+
+
+def _take(export: Export, line: dict[str, Any]) -> None:
+    match line:
+        case {"namespace": list(levels), "properties": dict(properties)}:
+            export.namespaces[Namespace(tuple(map(str, levels)))] = properties
+        case {"in": list(levels), "uuid": str(uuid), "metadata-location": str(location)}:
+            kind = "table" if "table" in line else "view"
+            identifier = TableIdentifier(Namespace(tuple(map(str, levels))), str(line[kind]))
+            left = line.get("left", [])
+            export.pointers[identifier] = ExportedPointer(
+                kind, identifier, TableUuid(uuid), Location(location), tuple(left)
+            )
+        case _:
+            pass  # the last line, and what later versions add
+
+
+def _lines(content: bytes) -> Iterator[dict[str, Any]]:
+    with gzip.open(io.BytesIO(content), "rt", encoding="utf-8") as stream:
+        yield from map(json.loads, stream)
+
+
+def _line(value: dict[str, object]) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")) + "\n"

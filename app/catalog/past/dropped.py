@@ -1,0 +1,228 @@
+"""What was dropped and can come back: listed, brought back, or purged for good."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
+from app.catalog.context.listings import Listing, Page, page_of
+from app.catalog.context.moments import moment_text
+from app.database.dropped import Dropped, DroppedMeanwhile, FilesInUse
+from app.database.pointers.moves import NameTaken
+from app.database.pointers.pointer import PointerKind
+from app.database.pointers.recoverable import NAMESPACE
+from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier, check_namespace
+from app.engine.model.properties import GC_ENABLED, bool_property
+from app.errors import (
+    CorruptMetadata,
+    InvalidRequest,
+    MetadataFileMissing,
+    NamespaceExists,
+    NoSuchNamespace,
+    PurgeRefused,
+)
+from app.recoveries import NoSuchDropped, UndropRefused
+
+MOST_CHOICES = 20
+"""How many of the things that had one name a message lists."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which of the things that were dropped is meant: one by its id, or the latest of a name."""
+
+    id: int | None = None
+    namespace: Namespace | None = None
+    name: str | None = None
+    """Of a table or view; None for the namespace itself."""
+
+    @property
+    def text(self) -> str:
+        """What is looked for, as in messages."""
+        if self.id is not None:
+            return f"id {self.id}"
+        return str(self.namespace if self.name is None else TableIdentifier(self._namespace, self.name))
+
+    @property
+    def _namespace(self) -> Namespace:
+        assert self.namespace is not None
+        return self.namespace
+
+    @property
+    def as_name(self) -> tuple[Namespace, str | None]:
+        """The name that is looked for."""
+        return self._namespace, self.name
+
+
+@dataclass(frozen=True, slots=True)
+class NewName:
+    """The name under which something comes back; what is None stays as it was."""
+
+    namespace: tuple[str, ...] | None = None
+    name: str | None = None
+    with_namespace: bool = False
+    """Whether to make the namespace if it is missing, with the properties that it had if it was dropped."""
+
+
+AS_IT_WAS = NewName()
+
+
+def list_dropped(
+    catalog: Catalog, page: Page, *, namespace: Namespace | None = None, name: str | None = None
+) -> Listing[Dropped]:
+    """Return what can come back, latest drop first.
+
+    Args:
+        catalog: the warehouse.
+        page: which part; `after` is the last id of the part before.
+        namespace: only what was this namespace; with `name`, only tables and views of this name in it.
+        name: of a table or view.
+    """
+    catalog.permit("list_dropped", *([namespace] if namespace else []))
+    before = int(page.after) if page.after else None
+    found = catalog.server.dropped.list(
+        catalog.warehouse.id,
+        catalog.now_ms(),
+        before=before,
+        limit=page.read_limit,
+        name=None if namespace is None else (namespace, name),
+    )
+    cut = page_of([str(entry.id) for entry in found], page)
+    return Listing(found[: len(cut.items)], cut.next_after)
+
+
+def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[str, object]:
+    """Bring something back as it was, and return what it is called now.
+
+    Raises:
+        InvalidName: the new name cannot be used.
+        InvalidRequest: a namespace is to become a table.
+        NoSuchDropped: nothing that is meant can come back.
+        NoSuchNamespace: the namespace is not there, and was not to be made.
+        UndropRefused: the name is taken, or a table with the same files is there.
+        CommitStateUnknown: the database did not answer.
+    """
+    catalog.permit("undrop", *([wanted.namespace] if wanted.namespace else []))
+    entry = _load(catalog, wanted)
+    namespace = entry.namespace if new.namespace is None else check_namespace(Namespace(new.namespace))
+    if entry.pointer is None and new.name is not None:
+        raise InvalidRequest(f"{entry} is a namespace: it comes back under the name of a namespace")
+    name = new.name or entry.name
+    answer = _summary(entry, namespace, name)
+    claim = catalog.caller.claim_of(json.dumps(answer))
+    catalog.server.step("before_undrop")
+    try:
+        if name is None:
+            catalog.server.dropped.undrop_namespace(entry, namespace, catalog.author(), claim)
+        else:
+            catalog.server.dropped.undrop(
+                entry,
+                check_identifier(TableIdentifier(namespace, name)),
+                catalog.author(),
+                claim,
+                with_namespace=_namespace_properties(catalog, namespace) if new.with_namespace else None,
+            )
+    except DroppedMeanwhile as error:
+        raise NoSuchDropped(str(error)) from error
+    except NoSuchNamespace as error:
+        raise NoSuchNamespace(f"{namespace}. Undrop it first, or set create-namespace to true") from error
+    except FilesInUse as error:
+        raise UndropRefused(
+            f"Cannot undrop {entry}: {error.identifier} has the same table uuid, so its files are in use"
+        ) from error
+    except NamespaceExists as error:
+        raise UndropRefused(f"Cannot undrop {entry}: namespace {namespace} is there") from error
+    except NameTaken as taken:
+        raise UndropRefused(
+            f"Cannot undrop {entry} as {taken.identifier}: a {taken.kind} of this name is there. "
+            "Bring it back under another name",
+            _choices(catalog, (entry.namespace, entry.name)),
+        ) from taken
+    catalog.server.step("after_undrop")
+    return answer
+
+
+def purge_dropped(catalog: Catalog, wanted: Wanted) -> dict[str, object]:
+    """Forget something that was dropped.
+
+    A table's files are queued for deletion, those of a view stay.
+
+    Raises:
+        NoSuchDropped: nothing that is meant can come back.
+        UndropRefused: several things had this name: one has to be chosen by its id.
+        PurgeRefused: gc.enabled is false.
+        FilesUnavailable: the table's metadata cannot be read now.
+        CommitStateUnknown: the database did not answer.
+    """
+    catalog.permit("purge_dropped", *([wanted.namespace] if wanted.namespace else []))
+    entry = _load(catalog, wanted)
+    if wanted.id is None:
+        choices = _choices(catalog, wanted.as_name)
+        if len(choices) > 1:
+            raise UndropRefused(f"{wanted.text} was dropped several times: choose one by its id", choices)
+    is_table = entry.pointer is not None and entry.pointer.kind is PointerKind.TABLE
+    if is_table:
+        _check_gc(catalog, entry)
+    answer = _summary(entry, entry.namespace, entry.name)
+    claim = catalog.caller.claim_of(json.dumps(answer))
+    catalog.server.step("before_purge_dropped")
+    try:
+        catalog.server.dropped.purge(entry, catalog.author(), claim, deletion=is_table)
+    except DroppedMeanwhile as error:
+        raise NoSuchDropped(str(error)) from error
+    catalog.server.step("after_purge_dropped")
+    catalog.server.has_deletions.set()
+    return answer
+
+
+def _summary(entry: Dropped, namespace: Namespace, name: str | None) -> dict[str, object]:
+    """Return what answers say of one thing, as JSON."""
+    answer: dict[str, object] = {"id": entry.id, "kind": entry.kind, "namespace": list(namespace.levels)}
+    if entry.pointer is not None:
+        answer |= {"name": name, "metadata-location": entry.pointer.metadata_location}
+    return answer
+
+
+def _load(catalog: Catalog, wanted: Wanted) -> Dropped:
+    now_ms, stored, warehouse_id = catalog.now_ms(), catalog.server.dropped, catalog.warehouse.id
+    if wanted.id is not None:
+        entry = stored.find(warehouse_id, wanted.id, now_ms)
+    else:
+        entry = next(iter(stored.list(warehouse_id, now_ms, limit=1, name=wanted.as_name)), None)
+    if entry is None:
+        raise NoSuchDropped(
+            f"Nothing that was dropped can come back under {wanted.text}: it was never dropped here, "
+            "was purged or brought back, or its time is over"
+        )
+    return entry
+
+
+def _choices(catalog: Catalog, name: tuple[Namespace, str | None]) -> Sequence[str]:
+    found = catalog.server.dropped.list(catalog.warehouse.id, catalog.now_ms(), limit=MOST_CHOICES, name=name)
+    return [
+        f"id {entry.id}, a {entry.kind} dropped by {entry.principal} at {moment_text(entry.dropped_ms)}"
+        for entry in found
+    ]
+
+
+def _namespace_properties(catalog: Catalog, namespace: Namespace) -> dict[str, str] | None:
+    """Return the properties to make a missing namespace with; None if it is there."""
+    if catalog.find_namespace(namespace) is not None:
+        return None
+    last = catalog.server.dropped.list(
+        catalog.warehouse.id, catalog.now_ms(), limit=1, name=(namespace, None)
+    )
+    return dict(last[0].properties) if last and last[0].kind == NAMESPACE else {}
+
+
+def _check_gc(catalog: Catalog, entry: Dropped) -> None:
+    assert entry.pointer is not None
+    try:
+        metadata = catalog.read(TABLES, entry.pointer)
+    except (MetadataFileMissing, CorruptMetadata):
+        return  # The purge finds out that it cannot know the files.
+    if not bool_property(metadata.properties, GC_ENABLED, default=True):
+        raise PurgeRefused(entry)

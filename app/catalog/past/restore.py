@@ -1,0 +1,176 @@
+"""Restoring tables to what they were at a time: new commits, of all tables or of none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from app.catalog.commits.intentions import Base, Intention, Planned
+from app.catalog.commits.landing import land
+from app.catalog.commits.staged_files import StagedFiles
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
+from app.catalog.context.moments import moment_text
+from app.catalog.past.moments import check_moment
+from app.database.pointers.pointer import Pointer
+from app.engine.change.apply import apply_updates
+from app.engine.change.restoration import lost_snapshot, restoring_updates
+from app.engine.change.updates import Update
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import Location
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.properties.own_properties import PROTECTED
+from app.errors import InvalidRequest, NoSuchTable
+from app.recoveries import RestoreRefused
+
+MOST_TABLES = 1_000
+"""In one restoration."""
+_STAYING = frozenset({PROTECTED})
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """What one table was, and becomes again."""
+
+    identifier: TableIdentifier
+    location: Location
+    """Its metadata file of that time."""
+    snapshot_id: int | None
+    """Its current snapshot of that time."""
+    updates: tuple[Update, ...]
+    """What changes; none if it is as it was."""
+
+
+@dataclass(frozen=True)
+class Restoration(Intention[TableMetadata, None]):
+    """What one table is to become again."""
+
+    identifier: TableIdentifier
+    then: TableMetadata
+    at_ms: int
+    kind = TABLES
+    advanced_as = "restored"
+
+    def require(self, base: Base[TableMetadata]) -> bool:
+        """Check that it is the same table, and still has the snapshot."""
+        now = base.present()
+        if now.uuid != self.then.uuid:
+            raise RestoreRefused(
+                f"Cannot restore {self.identifier}: at {moment_text(self.at_ms)} it was another table, "
+                f"with uuid {self.then.uuid}"
+            )
+        lost = lost_snapshot(now, self.then)
+        if lost is not None:
+            raise RestoreRefused(
+                f"Cannot restore {self.identifier}: its snapshot {lost} of {moment_text(self.at_ms)} has been "
+                "expired since, and its files may be gone. Choose a later time"
+            )
+        return True
+
+    def apply(
+        self, catalog: Catalog, base: Base[TableMetadata], _files: StagedFiles
+    ) -> Planned[TableMetadata, None]:
+        """Make it what it was."""
+        updates = restoring_updates(base.present(), self.then, staying=_STAYING)
+        draft = apply_updates(base.present(), updates, catalog.now_ms())
+        after = draft.finish(base.stored_at) if draft.has_changes else None
+        return Planned(after, None, updates=updates)
+
+
+def restore_tables(
+    catalog: Catalog, identifiers: Sequence[TableIdentifier], at: str, *, dry_run: bool
+) -> tuple[int, list[Restored]]:
+    """Make tables what they were at a time, all in one transaction, or say what would change.
+
+    Schema, partition spec, sort order, properties, location and the rows of main come back; other branches and tags
+    stay, and so does protection.
+
+    Args:
+        catalog: the warehouse as it is now.
+        identifiers: the tables, by the names that they had then and have now.
+        at: the time, as `moment_ms` takes it.
+        dry_run: change nothing.
+
+    Returns:
+        The time in epoch milliseconds, and what becomes of each table.
+
+    Raises:
+        InvalidMoment: the time makes no sense.
+        InvalidRequest: no table is given, one is given twice, or there are too many.
+        NoSuchTable: there was no such table then, or is none now.
+        RestoreRefused: it is another table now, or its snapshot has been expired.
+        PastIsGone: its metadata of that time is gone.
+        InvalidLocation: it lay where the warehouse may not write now.
+        PointerMoved: other commits won every attempt.
+        CommitStateUnknown: the database did not answer.
+    """
+    catalog.permit("restore_tables", *identifiers)
+    at_ms = check_moment(catalog.server, at)
+    _check_list(identifiers)
+    past = replace(catalog, as_of_ms=at_ms)
+    found = [_load_then(catalog, past, identifier) for identifier in identifiers]
+    intentions = [
+        Restoration(identifier, then, at_ms) for identifier, (_, then) in zip(identifiers, found, strict=True)
+    ]
+    planned = []
+    for intention, (was, then) in zip(intentions, found, strict=True):
+        pointer, now = catalog.read_now(TABLES, intention.identifier)
+        intention.require(Base(TABLES, intention.identifier, pointer, now))
+        planned.append(_restored(was, then, restoring_updates(now, then, staying=_STAYING)))
+    if not dry_run:
+        land(catalog, intentions)
+    return at_ms, planned
+
+
+def load_restored(
+    catalog: Catalog, identifiers: Sequence[TableIdentifier], at: str
+) -> tuple[int, list[Restored]]:
+    """Return what a restoration that landed has made of tables.
+
+    Raises like `restore_tables`, but says nothing of the present.
+    """
+    catalog.permit("restore_tables", *identifiers)
+    at_ms = check_moment(catalog.server, at)
+    past = replace(catalog, as_of_ms=at_ms)
+    return at_ms, [_restored(*past.read_now(TABLES, identifier), ()) for identifier in identifiers]
+
+
+def _restored(was: Pointer, then: TableMetadata, updates: Sequence[Update]) -> Restored:
+    snapshot = then.current_snapshot
+    snapshot_id = None if snapshot is None else snapshot.snapshot_id
+    return Restored(was.identifier, was.metadata_location, snapshot_id, tuple(updates))
+
+
+def _check_list(identifiers: Sequence[TableIdentifier]) -> None:
+    if not 1 <= len(identifiers) <= MOST_TABLES:
+        raise InvalidRequest(
+            f"Invalid tables: give 1 to {MOST_TABLES} tables to restore, not {len(identifiers)}"
+        )
+    if len(set(identifiers)) < len(identifiers):
+        twice = next(item for item in identifiers if identifiers.count(item) > 1)
+        raise InvalidRequest(f"Invalid tables: {twice} is given twice")
+
+
+def _load_then(catalog: Catalog, past: Catalog, identifier: TableIdentifier) -> tuple[Pointer, TableMetadata]:
+    """Return a table as it was, if the same one has the name now."""
+    assert past.as_of_ms is not None
+    when = moment_text(past.as_of_ms)
+    try:
+        was, then = past.read_now(TABLES, identifier)
+    except NoSuchTable as error:
+        raise NoSuchTable(f"{identifier} at {when}") from error
+    now = catalog.find(identifier)
+    if now is None or now.id != was.id:
+        raise RestoreRefused(f"Cannot restore {identifier} to {when}: {_where(catalog, was)}")
+    return was, then
+
+
+def _where(catalog: Catalog, was: Pointer) -> str:
+    """Say what has become of a table that has lost its name."""
+    entry = catalog.server.dropped.find_pointer(was.id, catalog.now_ms())
+    if entry is not None:
+        return f"that table was dropped and can come back: undrop id {entry.id} first"
+    now = catalog.server.pointers.find_locked(was.id)
+    if now is not None:
+        return f"that table has the name {now.identifier} now: restore it under this name, or rename it back"
+    return "that table is gone, and cannot come back"

@@ -1,0 +1,1 @@
+"""Rebuilding: from the files of a warehouse back to names and pointers."""

@@ -1,0 +1,92 @@
+"""Carrying a rebuild out: namespaces first, then pointers, through the one door."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from app.catalog.commits.intentions import Base
+from app.catalog.commits.landing import land
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES, VIEWS, Kind, M
+from app.catalog.named import Registration
+from app.catalog.rebuild.planning import Action, RebuildItem, RebuildPlan
+from app.engine.model.ids import Location
+from app.errors import IcetowerError, NamespaceExists, PointerMoved
+
+BATCH = 32
+"""How many pointers land in one transaction."""
+WORKERS = 8
+
+
+@dataclass(frozen=True)
+class Rebuilt(Registration[M]):
+    """A name for the newest metadata file that was found; it only moves forward."""
+
+    seen: Location | None = None
+    created_as, advanced_as = "rebuilt", "rebuilt"
+
+    def require(self, base: Base[M]) -> bool:
+        """Check that the name is as it was when the rebuild was planned.
+
+        Raises:
+            TableExists, ViewExists: the name has been taken.
+            PointerMoved: a commit came between.
+        """
+        if self.seen is None or base.seen is None:
+            base.check_free()
+        elif base.seen.metadata_location != self.seen:
+            raise PointerMoved(self.identifier, 1)
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildOutcome:
+    """What became of one item."""
+
+    item: RebuildItem
+    failure: str | None = None
+    """Why it is not done, if it is not."""
+
+
+def carry_out(catalog: Catalog, plan: RebuildPlan) -> Iterator[RebuildOutcome]:
+    """Make what is planned, and yield what became of each; may be done again at any time.
+
+    Raises:
+        DatabaseUnavailable, CommitStateUnknown: a namespace could not be made; do it again.
+    """
+    catalog.permit("rebuild_catalog")
+    for namespace, properties in plan.namespaces.items():
+        with contextlib.suppress(NamespaceExists):
+            catalog.namespaces.create(catalog.warehouse.id, namespace, properties, catalog.author())
+        catalog.server.step("rebuild_namespace_made")
+    for kind in (TABLES, VIEWS):
+        items = [item for item in plan.of(Action.ADD, Action.ADVANCE) if item.kind is kind.of_pointer]
+        batches = [items[start : start + BATCH] for start in range(0, len(items), BATCH)]
+        with ThreadPoolExecutor(WORKERS, "rebuild") as pool:
+            for outcomes in pool.map(partial(_land, catalog, kind), batches):
+                yield from outcomes
+
+
+def _land(catalog: Catalog, kind: Kind[Any], items: Sequence[RebuildItem]) -> list[RebuildOutcome]:
+    """Make some pointers in one transaction; if that is refused, each in its own."""
+    try:
+        land(catalog, [_intention(kind, item) for item in items])
+    except IcetowerError as error:
+        if len(items) == 1:
+            # The reply to COMMIT may have been lost, or another rebuild was faster.
+            found = catalog.find(items[0].identifier)
+            is_done = found is not None and found.metadata_location == items[0].location
+            return [RebuildOutcome(items[0], None if is_done else str(error))]
+        return [outcome for item in items for outcome in _land(catalog, kind, [item])]
+    catalog.server.step("rebuild_batch_landed")
+    return [RebuildOutcome(item) for item in items]
+
+
+def _intention(kind: Kind[M], item: RebuildItem) -> Rebuilt[M]:
+    assert item.location is not None
+    return Rebuilt(kind, item.identifier, item.location, item.seen is not None, item.seen)

@@ -1,0 +1,110 @@
+"""Metadata files that were found, and what each says of its place in a history."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from app.catalog.context.catalog import Catalog
+from app.database.pointers.pointer import PointerKind
+from app.engine.chains.verdicts import FoundTable, FoundView
+from app.engine.model.ids import Location
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.model.view_metadata import ViewMetadata
+from app.errors import InvalidLocation, InvalidMetadata, MetadataFileMissing
+from app.fileio.locations import loose_place_of
+from app.formats.metadata.names import file_system_version_of, metadata_folder, version_of
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataClaims:
+    """What one metadata file claims about itself, as far as rebuilding needs it."""
+
+    kind: PointerKind
+    found: FoundTable | FoundView
+    home: str
+    """The location of its table or view."""
+    is_home: bool
+    """Whether the file lies where its table or view keeps metadata: else it was copied or moved there."""
+
+    @property
+    def place(self) -> str:
+        return self.found.place
+
+    @property
+    def key(self) -> str:
+        """What all files of one table or view have in common: its uuid, without one their folder."""
+        return self.found.uuid or self.folder
+
+    @property
+    def folder(self) -> str:
+        """The folder that the file lies in."""
+        return folder_of(self.place)
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A metadata file that says nothing."""
+
+    location: Location
+    reason: str
+
+
+def place_text(location: str) -> str:
+    """Return one text for all spellings of a location."""
+    return "/".join(loose_place_of(location))
+
+
+def folder_of(place: str) -> str:
+    """Return the folder of a file, in the spelling of `place_text`."""
+    return place.rpartition("/")[0]
+
+
+def read_facts(catalog: Catalog, location: Location) -> MetadataClaims | Unreadable | None:
+    """Return what a metadata file says; None if it is gone.
+
+    Raises:
+        FilesUnavailable: the store does not answer; what the file says is not known.
+    """
+    try:
+        metadata = catalog.server.metadata_files.read_either(catalog.files, location)
+    except MetadataFileMissing:
+        return None
+    except (InvalidMetadata, InvalidLocation) as error:
+        return Unreadable(location, str(error))
+    if isinstance(metadata, TableMetadata):
+        return _facts_of_table(location, metadata)
+    return _facts_of_view(location, metadata)
+
+
+def _facts_of_table(location: Location, metadata: TableMetadata) -> MetadataClaims:
+    current = metadata.current_snapshot
+    found = FoundTable(
+        place_text(location),
+        location,
+        metadata.uuid,
+        (
+            metadata.last_sequence,
+            metadata.last_column_id,
+            metadata.last_partition_id or 0,
+            metadata.next_row_id or 0,
+        ),
+        metadata.last_updated_ms,
+        tuple(place_text(entry.metadata_file) for entry in metadata.metadata_log),
+        Location(current.manifest_list) if current is not None and current.manifest_list else None,
+        file_system_version_of(location),
+    )
+    folder = metadata_folder(metadata.location, metadata.properties)
+    is_home = _is_below(location, metadata.location) or _is_below(location, folder)
+    return MetadataClaims(PointerKind.TABLE, found, metadata.location, is_home)
+
+
+def _facts_of_view(location: Location, metadata: ViewMetadata) -> MetadataClaims:
+    log = tuple((entry.timestamp_ms, entry.version_id) for entry in metadata.version_log)
+    found = FoundView(place_text(location), location, metadata.uuid, log, version_of(location))
+    folder = metadata_folder(metadata.location, metadata.properties)
+    is_home = _is_below(location, metadata.location) or _is_below(location, folder)
+    return MetadataClaims(PointerKind.VIEW, found, metadata.location, is_home)
+
+
+def _is_below(location: str, folder: str) -> bool:
+    return place_text(location).startswith(place_text(folder).rstrip("/") + "/")

@@ -1,0 +1,153 @@
+"""Pointers that are known before storage is searched: of the database, of an export."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.file_names import mark_of
+from app.catalog.exports.export_files import Export, ExportFile, export_folder, list_exports, read_export
+from app.catalog.rebuild.found_files import folder_of, place_text
+from app.database.pointers.pointer import PointerKind
+from app.engine.chains.tables import Since
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import Location, TableUuid
+from app.errors import InvalidRequest
+
+log = logging.getLogger(__name__)
+
+_PAGE = 1_000
+
+
+class NamedBy(StrEnum):
+    """What says how a table or view is called."""
+
+    DATABASE = "database"
+    EXPORT = "export"
+    PATH = "path"
+    """Its location is as this catalog chooses locations: the levels of its namespace, then its name."""
+    LOCATION = "location"
+    """The last segments of a location that says nothing else."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPointer:
+    """A pointer as a database or an export has it."""
+
+    kind: PointerKind
+    identifier: TableIdentifier
+    uuid: TableUuid
+    location: Location
+    named_by: NamedBy
+    left: tuple[Location, ...] = ()
+    """Where it was before, if it ever went elsewhere than forward."""
+    id: int | None = None
+    """The pointer's, if the database has it."""
+
+    @property
+    def since(self) -> Since:
+        """Where to go on from."""
+        return Since(place_text(self.location), frozenset(map(place_text, self.left)))
+
+
+@dataclass
+class Known:
+    """All that is known before storage is searched."""
+
+    pointers: list[KnownPointer] = field(default_factory=list)
+    dropped: frozenset[TableUuid] = frozenset()
+    """What the database remembers to have dropped."""
+    export: Export | None = None
+    """The export that names come from."""
+    is_empty_database: bool = True
+
+    def by_key(self) -> dict[str, list[KnownPointer]]:
+        """Return the pointers of each table: by uuid, or by the folder of its metadata."""
+        found: defaultdict[str, list[KnownPointer]] = defaultdict(list)
+        for pointer in self.pointers:
+            found[pointer.uuid or folder_of(place_text(pointer.location))].append(pointer)
+        return found
+
+
+def load_known(catalog: Catalog, export: Location | None, *, uses_exports: bool) -> Known:
+    """Return what the database and the newest export say of a warehouse.
+
+    Args:
+        export: the export to use; None for the newest one that is younger than the database.
+        uses_exports: False to leave exports out.
+
+    Raises:
+        InvalidRequest: the export cannot be understood.
+        FileMissing, FilesUnavailable: the export cannot be read.
+    """
+    known = Known(list(_of_database(catalog)))
+    known.is_empty_database = not known.pointers
+    known.dropped = catalog.server.pointer_exports.dropped_uuids(catalog.warehouse.id)
+    if export is not None:
+        known.export = read_export(catalog.files, export)
+    elif uses_exports:
+        known.export = _newest_export(catalog)
+    if known.export is not None:
+        known.pointers += _not_yet_there(known.pointers, known.export)
+    return known
+
+
+def _of_database(catalog: Catalog) -> Iterator[KnownPointer]:
+    for kind in PointerKind:
+        after_id = 0
+        while page := catalog.pointers.list_pointers(catalog.warehouse.id, kind, after_id, _PAGE):
+            left = catalog.server.pointer_exports.places_left([pointer.id for pointer in page])
+            for pointer in page:
+                yield KnownPointer(
+                    kind,
+                    pointer.identifier,
+                    pointer.uuid,
+                    pointer.metadata_location,
+                    NamedBy.DATABASE,
+                    tuple(left.get(pointer.id, frozenset()) - {pointer.metadata_location}),
+                    pointer.id,
+                )
+            after_id = page[-1].id
+
+
+def _newest_export(catalog: Catalog) -> Export | None:
+    """Return the newest export of the warehouse, unless this database has all that it says.
+
+    A damaged one is passed over for the one before.
+    """
+    folder = export_folder(catalog.warehouse.root_location, catalog.warehouse.name)
+    found: list[ExportFile] = list_exports(catalog.files, folder)
+    own = mark_of(catalog.server).hex()
+    for file in reversed(found):
+        try:
+            export = read_export(catalog.files, file.location)
+        except InvalidRequest as error:
+            log.warning("an export is passed over: %s", error)
+            continue
+        if file.mark == own and export.sequence <= catalog.server.pointer_exports.last_sequence():
+            return None
+        return export
+    return None
+
+
+def _not_yet_there(present: Iterable[KnownPointer], export: Export) -> Iterator[KnownPointer]:
+    """Yield what the export has and the database has not; each name counts by itself."""
+    names = {(pointer.uuid, pointer.identifier) for pointer in present}
+    uuids = {uuid for uuid, _name in names if uuid}
+    in_export = Counter(pointer.uuid for pointer in export.pointers.values())
+    for pointer in export.pointers.values():
+        is_twin = not pointer.uuid or in_export[pointer.uuid] > 1
+        if (pointer.uuid, pointer.identifier) in names or (pointer.uuid in uuids and not is_twin):
+            continue
+        yield KnownPointer(
+            PointerKind(pointer.kind),
+            pointer.identifier,
+            pointer.uuid,
+            pointer.location,
+            NamedBy.EXPORT,
+            pointer.left,
+        )

@@ -1,0 +1,252 @@
+"""The plan of a rebuild: which pointers are added or move, and what is left and why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.locations import is_allowed
+from app.catalog.named import event_at
+from app.catalog.rebuild.found_files import place_text
+from app.catalog.rebuild.known_pointers import Known, KnownPointer, NamedBy, load_known
+from app.catalog.rebuild.names import name_from_location, with_uuid
+from app.catalog.rebuild.search import AnyVerdict, FoundName, SearchResult, search
+from app.database.pointers.pointer import PointerKind
+from app.engine.chains.verdicts import Evidence, FoundTable
+from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
+from app.engine.model.ids import Location
+from app.errors import InvalidName
+
+DEFAULT_NAMESPACE = Namespace(("rebuilt",))
+
+
+class Action(StrEnum):
+    """What a rebuild does about one table or view."""
+
+    ADD = "add"
+    ADVANCE = "advance"
+    """Its pointer is older than storage, and moves forward."""
+    KEEP = "keep"
+    LEAVE = "leave"
+    """Nothing: the reason says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildWish:
+    """What a person wants of a rebuild."""
+
+    takes_likely: bool = False
+    """Whether files count that are the newest in all likelihood, but not for certain."""
+    takes_dropped: bool = False
+    """Whether tables come back that were found but had been dropped, as far as an export or the database knows."""
+    export: Location | None = None
+    """The export to use; None for the newest one that is younger than the database."""
+    uses_exports: bool = True
+    namespace: Namespace = DEFAULT_NAMESPACE
+    """Where tables go whose location names no namespace."""
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildItem:
+    """What is planned for one table or view."""
+
+    action: Action
+    kind: PointerKind
+    uuid: str
+    identifier: TableIdentifier
+    named_by: NamedBy
+    location: Location | None = None
+    """Its newest metadata file, as far as that is known."""
+    seen: Location | None = None
+    """Where its pointer is."""
+    evidence: Evidence | None = None
+    reason: str | None = None
+    others: tuple[Location, ...] = ()
+    """Files that may be the newest instead."""
+
+
+@dataclass
+class RebuildPlan:
+    """What a rebuild would do."""
+
+    items: list[RebuildItem] = field(default_factory=list)
+    namespaces: dict[Namespace, dict[str, str]] = field(default_factory=dict)
+    """Those to create, with their properties; parents first."""
+    found: SearchResult = field(default_factory=SearchResult)
+    export: Location | None = None
+
+    def of(self, *actions: Action) -> list[RebuildItem]:
+        """Return the items with these actions."""
+        return [item for item in self.items if item.action in actions]
+
+
+def plan_rebuild(catalog: Catalog, wish: RebuildWish) -> RebuildPlan:
+    """Return what is to be done for the database to have what storage has; changes nothing.
+
+    Raises:
+        InvalidRequest: the export cannot be understood.
+        FileMissing, FilesUnavailable, DatabaseUnavailable: safe to try again.
+    """
+    catalog.permit("rebuild_catalog")
+    known = load_known(catalog, wish.export, uses_exports=wish.uses_exports)
+    plan = RebuildPlan(export=known.export.location if known.export else None)
+    plan.found = search(catalog, known.by_key())
+    met = {
+        (pointer.kind, pointer.identifier)
+        for name in plan.found.names
+        for pointer, _ in name.judged
+        if pointer
+    }
+    items = [item for name in plan.found.names for item in _items_of(catalog, wish, known, name)]
+    items += [
+        _not_found(catalog, pointer)
+        for pointer in known.pointers
+        if (pointer.kind, pointer.identifier) not in met
+    ]
+    plan.items = sorted(
+        _with_own_names(known, items), key=lambda item: (item.identifier, item.kind, item.uuid)
+    )
+    plan.namespaces = dict(_missing_namespaces(catalog, known, plan.of(Action.ADD)))
+    catalog.server.step("rebuild_planned")
+    return plan
+
+
+def _items_of(catalog: Catalog, wish: RebuildWish, known: Known, name: FoundName) -> Iterator[RebuildItem]:
+    for pointer, verdict in name.judged:
+        if pointer is not None:
+            item = RebuildItem(
+                Action.LEAVE, name.kind, name.uuid or pointer.uuid, pointer.identifier, pointer.named_by
+            )
+            if pointer.named_by is NamedBy.DATABASE:
+                item = replace(item, seen=pointer.location)
+        else:
+            identifier, named_by = name_from_location(
+                name.home, catalog.warehouse.root_location, name.uuid, wish.namespace
+            )
+            item = RebuildItem(Action.LEAVE, name.kind, name.uuid, identifier, named_by)
+        item = _judged(catalog, wish, known, name, item, verdict)
+        if (
+            item.action is Action.ADVANCE
+            and pointer is not None
+            and _goes_back(catalog, pointer, item, getattr(verdict.newest, "last_updated_ms", 0))
+        ):
+            reason = "the file that its pointer names is gone, and the newest one left is older"
+            item = replace(item, action=Action.LEAVE, reason=reason)
+        yield item
+
+
+def _goes_back(catalog: Catalog, pointer: KnownPointer, item: RebuildItem, updated_ms: int) -> bool:
+    """Say whether a file is, or may be, older than where the pointer of a database is."""
+    if pointer.id is None or item.location is None:
+        return False
+    if event_at(catalog, pointer.id, item.location) is not None:
+        return True
+    if catalog.files.exists(pointer.location):
+        return False  # The logs have said which of the two follows the other.
+    last = catalog.pointers.history(pointer.id, limit=1)
+    return bool(last) and updated_ms < last[0].at_ms
+
+
+def _judged(
+    catalog: Catalog,
+    wish: RebuildWish,
+    known: Known,
+    name: FoundName,
+    item: RebuildItem,
+    verdict: AnyVerdict,
+) -> RebuildItem:
+    newest = verdict.newest
+    item = replace(item, evidence=verdict.evidence, reason=verdict.reason, others=verdict.others)
+    if newest is None:
+        return item
+    item = replace(item, location=newest.location)
+    if item.seen is not None and place_text(item.seen) == newest.place:
+        return replace(item, action=Action.KEEP, reason=None, others=())
+    if not verdict.is_certain and not wish.takes_likely:
+        return item
+    flaw = _flaw_of(catalog, name, item) or _dropped(wish, known, item, newest)
+    if flaw is not None:
+        return replace(item, reason=flaw)
+    return replace(item, action=Action.ADD if item.seen is None else Action.ADVANCE)
+
+
+def _flaw_of(catalog: Catalog, name: FoundName, item: RebuildItem) -> str | None:
+    """Return why a pointer could not be made, whatever it is called."""
+    try:
+        check_identifier(item.identifier)
+    except InvalidName as error:
+        return str(error)
+    for location in (item.location, name.home):
+        if location is not None and not is_allowed(catalog, location):
+            return f"{location} is outside the warehouse"
+    return None
+
+
+def _dropped(wish: RebuildWish, known: Known, item: RebuildItem, newest: object) -> str | None:
+    """Return why something seems to have been dropped, if that counts."""
+    if wish.takes_dropped or item.named_by in (NamedBy.DATABASE, NamedBy.EXPORT):
+        return None
+    if item.uuid and item.uuid in known.dropped:
+        return "it was dropped; its files stayed"
+    # What was written after the export was alive then, or is younger.
+    is_older = not isinstance(newest, FoundTable) or (
+        known.export is not None and newest.last_updated_ms <= known.export.at_ms
+    )
+    if known.export is not None and is_older:
+        return "found, and not in the export: it was dropped before, or made by another catalog"
+    return None
+
+
+def _not_found(catalog: Catalog, pointer: KnownPointer) -> RebuildItem:
+    """Return what becomes of a known pointer of which the search has met nothing."""
+    item = RebuildItem(
+        Action.LEAVE,
+        pointer.kind,
+        pointer.uuid,
+        pointer.identifier,
+        pointer.named_by,
+        location=pointer.location,
+        seen=pointer.location if pointer.named_by is NamedBy.DATABASE else None,
+    )
+    if not is_allowed(catalog, pointer.location):
+        return replace(item, reason=f"{pointer.location} is outside the warehouse")
+    if not catalog.files.exists(pointer.location):
+        return replace(item, reason="its metadata file is gone, and no other one of it was found")
+    return replace(item, action=Action.KEEP if item.seen else Action.ADD)
+
+
+def _with_own_names(known: Known, items: Iterable[RebuildItem]) -> Iterator[RebuildItem]:
+    """Yield the items with names that no two share.
+
+    Of two tables that claim one name by their locations neither gets it: nothing says which of them had it.
+    """
+    found = list(items)
+    taken = {pointer.identifier for pointer in known.pointers}
+    adds = (item.identifier for item in found if item.action is Action.ADD and _is_unsure(item))
+    claims = Counter(adds)
+    for item in found:
+        is_claimed = item.identifier in taken or claims[item.identifier] > 1
+        if is_claimed and item.action is Action.ADD and _is_unsure(item):
+            reason = item.reason or f"{item.identifier} is claimed by another one as well"
+            yield replace(item, identifier=with_uuid(item.identifier, item.uuid), reason=reason)
+        else:
+            yield item
+
+
+def _is_unsure(item: RebuildItem) -> bool:
+    return item.named_by in (NamedBy.PATH, NamedBy.LOCATION)
+
+
+def _missing_namespaces(
+    catalog: Catalog, known: Known, added: Iterable[RebuildItem]
+) -> Iterator[tuple[Namespace, dict[str, str]]]:
+    """Yield namespaces that are missing, of the export and of what is added; parents first."""
+    wanted = dict(known.export.namespaces) if known.export is not None else {}
+    for item in added:
+        wanted.setdefault(item.identifier.namespace, {})
+    for namespace in sorted(wanted):
+        if catalog.namespaces.find(catalog.warehouse.id, namespace) is None:
+            yield namespace, wanted[namespace]

@@ -1,0 +1,179 @@
+"""`icetower rebuild`: names and pointers, made anew from the files of a warehouse."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from app.catalog.context.callers import Caller
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.server import Server
+from app.catalog.rebuild.carrying_out import RebuildOutcome, carry_out
+from app.catalog.rebuild.planning import Action, RebuildItem, RebuildPlan, RebuildWish, plan_rebuild
+from app.catalog.warehouses import create_warehouse
+from app.cli.server.database_folder import make_database_folder
+from app.cli.terminal.arguments import namespace_from, properties_from
+from app.cli.terminal.output import confirm_or_stop, counted, print_line, print_table, remark, warn
+from app.database.warehouses import Warehouse
+from app.engine.model.ids import Location
+from app.errors import InvalidSetting, NoSuchWarehouse
+from app.main import build_server, open_database, prepare
+from app.settings import load_settings
+
+_SHOWN = 40
+_CALLER = Caller(principal="icetower rebuild", request_id="")
+
+
+@dataclass(frozen=True, slots=True)
+class RebuildOptions:
+    """The options of the command."""
+
+    warehouse: str | None
+    root: str | None
+    storage: list[str]
+    export: str | None
+    no_export: bool
+    likely: bool
+    dropped: bool
+    namespace: str
+    is_dry_run: bool
+    yes: bool
+    as_json: bool
+
+    def wish(self) -> RebuildWish:
+        """Return what they mean."""
+        return RebuildWish(
+            takes_likely=self.likely,
+            takes_dropped=self.dropped,
+            export=None if self.export is None else Location(self.export),
+            uses_exports=not self.no_export,
+            namespace=namespace_from(self.namespace, "."),
+        )
+
+
+def run_rebuild(flags: Mapping[str, object], config_file: Path | None, options: RebuildOptions) -> None:
+    """Show what a rebuild would do; ask, do it, and show what became of it."""
+    settings = load_settings(flags, config_file).settings
+    make_database_folder(settings.database_url.get_secret_value())
+    with closing(open_database(settings)) as database:
+        server = build_server(settings, database)
+        prepare(settings, database, server)
+        warehouse = _warehouse(server, options, settings.default_warehouse)
+        catalog = Catalog(server, warehouse, _CALLER)
+        plan = plan_rebuild(catalog, options.wish())
+        changes = plan.of(Action.ADD, Action.ADVANCE)
+        is_over = options.is_dry_run or not (changes or plan.namespaces)
+        if not options.as_json:
+            _show(plan, warehouse)
+        elif is_over:
+            _print_lines(_document(item) for item in plan.items)
+        if is_over:
+            _sum_up(plan, (), options)
+            return
+        if not options.yes:
+            confirm_or_stop(f"Make {counted(len(changes), 'pointer')} in warehouse {warehouse.name}?")
+        outcomes = []
+        for outcome in carry_out(catalog, plan):
+            outcomes.append(outcome)
+            if options.as_json:
+                _print_lines([_document(outcome.item) | _result(outcome)])
+            elif outcome.failure is not None:
+                warn(f"{outcome.item.identifier}: {outcome.failure}")
+        if options.as_json:
+            _print_lines(_document(item) for item in plan.of(Action.KEEP, Action.LEAVE))
+        _sum_up(plan, outcomes, options)
+        if any(outcome.failure for outcome in outcomes):
+            raise typer.Exit(1)
+
+
+def _warehouse(server: Server, options: RebuildOptions, default: str) -> Warehouse:
+    name = options.warehouse or default
+    found = server.warehouses.find(name)
+    root = options.root
+    if root is not None and root.startswith("/"):
+        root = f"file://{root}"
+    if found is None:
+        if root is None:
+            raise NoSuchWarehouse(f"{name}: give its root location with --root, and it is created")
+        return create_warehouse(server, _CALLER, name, root, {}, {}, properties_from(options.storage))
+    if root is not None and root.rstrip("/") != found.root_location.rstrip("/"):
+        raise InvalidSetting(
+            f"Warehouse {name} is there already, at {found.root_location}, and not at {root}"
+        )
+    return found
+
+
+def _show(plan: RebuildPlan, warehouse: Warehouse) -> None:
+    found = plan.found
+    print_line(
+        f"{counted(found.files, 'metadata file')} in {counted(found.folders, 'folder')} of warehouse {warehouse.name}; "
+        + (f"names from {plan.export}" if plan.export else "no export of names is used")
+    )
+    shown = [item for item in plan.items if item.action is not Action.KEEP]
+    if shown:
+        columns = ["action", "kind", "name", "named by", "evidence", "remark"]
+        print_table(columns, map(_row, shown[:_SHOWN]))
+    if len(shown) > _SHOWN:
+        remark(f"… and {len(shown) - _SHOWN} more; --dry-run --json shows all")
+    for unreadable in found.unreadable[:_SHOWN]:
+        warn(f"{unreadable.location} cannot be read: {unreadable.reason[:300]}")
+
+
+def _row(item: RebuildItem) -> list[object]:
+    return [item.action, item.kind, str(item.identifier), item.named_by, item.evidence, item.reason]
+
+
+def _sum_up(plan: RebuildPlan, outcomes: Sequence[RebuildOutcome], options: RebuildOptions) -> None:
+    counts = Counter(item.action for item in plan.items)
+    done = sum(outcome.failure is None for outcome in outcomes)
+    if options.as_json:
+        summary: dict[str, Any] = {str(action): counts[action] for action in Action}
+        summary |= {"done": done, "failed": len(outcomes) - done, "namespaces": len(plan.namespaces)}
+        summary |= {
+            "files": plan.found.files,
+            "unreadable": len(plan.found.unreadable),
+            "export": plan.export,
+        }
+        _print_lines(
+            {"unreadable": unreadable.location, "reason": unreadable.reason}
+            for unreadable in plan.found.unreadable
+        )
+        _print_lines([{"summary": summary}])
+        return
+    would = "Would make" if options.is_dry_run else "Made"
+    number = counts[Action.ADD] + counts[Action.ADVANCE] if options.is_dry_run else done
+    left = f"; {counts[Action.LEAVE]} left, for the reasons above" if counts[Action.LEAVE] else ""
+    print_line(f"{would} {counted(number, 'pointer')}; {counts[Action.KEEP]} were as they should be{left}.")
+
+
+def _document(item: RebuildItem) -> dict[str, Any]:
+    document = {
+        "action": item.action,
+        "kind": item.kind,
+        "namespace": list(item.identifier.namespace.levels),
+        "name": item.identifier.name,
+        "uuid": item.uuid,
+        "named-by": item.named_by,
+        "metadata-location": item.location,
+        "previous-metadata-location": item.seen,
+        "evidence": item.evidence,
+        "reason": item.reason,
+        "others": list(item.others) or None,
+    }
+    return {key: value for key, value in document.items() if value is not None}
+
+
+def _result(outcome: RebuildOutcome) -> dict[str, Any]:
+    return {"done": True} if outcome.failure is None else {"done": False, "failure": outcome.failure}
+
+
+def _print_lines(documents: Iterable[Mapping[str, Any]]) -> None:
+    for document in documents:
+        print(json.dumps(document, ensure_ascii=False), flush=True)

@@ -1,0 +1,67 @@
+"""Calls about the past: what was dropped, restoring, and differences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from app.client.answers import OpenAnswer
+from app.client.http_calls import CatalogCalls
+from app.client.request_parts import JsonObject, given, identifier_body
+from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace, TableIdentifier
+
+
+class PastCalls(CatalogCalls):
+    """The past of one warehouse."""
+
+    def dropped(self, namespace: Namespace | None = None, name: str | None = None) -> Iterator[JsonObject]:
+        """Yield what can come back, latest drop first; with a name, only what had it."""
+        query = {} if namespace is None else {"namespace": LEVEL_SEPARATOR.join(namespace.levels)}
+        if name is not None:
+            query["name"] = name
+        yield from self._items("dropped", query, "dropped")
+
+    def undrop(
+        self, wanted: JsonObject, new: JsonObject | None = None, *, create_namespace: bool = False
+    ) -> JsonObject:
+        """Bring something back.
+
+        Args:
+            wanted: an `id`, or a `namespace` with or without a `name`.
+            new: the `namespace` or `name` that it gets, if it gets another.
+            create_namespace: make the namespace if it is missing.
+        """
+        body = {**wanted, **given({"as": new or None, "create-namespace": create_namespace or None})}
+        return self._calls.read(OpenAnswer, "POST", f"{self._root}/undrop", body=body).model_dump()
+
+    def purge_dropped(self, wanted: JsonObject) -> JsonObject:
+        """Forget something that was dropped; `wanted` as for `undrop`."""
+        return self._calls.read(OpenAnswer, "POST", f"{self._root}/dropped/purge", body=wanted).model_dump()
+
+    def restore(self, tables: Sequence[TableIdentifier], at: str, *, dry_run: bool) -> JsonObject:
+        """Make tables what they were at a time, all or none, or return what would change."""
+        body = {"at": at, "tables": [identifier_body(table) for table in tables], "dry-run": dry_run}
+        return self._calls.read(OpenAnswer, "POST", f"{self._root}/restore", body=body).model_dump()
+
+    def diff(self, before: str, after: str | None = None) -> tuple[list[JsonObject], list[JsonObject]]:
+        """Return the namespaces, and the tables and views, that are different at two times."""
+        query = given({"from": before, "to": after})
+        namespaces: list[JsonObject] = []
+        names: list[JsonObject] = []
+        for page in self._pages("diff", query):
+            namespaces += page["namespaces"]
+            names += page["names"]
+        return namespaces, names
+
+    def _items(self, path: str, query: dict[str, str], member: str) -> Iterator[JsonObject]:
+        for page in self._pages(path, query):
+            yield from page[member]
+
+    def _pages(self, path: str, query: dict[str, str]) -> Iterator[JsonObject]:
+        token: str | None = None
+        while True:
+            asked = query if token is None else {**query, "pageToken": token}
+            page = self._calls.read(OpenAnswer, "GET", f"{self._root}/{path}", query=asked).model_dump()
+            yield page
+            token = page.get("next-page-token")
+            if token is None:
+                return

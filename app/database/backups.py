@@ -1,0 +1,77 @@
+"""Backups of SQLite databases: a copy of one state, made while servers go on."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import closing, suppress
+from pathlib import Path
+from uuid import uuid4
+
+from app.errors import DatabaseUnavailable, InvalidSetting
+
+
+def back_up(url: str, target: Path) -> int:
+    """Copy a SQLite database to a new file, and return its size in bytes.
+
+    The copy is complete, checked and durable before it has its name: a file of this name is always a good copy.
+
+    Raises:
+        InvalidSetting: it is not a SQLite database in a file, or something has the new file's name.
+        DatabaseUnavailable: there is no such database, it cannot be read, or the copy cannot be written or is damaged.
+    """
+    source = _path_of(url)
+    if target.exists() or target.is_symlink():
+        raise InvalidSetting(f"{target} is there already; a backup never replaces a file")
+    if not source.is_file():
+        raise DatabaseUnavailable(f"There is no database at {source}")
+    partial = target.with_name(f".{target.name}.{uuid4().hex}.part")
+    try:
+        _copy(source, partial)
+        _sync(partial)
+        try:
+            # Unlike a rename, a link fails if somebody else was faster.
+            os.link(partial, target)
+        except FileExistsError as error:
+            raise InvalidSetting(f"{target} is there already; a backup never replaces a file") from error
+        _sync(target.absolute().parent)
+    except (sqlite3.Error, OSError) as error:
+        raise DatabaseUnavailable(f"Cannot copy {source} to {target}: {error}") from error
+    finally:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+    return target.stat().st_size
+
+
+def _path_of(url: str) -> Path:
+    scheme, _, path = url.partition(":///")
+    path = path.partition("?")[0]
+    if not scheme.startswith("sqlite"):
+        raise InvalidSetting(
+            "Only SQLite databases are copied by this command; save a Postgres database with pg_dump"
+        )
+    if not path or path.startswith((":memory:", "file:")):
+        raise InvalidSetting("The database is not a file, so there is nothing to copy")
+    return Path(path)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy all pages in one step: writers go on meanwhile, and the copy is one state."""
+    with (
+        closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True, timeout=30)) as reading,
+        closing(sqlite3.connect(target)) as writing,
+    ):
+        reading.backup(writing)
+        # A single file, without the log beside it that WAL needs; the next server turns it on again.
+        writing.execute("PRAGMA journal_mode = DELETE")
+        found = writing.execute("PRAGMA integrity_check").fetchone()
+        if found != ("ok",):
+            raise DatabaseUnavailable(f"The copy of {source} is damaged: {found}")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,291 @@
+"""What was dropped and can come back, until its time is over."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select
+from sqlalchemy.exc import IntegrityError
+
+from app.database.connections.database import Database
+from app.database.connections.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
+from app.database.idempotency_keys import IdempotencyClaim, insert_claim
+from app.database.namespace_keys import key_of, namespace_of
+from app.database.namespaces import insert_namespace
+from app.database.pointers.history import Author, insert_event
+from app.database.pointers.left_files import exclude, insert_deletion
+from app.database.pointers.moves import change_of, free_name
+from app.database.pointers.names_over_time import begin_name
+from app.database.pointers.pointer import Pointer, PointerKind
+from app.database.pointers.recoverable import NAMESPACE
+from app.database.receipt import LandedChange
+from app.database.receipts import insert_landed
+from app.database.rows import dropped as rows
+from app.database.rows import namespaces, pointers
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.ids import Location, TableUuid
+from app.errors import IcetowerError, NamespaceExists
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """Something that was dropped and can come back."""
+
+    id: int
+    warehouse_id: int
+    kind: str
+    """`table`, `view` or `namespace`."""
+    namespace: Namespace
+    """Of a namespace: itself."""
+    name: str | None
+    """None for a namespace."""
+    pointer: Pointer | None
+    """The table's or view's, as it was."""
+    properties: Mapping[str, str]
+    """Those of a namespace."""
+    created_ms: int
+    dropped_ms: int
+    until_ms: int
+    """When its time is over."""
+    principal: str
+    request_id: str
+    purge: bool
+    """Whether its files are deleted when its time is over."""
+
+    def __str__(self) -> str:
+        """Return its name, as in messages."""
+        return str(self.namespace if self.name is None else TableIdentifier(self.namespace, self.name))
+
+
+class DroppedMeanwhile(IcetowerError):
+    """What was to come back cannot: its time is over, or another request took it."""
+
+
+class FilesInUse(IcetowerError):
+    """A table that is there has the same uuid as one that was to come back."""
+
+    def __init__(self, identifier: TableIdentifier) -> None:
+        self.identifier = identifier
+        super().__init__(f"{identifier} has the same files")
+
+
+class DroppedThings:
+    """The rows of what was dropped. All that ends one deletes its row: of several, one does."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def list(
+        self,
+        warehouse_id: int,
+        now_ms: int,
+        *,
+        before: int | None = None,
+        limit: int | None = None,
+        name: tuple[Namespace, str | None] | None = None,
+    ) -> list[Dropped]:
+        """Return what can come back, latest drop first.
+
+        Args:
+            warehouse_id: where it was.
+            now_ms: what ends until then is left out.
+            before: only rows with smaller ids.
+            limit: how many at most.
+            name: only what had this name; for a namespace without a second part.
+        """
+        wanted: list[ColumnElement[bool]] = [rows.c.warehouse_id == warehouse_id, rows.c.until_ms > now_ms]
+        if before is not None:
+            wanted.append(rows.c.id < before)
+        if name is not None:
+            wanted += [rows.c.namespace_key == key_of(name[0]), rows.c.name == (name[1] or "")]
+        query = select(rows).where(*wanted).order_by(rows.c.id.desc()).limit(limit)
+        return self._database.read(lambda connection: [_dropped(row) for row in connection.execute(query)])
+
+    def find(self, warehouse_id: int, dropped_id: int, now_ms: int) -> Dropped | None:
+        """Return what was dropped under this id, while it can come back."""
+        return self._find((rows.c.warehouse_id == warehouse_id) & (rows.c.id == dropped_id), now_ms)
+
+    def find_pointer(self, pointer_id: int, now_ms: int) -> Dropped | None:
+        """Return the table or view that had a pointer, while it can come back."""
+        return self._find(rows.c.pointer_id == pointer_id, now_ms)
+
+    def _find(self, wanted: ColumnElement[bool], now_ms: int) -> Dropped | None:
+        query = select(rows).where(wanted, rows.c.until_ms > now_ms)
+        found = self._database.read(lambda connection: connection.execute(query).one_or_none())
+        return None if found is None else _dropped(found)
+
+    def undrop(
+        self,
+        entry: Dropped,
+        destination: TableIdentifier,
+        author: Author,
+        claim: IdempotencyClaim | None = None,
+        *,
+        with_namespace: Mapping[str, str] | None = None,
+    ) -> Pointer:
+        """Bring a table or view back, as it was, and return its pointer.
+
+        Args:
+            entry: what was dropped.
+            destination: the name that it gets.
+            author: who does it.
+            claim: to the Idempotency-Key of the request.
+            with_namespace: make the destination's namespace with these properties if it is missing.
+
+        Raises:
+            DroppedMeanwhile: it cannot come back any more.
+            FilesInUse: a table of the same uuid is there.
+            NameTaken: the name is taken.
+            NoSuchNamespace: the destination's namespace is not there.
+            IdempotencyKeyTaken: the claim's request was answered before.
+        """
+        was = entry.pointer
+        assert was is not None
+
+        def undrop(connection: Connection) -> Pointer:
+            insert_claim(connection, claim)
+            # Its files count as registered: no deletion of files may begin that has not seen this.
+            exclude(connection, registrations=False)
+            _take(connection, entry, author.at_ms)
+            _check_alone(connection, was)
+            at_ms = max(author.at_ms, entry.dropped_ms)
+            if with_namespace is not None:
+                insert_namespace(connection, was.warehouse_id, destination.namespace, with_namespace, at_ms)
+            namespace_id = free_name(connection, was.warehouse_id, destination)
+            values = {
+                "id": was.id,
+                "namespace_id": namespace_id,
+                "kind": was.kind,
+                "name": destination.name,
+                "uuid": was.uuid,
+                "metadata_location": was.metadata_location,
+                "created_ms": entry.created_ms,
+                "updated_ms": at_ms,
+                "registration": was.registration,
+            }
+            try:
+                connection.execute(insert(pointers).values(values))
+            except IntegrityError as error:
+                # The name was taken in a transaction that ended only now: the next attempt sees it.
+                raise Undone(error, MAX_ATTEMPTS_AFTER_COLLISION) from error
+            insert_event(connection, was.id, "undropped", author, was.metadata_location)
+            begin_name(connection, was.id)
+            back = replace(was, identifier=destination)
+            as_back = change_of(back, "undropped", location_after=was.metadata_location)
+            insert_landed(connection, author.receipts_of(as_back))
+            return back
+
+        return self._database.write(undrop)
+
+    def undrop_namespace(
+        self, entry: Dropped, destination: Namespace, author: Author, claim: IdempotencyClaim | None = None
+    ) -> None:
+        """Bring a namespace back with its properties, and those above it that are missing.
+
+        Raises:
+            DroppedMeanwhile: it cannot come back any more.
+            NamespaceExists: the name is taken.
+            IdempotencyKeyTaken: the claim's request was answered before.
+        """
+
+        def undrop(connection: Connection) -> None:
+            insert_claim(connection, claim)
+            _take(connection, entry, author.at_ms)
+            at_ms = max(author.at_ms, entry.dropped_ms)
+            if not insert_namespace(connection, entry.warehouse_id, destination, entry.properties, at_ms):
+                raise NamespaceExists(destination)
+            back = LandedChange(NAMESPACE, "undropped", destination.levels)
+            insert_landed(connection, author.receipts_of(back))
+
+        self._database.write(undrop)
+
+    def purge(
+        self, entry: Dropped, author: Author, claim: IdempotencyClaim | None = None, *, deletion: bool
+    ) -> None:
+        """Forget something for good; with `deletion`, queue a table's files for deletion.
+
+        Raises:
+            DroppedMeanwhile: it cannot come back any more.
+            IdempotencyKeyTaken: the claim's request was answered before.
+        """
+
+        def purge(connection: Connection) -> None:
+            insert_claim(connection, claim)
+            _take(connection, entry, author.at_ms)
+            if deletion and entry.pointer is not None:
+                insert_deletion(connection, entry.pointer, author.at_ms)
+            gone = LandedChange(entry.kind, "purged", entry.namespace.levels, entry.name)
+            insert_landed(connection, author.receipts_of(gone))
+
+        self._database.write(purge)
+
+    def end(self, now_ms: int, limit: int = 500) -> int:
+        """Forget what has had its time, and return how many things that were.
+
+        Files are queued for deletion where the drop wanted that.
+        """
+        over = select(rows.c.id).where(rows.c.until_ms <= now_ms).order_by(rows.c.until_ms).limit(limit)
+        if not self._database.read(lambda connection: connection.scalars(over).all()):
+            return 0
+
+        def end(connection: Connection) -> int:
+            ended = connection.execute(delete(rows).where(rows.c.id.in_(over)).returning(rows)).all()
+            for entry in map(_dropped, ended):
+                if entry.purge and entry.pointer is not None:
+                    insert_deletion(connection, entry.pointer, now_ms)
+            return len(ended)
+
+        return self._database.write(end)
+
+
+def _take(connection: Connection, entry: Dropped, now_ms: int) -> None:
+    """Delete the row, or raise `DroppedMeanwhile`: of all that want to end it one does."""
+    statement = delete(rows).where(rows.c.id == entry.id, rows.c.until_ms > now_ms)
+    if connection.execute(statement).rowcount != 1:
+        raise DroppedMeanwhile(f"{entry} cannot come back any more")
+
+
+def _check_alone(connection: Connection, was: Pointer) -> None:
+    if not was.uuid:
+        return
+    twin = (
+        select(namespaces.c.key, pointers.c.name)
+        .join_from(pointers, namespaces, namespaces.c.id == pointers.c.namespace_id)
+        .where(pointers.c.uuid == was.uuid)
+        .limit(1)
+    )
+    found = connection.execute(twin).one_or_none()
+    if found is not None:
+        raise FilesInUse(TableIdentifier(namespace_of(found.key), found.name))
+
+
+def _dropped(row: Row[Any]) -> Dropped:
+    namespace, pointer = namespace_of(row.namespace_key), None
+    if row.pointer_id is not None:
+        pointer = Pointer(
+            row.pointer_id,
+            row.warehouse_id,
+            PointerKind(row.kind),
+            TableIdentifier(namespace, row.name),
+            TableUuid(row.uuid),
+            Location(row.metadata_location),
+            row.registration,
+        )
+    return Dropped(
+        id=row.id,
+        warehouse_id=row.warehouse_id,
+        kind=row.kind,
+        namespace=namespace,
+        name=row.name or None,
+        pointer=pointer,
+        properties=json.loads(row.properties or "{}"),
+        created_ms=row.created_ms,
+        dropped_ms=row.dropped_ms,
+        until_ms=row.until_ms,
+        principal=row.principal,
+        request_id=row.request_id,
+        purge=bool(row.purge),
+    )

@@ -1,0 +1,285 @@
+"""Names, pointers and namespaces as they were at a time.
+
+A time stands for all transactions with events until then, and for nothing else: see `app.database.pointers.history`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    Table,
+    and_,
+    bindparam,
+    func,
+    or_,
+    select,
+    union,
+)
+
+from app.database.connections.database import Database
+from app.database.namespace_keys import key_of, namespace_of
+from app.database.pages import ALL_ROWS, names_on_page, page_of, page_parameters
+from app.database.pointers.history import PointerEvent, select_events
+from app.database.pointers.pointer import PointerKind
+from app.database.rows import namespace_versions, pointer_history, pointer_names
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.ids import Location, TableUuid
+from app.errors import NoSuchNamespace
+
+REGISTRATION = -1
+"""In pointers of the past. What is kept of current files is not believed: a registered file may have been replaced."""
+_AT = bindparam("at_ms", type_=BigInteger)
+
+
+def _was_there(rows: Table) -> ColumnElement[bool]:
+    return and_(rows.c.from_ms <= _AT, or_(rows.c.until_ms.is_(None), rows.c.until_ms > _AT))
+
+
+_IN_NAMESPACE = (
+    pointer_names.c.warehouse_id == bindparam("in_warehouse", type_=BigInteger),
+    pointer_names.c.namespace_key == bindparam("of_key"),
+    _was_there(pointer_names),
+)
+_LAST_EVENT = (
+    select(pointer_history)
+    .where(pointer_history.c.pointer_id == bindparam("of_pointer", type_=BigInteger))
+    .where(pointer_history.c.at_ms <= _AT)
+    .order_by(pointer_history.c.sequence.desc())
+    .limit(1)
+)
+_NAMED = select(pointer_names).where(
+    *_IN_NAMESPACE,
+    pointer_names.c.kind.in_([kind.value for kind in PointerKind]),
+    pointer_names.c.name == bindparam("of_name"),
+)
+_NAMES = page_of(
+    select(pointer_names.c.name).where(*_IN_NAMESPACE, pointer_names.c.kind == bindparam("of_kind")),
+    pointer_names.c.name,
+)
+_BELOW = (
+    namespace_versions.c.warehouse_id == bindparam("in_warehouse", type_=BigInteger),
+    namespace_versions.c.parent_key == bindparam("of_parent"),
+    _was_there(namespace_versions),
+)
+_PROPERTIES = select(namespace_versions.c.properties).where(
+    *_BELOW, namespace_versions.c.name == bindparam("of_name")
+)
+_CHILDREN = page_of(select(namespace_versions.c.name).where(*_BELOW), namespace_versions.c.name)
+
+
+@dataclass(frozen=True, slots=True)
+class PastState:
+    """Where a table or view was at a time."""
+
+    pointer_id: int
+    kind: PointerKind
+    identifier: TableIdentifier
+    uuid: TableUuid
+    location: Location | None
+    """None if its history does not reach back so far."""
+
+
+class Past:
+    """Reads what was at a time, over all warehouses."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def find(self, warehouse_id: int, identifier: TableIdentifier, at_ms: int) -> PastState | None:
+        """Return what had this name at a time."""
+        named = {
+            "in_warehouse": warehouse_id,
+            "of_key": key_of(identifier.namespace),
+            "of_name": identifier.name,
+            "at_ms": at_ms,
+        }
+
+        def find(connection: Connection) -> PastState | None:
+            row = connection.execute(_NAMED, named).first()
+            return None if row is None else _state(connection, row, at_ms)
+
+        return self._database.read(find)
+
+    def states(self, pointer_ids: Sequence[int], at_ms: int) -> dict[int, PastState]:
+        """Return those of some pointers that had a name at a time, by their ids."""
+        query = select(pointer_names).where(
+            pointer_names.c.pointer_id.in_(pointer_ids), _was_there(pointer_names)
+        )
+        return self._database.read(
+            lambda connection: {
+                row.pointer_id: _state(connection, row, at_ms)
+                for row in connection.execute(query, {"at_ms": at_ms}).all()
+            }
+        )
+
+    def list_names(
+        self,
+        warehouse_id: int,
+        namespace: Namespace,
+        kind: PointerKind,
+        at_ms: int,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> list[str]:
+        """Return up to `limit` names of tables or views that follow the name `after`, in order.
+
+        Raises:
+            NoSuchNamespace: the namespace was not there.
+        """
+        parameters = {
+            "in_warehouse": warehouse_id,
+            "of_key": key_of(namespace),
+            "of_kind": kind,
+            "at_ms": at_ms,
+            **page_parameters(after, limit),
+        }
+
+        def list_names(connection: Connection) -> list[str]:
+            names = names_on_page(connection, _NAMES, parameters)
+            if not names and self._properties(connection, warehouse_id, namespace, at_ms) is None:
+                raise NoSuchNamespace(namespace)
+            return names
+
+        return self._database.read(list_names)
+
+    def find_namespace(self, warehouse_id: int, namespace: Namespace, at_ms: int) -> dict[str, str] | None:
+        """Return a namespace's properties at a time; None if it was not there."""
+        text = self._database.read(
+            lambda connection: self._properties(connection, warehouse_id, namespace, at_ms)
+        )
+        return None if text is None else json.loads(text)
+
+    def list_children(
+        self,
+        warehouse_id: int,
+        parent: Namespace | None,
+        at_ms: int,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> list[str]:
+        """Return the last levels of up to `limit` namespaces directly below `parent`, in order.
+
+        Raises:
+            NoSuchNamespace: the parent was not there.
+        """
+        parameters = {
+            "in_warehouse": warehouse_id,
+            "of_parent": "" if parent is None else key_of(parent),
+            "at_ms": at_ms,
+            **page_parameters(after, limit),
+        }
+
+        def list_children(connection: Connection) -> list[str]:
+            names = names_on_page(connection, _CHILDREN, parameters)
+            is_there = parent is None or names or self._properties(connection, warehouse_id, parent, at_ms)
+            if not is_there:
+                raise NoSuchNamespace(parent)
+            return names
+
+        return self._database.read(list_children)
+
+    def history(
+        self, pointer_id: int, at_ms: int, before: int | None = None, limit: int | None = None
+    ) -> list[PointerEvent]:
+        """Return up to `limit` events until a time with a sequence below `before`, newest first."""
+        rows = pointer_history
+        later = select(func.min(rows.c.sequence)).where(rows.c.pointer_id == pointer_id, rows.c.at_ms > at_ms)
+
+        def history(connection: Connection) -> list[PointerEvent]:
+            end = min(connection.scalars(later).one() or ALL_ROWS, before or ALL_ROWS)
+            return select_events(connection, pointer_id, end, limit)
+
+        return self._database.read(history)
+
+    def replaced(self, pointer_id: int, after_ms: int, until_ms: int) -> list[Location]:
+        """Return the metadata files that other ones replaced after one time and until another."""
+        rows = pointer_history
+        query = select(rows.c.previous_location).where(
+            rows.c.pointer_id == pointer_id,
+            rows.c.at_ms > after_ms,
+            rows.c.at_ms <= until_ms,
+            rows.c.previous_location != rows.c.location,
+        )
+        found = self._database.read(lambda connection: connection.scalars(query).all())
+        return [Location(location) for location in found]
+
+    def moved_between(self, warehouse_id: int, from_ms: int, to_ms: int, after: int, limit: int) -> list[int]:
+        """Return the ids of pointers with events after one time and until another, in their order.
+
+        Args:
+            warehouse_id: where they were.
+            from_ms: the earlier time.
+            to_ms: the later one.
+            after: only greater ids.
+            limit: how many at most.
+        """
+        rows = pointer_history
+        query = (
+            select(rows.c.pointer_id)
+            .where(
+                rows.c.at_ms > from_ms,
+                rows.c.at_ms <= to_ms,
+                rows.c.warehouse_id == warehouse_id,
+                rows.c.pointer_id > after,
+            )
+            .group_by(rows.c.pointer_id)
+            .order_by(rows.c.pointer_id)
+            .limit(limit)
+        )
+        return self._database.read(lambda connection: list(connection.scalars(query)))
+
+    def namespaces_between(self, warehouse_id: int, from_ms: int, to_ms: int) -> list[Namespace]:
+        """Return the namespaces of which something changed after one time and until another."""
+        rows = namespace_versions
+
+        def changed(column: ColumnElement[int]) -> Select[Any]:
+            return select(rows.c.parent_key, rows.c.name).where(
+                rows.c.warehouse_id == warehouse_id, column > from_ms, column <= to_ms
+            )
+
+        query = union(changed(rows.c.from_ms), changed(rows.c.until_ms))
+        found = self._database.read(lambda connection: connection.execute(query).all())
+        return sorted(
+            Namespace((*(namespace_of(row.parent_key).levels if row.parent_key else ()), row.name))
+            for row in found
+        )
+
+    def begins_ms(self) -> int | None:
+        """Return the time of the oldest event that is known; None if there is none."""
+        query = select(func.min(pointer_history.c.at_ms))
+        oldest: int | None = self._database.read(lambda connection: connection.scalars(query).one())
+        return oldest
+
+    @staticmethod
+    def _properties(
+        connection: Connection, warehouse_id: int, namespace: Namespace, at_ms: int
+    ) -> str | None:
+        *above, name = namespace.levels
+        parameters = {
+            "in_warehouse": warehouse_id,
+            "of_parent": key_of(Namespace(tuple(above))),
+            "of_name": name,
+            "at_ms": at_ms,
+        }
+        found: str | None = connection.scalars(_PROPERTIES, parameters).first()
+        return found
+
+
+def _state(connection: Connection, named: Row[Any], at_ms: int) -> PastState:
+    event = connection.execute(_LAST_EVENT, {"of_pointer": named.pointer_id, "at_ms": at_ms}).one_or_none()
+    return PastState(
+        named.pointer_id,
+        PointerKind(named.kind),
+        TableIdentifier(namespace_of(named.namespace_key), named.name),
+        TableUuid("" if event is None else event.uuid),
+        None if event is None or event.location is None else Location(event.location),
+    )

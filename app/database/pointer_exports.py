@@ -1,0 +1,108 @@
+"""Whose turn it is to export pointers, and what the history adds to them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from functools import partial
+from typing import Any
+
+from sqlalchemy import Connection, Select, func, or_, select, update
+
+from app.database.connections.clock import database_now_ms
+from app.database.connections.database import Database
+from app.database.inserts import on_each_database
+from app.database.rows import pointer_exports as rows
+from app.database.rows import pointer_history as history
+from app.engine.model.ids import Location, TableUuid
+
+LEASE_MS = 10 * 60_000
+"""How long a server that has taken a turn is left alone with it."""
+_IDS_AT_ONCE = 500
+_FORWARD = (
+    "created",
+    "registered",
+    "committed",
+    "restored",
+    "rebuilt",
+    "renamed",
+    "dropped",
+    "undropped",
+)
+"""Events after which a pointer is where it was, or at a file that was built on the one before."""
+
+
+def _rows_of(query: Select[tuple[int, str | None]], connection: Connection) -> list[Any]:
+    return list(connection.execute(query).all())
+
+
+_INSERT = on_each_database(rows, lambda insert: insert.on_conflict_do_nothing())
+
+
+class PointerExports:
+    """The turns of warehouses; each turn is taken by one server."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def take_turn(self, warehouse_id: int, interval_ms: int) -> bool:
+        """Take a warehouse's turn if it is due; the first one comes after one interval."""
+        of_warehouse = rows.c.warehouse_id == warehouse_id
+        now = database_now_ms()
+        # A turn that lies further ahead than an interval was set when the interval was longer.
+        is_due = or_(rows.c.due_ms <= now, rows.c.due_ms > now + max(interval_ms, LEASE_MS))
+        query = select(is_due).where(of_warehouse)
+        due = self._database.read(lambda connection: connection.scalars(query).one_or_none())
+        if due is None:
+            values = {"warehouse_id": warehouse_id, "due_ms": self.now_ms() + interval_ms}
+            insert = _INSERT[self._database.dialect_name]
+            self._database.write(lambda connection: connection.execute(insert, values))
+        if not due:
+            return False
+        take = update(rows).where(of_warehouse, is_due).values(due_ms=now + LEASE_MS)
+        return self._database.write(lambda connection: connection.execute(take).rowcount == 1)
+
+    def end_turn(self, warehouse_id: int, interval_ms: int) -> None:
+        """Note that the turn is done; the next one comes after the interval."""
+        statement = (
+            update(rows)
+            .where(rows.c.warehouse_id == warehouse_id)
+            .values(due_ms=database_now_ms() + interval_ms)
+        )
+        self._database.write(lambda connection: connection.execute(statement))
+
+    def now_ms(self) -> int:
+        """Return the time of the database."""
+        return self._database.read(
+            lambda connection: int(connection.scalars(select(database_now_ms())).one())
+        )
+
+    def last_sequence(self) -> int:
+        """Return the sequence of the newest event of any pointer; 0 if there is none."""
+        query = select(func.max(history.c.sequence))
+        return self._database.read(lambda connection: connection.scalars(query).one()) or 0
+
+    def places_left(self, pointer_ids: Collection[int]) -> dict[int, frozenset[Location]]:
+        """Return all that pointers have named, by id, for those that were set back or replaced.
+
+        A pointer that has only ever advanced has none.
+        """
+        left: defaultdict[int, set[Location]] = defaultdict(set)
+        ids = sorted(pointer_ids)
+        for start in range(0, len(ids), _IDS_AT_ONCE):
+            some = history.c.pointer_id.in_(ids[start : start + _IDS_AT_ONCE])
+            replaced = select(history.c.pointer_id).where(some, history.c.event.not_in(_FORWARD))
+            named = select(history.c.pointer_id, history.c.location).where(
+                history.c.pointer_id.in_(replaced), history.c.location.is_not(None)
+            )
+            for pointer_id, location in self._database.read(partial(_rows_of, named)):
+                left[pointer_id].add(location)
+        return {pointer_id: frozenset(places) for pointer_id, places in left.items()}
+
+    def dropped_uuids(self, warehouse_id: int) -> frozenset[TableUuid]:
+        """Return the uuids of what was dropped from a warehouse, as far as the history goes back."""
+        query = select(history.c.uuid).where(
+            history.c.warehouse_id == warehouse_id, history.c.location.is_(None)
+        )
+        found = self._database.read(lambda connection: connection.scalars(query.distinct()).all())
+        return frozenset(map(TableUuid, found))

@@ -1,0 +1,92 @@
+"""Turns of exports, and what the history says of pointers that went back."""
+
+from __future__ import annotations
+
+from sqlalchemy import update
+
+from app.database.pointer_exports import PointerExports
+from app.database.pointers.moves import Advance
+from app.database.pointers.pointer import PointerKind
+from app.database.rows import pointer_exports as rows
+from app.engine.model.ids import Location, TableUuid
+from tests.contract.database.races import run_together
+from tests.contract.database.stores import AUTHOR, Stores, levels, name
+
+HOUR_MS = 3_600_000
+
+
+def due(stores: Stores) -> PointerExports:
+    """Return the turns of a warehouse whose first interval is over."""
+    exports = PointerExports(stores.database)
+    assert not exports.take_turn(stores.id, HOUR_MS)
+    stores.database.write(lambda connection: connection.execute(update(rows).values(due_ms=1)))
+    return exports
+
+
+def test_the_first_turn_comes_after_an_interval(stores: Stores) -> None:
+    exports = PointerExports(stores.database)
+
+    assert [exports.take_turn(stores.id, HOUR_MS) for _ in range(3)] == [False, False, False]
+
+
+def test_a_turn_is_taken_once_and_the_next_comes_after_the_interval(stores: Stores) -> None:
+    exports = due(stores)
+
+    assert [exports.take_turn(stores.id, HOUR_MS) for _ in range(3)] == [True, False, False]
+    exports.end_turn(stores.id, HOUR_MS)
+    assert not exports.take_turn(stores.id, HOUR_MS)
+
+
+def test_a_turn_that_was_set_by_a_longer_interval_does_not_wait_for_it(stores: Stores) -> None:
+    exports = PointerExports(stores.database)
+    exports.take_turn(stores.id, 1_000 * HOUR_MS)
+
+    assert exports.take_turn(stores.id, HOUR_MS)
+
+
+def test_of_many_servers_one_takes_the_turn(stores: Stores) -> None:
+    exports = due(stores)
+
+    assert sorted(run_together([lambda: exports.take_turn(stores.id, HOUR_MS)] * 6)) == [False] * 5 + [True]
+
+
+def test_only_what_went_back_has_places_left(stores: Stores) -> None:
+    stores.add_namespace("a")
+    for each in ("a.forward", "a.back"):
+        stores.add(each)
+    exports, found = PointerExports(stores.database), {}
+    for each in ("a.forward", "a.back"):
+        seen = stores.pointers.find(stores.id, name(each))
+        assert seen is not None
+        event = "committed" if each == "a.forward" else "replaced"
+        moved = Advance(seen, Location("there"), TableUuid("u"), event)
+        stores.pointers.check_and_put([moved], AUTHOR)
+        found[each] = seen
+
+    left = exports.places_left([pointer.id for pointer in found.values()])
+
+    assert left == {found["a.back"].id: frozenset({found["a.back"].metadata_location, "there"})}
+
+
+def test_dropped_uuids_are_those_of_the_warehouse(stores: Stores) -> None:
+    stores.add_namespace("a")
+    stores.add("a.t")
+    exports = PointerExports(stores.database)
+    assert exports.dropped_uuids(stores.id) == frozenset()
+    dropped = stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR)
+    assert dropped is not None
+
+    assert exports.dropped_uuids(stores.id) == {dropped.uuid}
+    assert exports.dropped_uuids(stores.id + 1) == frozenset()
+    assert exports.last_sequence() == 2
+
+
+def test_all_namespaces_come_with_their_properties_parents_first(stores: Stores) -> None:
+    for each, properties in (("b.c", {"x": "1"}), ("a", {}), ("b0", {"y": "2"})):
+        stores.namespaces.create(stores.id, levels(each), properties, AUTHOR)
+
+    first = stores.namespaces.list_all(stores.id, None, 2)
+    rest = stores.namespaces.list_all(stores.id, first[-1][0], 10)
+
+    assert first == [(levels("a"), {}), (levels("b"), {})]
+    assert rest == [(levels("b.c"), {"x": "1"}), (levels("b0"), {"y": "2"})]

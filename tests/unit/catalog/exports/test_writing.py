@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from app.catalog.context.catalog import Catalog
+from app.catalog.deletions.orphan_search import OrphanWish, search_orphans
+from app.catalog.exports.export_files import export_folder, list_exports, read_export
+from app.catalog.exports.writing import export_pointers, export_what_is_due
+from app.engine.change.updates import SetProperties
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.ids import Location
+from app.errors import FilesUnavailable
+from app.fileio.local import LocalFiles
+from app.fileio.memory import MemoryFiles
+from tests.builders.catalogs import catalog_on, new_warehouse, server_on, with_rules, with_server
+from tests.builders.tables import DEPARTURES, FLIGHTS, commit_to, load_table, table_in, view_in
+
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Catalog:
+    """A warehouse in a local folder, whose server exports every hour."""
+    server = server_on(f"sqlite:///{tmp_path}/icetower.db", LocalFiles())
+    return with_rules(
+        new_warehouse(server, root=f"file://{tmp_path}/lake"),
+        pointer_export_ms=HOUR_MS,
+        pointer_exports_kept=3,
+    )
+
+
+def exports(catalog: Catalog) -> list[Location]:
+    folder = export_folder(catalog.warehouse.root_location, catalog.warehouse.name)
+    return [export.location for export in list_exports(catalog.files, folder)]
+
+
+def export(catalog: Catalog) -> Location | None:
+    return export_pointers(catalog.server, catalog.warehouse)
+
+
+def let_turn_come(catalog: Catalog) -> None:
+    database = catalog.server.pointer_exports._database
+    database.write(lambda connection: connection.execute(text("UPDATE pointer_exports SET due_ms = 1")))
+
+
+def test_an_export_has_every_name_and_pointer(catalog: Catalog) -> None:
+    table = table_in(catalog)
+    view = view_in(catalog, TableIdentifier(FLIGHTS, "näme 'x'"))
+    catalog.namespaces.create(
+        catalog.warehouse.id, Namespace(("a", "b")), {"owner": "änna"}, catalog.author()
+    )
+    location = export(catalog)
+    assert location is not None
+
+    found = read_export(catalog.files, location)
+
+    assert found.namespaces == {FLIGHTS: {}, Namespace(("a",)): {}, Namespace(("a", "b")): {"owner": "änna"}}
+    assert {(each.kind, each.identifier, each.uuid, each.location) for each in found.pointers.values()} == {
+        ("table", DEPARTURES, table.metadata.uuid, table.location),
+        ("view", view.identifier, view.metadata.uuid, view.location),
+    }
+    assert found.sequence == 2
+
+
+def test_an_export_is_written_only_if_something_changed(catalog: Catalog) -> None:
+    table_in(catalog)
+    assert export(catalog) is not None
+
+    assert export(catalog) is None
+    commit_to(catalog, SetProperties(updates={"a": "b"}))
+    assert export(catalog) is not None
+    catalog.namespaces.update_properties(catalog.warehouse.id, FLIGHTS, [], {"a": "b"}, catalog.author())
+    assert export(catalog) is not None
+    assert len(exports(catalog)) == 3
+
+
+def test_an_empty_catalog_writes_none(catalog: Catalog) -> None:
+    assert export(catalog) is None
+    assert exports(catalog) == []
+
+
+def test_the_last_few_stay_and_those_of_another_database_too(local: Catalog, tmp_path: Path) -> None:
+    table_in(local)
+    other = with_rules(
+        new_warehouse(
+            server_on(f"sqlite:///{tmp_path}/other.db", LocalFiles()), root=local.warehouse.root_location
+        ),
+        pointer_exports_kept=1,
+    )
+    table_in(other)
+    foreign = export(other)
+    written = []
+    for number in range(5):
+        commit_to(local, SetProperties(updates={"n": str(number)}))
+        written.append(export(local))
+
+    assert set(exports(local)) == {foreign, *written[-3:]}
+
+
+def test_a_warehouse_is_exported_in_its_turn(local: Catalog) -> None:
+    table_in(local)
+    export_what_is_due(local.server)
+    assert exports(local) == []
+    let_turn_come(local)
+
+    export_what_is_due(local.server)
+    commit_to(local, SetProperties(updates={"a": "b"}))
+    export_what_is_due(local.server)
+
+    assert len(exports(local)) == 1
+
+
+def test_without_an_interval_nothing_is_exported(local: Catalog) -> None:
+    table_in(local)
+    off = with_rules(local, pointer_export_ms=0)
+    export_what_is_due(local.server)
+    let_turn_come(local)
+
+    export_what_is_due(off.server)
+
+    assert exports(local) == []
+
+
+def test_a_store_that_does_not_answer_is_tried_at_the_next_turn(local: Catalog) -> None:
+    class Full(LocalFiles):
+        def write_new(self, location: Location, content: bytes) -> None:
+            raise FilesUnavailable("no room")
+
+    table_in(local)
+    export_what_is_due(local.server)
+    let_turn_come(local)
+
+    export_what_is_due(with_server(local, files_of=lambda _warehouse: Full()).server)
+    assert exports(local) == []
+    let_turn_come(local)
+    export_what_is_due(local.server)
+    assert len(exports(local)) == 1
+
+
+def test_many_pointers_fit(catalog: Catalog) -> None:
+    # Their lines are made and packed page by page; what grows is the packed file.
+    table_in(catalog)
+    database = catalog.server.pointer_exports._database
+    copies = """
+        INSERT INTO pointers (namespace_id, kind, name, uuid, metadata_location, created_ms, updated_ms)
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+        SELECT namespace_id, kind, name || i, uuid || i, metadata_location || i, 0, 0 FROM pointers, n
+    """
+    database.write(lambda connection: connection.execute(text(copies)))
+    location = export(catalog)
+    assert location is not None
+
+    assert len(read_export(catalog.files, location).pointers) == 20_001
+    assert len(catalog.files.read(location)) < 40 * 20_001
+
+
+def test_no_search_for_orphans_finds_an_export(tmp_path: Path) -> None:
+    # Even if a table's own place is the root of the warehouse.
+    catalog = catalog_on(f"sqlite:///{tmp_path}/icetower.db", MemoryFiles())
+    catalog = with_rules(catalog, orphan_age_ms=0)
+    table = table_in(catalog)
+    rooted = table.metadata.replace(location="memory://wh")
+    location = export(catalog)
+    assert location is not None
+    pointer = catalog.find(DEPARTURES)
+    assert pointer is not None
+
+    found = search_orphans(catalog, pointer, rooted, OrphanWish())
+
+    assert location not in {file.location for file in found.files.values()}
+    assert found.listed_files > 0
+
+
+def test_exports_are_gzip_and_one_document_a_line(catalog: Catalog) -> None:
+    table_in(catalog)
+    location = export(catalog)
+    assert location is not None
+
+    lines = gzip.decompress(catalog.files.read(location)).decode().splitlines()
+
+    assert lines[0].startswith('{"icetower-pointers":1,"warehouse":"wh","root-location":"memory://wh"')
+    assert lines[-1] == '{"namespaces":1,"pointers":1}'
+    assert str(load_table(catalog).location) in lines[2]

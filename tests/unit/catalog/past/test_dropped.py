@@ -1,0 +1,245 @@
+"""Bringing back what was dropped, and what is protected from drops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from app.catalog import named, tables
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES, VIEWS
+from app.catalog.context.listings import Page
+from app.catalog.namespaces import create_namespace, drop_namespace, update_namespace_properties
+from app.catalog.past.dropped import NewName, Wanted, list_dropped, purge_dropped, undrop
+from app.catalog.warehouses import drop_warehouse, load_configuration
+from app.engine.change.updates import SetProperties
+from app.engine.model.identifiers import TableIdentifier
+from app.errors import InvalidRequest, NoSuchNamespace, PurgeRefused
+from app.recoveries import NoSuchDropped, Protected, UndropRefused
+from tests.builders.catalogs import with_warehouse
+from tests.builders.tables import DEPARTURES, FLIGHTS, append_to, commit_to, load_table, table_in, view_in
+
+NAMED = Wanted(namespace=FLIGHTS, name=DEPARTURES.name)
+DAY_MS = 24 * 3_600_000
+
+
+def keeping(catalog: Catalog, **properties: str) -> Catalog:
+    spelled = {f"icetower.undrop.{name.replace('_', '-')}": text for name, text in properties.items()}
+    return with_warehouse(catalog, default_properties=spelled)
+
+
+def ids(catalog: Catalog) -> list[int]:
+    return [entry.id for entry in list_dropped(catalog, Page()).items]
+
+
+def test_table_comes_back_as_it_was(catalog: Catalog) -> None:
+    append_to(catalog, table_in(catalog, properties={"k": "v"}))
+    before = load_table(catalog)
+    named.drop(catalog, TABLES, DEPARTURES)
+
+    answer = undrop(catalog, NAMED)
+
+    assert load_table(catalog) == before
+    assert answer == {
+        "id": 1,
+        "kind": "table",
+        "namespace": ["flights"],
+        "name": "departures",
+        "metadata-location": before.location,
+    }
+    assert ids(catalog) == []
+
+
+def test_view_and_namespace_come_back(catalog: Catalog) -> None:
+    view_in(catalog)
+    before = named.load(catalog, VIEWS, DEPARTURES)
+    update_namespace_properties(catalog, FLIGHTS, [], {"owner": "anna"})
+    named.drop(catalog, VIEWS, DEPARTURES)
+    drop_namespace(catalog, FLIGHTS)
+
+    undrop(catalog, Wanted(namespace=FLIGHTS))
+    undrop(catalog, NAMED)
+
+    assert catalog.load_namespace(FLIGHTS) == {"owner": "anna"}
+    assert named.load(catalog, VIEWS, DEPARTURES) == before
+
+
+def test_missing_namespace_is_made_with_what_it_had(catalog: Catalog) -> None:
+    table_in(catalog)
+    update_namespace_properties(catalog, FLIGHTS, [], {"owner": "anna"})
+    named.drop(catalog, TABLES, DEPARTURES)
+    drop_namespace(catalog, FLIGHTS)
+
+    with pytest.raises(NoSuchNamespace, match="create-namespace"):
+        undrop(catalog, NAMED)
+    undrop(catalog, NAMED, NewName(with_namespace=True))
+
+    assert catalog.load_namespace(FLIGHTS) == {"owner": "anna"}
+
+
+def test_latest_of_a_name_comes_back_and_any_by_its_id(catalog: Catalog) -> None:
+    uuids = []
+    for _ in range(3):
+        uuids.append(table_in(catalog).metadata.uuid)
+        named.drop(catalog, TABLES, DEPARTURES)
+    assert ids(catalog) == [3, 2, 1]
+
+    undrop(catalog, NAMED)
+    assert load_table(catalog).metadata.uuid == uuids[2]
+    undrop(catalog, Wanted(id=1), NewName(name="first"))
+    assert load_table(catalog, TableIdentifier(FLIGHTS, "first")).metadata.uuid == uuids[0]
+
+    with pytest.raises(UndropRefused, match="id 2, a table dropped by tester"):
+        undrop(catalog, Wanted(id=2))
+    assert ids(catalog) == [2]
+
+
+def test_pages_and_filters(catalog: Catalog) -> None:
+    for _ in range(3):
+        table_in(catalog)
+        named.drop(catalog, TABLES, DEPARTURES)
+    drop_namespace(catalog, FLIGHTS)
+
+    first = list_dropped(catalog, Page(limit=2))
+    assert [entry.kind for entry in first.items] == ["namespace", "table"]
+    rest = list_dropped(catalog, Page(after=first.next_after, limit=2))
+    assert ([entry.id for entry in rest.items], rest.next_after) == ([2, 1], None)
+    only = list_dropped(catalog, Page(), namespace=FLIGHTS, name=DEPARTURES.name)
+    assert [entry.id for entry in only.items] == [3, 2, 1]
+    assert [entry.kind for entry in list_dropped(catalog, Page(), namespace=FLIGHTS).items] == ["namespace"]
+
+
+@pytest.mark.parametrize(
+    "wanted", [NAMED, Wanted(id=7), Wanted(namespace=FLIGHTS), Wanted(namespace=FLIGHTS, name="x")]
+)
+def test_what_is_not_there_cannot_come_back(catalog: Catalog, wanted: Wanted) -> None:
+    table_in(catalog)
+
+    with pytest.raises(NoSuchDropped, match="can come back"):
+        undrop(catalog, wanted)
+    with pytest.raises(NoSuchDropped):
+        purge_dropped(catalog, wanted)
+
+
+def test_namespace_does_not_become_a_table(catalog: Catalog) -> None:
+    create_namespace(catalog, FLIGHTS, {})
+    drop_namespace(catalog, FLIGHTS)
+
+    with pytest.raises(InvalidRequest):
+        undrop(catalog, Wanted(namespace=FLIGHTS), NewName(name="t"))
+
+
+def test_registered_again_it_stays_away(catalog: Catalog) -> None:
+    location = table_in(catalog).location
+    named.drop(catalog, TABLES, DEPARTURES)
+    assert location is not None
+    named.register(catalog, TABLES, TableIdentifier(FLIGHTS, "again"), location)
+
+    with pytest.raises(UndropRefused, match=r"flights\.again has the same table uuid"):
+        undrop(catalog, NAMED)
+
+
+def test_time_that_is_kept_is_the_warehouses(catalog: Catalog) -> None:
+    short = keeping(catalog, keep_ms=str(DAY_MS))
+    table_in(short)
+    named.drop(short, TABLES, DEPARTURES)
+    (entry,) = list_dropped(catalog, Page()).items
+    assert entry.until_ms - entry.dropped_ms == DAY_MS
+
+    never = keeping(catalog, keep_ms="0")
+    table_in(never, TableIdentifier(FLIGHTS, "u"))
+    named.drop(never, TABLES, TableIdentifier(FLIGHTS, "u"))
+    assert ids(catalog) == [entry.id]
+
+
+def test_purge_goes_at_once_unless_it_waits(catalog: Catalog) -> None:
+    table_in(catalog)
+    tables.purge_table(catalog, DEPARTURES)
+    assert ids(catalog) == []
+    assert catalog.server.file_deletions.counts() == {"queued": 1}
+    assert load_configuration(catalog)[1] == {}
+
+    waiting = keeping(catalog, purge_waits="true")
+    table_in(waiting)
+    tables.purge_table(waiting, DEPARTURES)
+    assert catalog.server.file_deletions.counts() == {"queued": 1}
+    assert load_configuration(waiting)[1] == {"s3.delete-enabled": "false"}
+    undrop(waiting, NAMED)
+    tables.purge_table(waiting, DEPARTURES)
+    catalog.server.dropped.end(catalog.now_ms() + 8 * DAY_MS)
+    assert catalog.server.file_deletions.counts() == {"queued": 2}
+
+
+def test_explicit_purge(catalog: Catalog) -> None:
+    for _ in range(2):
+        table_in(catalog)
+        named.drop(catalog, TABLES, DEPARTURES)
+
+    with pytest.raises(UndropRefused, match="choose one by its id"):
+        purge_dropped(catalog, NAMED)
+    assert purge_dropped(catalog, Wanted(id=1))["kind"] == "table"
+    assert ids(catalog) == [2]
+    assert catalog.server.file_deletions.counts() == {"queued": 1}
+
+
+def test_files_that_may_be_others_are_not_purged(catalog: Catalog) -> None:
+    table_in(catalog, properties={"gc.enabled": "false"})
+    named.drop(catalog, TABLES, DEPARTURES)
+
+    with pytest.raises(PurgeRefused):
+        purge_dropped(catalog, NAMED)
+    assert ids(catalog) == [1]
+
+
+def test_protected_table_is_not_dropped_purged_renamed_or_replaced(catalog: Catalog) -> None:
+    location = table_in(catalog, properties={"icetower.protected": "true"}).location
+    elsewhere = TableIdentifier(FLIGHTS, "elsewhere")
+    assert location is not None
+
+    for deed in (
+        lambda: named.drop(catalog, TABLES, DEPARTURES),
+        lambda: tables.purge_table(catalog, DEPARTURES),
+        lambda: tables.unregister_table(catalog, DEPARTURES),
+        lambda: named.rename(catalog, TABLES, DEPARTURES, elsewhere),
+        lambda: named.register(catalog, TABLES, DEPARTURES, location, overwrite=True),
+    ):
+        with pytest.raises(Protected, match=r"icetower\.protected is true for it"):
+            deed()
+
+    commit_to(catalog, SetProperties(updates={"icetower.protected": "false"}))
+    named.drop(catalog, TABLES, DEPARTURES)
+
+
+def test_nearest_place_decides_what_is_protected(catalog: Catalog) -> None:
+    safe = with_warehouse(catalog, default_properties={"icetower.protected": "true"})
+    create_namespace(safe, FLIGHTS, {})
+    with pytest.raises(Protected, match="for warehouse wh"):
+        drop_namespace(safe, FLIGHTS)
+    update_namespace_properties(safe, FLIGHTS, [], {"icetower.protected": "false"})
+    drop_namespace(safe, FLIGHTS)
+    create_namespace(catalog, FLIGHTS, {"icetower.protected": "true"})
+    view_in(catalog)
+    with pytest.raises(Protected, match="for namespace flights"):
+        named.drop(catalog, VIEWS, DEPARTURES)
+
+
+def test_protected_warehouse_stays(catalog: Catalog) -> None:
+    server, caller = catalog.server, catalog.caller
+    server.warehouses.create(
+        "safe", "memory://safe", default_properties={"icetower.protected": "true"}, created_ms=1
+    )
+
+    with pytest.raises(Protected, match="Cannot drop warehouse safe"):
+        drop_warehouse(server, caller, "safe")
+
+
+def test_table_without_metadata_can_be_dropped_and_come_back(catalog: Catalog) -> None:
+    location = table_in(catalog).location
+    assert location is not None
+    catalog.files.delete(location)
+
+    named.drop(catalog, TABLES, DEPARTURES)
+    undrop(catalog, NAMED)
+
+    assert replace(catalog.load(TABLES, DEPARTURES), registration=0).metadata_location == location

@@ -1,0 +1,233 @@
+"""Restoring tables to what they were."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from app.catalog import named, tables
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
+from app.catalog.past.dropped import NewName, Wanted, undrop
+from app.catalog.past.restore import MOST_TABLES, Restored, load_restored, restore_tables
+from app.engine.change.updates import (
+    AddSchema,
+    RemoveSnapshotRef,
+    RemoveSnapshots,
+    SetCurrentSchema,
+    SetProperties,
+    SetSnapshotRef,
+)
+from app.engine.model.ids import SchemaId
+from app.engine.model.schema import Schema
+from app.engine.model.table_metadata import TableMetadata
+from app.errors import InvalidRequest, NoSuchTable
+from app.recoveries import InvalidMoment, PastIsGone, RestoreRefused
+from tests.builders.tables import DEPARTURES, append_to, commit_to, head, load_table, table_in
+
+WIDER = Schema.from_json(
+    b'{"type":"struct","schema-id":0,"fields":[{"id":1,"name":"id","required":true,"type":"long"},'
+    b'{"id":3,"name":"delay","required":false,"type":"int"}]}'
+)
+
+
+def now(catalog: Catalog) -> str:
+    return str(catalog.now_ms())
+
+
+def restore(catalog: Catalog, at: str, *names: Any, dry_run: bool = False) -> list[Restored]:
+    return restore_tables(catalog, names or (DEPARTURES,), at, dry_run=dry_run)[1]
+
+
+def facts(metadata: TableMetadata) -> tuple[object, ...]:
+    """Return what a restoration brings back."""
+    current = metadata.current_snapshot
+    return (
+        metadata.current_schema.fields,
+        metadata.default_spec.fields,
+        metadata.default_sort_order.fields,
+        metadata.properties,
+        metadata.location,
+        None if current is None else current.snapshot_id,
+    )
+
+
+def spoil(catalog: Catalog) -> None:
+    """Change whatever a restoration brings back."""
+    changes: list[Any] = [
+        AddSchema.model_validate({"schema": WIDER}),
+        SetCurrentSchema(schema_id=SchemaId(-1)),
+        SetProperties(updates={"spoiled": "yes", "stage": "two"}),
+    ]
+    commit_to(catalog, *changes)
+    append_to(catalog, load_table(catalog))
+
+
+def test_table_is_what_it_was_and_nothing_is_lost(catalog: Catalog) -> None:
+    append_to(catalog, table_in(catalog, properties={"stage": "one"}))
+    before, at = load_table(catalog), now(catalog)
+    spoil(catalog)
+    spoiled, after_spoiling = load_table(catalog), now(catalog)
+
+    (restored,) = restore(catalog, at)
+
+    after = load_table(catalog)
+    assert facts(after.metadata) == facts(before.metadata)
+    assert restored.location == before.location
+    assert restored.snapshot_id == head(before).snapshot_id
+    assert head(spoiled).snapshot_id in after.metadata.snapshots_by_id
+    assert catalog.pointers.history(catalog.load(TABLES, DEPARTURES).id)[0].event == "restored"
+    restore(catalog, after_spoiling)
+    assert facts(load_table(catalog).metadata) == facts(spoiled.metadata)
+
+
+def test_table_without_rows_gets_none_again(catalog: Catalog) -> None:
+    before, at = table_in(catalog), now(catalog)
+    append_to(catalog, before)
+
+    restore(catalog, at)
+
+    assert load_table(catalog).metadata.current_snapshot is None
+    assert append_to(catalog, load_table(catalog)).metadata.current_snapshot is not None
+
+
+def test_what_is_as_it_was_is_not_written_anew(catalog: Catalog) -> None:
+    before = append_to(catalog, table_in(catalog))
+
+    (restored,) = restore(catalog, now(catalog))
+
+    assert restored.updates == ()
+    assert load_table(catalog).location == before.location
+
+
+def test_dry_run_says_what_would_change_and_changes_nothing(catalog: Catalog) -> None:
+    append_to(catalog, table_in(catalog))
+    at = now(catalog)
+    spoil(catalog)
+    before = load_table(catalog)
+
+    (restored,) = restore(catalog, at, dry_run=True)
+
+    actions = {update.action for update in restored.updates}
+    assert actions == {"add-schema", "set-current-schema", "remove-properties", "set-snapshot-ref"}
+    assert load_table(catalog) == before
+
+
+def test_branches_tags_and_protection_stay(catalog: Catalog) -> None:
+    first = append_to(catalog, table_in(catalog))
+    at = now(catalog)
+    tag = SetSnapshotRef(ref_name="kept", snapshot_id=head(first).snapshot_id, type="tag")
+    commit_to(catalog, tag, SetProperties(updates={"icetower.protected": "true", "k": "v"}))
+
+    restore(catalog, at)
+
+    after = load_table(catalog).metadata
+    assert "kept" in after.snapshot_refs
+    assert after.properties.get("icetower.protected") == "true"
+    assert "k" not in after.properties
+
+
+def test_expired_snapshot_is_named_and_nothing_changes(catalog: Catalog) -> None:
+    first = append_to(catalog, table_in(catalog))
+    at = now(catalog)
+    append_to(catalog, first)
+    commit_to(catalog, RemoveSnapshots(snapshot_ids=(head(first).snapshot_id,)))
+    before = load_table(catalog)
+
+    with pytest.raises(RestoreRefused, match=str(head(first).snapshot_id)):
+        restore(catalog, at)
+
+    assert load_table(catalog) == before
+
+
+def test_all_tables_are_restored_or_none(catalog: Catalog) -> None:
+    other = type(DEPARTURES)(DEPARTURES.namespace, "other")
+    for identifier in (DEPARTURES, other):
+        append_to(catalog, table_in(catalog, identifier))
+    at = now(catalog)
+    for identifier in (DEPARTURES, other):
+        append_to(catalog, load_table(catalog, identifier))
+    doomed = load_table(catalog, other)
+    first = next(iter(doomed.metadata.snapshots_by_id))
+    before = load_table(catalog)
+    tables_before = doomed
+
+    commit_to(catalog, RemoveSnapshots(snapshot_ids=(first,)), identifier=other)
+    with pytest.raises(RestoreRefused):
+        restore(catalog, at, DEPARTURES, other)
+    assert load_table(catalog) == before
+
+    middle = str(tables_before.metadata.last_updated_ms)
+    restored = restore(catalog, middle, DEPARTURES, other)
+    assert [each.identifier for each in restored] == [DEPARTURES, other]
+
+
+def test_dropped_renamed_and_new_tables_are_distinguished(catalog: Catalog) -> None:
+    append_to(catalog, table_in(catalog))
+    at = now(catalog)
+    elsewhere = type(DEPARTURES)(DEPARTURES.namespace, "elsewhere")
+    named.rename(catalog, TABLES, DEPARTURES, elsewhere)
+    with pytest.raises(RestoreRefused, match="elsewhere"):
+        restore(catalog, at)
+    named.drop(catalog, TABLES, elsewhere)
+    with pytest.raises(RestoreRefused, match="undrop id 1"):
+        restore(catalog, at)
+    table_in(catalog)
+    with pytest.raises(RestoreRefused, match="undrop id 1"):
+        restore(catalog, at)
+    named.drop(catalog, TABLES, DEPARTURES)
+    undrop(catalog, Wanted(id=1), NewName(name=DEPARTURES.name))
+    restore(catalog, at)
+
+
+def test_purged_table_cannot_come_back(catalog: Catalog) -> None:
+    table_in(catalog)
+    at = now(catalog)
+    tables.purge_table(catalog, DEPARTURES)
+
+    with pytest.raises(RestoreRefused, match="cannot come back"):
+        restore(catalog, at)
+
+
+def test_metadata_that_is_gone_is_spoken_of_plainly(catalog: Catalog) -> None:
+    first = append_to(catalog, table_in(catalog))
+    at = now(catalog)
+    append_to(catalog, first)
+    assert first.location is not None
+    catalog.files.delete(first.location)
+
+    with pytest.raises(PastIsGone, match="has been deleted since"):
+        restore(catalog, at)
+
+
+def test_bad_requests(catalog: Catalog) -> None:
+    table_in(catalog)
+
+    with pytest.raises(InvalidMoment, match="future"):
+        restore(catalog, str(catalog.now_ms() + 3_600_000))
+    with pytest.raises(InvalidMoment, match="history is kept"):
+        restore(catalog, "1999-01-01")
+    with pytest.raises(InvalidRequest, match="given twice"):
+        restore(catalog, now(catalog), DEPARTURES, DEPARTURES)
+    with pytest.raises(InvalidRequest, match="1 to 1000"):
+        restore_tables(catalog, [], now(catalog), dry_run=False)
+    with pytest.raises(InvalidRequest, match="1 to 1000"):
+        restore_tables(catalog, [DEPARTURES] * (MOST_TABLES + 1), now(catalog), dry_run=False)
+    with pytest.raises(NoSuchTable):
+        restore(catalog, now(catalog), type(DEPARTURES)(DEPARTURES.namespace, "missing"))
+
+
+def test_answer_again_says_what_was_whatever_came_since(catalog: Catalog) -> None:
+    first = append_to(catalog, table_in(catalog))
+    at = now(catalog)
+    append_to(catalog, first)
+    at_ms, done = restore_tables(catalog, [DEPARTURES], at, dry_run=False)
+    commit_to(catalog, RemoveSnapshotRef(ref_name="main"))
+
+    again_ms, again = load_restored(catalog, [DEPARTURES], at)
+
+    assert again_ms == at_ms
+    assert [(each.location, each.snapshot_id) for each in again] == [
+        (each.location, each.snapshot_id) for each in done
+    ]

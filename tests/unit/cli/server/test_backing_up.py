@@ -1,0 +1,36 @@
+"""`icetower backup`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.unit.cli.conftest import Icetower
+
+
+def test_a_database_is_copied_once(bare: Icetower, folder: Path) -> None:
+    assert bare("migrate").status == 0
+
+    copied = bare("backup", "saved.db", "--json").json
+    again = bare("backup", "saved.db")
+
+    assert copied["file"] == "saved.db"
+    assert copied["bytes"] == (folder / "saved.db").stat().st_size
+    assert (again.status, again.out) == (2, "")
+    assert "saved.db is there already" in again.err
+
+
+def test_a_postgres_database_is_left_to_pg_dump(bare: Icetower) -> None:
+    refused = bare("backup", "x.db", "--database-url", "postgresql://u:hunter2@h/d")
+
+    assert refused.status == 2
+    assert "pg_dump" in refused.err
+    assert "hunter2" not in refused.err
+
+
+def test_a_copy_is_a_database_to_work_with(bare: Icetower, folder: Path) -> None:
+    assert bare("migrate").status == 0
+    assert bare("backup", "saved.db").out.startswith(
+        f"Copied sqlite:///{folder}/.icetower/icetower.db to saved.db: "
+    )
+
+    assert "nothing to do" in bare("migrate", "--database-url", f"sqlite:///{folder}/saved.db").out

@@ -1,0 +1,116 @@
+"""`icetower rebuild`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.catalog import named
+from app.catalog.context.kinds import TABLES
+from app.fileio.local import LocalFiles
+from tests.builders.catalogs import new_warehouse, server_on
+from tests.builders.tables import DEPARTURES, table_in, view_in
+from tests.unit.catalog.commits.interference import ARRIVALS
+from tests.unit.cli.conftest import Icetower, Outcome
+
+
+@pytest.fixture
+def lake(folder: Path) -> str:
+    """The root of a warehouse with a table and a view, whose database is not there."""
+    root = folder / "lake"
+    catalog = new_warehouse(
+        server_on(f"sqlite:///{folder}/elsewhere.db", LocalFiles()), "lake", f"file://{root}"
+    )
+    table_in(catalog)
+    view_in(catalog, ARRIVALS)
+    return str(root)
+
+
+def lines(outcome: Outcome) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in outcome.out.splitlines()]
+
+
+def test_a_dry_run_shows_all_and_changes_nothing(bare: Icetower, lake: str) -> None:
+    wanted = ("rebuild", "--warehouse", "lake", "--root", lake)
+    shown = bare(*wanted, "--dry-run")
+
+    assert shown.status == 0
+    assert "flights.departures" in shown.out
+    assert "Would make 2 pointers" in shown.out
+    documents = lines(bare(*wanted, "--dry-run", "--json"))
+    assert [each.get("name") for each in documents] == ["arrivals", "departures", None]
+    assert documents[-1]["summary"]["done"] == 0
+
+
+def test_it_asks_first_and_does_nothing_without_an_answer(bare: Icetower, lake: str) -> None:
+    wanted = ("rebuild", "--warehouse", "lake", "--root", lake)
+    refused = bare(*wanted)
+
+    assert refused.status == 2
+    assert "--yes" in refused.err
+    assert lines(bare(*wanted, "--dry-run", "--json"))[-1]["summary"]["add"] == 2
+
+
+def test_it_is_done_and_nothing_is_left_to_do(bare: Icetower, lake: str) -> None:
+    wanted = ("rebuild", "--warehouse", "lake", "--root", lake, "--yes")
+    done = lines(bare(*wanted, "--json"))
+
+    assert [each["done"] for each in done[:2]] == [True, True]
+    assert done[-1]["summary"] == {
+        "add": 2,
+        "advance": 0,
+        "keep": 0,
+        "leave": 0,
+        "done": 2,
+        "failed": 0,
+        "namespaces": 1,
+        "files": 2,
+        "unreadable": 0,
+        "export": None,
+    }
+    assert "Made 0 pointers; 2 were as they should be." in bare(*wanted).out
+
+
+def test_a_warehouse_that_is_not_there_needs_a_root(bare: Icetower, lake: str) -> None:
+    refused = bare("rebuild", "--warehouse", "lake")
+
+    assert refused.status == 1
+    assert "--root" in refused.err
+    bare("rebuild", "--warehouse", "lake", "--root", lake, "--yes")
+    other = bare("rebuild", "--warehouse", "lake", "--root", "/elsewhere")
+    assert other.status == 2
+    assert f"is there already, at file://{lake}" in other.err
+
+
+def test_an_export_that_is_not_there_is_said_in_one_line(bare: Icetower, lake: str) -> None:
+    refused = bare("rebuild", "--warehouse", "lake", "--root", lake, "--export", f"file://{lake}/none.gz")
+
+    assert refused.status == 1
+    assert refused.err.count("\n") == 1
+    assert "none.gz" in refused.err
+
+
+def test_files_that_cannot_be_read_are_shown(bare: Icetower, lake: str) -> None:
+    folder = next(Path(lake).glob("flights/departures-*/metadata"))
+    (folder / "00009-x.metadata.json").write_text("{")
+
+    shown = bare("rebuild", "--warehouse", "lake", "--root", lake, "--dry-run")
+
+    assert "00009-x.metadata.json cannot be read" in shown.err
+    assert "1 left" in shown.out
+
+
+def test_what_was_dropped_comes_back_if_it_is_asked_for(bare: Icetower, lake: str, folder: Path) -> None:
+    wanted = ("rebuild", "--warehouse", "lake", "--root", lake, "--yes", "--json")
+    bare(*wanted)
+    server = server_on(f"sqlite:///{folder}/.icetower/icetower.db", LocalFiles())
+    warehouse = server.warehouses.find("lake")
+    assert warehouse is not None
+    catalog = new_warehouse(server, "other", f"file://{folder}/other")
+    named.drop(type(catalog)(server, warehouse, catalog.caller), TABLES, DEPARTURES)
+
+    assert [each for each in lines(bare(*wanted)) if each.get("reason") == "it was dropped; its files stayed"]
+    assert lines(bare(*wanted, "--dropped"))[-1]["summary"]["done"] == 1
