@@ -18,6 +18,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.rows import Pointer
 from app.catalog.past.loads import load_as_it_was
+from app.engine.model.identifiers import TableIdentifier
 from app.errors import InvalidRequest, MetadataFileMissing
 
 _SNAPSHOT_MODES = frozenset({"all", "refs"})
@@ -40,7 +41,7 @@ async def load_table(request: Request) -> Response:
             return await _loaded(visit, catalog, pointer, refs_only=snapshots == "refs")
         except MetadataFileMissing:
             # As in `find_and_read`: a commit may have moved the pointer and deleted the file meanwhile.
-            now = await visit.parts.lookups.load_table(catalog, "load_table", visit.table)
+            now = await _pointer(visit, catalog, "load_table", visit.table)
             if now == pointer:
                 raise
             pointer = now
@@ -76,7 +77,13 @@ async def _load(visit: Visit, operation: str) -> tuple[Catalog, Pointer]:
     if warehouse is None:
         warehouse = await run_in_threadpool(visit.parts.warehouses.load, visit.warehouse_name)
     catalog = visit.catalog_of(warehouse)
-    return catalog, await visit.parts.lookups.load_table(catalog, operation, identifier)
+    return catalog, await _pointer(visit, catalog, operation, identifier)
+
+
+async def _pointer(visit: Visit, catalog: Catalog, operation: str, identifier: TableIdentifier) -> Pointer:
+    if catalog.has_rows:
+        return await visit.parts.lookups.load_table(catalog, operation, identifier)
+    return await visit.in_thread(lambda: tables.load_pointer(catalog, operation, identifier))
 
 
 async def _answer(visit: Visit, body: bytes, tag: bytes) -> Response:
