@@ -256,6 +256,20 @@ class Registration(Intention[M, None]):
         )
 
 
+def check_registrable(catalog: Catalog) -> None:
+    """Check that metadata files can be registered in the warehouse.
+
+    Raises:
+        TreeRefusal: it is of layout hadoop.
+    """
+    if not catalog.has_rows:
+        raise refused(
+            "register a metadata file",
+            "the newest version in a folder is the table",
+            "put the table's folder where its name says, or register the file in a warehouse of layout catalog",
+        )
+
+
 def register(
     catalog: Catalog,
     kind: Kind[M],
@@ -287,12 +301,7 @@ def register(
     """
     catalog.permit(f"register_{kind}", identifier)
     check_identifier(identifier)
-    if not catalog.has_rows:
-        raise refused(
-            "register a metadata file",
-            "the newest version in a folder is the table",
-            "put the table's folder where its name says, or register the file in a warehouse of layout catalog",
-        )
+    check_registrable(catalog)
     check_location(catalog, location, "metadata-location")
     wanted = Registration(kind, identifier, Location(location), overwrite, read_only, expected)
     return land_one(catalog, wanted).loaded
