@@ -11,7 +11,15 @@ import pytest
 
 from tests.crash.crashes import Client, CrashingServer, check_table
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    # Each kill takes seconds: with Postgres they are tried nightly.
+    pytest.mark.parametrize(
+        "server",
+        ["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.nightly])],
+        indirect=True,
+    ),
+]
 
 WANTED = {"namespace": ["ns"], "name": "t"}
 PATH = "/v1/namespaces/ns/tables/t"

@@ -70,7 +70,7 @@ def notes_in(uri: str) -> dict[TableIdentifier, str]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("times", [1, pytest.param(2, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("mode", [Mode.ADOPT, Mode.FENCE, Mode.LOOK_ON])
 def test_run_after_a_kill_ends_where_the_killed_one_would_have(

@@ -36,7 +36,9 @@ STEPS = [
 ]
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(
+    params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.nightly])]
+)
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     """An empty database for what is rebuilt."""
     if request.param == "sqlite":
