@@ -115,21 +115,26 @@ def _of_database(catalog: Catalog) -> Iterator[KnownPointer]:
 
 
 def _newest_export(catalog: Catalog) -> Export | None:
-    """Return the newest export of the warehouse, unless this database has all that it says.
+    """Return the newest export of the warehouse that says what this database does not have.
 
-    A damaged one is passed over for the one before.
+    A damaged one is passed over for the one before. So is one that this database wrote and has all of: if it is an old
+    backup, an export from after the backup may stand before it. What other databases wrote before it is out of date.
     """
     folder = export_folder(catalog.warehouse.root_location, catalog.warehouse.name)
     found: list[ExportFile] = list_exports(catalog.files, folder)
     own = mark_of(catalog.server).hex()
+    has_own = False
     for file in reversed(found):
+        if has_own and file.mark != own:
+            continue
         try:
             export = read_export(catalog.files, file.location)
         except InvalidRequest as error:
             log.warning("an export is passed over: %s", error)
             continue
         if file.mark == own and export.sequence <= catalog.server.pointer_exports.last_sequence():
-            return None
+            has_own = True
+            continue
         return export
     return None
 
