@@ -59,8 +59,8 @@ def export_what_is_due(server: Server) -> None:
 def export_pointers(server: Server, warehouse: Warehouse) -> Location | None:
     """Write a warehouse's pointers down beside its tables; None if nothing has changed.
 
-    The newest few exports of this database stay, as many as the rules say. So do those that know more than the database:
-    it is an old backup then, and they have the names since. Those of other databases are left alone.
+    The newest few exports of this database stay, as many as the rules say. So do those that know more than the
+    database: it is an old backup then, and they have the names since. Those of other databases are left alone.
 
     Raises:
         FilesUnavailable, DatabaseUnavailable: safe to try again.
