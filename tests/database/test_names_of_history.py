@@ -58,13 +58,12 @@ def insert_all(connection: Connection) -> None:
     for statement in SCHEMA.split(";"):
         connection.execute(text(statement), {"eu": EU} if ":eu" in statement else {})
     for pointer in POINTERS:
-        values = ("id", "namespace_id", "kind", "name", "created_ms")
         connection.execute(
             text(
                 "INSERT INTO pointers (id, namespace_id, kind, name, uuid, metadata_location, created_ms, updated_ms) "
                 "VALUES (:id, :namespace_id, :kind, :name, 'u' || :name, 'l', :created_ms, 500)"
             ),
-            dict(zip(values, pointer, strict=True)),
+            dict(zip(("id", "namespace_id", "kind", "name", "created_ms"), pointer, strict=True)),
         )
     for event in EVENTS:
         values = ("pointer_id", "namespace_key", "name", "kind", "event", "location", "at_ms")
