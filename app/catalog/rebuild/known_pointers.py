@@ -11,12 +11,13 @@ from enum import StrEnum
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.file_names import mark_of
 from app.catalog.exports.export_files import Export, ExportFile, export_folder, list_exports, read_export
-from app.catalog.rebuild.found_files import folder_of, place_text
+from app.catalog.rebuild.found_files import folder_of
 from app.database.pointers.pointer import PointerKind
 from app.engine.chains.tables import Since
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import InvalidRequest
+from app.formats.metadata.chain_facts import place_text
 
 log = logging.getLogger(__name__)
 
