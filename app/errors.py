@@ -128,11 +128,14 @@ class InvalidDataFile(BadRequest):
 class PurgeRefused(BadRequest):
     """A purge of a table whose files must not be deleted."""
 
-    def __init__(self, identifier: object) -> None:
-        super().__init__(
-            f"Cannot purge {identifier}: gc.enabled is false, so its files may belong to others. "
+    def __init__(self, identifier: object, *, is_read_only: bool = False) -> None:
+        reason = (
+            "it is read-only here, and its files belong to another catalog. Drop it without purge"
+            if is_read_only
+            else "gc.enabled is false, so its files may belong to others. "
             "Drop it without purge, or set gc.enabled to true first"
         )
+        super().__init__(f"Cannot purge {identifier}: {reason}")
 
 
 class ExpiryRefused(BadRequest):

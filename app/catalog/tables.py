@@ -112,13 +112,16 @@ def purge_table(catalog: Catalog, identifier: TableIdentifier) -> None:
     Raises:
         NoSuchTable: no table has this name.
         Protected: it is protected.
-        PurgeRefused: gc.enabled is false.
+        PurgeRefused: gc.enabled is false, or the table belongs to another catalog.
         PointerMoved: the table kept changing while its settings were read.
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit("drop_table", identifier)
 
     def check_purge(pointer: Pointer) -> None:
+        # Not left to gc.enabled, which cannot be read while the metadata cannot.
+        if pointer.is_read_only:
+            raise PurgeRefused(identifier, is_read_only=True)
         # A table whose metadata is lost can still be dropped; the purge finds out that it cannot know its files.
         properties = check_unprotected(catalog, TABLES, pointer, "purge")
         if not bool_property(properties, GC_ENABLED, default=True):

@@ -6,7 +6,7 @@ A time stands for all transactions with events until then, and for nothing else:
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,7 @@ from app.errors import NoSuchNamespace
 
 REGISTRATION = 2**62
 """In pointers of the past. What is kept of current files is not believed: a registered file may have been replaced."""
+_BATCH = 500
 _AT = bindparam("at_ms", type_=BigInteger)
 
 
@@ -211,6 +212,27 @@ class Past:
         )
         found = self._database.read(lambda connection: connection.scalars(query).all())
         return [Location(location) for location in found]
+
+    def replaced_since(
+        self, pointer_id: int, locations: Collection[Location], since_ms: int
+    ) -> set[Location]:
+        """Return those of some metadata files that other ones replaced after a time."""
+        rows = pointer_history
+        query = select(rows.c.previous_location).where(
+            rows.c.pointer_id == pointer_id,
+            rows.c.at_ms > since_ms,
+            rows.c.previous_location.in_(bindparam("of_locations", expanding=True)),
+            rows.c.previous_location != rows.c.location,
+        )
+        ordered = sorted(locations)
+        batches = [ordered[start : start + _BATCH] for start in range(0, len(ordered), _BATCH)]
+        return self._database.read(
+            lambda connection: {
+                Location(str(location))
+                for batch in batches
+                for location in connection.scalars(query, {"of_locations": batch})
+            }
+        )
 
     def moved_between(self, warehouse_id: int, from_ms: int, to_ms: int, after: int, limit: int) -> list[int]:
         """Return the ids of pointers with events after one time and until another, in their order.

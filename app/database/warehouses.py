@@ -15,7 +15,7 @@ from app.database.connections.driver_errors import ConstraintBroken
 from app.database.pointers.history import Author
 from app.database.receipt import LandedChange
 from app.database.receipts import insert_landed
-from app.database.rows import file_deletions
+from app.database.rows import dropped, file_deletions
 from app.database.rows import warehouses as rows
 from app.errors import NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
 
@@ -124,7 +124,7 @@ class Warehouses:
         return self._database.write(update_row)
 
     def drop(self, name: str, author: Author | None = None) -> None:
-        """Remove an empty warehouse; its pointer history stays.
+        """Remove an empty warehouse, and what could come back in it; its pointer history stays.
 
         Raises:
             NoSuchWarehouse: no warehouse has this name.
@@ -138,8 +138,11 @@ class Warehouses:
 
         def drop(connection: Connection) -> None:
             connection.execute(forget_finished)
-            if connection.execute(statement).one_or_none() is None:
+            gone = connection.execute(statement).one_or_none()
+            if gone is None:
                 raise NoSuchWarehouse(name)
+            # Only now: dropping its last namespace may have come between.
+            connection.execute(delete(dropped).where(dropped.c.warehouse_id == gone.id))
             _note(connection, author, name, "dropped")
 
         try:

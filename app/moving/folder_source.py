@@ -6,15 +6,19 @@ import gzip
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from app.engine.chains.tables import candidates_of, newest_of
+from app.engine.chains.verdicts import FoundTable, FoundView, Verdict
+from app.engine.chains.views import newest_view
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
 from app.errors import IcetowerError
 from app.fileio.files import FileIO
-from app.fileio.locations import loose_place_of
+from app.formats.metadata.chain_facts import chain_facts, place_text
+from app.formats.metadata.files import MetadataFiles
 from app.moving.sources import Entry, EntryKind, SourceFailed
 
 _METADATA = re.compile(r"/metadata/([^/]+\.metadata\.json(?:\.gz)?)$")
@@ -58,6 +62,7 @@ class FolderSource:
         """
         self.name = root.rstrip("/")
         self._files = files
+        self._metadata = MetadataFiles(0, 0)
         self._within = within
         self._folders = self._found()
         self._kinds: dict[TableIdentifier, EntryKind] = {}
@@ -159,23 +164,50 @@ class FolderSource:
         return int(first) if first.isascii() and first.isdigit() else None
 
     def _end_of_chain(self, folder: _Folder) -> str:
-        """Return the file that no other one names as its past.
+        """Return the newest file by the rules of a rebuild; only what is certain counts."""
+        facts = self._unnamed(folder)
+        tables = [each for each in facts if isinstance(each, FoundTable)]
+        views = [each for each in facts if isinstance(each, FoundView)]
+        named = {place for each in tables for place in each.log}
+        ends = [each.location for each in facts if each.place not in named]
+        if len({each.uuid for each in facts if each.uuid}) > 1 or (tables and views):
+            raise _ambiguous(folder, ends)
+        verdict = newest_view(views) if views else self._newest_table(tables)
+        if verdict.newest is None or not verdict.is_certain:
+            likely = () if verdict.newest is None else (verdict.newest.location,)
+            raise _ambiguous(folder, [*likely, *verdict.others] or ends)
+        return _name_of(verdict.newest.location)
 
-        Several are several tables, or files of lost races.
-        """
-        places = {loose_place_of(folder.location(name)): name for name in folder.names}
+    def _unnamed(self, folder: _Folder) -> list[FoundTable | FoundView]:
+        """Read files, highest numbers first, until each of those that are left is named by one."""
+        found: list[FoundTable | FoundView] = []
         named: set[str] = set()
+        unread = {place_text(folder.location(name)) for name in folder.names}
         for name in sorted(folder.names, key=_number, reverse=True):
-            if len(folder.names) - len(named) <= 1:
+            if unread <= named:
                 break
-            for entry in self._read(folder, name).get("metadata-log") or []:
-                earlier = places.get(loose_place_of(str(entry.get("metadata-file"))))
-                if earlier is not None and earlier != name:
-                    named.add(earlier)
-        ends = [name for name in folder.names if name not in named]
-        if len(ends) != 1:
-            raise _ambiguous(folder, ends or list(folder.names))
-        return ends[0]
+            location = folder.location(name)
+            unread.discard(place_text(location))
+            try:
+                facts = chain_facts(location, self._metadata.read_either(self._files, location))
+            except IcetowerError as error:
+                raise SourceFailed(f"{location} cannot be read: {error}") from error
+            found.append(facts)
+            named.update(facts.log if isinstance(facts, FoundTable) else ())
+        return found
+
+    def _newest_table(self, files: list[FoundTable]) -> Verdict[FoundTable]:
+        candidates = candidates_of(files)
+        lacking: set[str] = set()
+        if len(candidates.standing) > 1:
+            lacking = {head.place for head in candidates.standing if not self._has_list(head)}
+        return newest_of(candidates, lacking)
+
+    def _has_list(self, head: FoundTable) -> bool:
+        try:
+            return head.manifest_list is None or self._files.exists(head.manifest_list)
+        except IcetowerError:
+            return True  # It cannot be looked at from here.
 
     def _read(self, folder: _Folder, name: str) -> dict[str, Any]:
         location = folder.location(name)
@@ -189,13 +221,17 @@ class FolderSource:
         return found
 
 
+def _name_of(location: str) -> str:
+    return location.rpartition("/")[2]
+
+
 def _number(name: str) -> int:
     match = _NUMBERED_NAME.match(name) or _FILE_SYSTEM_NAME.fullmatch(name)
     return int(match[1]) if match else -1
 
 
-def _ambiguous(folder: _Folder, candidates: list[str]) -> SourceFailed:
-    shown = ", ".join(candidates[:10])
+def _ambiguous(folder: _Folder, candidates: Sequence[str]) -> SourceFailed:
+    shown = ", ".join(sorted(map(_name_of, candidates))[:10])
     return SourceFailed(
         f"Which metadata file of {folder.place} is the current one cannot be known: it may be {shown}. "
         "Register the right one by name"

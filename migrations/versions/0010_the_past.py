@@ -13,21 +13,32 @@ depends_on = None
 ID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
 NAME = sa.Text().with_variant(sa.Text(collation="C"), "postgresql")
 
-# Each stretch of events under one name becomes a row. It ends where the next stretch begins, or with the drop.
+# Each stretch of events under one name becomes a row. It ends where the next stretch begins, or with the drop. If the
+# first events of what is there now have been deleted, it had the name of the oldest one that is left since it was made,
+# unless that is a rename.
 NAMES_OF_HISTORY = """
     INSERT INTO pointer_names (pointer_id, warehouse_id, namespace_key, kind, name, from_ms, until_ms)
     SELECT pointer_id, warehouse_id, namespace_key, kind, name, from_ms, until_ms
     FROM (
-        SELECT pointer_id, warehouse_id, namespace_key, kind, name, is_drop, sequence, at_ms AS from_ms,
+        SELECT pointer_id, warehouse_id, namespace_key, kind, name, is_drop, sequence,
+               CASE WHEN key_before IS NULL AND event <> 'renamed'
+                    THEN COALESCE(
+                        (SELECT p.created_ms FROM pointers p
+                         WHERE p.id = events.pointer_id AND p.created_ms < events.at_ms),
+                        at_ms
+                    )
+                    ELSE at_ms END AS from_ms,
                LEAD(at_ms) OVER (PARTITION BY pointer_id ORDER BY sequence) AS until_ms
         FROM (
             SELECT h.*,
                    CASE WHEN event IN ('dropped', 'unregistered') THEN 1 ELSE 0 END AS is_drop,
+                   LAG(event) OVER (PARTITION BY pointer_id ORDER BY sequence) AS event_before,
                    LAG(namespace_key) OVER (PARTITION BY pointer_id ORDER BY sequence) AS key_before,
                    LAG(name) OVER (PARTITION BY pointer_id ORDER BY sequence) AS name_before
             FROM pointer_history h
         ) AS events
         WHERE key_before IS NULL OR key_before <> namespace_key OR name_before <> name OR is_drop = 1
+           OR event_before IN ('dropped', 'unregistered')
     ) AS stretches
     WHERE is_drop = 0
     ORDER BY sequence

@@ -33,29 +33,41 @@ def forget_old_metadata(catalog: Catalog, base: Base[M], after: TableMetadata | 
         return
     # The table's own files that a registered log may name: they are in use, though no log entry is left.
     in_use = {place_of(location) for location in _named_by(after)}
-    log_before = {entry.metadata_file for entry in before.metadata_log if _is_metadata(entry.metadata_file)}
     try:
-        gone = _gone(catalog, base.seen, before, log_before)
-        doomed = [location for location in sorted(gone) if place_of(location) not in in_use]
+        gone = filter(_is_metadata, sorted(_gone(catalog, base.seen, before)))
+        doomed = [location for location in gone if place_of(location) not in in_use]
         for location in deletable(catalog, Owner.of(after.uuid, base.seen.id, before, after), doomed):
             catalog.files.delete(location)
     except IcetowerError as error:
         log.warning("could not delete old metadata files of %s: %s", after.location, error)
 
 
-def _gone(catalog: Catalog, seen: Pointer, before: TableMetadata, logged: set[Location]) -> set[Location]:
-    """Return which metadata files had their time, with this commit or since the one before it.
+def _gone(catalog: Catalog, seen: Pointer, before: TableMetadata) -> set[Location]:
+    """Return which metadata files go with this commit, if its log does not name them.
 
-    Normally those that the log names no more. Where they are kept for reading the table as it was, those that were
-    replaced so long ago: each commit takes what the time since the last one has added.
+    Normally those that the log has named until now. Where they are kept for reading the table as it was, those that
+    were replaced so long ago: each commit takes what the time since the last one has added, and what leaves the log
+    late.
     """
+    logged = before.metadata_log
     layers = layers_of(catalog, seen.identifier.namespace, before.properties)
-    keep_ms = int(effective_property(layers, AS_OF_METADATA_KEEP).value or 0)
+    keeping = effective_property(layers, AS_OF_METADATA_KEEP)
+    if keeping.flaw is not None:
+        return set()  # Nothing says for how long: the commit has landed, and the files stay.
+    keep_ms = int(keeping.value or 0)
     if not keep_ms:
-        return logged
-    until_ms = catalog.now_ms() - keep_ms
-    old = catalog.server.past.replaced(seen.id, before.last_updated_ms - keep_ms, until_ms)
-    return {location for location in old if _is_metadata(location)}
+        return {entry.metadata_file for entry in logged}
+    until_ms, past = catalog.now_ms() - keep_ms, catalog.server.past
+    gone = set(past.replaced(seen.id, before.last_updated_ms - keep_ms, until_ms))
+    # An entry has the time of its own file, so that of the next one is when it was replaced.
+    replaced_ms = [*(entry.timestamp_ms for entry in logged[1:]), before.last_updated_ms]
+    gone |= {
+        entry.metadata_file for entry, at_ms in zip(logged, replaced_ms, strict=False) if at_ms <= until_ms
+    }
+    if seen.registration:
+        # Only a registration can set a table back to an earlier file, which counts from the last time it was replaced.
+        gone -= past.replaced_since(seen.id, gone, until_ms)
+    return gone
 
 
 def _is_metadata(location: str) -> bool:

@@ -13,6 +13,7 @@ from app.catalog.context.file_names import mark_of
 from app.catalog.context.server import Server
 from app.catalog.exports.export_files import (
     ExportedPointer,
+    ExportFile,
     export_folder,
     export_name,
     header_line,
@@ -20,12 +21,14 @@ from app.catalog.exports.export_files import (
     list_exports,
     namespace_line,
     pointer_line,
+    read_export,
 )
 from app.database.pointers.pointer import PointerKind
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import Namespace
 from app.engine.model.ids import Location
-from app.errors import IcetowerError
+from app.errors import IcetowerError, InvalidRequest
+from app.fileio.files import FileIO
 from app.fileio.locations import scheme_of
 
 log = logging.getLogger(__name__)
@@ -56,7 +59,8 @@ def export_what_is_due(server: Server) -> None:
 def export_pointers(server: Server, warehouse: Warehouse) -> Location | None:
     """Write a warehouse's pointers down beside its tables; None if nothing has changed.
 
-    The newest few exports of this database stay, as many as the rules say. Those of other databases are left alone.
+    The newest few exports of this database stay, as many as the rules say. So do those that know more than the
+    database: it is an old backup then, and they have the names since. Those of other databases are left alone.
 
     Raises:
         FilesUnavailable, DatabaseUnavailable: safe to try again.
@@ -84,8 +88,17 @@ def export_pointers(server: Server, warehouse: Warehouse) -> Location | None:
     files.write_new(location, packed.getvalue())
     server.step("pointers_exported")
     for export in own[: max(0, len(own) + 1 - server.rules.pointer_exports_kept)]:
-        files.delete(export.location)
+        if not _is_ahead(files, export, sequence):
+            files.delete(export.location)
     return location
+
+
+def _is_ahead(files: FileIO, export: ExportFile, sequence: int) -> bool:
+    """Say whether an export has seen events that the database has not; a damaged one has not."""
+    try:
+        return read_export(files, export.location).sequence > sequence
+    except InvalidRequest:
+        return False
 
 
 def _lines(server: Server, warehouse: Warehouse) -> Iterator[tuple[bool, str]]:

@@ -160,7 +160,7 @@ def purge_dropped(catalog: Catalog, wanted: Wanted) -> dict[str, object]:
     Raises:
         NoSuchDropped: nothing that is meant can come back.
         UndropRefused: several things had this name: one has to be chosen by its id.
-        PurgeRefused: gc.enabled is false.
+        PurgeRefused: gc.enabled is false, or the table belongs to another catalog.
         FilesUnavailable: the table's metadata cannot be read now.
         CommitStateUnknown: the database did not answer.
     """
@@ -227,6 +227,8 @@ def _namespace_properties(catalog: Catalog, namespace: Namespace) -> dict[str, s
 
 def _check_gc(catalog: Catalog, entry: Dropped) -> None:
     assert entry.pointer is not None
+    if entry.pointer.is_read_only:
+        raise PurgeRefused(entry, is_read_only=True)
     try:
         metadata = catalog.read(TABLES, entry.pointer)
     except (MetadataFileMissing, CorruptMetadata):

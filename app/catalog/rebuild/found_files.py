@@ -9,10 +9,9 @@ from app.database.pointers.pointer import PointerKind
 from app.engine.chains.verdicts import FoundTable, FoundView
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.model.view_metadata import ViewMetadata
 from app.errors import InvalidLocation, InvalidMetadata, MetadataFileMissing
-from app.fileio.locations import loose_place_of
-from app.formats.metadata.names import file_system_version_of, metadata_folder, version_of
+from app.formats.metadata.chain_facts import chain_facts, place_text
+from app.formats.metadata.names import metadata_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +48,6 @@ class Unreadable:
     reason: str
 
 
-def place_text(location: str) -> str:
-    """Return one text for all spellings of a location."""
-    return "/".join(loose_place_of(location))
-
-
 def folder_of(place: str) -> str:
     """Return the folder of a file, in the spelling of `place_text`."""
     return place.rpartition("/")[0]
@@ -71,39 +65,10 @@ def read_facts(catalog: Catalog, location: Location) -> MetadataClaims | Unreada
         return None
     except (InvalidMetadata, InvalidLocation) as error:
         return Unreadable(location, str(error))
-    if isinstance(metadata, TableMetadata):
-        return _facts_of_table(location, metadata)
-    return _facts_of_view(location, metadata)
-
-
-def _facts_of_table(location: Location, metadata: TableMetadata) -> MetadataClaims:
-    current = metadata.current_snapshot
-    found = FoundTable(
-        place_text(location),
-        location,
-        metadata.uuid,
-        (
-            metadata.last_sequence,
-            metadata.last_column_id,
-            metadata.last_partition_id or 0,
-            metadata.next_row_id or 0,
-        ),
-        metadata.last_updated_ms,
-        tuple(place_text(entry.metadata_file) for entry in metadata.metadata_log),
-        Location(current.manifest_list) if current is not None and current.manifest_list else None,
-        file_system_version_of(location),
-    )
+    kind = PointerKind.TABLE if isinstance(metadata, TableMetadata) else PointerKind.VIEW
     folder = metadata_folder(metadata.location, metadata.properties)
     is_home = _is_below(location, metadata.location) or _is_below(location, folder)
-    return MetadataClaims(PointerKind.TABLE, found, metadata.location, is_home)
-
-
-def _facts_of_view(location: Location, metadata: ViewMetadata) -> MetadataClaims:
-    log = tuple((entry.timestamp_ms, entry.version_id) for entry in metadata.version_log)
-    found = FoundView(place_text(location), location, metadata.uuid, log, version_of(location))
-    folder = metadata_folder(metadata.location, metadata.properties)
-    is_home = _is_below(location, metadata.location) or _is_below(location, folder)
-    return MetadataClaims(PointerKind.VIEW, found, metadata.location, is_home)
+    return MetadataClaims(kind, chain_facts(location, metadata), metadata.location, is_home)
 
 
 def _is_below(location: str, folder: str) -> bool:

@@ -11,12 +11,13 @@ from enum import StrEnum
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.file_names import mark_of
 from app.catalog.exports.export_files import Export, ExportFile, export_folder, list_exports, read_export
-from app.catalog.rebuild.found_files import folder_of, place_text
+from app.catalog.rebuild.found_files import folder_of
 from app.database.pointers.pointer import PointerKind
 from app.engine.chains.tables import Since
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import InvalidRequest
+from app.formats.metadata.chain_facts import place_text
 
 log = logging.getLogger(__name__)
 
@@ -115,21 +116,26 @@ def _of_database(catalog: Catalog) -> Iterator[KnownPointer]:
 
 
 def _newest_export(catalog: Catalog) -> Export | None:
-    """Return the newest export of the warehouse, unless this database has all that it says.
+    """Return the newest export of the warehouse that says what this database does not have.
 
-    A damaged one is passed over for the one before.
+    A damaged one is passed over for the one before. So is one that this database wrote and has all of: if it is an old
+    backup, an export from after the backup may stand before it. What other databases wrote before it is out of date.
     """
     folder = export_folder(catalog.warehouse.root_location, catalog.warehouse.name)
     found: list[ExportFile] = list_exports(catalog.files, folder)
     own = mark_of(catalog.server).hex()
+    has_own = False
     for file in reversed(found):
+        if has_own and file.mark != own:
+            continue
         try:
             export = read_export(catalog.files, file.location)
         except InvalidRequest as error:
             log.warning("an export is passed over: %s", error)
             continue
         if file.mark == own and export.sequence <= catalog.server.pointer_exports.last_sequence():
-            return None
+            has_own = True
+            continue
         return export
     return None
 

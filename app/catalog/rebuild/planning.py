@@ -10,7 +10,6 @@ from enum import StrEnum
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import is_allowed
 from app.catalog.named import event_at
-from app.catalog.rebuild.found_files import place_text
 from app.catalog.rebuild.known_pointers import Known, KnownPointer, NamedBy, load_known
 from app.catalog.rebuild.names import name_from_location, with_uuid
 from app.catalog.rebuild.search import AnyVerdict, FoundName, SearchResult, search
@@ -19,6 +18,7 @@ from app.engine.chains.verdicts import Evidence, FoundTable
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
 from app.engine.model.ids import Location
 from app.errors import InvalidName
+from app.formats.metadata.chain_facts import place_text
 
 DEFAULT_NAMESPACE = Namespace(("rebuilt",))
 

@@ -14,7 +14,7 @@ from functools import partial
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import is_allowed, roots_of
-from app.catalog.rebuild.found_files import MetadataClaims, Unreadable, folder_of, place_text, read_facts
+from app.catalog.rebuild.found_files import MetadataClaims, Unreadable, folder_of, read_facts
 from app.catalog.rebuild.known_pointers import KnownPointer
 from app.database.pointers.pointer import PointerKind
 from app.engine.chains.tables import Since, candidates_of, newest_of
@@ -22,6 +22,7 @@ from app.engine.chains.verdicts import FoundTable, FoundView, Verdict
 from app.engine.chains.views import newest_view
 from app.engine.model.ids import Location
 from app.fileio.locations import is_inside
+from app.formats.metadata.chain_facts import place_text
 from app.formats.metadata.names import file_system_version_of, is_metadata_file, version_of
 
 WORKERS = 16

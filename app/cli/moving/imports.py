@@ -316,7 +316,8 @@ def import_parquet(  # noqa: PLR0917 - as above
             )
             return
         columns = [
-            [column.name, str(column.type), column.name in found.partitions] for column in found.schema.fields
+            [column.name, str(column.type), "yes" if column.name in found.partitions else "no"]
+            for column in found.schema.fields
         ]
         print_table(["column", "type", "in paths"], columns)
         print_line(f"{counted(len(found.files), 'file')} would become table {name}.")

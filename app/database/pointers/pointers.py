@@ -389,4 +389,6 @@ def _pointer(row: Row[*tuple[Any, ...]]) -> Pointer:
 
 
 def _are_same(found: Pointer, expected: Pointer) -> bool:
-    return found.id == expected.id and found.metadata_location == expected.metadata_location
+    # A registration of the same file anew may say that the table belongs to another catalog now.
+    seen = (expected.id, expected.metadata_location, expected.registration)
+    return (found.id, found.metadata_location, found.registration) == seen

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import pytest
-from sqlalchemy import Connection, Dialect, SelectBase, select, text
+from sqlalchemy import Connection, Dialect, SelectBase, event, select, text
 from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 
 from app.database import foreign_places, idempotency_keys, namespaces
+from app.database.dropped import DroppedThings
 from app.database.pages import PageOfNames
+from app.database.past import Past
 from app.database.pointers import history, pointers, sharing
 from app.database.pointers.lookups import PointerLookups
-from app.engine.model.ids import TableUuid
+from app.database.pointers.pointer import PointerKind
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.ids import Location, TableUuid
 from tests.contract.database.stores import Stores
 
 ROWS = 2000
@@ -39,6 +44,13 @@ FILL = """
         SELECT 1, 'table', 'n1', 'd' || n, 1000000 + n, 'ud' || n, 'ld' || n, 0, 0, 0, n, 'a', 'r', 0 FROM numbers;
     INSERT INTO idempotency_keys (principal, key, request_hash, status, result, created_ms, expires_ms)
         SELECT 'a', 'k' || n, 'h', 200, '', 0, n FROM numbers;
+    INSERT INTO pointer_names (pointer_id, warehouse_id, namespace_key, kind, name, from_ms, until_ms)
+        SELECT n, 1, 'n1', 'table', 't' || n, n, n + 1000 FROM numbers;
+    INSERT INTO namespace_versions (warehouse_id, parent_key, name, properties, from_ms, until_ms)
+        SELECT 1, 'n1', 'c' || n, '{}', n, n + 1000 FROM numbers;
+    INSERT INTO dropped (warehouse_id, kind, namespace_key, name, pointer_id, uuid, metadata_location, registration,
+            created_ms, dropped_ms, until_ms, principal, request_id, purge)
+        SELECT 1, 'table', 'n' || n, 't', n + 10000, 'u' || n, 'd' || n, 0, 0, n, n, 'a', 'r', 0 FROM numbers;
     DROP TABLE numbers;
     ANALYZE
 """
@@ -80,6 +92,55 @@ def test_every_statement_is_carried_out_through_an_index(filled: Stores) -> None
     slow = re.compile(r"\bSCAN\b(?! CONSTANT| anon_1)|TEMP B-TREE|Seq Scan|Sort|Hash")
     assert {which: each for which, each in plans.items() if slow.search(each)} == {}
     assert all(re.search("INDEX|PRIMARY KEY|Index", each) for each in plans.values())
+
+
+def test_what_is_asked_of_the_past_and_of_what_was_dropped_is_found_through_an_index(filled: Stores) -> None:
+    then, dropped, at_ms = Past(filled.database), DroppedThings(filled.database), 1500
+    t1 = TableIdentifier(Namespace(("n1",)), "t1")
+
+    def ask() -> None:
+        then.find(1, t1, 500)
+        then.states([1, 2, 3], 1)
+        then.list_names(1, t1.namespace, PointerKind.TABLE, at_ms, None, 10)
+        then.list_children(1, t1.namespace, at_ms, None, 10)
+        then.find_namespace(1, Namespace(("n1", "c1")), at_ms)
+        then.history(1, at_ms, None, 10)
+        then.replaced(1, at_ms, at_ms + 10)
+        then.replaced_since(1, {Location("l")}, at_ms)
+        then.moved_between(1, 1990, 1995, 0, 10)
+        then.begins_ms()
+        dropped.list(1, at_ms, name=(t1.namespace, "t"))
+        dropped.find(1, 5, at_ms)
+        dropped.find_pointer(10_005, at_ms)
+        filled.pointers.find_locked(10_005)
+        dropped.end(5)
+
+    asked = asked_in(filled, ask)
+    plans = [(sql, plan_of(sql, parameters, filled)) for sql, parameters in asked]
+
+    assert len(plans) > 10
+    assert [each for each in plans if re.search(r"\bSCAN\b(?! CONSTANT| anon_1)|Seq Scan", each[1])] == []
+
+
+def asked_in(stores: Stores, work: Callable[[], None]) -> list[tuple[str, Any]]:
+    """Return the statements that are sent while something is done, with their parameters."""
+    asked: list[tuple[str, Any]] = []
+
+    def note(_connection: Any, _cursor: Any, sql: str, parameters: Any, *_rest: Any) -> None:
+        asked.append((sql, parameters))
+
+    engines = {stores.database._write_engine, stores.database._read_engine}
+    for engine in engines:
+        event.listen(engine, "before_cursor_execute", note)
+    work()
+    for engine in engines:
+        event.remove(engine, "before_cursor_execute", note)
+    return [each for each in asked if re.match("SELECT|DELETE|UPDATE|INSERT", each[0])]
+
+
+def plan_of(sql: str, parameters: Any, stores: Stores) -> str:
+    explain = "EXPLAIN QUERY PLAN" if stores.database.dialect_name == "sqlite" else "EXPLAIN"
+    return "\n".join(str(line[-1]) for line in stores.database.fetch(f"{explain} {sql}", parameters))
 
 
 def compiled(statement: SelectBase | PageOfNames, stores: Stores) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from app.database.dropped import DroppedThings
 from app.database.pointers.pointer import PointerKind
-from app.database.pointers.recoverable import PURGE_NOW
+from app.database.pointers.recoverable import PURGE_NOW, Recovery
 from app.database.warehouses import Warehouse
 from app.errors import NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, levels, name
@@ -80,3 +81,19 @@ def test_a_warehouse_whose_files_are_still_to_be_deleted_is_not_dropped(stores: 
     stores.file_deletions.finish(deletion.id, "done")
     stores.warehouses.drop("main")
     assert stores.file_deletions.counts() == {}
+
+
+def test_what_could_come_back_in_a_warehouse_goes_with_it(stores: Stores) -> None:
+    dropped = DroppedThings(stores.database)
+    stores.add_namespace("a")
+    stores.add("a.t")
+    stores.pointers.drop(
+        stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, recovery=Recovery(1000, purge=True)
+    )
+    stores.namespaces.drop(stores.id, levels("a"), AUTHOR, recovery=Recovery(1000))
+
+    stores.warehouses.drop("main")
+
+    assert dropped.list(stores.id, NOW_MS) == []
+    # Else a purge that nothing can carry out would keep all that comes after it from being ended.
+    assert dropped.end(NOW_MS + 2000) == 0

@@ -10,6 +10,7 @@ from app.catalog.commits.dry_runs import dry_run_transaction
 from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS
+from app.catalog.past.dropped import Wanted, purge_dropped, undrop
 from app.catalog.registration_checks import check_registration, facts_of
 from app.catalog.tables import purge_table, unregister_table
 from app.catalog.upkeep.upkeep_plans import table_upkeep
@@ -190,6 +191,28 @@ def test_read_only_table_is_neither_written_nor_deleted_until_it_is_registered_a
     assert "gc.enabled" not in load_table(catalog).metadata.properties
     commit_table(catalog, DEPARTURES, [], [owner])
     assert not catalog.server.pointers.may_share_files(pointer.uuid, pointer.id)
+
+
+def test_read_only_table_is_not_purged_even_if_its_metadata_cannot_be_read_now(catalog: Catalog) -> None:
+    location = table_in(catalog).location
+    assert location is not None
+    content = catalog.files.read(location)
+    unregister_table(catalog, DEPARTURES)
+    named.register(catalog, TABLES, DEPARTURES, location, read_only=True)
+    catalog.files.delete(location)
+    dropped = Wanted(namespace=FLIGHTS, name=DEPARTURES.name)
+
+    with pytest.raises(PurgeRefused):
+        purge_table(catalog, DEPARTURES)
+    named.drop(catalog, TABLES, DEPARTURES)
+    with pytest.raises(PurgeRefused):
+        purge_dropped(catalog, dropped)
+
+    # When the file is there again, nothing waits to delete it.
+    catalog.files.write_new(location, content)
+    assert catalog.server.file_deletions.counts() == {}
+    undrop(catalog, dropped)
+    assert load_table(catalog).metadata.properties["gc.enabled"] == "false"
 
 
 def test_table_that_has_moved_on_is_not_let_go(catalog: Catalog) -> None:

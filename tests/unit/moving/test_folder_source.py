@@ -10,8 +10,11 @@ from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.fileio.schemes import files_for
 from app.moving.folder_source import FolderSource
 from app.moving.sources import Entry, SourceFailed
+from tests.builders.parquet_files import table_of
 
 SALES = Namespace(("sales",))
+COLUMN = {"id": 1, "name": "id", "type": "long", "required": False}
+UUID = "0193b2b4-0000-7000-8000-000000000001"
 ORDERS = Entry(TableIdentifier(SALES, "orders"))
 
 
@@ -19,7 +22,8 @@ def write(folder: Path, name: str, *earlier: str, **more: object) -> None:
     place = folder / "sales" / "orders" / "metadata" / name
     place.parent.mkdir(parents=True, exist_ok=True)
     log = [{"timestamp-ms": 1, "metadata-file": f"file:{place.parent}/{other}"} for other in earlier]
-    content = json.dumps({"metadata-log": log, **more}).encode()
+    document = {} if "view-uuid" in more else table_of([COLUMN]).to_object() | {"table-uuid": UUID}
+    content = json.dumps(document | {"last-updated-ms": 1, "metadata-log": log, **more}).encode()
     place.write_bytes(gzip.compress(content) if ".gz" in name else content)
 
 
@@ -98,6 +102,24 @@ def test_numbered_files_end_where_no_other_names_them(tmp_path: Path) -> None:
         newest(tmp_path)
     write(tmp_path, "00001-z.metadata.json", "00002-c.metadata.json", "00002-lost.metadata.json")
     assert newest(tmp_path) == "00001-z.metadata.json"
+
+
+def test_file_of_a_lost_race_that_others_have_passed_is_no_candidate(tmp_path: Path) -> None:
+    write(tmp_path, "00000-a.metadata.json")
+    write(tmp_path, "00001-b.metadata.json", "00000-a.metadata.json")
+    write(tmp_path, "00001-lost.metadata.json", "00000-a.metadata.json")
+    write(tmp_path, "00002-c.metadata.json", "00000-a.metadata.json", "00001-b.metadata.json")
+
+    assert newest(tmp_path) == "00002-c.metadata.json"
+
+
+def test_files_of_two_tables_in_one_folder_are_ambiguous(tmp_path: Path) -> None:
+    write(tmp_path, "00000-a.metadata.json")
+    write(tmp_path, "00001-b.metadata.json", "00000-a.metadata.json")
+    write(tmp_path, "00000-other.metadata.json", **{"table-uuid": UUID.replace("1", "2")})
+
+    with pytest.raises(SourceFailed, match=r"it may be 00000-other\.metadata\.json, 00001-b\.metadata\.json"):
+        newest(tmp_path)
 
 
 def test_adopted_file_system_table_ends_at_its_numbered_file(tmp_path: Path) -> None:

@@ -15,12 +15,13 @@ from app.catalog.exports.writing import export_pointers
 from app.catalog.rebuild.carrying_out import carry_out
 from app.catalog.rebuild.known_pointers import NamedBy
 from app.catalog.rebuild.planning import Action, RebuildItem, RebuildPlan, RebuildWish, plan_rebuild
+from app.database.backups import back_up
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
 from app.errors import FilesUnavailable, InvalidRequest
 from app.fileio.memory import MemoryFiles
-from tests.builders.catalogs import CALLER, START_MS, Clock, catalog_on, with_server
+from tests.builders.catalogs import CALLER, START_MS, Clock, catalog_on, server_on, with_rules, with_server
 from tests.builders.tables import DEPARTURES, FLIGHTS, commit_to, load_table, namespace_in, table_in, view_in
 
 WISH = RebuildWish()
@@ -368,6 +369,42 @@ def test_an_export_that_the_database_has_seen_is_not_used(lost: Catalog) -> None
     export_pointers(lost.server, lost.warehouse)
 
     assert plan_rebuild(lost, WISH).export is None
+
+
+def test_what_an_old_backup_exports_does_not_hide_what_was_exported_after_the_backup(
+    lost: Catalog, tmp_path: Path, store: MemoryFiles
+) -> None:
+    table_in(lost)
+    back_up(f"sqlite:///{tmp_path}/lost.db", tmp_path / "old.db")
+    renamed = TableIdentifier(FLIGHTS, "renamed")
+    table_in(lost, ARRIVALS)
+    named.rename(lost, TABLES, ARRIVALS, renamed)
+    for number in range(9):
+        commit(lost, number)
+    newest = export_pointers(lost.server, lost.warehouse)
+    old = replace(lost, server=server_on(f"sqlite:///{tmp_path}/old.db", store))
+    old = with_rules(old, pointer_exports_kept=2)
+
+    # A server ran on the backup for some hours before the rebuild.
+    for number in range(3):
+        named.rename(old, TABLES, DEPARTURES, TableIdentifier(FLIGHTS, f"other{number}"))
+        export_pointers(old.server, old.warehouse)
+        named.rename(old, TABLES, TableIdentifier(FLIGHTS, f"other{number}"), DEPARTURES)
+    plan = plan_rebuild(old, WISH)
+
+    assert plan.export == newest
+    assert {item.identifier for item in plan.of(Action.ADD)} == {renamed}
+
+
+def test_older_exports_of_another_database_do_not_count_after_one_of_this_database(
+    lost: Catalog, found: Catalog
+) -> None:
+    table_in(lost)
+    export_pointers(lost.server, lost.warehouse)
+    table_in(found, ARRIVALS)
+    export_pointers(found.server, found.warehouse)
+
+    assert plan_rebuild(found, WISH).export is None
 
 
 def test_a_pointer_whose_files_are_all_gone_is_reported(lost: Catalog, store: MemoryFiles) -> None:

@@ -147,8 +147,8 @@ def test_parquet_files_become_a_table(
 
     shown = icetower("import", "parquet", str(place.parent), f"{namespace}.raw", "--dry-run").out
     assert [line.split() for line in shown.splitlines() if "day" in line or "id" in line] == [
-        ["id", "long", "False"],
-        ["day", "date", "True"],
+        ["id", "long", "no"],
+        ["day", "date", "yes"],
     ]
     done = icetower("import", "parquet", str(place.parent), f"{namespace}.raw")
     assert (done.status, done.out) == (0, f"Appended 1 file of 1 to table {namespace}.raw.\n")
