@@ -110,9 +110,9 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
     namespace = entry.namespace if new.namespace is None else check_namespace(Namespace(new.namespace))
     if entry.pointer is None and new.name is not None:
         raise InvalidRequest(f"{entry} is a namespace: it comes back under the name of a namespace")
-    name = new.name or entry.name
+    name = entry.name if new.name is None else new.name
     answer = _summary(entry, namespace, name)
-    claim = catalog.caller.claim_of(json.dumps(answer))
+    claim = catalog.caller.claim_of(answer_text(answer))
     catalog.server.step("before_undrop")
     try:
         if name is None:
@@ -167,7 +167,7 @@ def purge_dropped(catalog: Catalog, wanted: Wanted) -> dict[str, object]:
     if is_table:
         _check_gc(catalog, entry)
     answer = _summary(entry, entry.namespace, entry.name)
-    claim = catalog.caller.claim_of(json.dumps(answer))
+    claim = catalog.caller.claim_of(answer_text(answer))
     catalog.server.step("before_purge_dropped")
     try:
         catalog.server.dropped.purge(entry, catalog.author(), claim, deletion=is_table)
@@ -176,6 +176,11 @@ def purge_dropped(catalog: Catalog, wanted: Wanted) -> dict[str, object]:
     catalog.server.step("after_purge_dropped")
     catalog.server.has_deletions.set()
     return answer
+
+
+def answer_text(answer: dict[str, object]) -> str:
+    """Return an answer as JSON: the same for the request and when it is sent again."""
+    return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
 
 def _summary(entry: Dropped, namespace: Namespace, name: str | None) -> dict[str, object]:

@@ -1,10 +1,14 @@
-"""Which name each pointer has had, and when: written as names are given and taken."""
+"""Which name each pointer has had, and when: written as names are given and taken.
+
+However the clocks of servers differ, at no time has a name two owners, or an owner without its namespace.
+"""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Connection, bindparam, insert, select, update
+from sqlalchemy import BigInteger, Connection, bindparam, func, insert, select, update
 
 from app.database.pointers.history import event_time
+from app.database.pointers.pointer import PointerKind
 from app.database.rows import namespaces, pointers
 from app.database.rows import pointer_names as rows
 
@@ -29,6 +33,14 @@ _END = (
         .scalar_subquery()
     )
 )
+
+LAST_FREED = select(func.max(rows.c.until_ms)).where(
+    rows.c.warehouse_id == bindparam("in_warehouse", type_=BigInteger),
+    rows.c.namespace_key == bindparam("of_key"),
+    rows.c.kind.in_([kind.value for kind in PointerKind]),
+    rows.c.name == bindparam("of_name"),
+)
+"""When a name was last taken from a table or view; nothing may have it before."""
 
 
 def begin_name(connection: Connection, pointer_id: int) -> None:

@@ -194,8 +194,8 @@ class PastLife:
         def compare(_step: str = "") -> None:
             there = self.there()
             gone = before[0] - there
-            assert gone & before[1] == set()
             self.gone |= gone
+            assert gone & before[1] == set(), (_step, self.explain(gone & before[1]))
             before[:] = [there, self.protected()]
 
         self.ground.at_step.append(compare)
@@ -204,6 +204,18 @@ class PastLife:
         finally:
             self.ground.at_step.remove(compare)
         compare()
+
+    def explain(self, taken):
+        out = []
+        for f in sorted(taken):
+            for label, it in [(f"live {k}", v) for k, v in self.world.names.items()] + [(f"dropped {e.key}", e.was) for e in self.recoverable.values() if e.was]:
+                if it.location == f: out.append((f, label, "metadata"))
+                for sid, ml in it.snapshots().items():
+                    if f in self.files_of(ml): out.append((f, label, sid, it.head, it.uuid))
+            for at, w in self.past:
+                for k, it in w.names.items():
+                    if it.location == f: out.append((f, "past", at, k, it.uuid, it.head))
+        return out
 
     def queued(self) -> Sequence[int]:
         """Return the entries of the queue of deletions."""
