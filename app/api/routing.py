@@ -123,7 +123,8 @@ def endpoints_of_the_past(served: Sequence[str]) -> tuple[str, ...]:
     return tuple(
         endpoint
         for endpoint in served
-        if (endpoint.startswith(("GET ", "HEAD ")) and not _OF_NOW.search(endpoint)) or endpoint.endswith(_READING)
+        if (endpoint.startswith(("GET ", "HEAD ")) and not _OF_NOW.search(endpoint))
+        or endpoint.endswith(_READING)
     )
 
 

@@ -277,7 +277,10 @@ def test_scan_of_what_is_gone_says_so(tmp_path: Path) -> None:
         writer = ClaimingWriter(client, "s")
         writer.commit([writer.file(1)])
         prefix = f"/v1/default@{last_event_ms(client)}"
-        plan, load = f"{prefix}{writer.path.removeprefix('/v1')}/plan", prefix + writer.path.removeprefix("/v1")
+        plan, load = (
+            f"{prefix}{writer.path.removeprefix('/v1')}/plan",
+            prefix + writer.path.removeprefix("/v1"),
+        )
         assert len(client.post(plan, json={}).json()["file-scan-tasks"]) == 1
 
         Path(writer.location.removeprefix("file://"), "metadata", "list.avro").unlink()

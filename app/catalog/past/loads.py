@@ -9,9 +9,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.properties import GC_ENABLED
 
 
-def load_as_it_was(
-    catalog: Catalog, identifier: TableIdentifier, *, refs_only: bool = False
-) -> LoadedTable:
+def load_as_it_was(catalog: Catalog, identifier: TableIdentifier, *, refs_only: bool = False) -> LoadedTable:
     """Return a table of a warehouse that is shown as it was.
 
     The metadata is that of its file but for one property: `gc.enabled` is false. All files written later look like

@@ -18,7 +18,7 @@ from app.errors import IcetowerError
 from tests.builders.catalogs import Clock
 from tests.builders.tables import FLIGHTS
 from tests.property.catalog.lives import Ground, NamingFiles, reached
-from tests.property.catalog.worlds import EVERYTHING, GONE, Key, Shown, World, look, WHY
+from tests.property.catalog.worlds import EVERYTHING, GONE, Key, Shown, World, look
 
 Found = TypeVar("Found")
 OTHER, DEEP = Namespace(("other",)), Namespace(("other", "deep"))
@@ -163,7 +163,7 @@ class PastLife:
                 continue
             assert shown in (was, GONE), f"{key} at {at_ms} was something else"
             if self.can_be_read(was):
-                assert shown == was, f"{key} at {at_ms} is not readable, and nothing of it was let go {WHY[-1]}"
+                assert shown == was, f"{key} at {at_ms} is not readable, and nothing of it was let go"
                 self.reads += 1
 
     def can_be_read(self, was: Shown) -> bool:
@@ -191,11 +191,11 @@ class PastLife:
         """Look which files go, also between the steps of what is done, and that none of them must stay."""
         before = [self.there(), self.protected()]
 
-        def compare(_step: str = "") -> None:
+        def compare(step: str = "") -> None:
             there = self.there()
             gone = before[0] - there
             self.gone |= gone
-            assert gone & before[1] == set(), (_step, self.explain(gone & before[1]))
+            assert gone & before[1] == set(), f"deleted after {step or 'a rule'}, and in use"
             before[:] = [there, self.protected()]
 
         self.ground.at_step.append(compare)
@@ -204,18 +204,6 @@ class PastLife:
         finally:
             self.ground.at_step.remove(compare)
         compare()
-
-    def explain(self, taken):
-        out = []
-        for f in sorted(taken):
-            for label, it in [(f"live {k}", v) for k, v in self.world.names.items()] + [(f"dropped {e.key}", e.was) for e in self.recoverable.values() if e.was]:
-                if it.location == f: out.append((f, label, "metadata"))
-                for sid, ml in it.snapshots().items():
-                    if f in self.files_of(ml): out.append((f, label, sid, it.head, it.uuid))
-            for at, w in self.past:
-                for k, it in w.names.items():
-                    if it.location == f: out.append((f, "past", at, k, it.uuid, it.head))
-        return out
 
     def queued(self) -> Sequence[int]:
         """Return the entries of the queue of deletions."""

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import random
+import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -30,11 +34,12 @@ from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import START_MS, Clock
 from tests.builders.tables import SCHEMA, new_table, view_version
 from tests.property.catalog.lives import ground_on
-from tests.property.catalog.worlds import look
+from tests.property.catalog.worlds import World, look
 
 OUTER, INNER = Namespace(("a",)), Namespace(("a", "b"))
-BEHIND_MS = (0, 1_000, 7)
+AHEAD_MS = (0, 1_000, 7)
 """By how much each server's clock is ahead of the first one's."""
+WORKERS, REQUESTS = 4, 60
 _numbers = itertools.count(1)
 Step = tuple[int, str, int, int]
 
@@ -51,7 +56,8 @@ def names() -> list[TableIdentifier]:
     return [TableIdentifier(namespace, name) for namespace in (OUTER, INNER) for name in "tu"]
 
 
-def do(catalog: Catalog, what: str, first: int, second: int) -> None:
+def do(catalog: Catalog, what: str, first: int, second: int) -> tuple[str, ...]:
+    """Do something, and return the metadata files of a commit."""
     one, other = names()[first], names()[second]
     match what:
         case "create":
@@ -69,11 +75,13 @@ def do(catalog: Catalog, what: str, first: int, second: int) -> None:
             undrop(catalog, Wanted(namespace=one.namespace, name=one.name), new)
         case "commit":
             mark = [SetProperties(updates={"mark": str(next(_numbers))})]
-            land(catalog, [TableCommit(each, [], mark) for each in sorted({one, other})])
+            done = land(catalog, [TableCommit(each, [], mark) for each in sorted({one, other})])
+            return tuple(str(each.loaded.location) for each in done)
         case "make":
             namespaces.create_namespace(catalog, one.namespace, {"k": str(first)})
         case _:
             namespaces.drop_namespace(catalog, one.namespace)
+    return ()
 
 
 def check_every_time(catalog: Catalog) -> None:
@@ -82,7 +90,10 @@ def check_every_time(catalog: Catalog) -> None:
 
     def times(*columns: Any) -> set[int]:
         return {
-            at for column in columns for at in database.read(lambda it: it.scalars(select(column)).all()) if at
+            at
+            for column in columns
+            for at in database.read(lambda it: it.scalars(select(column)).all())
+            if at
         }
 
     pointer_names, versions = rows.pointer_names.c, rows.namespace_versions.c
@@ -93,12 +104,105 @@ def check_every_time(catalog: Catalog) -> None:
     kept = database.read(lambda it: it.execute(select(rows.pointer_names)).all())
     for at_ms in sorted(moments):
         world = look([catalog], at_ms)
-        had = [each for each in kept if each.from_ms <= at_ms and (each.until_ms is None or each.until_ms > at_ms)]
+        had = [
+            each
+            for each in kept
+            if each.from_ms <= at_ms and (each.until_ms is None or each.until_ms > at_ms)
+        ]
         listed = {identifier for _, identifier in world.names}
         assert sorted(TableIdentifier(namespace_of(each.namespace_key), each.name) for each in had) == sorted(
             listed
         ), f"a name without its namespace, or twice, at {at_ms - START_MS}"
     assert look([catalog], max(moments, default=START_MS)) == look([catalog])
+
+
+def clocks_apart() -> list[Callable[[], int]]:
+    """Return clocks that run at one speed, each ahead of the first one."""
+    clock = Clock()
+
+    def ahead(by_ms: int) -> Callable[[], int]:
+        return lambda: clock() + by_ms
+
+    return [ahead(by_ms) for by_ms in AHEAD_MS]
+
+
+@dataclass
+class Workers:
+    """Threads that work on servers with clocks of their own, and one that looks at the past meanwhile."""
+
+    catalogs: list[Catalog]
+    running: dict[int, int] = field(default_factory=dict)
+    """When the request of each worker began, by the slowest clock."""
+    seen: dict[int, World] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    together: list[tuple[str, ...]] = field(default_factory=list)
+    """Metadata files of each transaction that landed."""
+
+    def work(self, number: int) -> None:
+        """Change something again and again."""
+        chance, catalog = random.Random(number), self.catalogs[number % len(self.catalogs)]
+        for _ in range(REQUESTS):
+            with self.lock:
+                self.running[number] = self.catalogs[0].now_ms()
+            what = chance.choice(
+                ["create", "create", "drop", "rename", "undrop", "commit", "commit", "commit"]
+            )
+            with contextlib.suppress(IcetowerError):
+                landed = do(catalog, what, chance.randrange(4), chance.randrange(4))
+                if landed:
+                    self.together.append(landed)
+        with self.lock:
+            del self.running[number]
+
+    def look(self, number: int) -> None:
+        """Look at moments that all running requests have come after."""
+        chance = random.Random(number)
+        while True:
+            with self.lock:
+                oldest_ms = min(self.running.values(), default=None)
+            if oldest_ms is None:
+                return
+            at_ms = oldest_ms - 1 - chance.randrange(200)
+            found = look(self.catalogs[:1], at_ms)
+            assert self.seen.setdefault(at_ms, found) == found
+
+
+@pytest.mark.timeout(280)
+def test_what_was_seen_of_the_past_stays(base_server: Server) -> None:
+    """Threads change all on servers of three clocks, one looks: later the same is seen, and whole transactions."""
+    clocks = clocks_apart()
+    ground = ground_on(replace(base_server, now_ms=clocks[0]), MemoryFiles(), "memory:/")
+    here = ground.catalogs[0]
+    namespaces.create_namespace(here, INNER, {})
+    workers = Workers([replace(here, server=replace(here.server, now_ms=clock)) for clock in clocks])
+    workers.running = dict.fromkeys(range(WORKERS), here.now_ms())
+
+    with ThreadPoolExecutor(WORKERS + 1) as pool:
+        each = [pool.submit(workers.work, number) for number in range(WORKERS)]
+        each.append(pool.submit(workers.look, WORKERS))
+        for future in each:
+            future.result()
+
+    for at_ms, found in workers.seen.items():
+        assert look([here], at_ms) == found
+    assert len(workers.seen) > 3
+    check_every_time(here)
+    assert len(workers.together) > 3
+    check_transactions(here, workers.together)
+
+
+def check_transactions(catalog: Catalog, together: Sequence[tuple[str, ...]]) -> None:
+    """Compare the times of what landed together, and of each pointer's events one after the other."""
+    database: Database = catalog.server.orphan_runs._database
+    events = select(rows.pointer_history).order_by(rows.pointer_history.c.sequence)
+    history = database.read(lambda it: it.execute(events).all())
+    began = {each.location: each.at_ms for each in reversed(history) if each.location}
+    for locations in together:
+        assert len({began[location] for location in locations}) == 1, "half of a transaction can be seen"
+    last: dict[int, int] = {}
+    for event in history:
+        assert event.at_ms >= last.get(event.pointer_id, 0), "a table goes backwards"
+        last[event.pointer_id] = event.at_ms
 
 
 @pytest.mark.timeout(280)
@@ -108,7 +212,7 @@ def test_past_makes_sense_however_clocks_differ(base_server: Server) -> None:
     @settings(max_examples=300)
     @given(plan=steps())
     def check(plan: Sequence[Step]) -> None:
-        clocks: list[Callable[[], int]] = [Clock(START_MS + ahead_ms) for ahead_ms in BEHIND_MS]
+        clocks = clocks_apart()
         ground = ground_on(replace(base_server, now_ms=clocks[0]), MemoryFiles(), "memory:/")
         (here, _) = ground.catalogs
         catalogs = [replace(here, server=replace(here.server, now_ms=clock)) for clock in clocks]

@@ -20,7 +20,6 @@ from app.recoveries import PastIsGone
 Key = tuple[int, TableIdentifier]
 """The number of a warehouse, and a name in it."""
 EVERYTHING = Page()
-WHY: list[str] = []
 
 
 @dataclass(frozen=True)
@@ -103,6 +102,5 @@ def _load(catalog: Catalog, kind: str, identifier: TableIdentifier) -> Shown:
         table = named.load(catalog, TABLES, identifier) if is_now else load_as_it_was(catalog, identifier)
         assert is_now or table.metadata.properties[GC_ENABLED] == "false"
         return shown(kind, table.location, table.json, table.metadata.uuid)
-    except PastIsGone as error:
-        WHY.append(str(error))
+    except PastIsGone:
         return GONE
