@@ -58,8 +58,14 @@ def loaded_table_answer(loaded: LoadedTable, config: Mapping[str, str] = NO_CONF
     body = loaded_json(loaded.location, loaded.json, config)
     if loaded.location is None:
         return json_answer(body)
+    return json_answer(body, 200, (ETAG, tag_of(loaded)))
+
+
+def tag_of(loaded: LoadedTable) -> bytes:
+    """Return the ETag of a table that has a metadata file."""
+    assert loaded.location is not None
     made = MetadataJson.of(loaded.metadata, loaded.json, loaded.registration)
-    return json_answer(body, 200, (ETAG, etag(loaded.location, made.version)))
+    return etag(loaded.location, made.version)
 
 
 def loaded_view_answer(loaded: LoadedView) -> Answer:

@@ -59,6 +59,8 @@ _CHANGE_NOTHING = (conflicts, dry_runs, maintenance, metrics, orphans, registrat
 """Routes that change no table, view, namespace or warehouse, whatever their method."""
 
 _READING = ("/plan", "/plan/{plan-id}", "/tasks", "/metrics")
+_OF_NOW = re.compile(r"/(commits|tower|health|maintenance|orphans|dropped)(/|$)|{prefix}/diff$")
+"""Of the present only: what is done to it, or was, and how it fares."""
 _OF_TABLE = re.compile(r"/v1/namespaces/(?P<namespace>[^/]+)/tables/(?P<table>[^/]+)")
 _QUICK = {"GET": loads.load_table, "HEAD": loads.table_exists, "POST": commits.commit_table}
 
@@ -123,7 +125,8 @@ def endpoints_of_the_past(served: Sequence[str]) -> tuple[str, ...]:
     return tuple(
         endpoint
         for endpoint in served
-        if endpoint.startswith(("GET ", "HEAD ")) or endpoint.endswith(_READING)
+        if (endpoint.startswith(("GET ", "HEAD ")) and not _OF_NOW.search(endpoint))
+        or endpoint.endswith(_READING)
     )
 
 

@@ -154,10 +154,11 @@ class DroppedThings:
             at_ms = max(author.at_ms, entry.dropped_ms)
             if with_namespace is not None:
                 insert_namespace(connection, was.warehouse_id, destination.namespace, with_namespace, at_ms)
-            namespace_id = free_name(connection, was.warehouse_id, destination)
+            free = free_name(connection, was.warehouse_id, destination)
+            at_ms = max(at_ms, free.since_ms)
             values = {
                 "id": was.id,
-                "namespace_id": namespace_id,
+                "namespace_id": free.namespace_id,
                 "kind": was.kind,
                 "name": destination.name,
                 "uuid": was.uuid,

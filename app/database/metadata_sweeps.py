@@ -12,7 +12,7 @@ from app.database.inserts import on_each_database
 from app.database.pointers.pointer import PointerKind
 from app.database.rows import metadata_sweeps as rows
 from app.database.rows import pointer_history, pointers
-from app.engine.model.ids import Location
+from app.engine.model.ids import Location, TableUuid
 
 INTERVAL_MS = 24 * 3_600_000
 """How long each table is left alone after a search."""
@@ -29,7 +29,7 @@ _TAKE = on_each_database(
 
 @dataclass(frozen=True, slots=True)
 class KnownFiles:
-    """The metadata files of a table's pointer, as far as its history goes back."""
+    """The metadata files of a table, as far as the history of its pointers goes back."""
 
     since_ms: int
     """When the oldest event that is still known happened; what is older is not known."""
@@ -75,12 +75,16 @@ class MetadataSweeps:
         values = {"pointer_id": found, "swept_ms": self.now_ms()}
         return self._database.write(lambda connection: connection.scalars(statement, values).one_or_none())
 
-    def known_files(self, pointer_id: int) -> KnownFiles | None:
-        """Return the files that a pointer has named; None if nothing is known of it."""
+    def known_files(self, pointer_id: int, uuid: TableUuid) -> KnownFiles | None:
+        """Return the files that a pointer has named, and other pointers of the same table; None if nothing is known.
+
+        Under another name the table may have been at other files: its past is shown from them.
+        """
         events = pointer_history.c
         of_pointer = events.pointer_id == pointer_id
         oldest = select(func.min(events.at_ms)).where(of_pointer)
-        named = select(events.location, events.previous_location).where(of_pointer)
+        of_table = or_(of_pointer, (events.uuid == uuid) & (events.uuid != ""))
+        named = select(events.location, events.previous_location).where(of_table)
         since_ms = self._database.read(lambda connection: connection.scalars(oldest).one())
         if since_ms is None:
             return None

@@ -13,7 +13,7 @@ from app.database.connections.driver_errors import ConstraintBroken
 from app.database.idempotency_keys import IdempotencyClaim, complete_claim, insert_claim
 from app.database.inserts import on_each_database
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, namespace_of, parameters_of
-from app.database.namespace_versions import begin_version, end_version
+from app.database.namespace_versions import begin_version, empty_since, end_version, free_since
 from app.database.pages import names_on_page, page_of, page_parameters
 from app.database.pointers.history import Author
 from app.database.pointers.pointer import PointerKind
@@ -181,7 +181,8 @@ class Namespaces:
             row = connection.execute(_DELETE, parameters).one_or_none()
             if row is None:
                 raise NoSuchNamespace(namespace)
-            at_ms = end_version(connection, warehouse_id, namespace, author.at_ms)
+            emptied_ms = max(author.at_ms, empty_since(connection, warehouse_id, namespace))
+            at_ms = end_version(connection, warehouse_id, namespace, emptied_ms)
             if recovery.keep_ms:
                 kept = {"properties": row.properties, "created_ms": row.created_ms}
                 by = replace(author, at_ms=at_ms)
@@ -266,17 +267,18 @@ def _insert(
     now_ms: int,
 ) -> int | None:
     """Insert one namespace and return its id; None if its name is taken."""
+    at_ms = max(now_ms, free_since(connection, warehouse_id, namespace))
     values = {
         "warehouse_id": warehouse_id,
         "parent_id": parent_id,
         "key": key_of(namespace),
         "name": namespace.levels[-1],
         "properties": json.dumps(dict(properties)),
-        "created_ms": now_ms,
+        "created_ms": at_ms,
     }
     inserted: int | None = connection.execute(_INSERT[connection.dialect.name], values).scalar_one_or_none()
     if inserted is not None:
-        begin_version(connection, warehouse_id, namespace, str(values["properties"]), now_ms)
+        begin_version(connection, warehouse_id, namespace, str(values["properties"]), at_ms)
     return inserted
 
 

@@ -30,13 +30,13 @@ class UnsyncedFiles(MemoryFiles):
         path.write_bytes(content)
 
 
-def filled_table(url: str) -> tuple[str, set[Path]]:
+def filled_table(url: str, name: str = "t", data_files: int = DATA_FILES) -> tuple[str, set[Path]]:
     """Return the metadata location of a new table with many files, and all its files."""
-    make_tables(url, "t")
+    make_tables(url, name)
     with httpx.Client(base_url=url, timeout=60) as http:
-        loaded = http.get("/v1/namespaces/ns/tables/t").json()
+        loaded = http.get(f"/v1/namespaces/ns/tables/{name}").json()
         metadata = read_table_metadata(httpx.Response(200, json=loaded["metadata"]).content)
-        names = [f"f{number}" for number in range(DATA_FILES)]
+        names = [f"f{number}" for number in range(data_files)]
         made = TableFiles(UnsyncedFiles()).snapshot(metadata, names)
         ref = {
             "action": "set-snapshot-ref",
@@ -45,7 +45,9 @@ def filled_table(url: str) -> tuple[str, set[Path]]:
             "type": "branch",
         }
         add = {"action": "add-snapshot", "snapshot": made.model_dump(by_alias=True, exclude_none=True)}
-        answer = http.post("/v1/namespaces/ns/tables/t", json={"requirements": [], "updates": [add, ref]})
+        answer = http.post(
+            f"/v1/namespaces/ns/tables/{name}", json={"requirements": [], "updates": [add, ref]}
+        )
     answer.raise_for_status()
     folder = Path(local_path(metadata.location))
     return answer.json()["metadata-location"], {path for path in folder.rglob("*") if path.is_file()}

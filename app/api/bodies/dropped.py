@@ -11,7 +11,7 @@ from app.api.bodies.json_answer import page_json, present
 from app.api.bodies.json_body import Body
 from app.catalog.context.rows import Dropped
 from app.catalog.past.dropped import Wanted
-from app.engine.model.document import Long
+from app.engine.model.document import Bool, Long
 from app.engine.model.identifiers import Namespace, check_name, check_namespace
 from app.errors import InvalidRequest
 
@@ -40,7 +40,7 @@ class DroppedBody(Body):
 
 class UndropBody(DroppedBody):
     as_: NewNameBody = Field(default_factory=NewNameBody, alias="as")
-    create_namespace: bool = False
+    create_namespace: Bool = False
 
 
 def dropped_json(entries: Sequence[Dropped], token: str | None) -> bytes:

@@ -12,12 +12,13 @@ from app.api.bodies.json_answer import page_json, present
 from app.api.bodies.json_body import Body
 from app.catalog.past.catalog_diff import CatalogDiff, ChangedName, Side
 from app.catalog.past.restore import Restored
+from app.engine.model.document import Bool
 
 
 class RestoreBody(Body):
     at: str
     tables: tuple[IdentifierBody, ...]
-    dry_run: bool = False
+    dry_run: Bool = False
 
 
 def restored_json(at_ms: int, restored: Sequence[Restored], *, dry_run: bool) -> bytes:

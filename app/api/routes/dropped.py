@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import orjson
 from fastapi import APIRouter
 from starlette.responses import Response
 
@@ -54,7 +53,7 @@ def undrop(visit: Visited) -> Response:
             body.wanted(),
             dropped.NewName(body.as_.namespace, body.as_.name, body.create_namespace),
         )
-        return json_answer(orjson.dumps(back))
+        return json_answer(dropped.answer_text(back).encode())
 
     return run_once(visit, mutate, lambda result: json_answer(result.encode()))
 
@@ -65,6 +64,7 @@ def purge_dropped(visit: Visited) -> Response:
     body = parse_body(DroppedBody, visit.body)
 
     def mutate(catalog: Catalog) -> Response:
-        return json_answer(orjson.dumps(dropped.purge_dropped(catalog, body.wanted())))
+        purged = dropped.purge_dropped(catalog, body.wanted())
+        return json_answer(dropped.answer_text(purged).encode())
 
     return run_once(visit, mutate, lambda result: json_answer(result.encode()))

@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.answers import JSON, NO_CONFIG, Answer, loaded_table_answer, no_content, not_modified
+from app.api.answers import JSON, NO_CONFIG, Answer, loaded_table_answer, no_content, not_modified, tag_of
 from app.api.bodies.tables import loaded_json, may_have_config, table_config
 from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip
 from app.api.dependencies import Visit
@@ -34,8 +34,7 @@ async def load_table(request: Request) -> Response:
         raise InvalidRequest(f"Invalid snapshots {snapshots[:100]!r}: it must be all or refs")
     catalog, identifier = await _place(visit)
     if catalog.as_of_ms is not None:
-        loaded = await visit.in_thread(lambda: load_as_it_was(catalog, identifier))
-        return loaded_table_answer(loaded, table_config(loaded.metadata.properties))
+        return await _load_as_it_was(visit, catalog, identifier, refs_only=snapshots == "refs")
     pointer = await _pointer(visit, catalog, "load_table", identifier)
     while True:
         try:
@@ -46,6 +45,16 @@ async def load_table(request: Request) -> Response:
             if now == pointer:
                 raise
             pointer = now
+
+
+async def _load_as_it_was(
+    visit: Visit, catalog: Catalog, identifier: TableIdentifier, *, refs_only: bool
+) -> Response:
+    loaded = await visit.in_thread(lambda: load_as_it_was(catalog, identifier, refs_only=refs_only))
+    tag = tag_of(loaded)
+    if is_unchanged(visit.header(b"if-none-match"), tag):
+        return not_modified(tag)
+    return loaded_table_answer(loaded, table_config(loaded.metadata.properties))
 
 
 async def _loaded(visit: Visit, catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> Response:

@@ -63,6 +63,7 @@ def _read(text: str) -> int | None:
     if at.tzinfo is None:
         at = at.replace(tzinfo=UTC)
     try:
-        return (at - _EPOCH) // timedelta(milliseconds=1)
+        # Nothing was there before 1970, and the first hours of the year 1 cannot be shown in UTC.
+        return max(0, (at - _EPOCH) // timedelta(milliseconds=1))
     except OverflowError:
         return None

@@ -12,8 +12,9 @@ from app.database.pointers.pointer import Pointer
 from app.database.pointers.recoverable import PURGE_NOW, Recovery
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import Namespace
+from app.engine.model.properties import bool_property
 from app.engine.properties.known import Origin
-from app.engine.properties.lookup import Layers, effective_property
+from app.engine.properties.lookup import EffectiveProperty, Layers, effective_property
 from app.engine.properties.own_properties import PROTECTED, UNDROP_KEEP, UNDROP_PURGE_WAITS
 from app.errors import CorruptMetadata, MetadataFileMissing
 from app.recoveries import Protected
@@ -76,7 +77,7 @@ def recovery_of(warehouse: Warehouse, *, purge: bool) -> Recovery:
         Origin.WAREHOUSE_OVERRIDE: warehouse.override_properties,
         Origin.WAREHOUSE: warehouse.default_properties,
     }
-    waits = effective_property(layers, UNDROP_PURGE_WAITS).value == "true"
+    waits = _is_on(effective_property(layers, UNDROP_PURGE_WAITS))
     if purge and not waits:
         return PURGE_NOW
     keeping = effective_property(layers, UNDROP_KEEP)
@@ -85,9 +86,14 @@ def recovery_of(warehouse: Warehouse, *, purge: bool) -> Recovery:
     return Recovery(int(kept or 0), purge=purge)
 
 
+def _is_on(found: EffectiveProperty) -> bool:
+    # As for all switches of tables: in any case, and with spaces around it.
+    return found.value is not None and bool_property({found.name: found.value}, found.name, default=False)
+
+
 def _check(layers: Layers, action: str, what: str, warehouse: Warehouse, namespace: Namespace | None) -> None:
     found = effective_property(layers, PROTECTED)
-    if found.value != "true":
+    if not _is_on(found):
         return
     places = {
         Origin.TABLE: "it",

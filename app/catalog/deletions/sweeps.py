@@ -41,7 +41,7 @@ def sweep_one(server: Server) -> bool:
     catalog = own_catalog(server, pointer.warehouse_id)
     metadata = catalog.read(TABLES, pointer)
     current = own_version(pointer.metadata_location, mark_of(server))
-    known = server.metadata_sweeps.known_files(pointer_id)
+    known = server.metadata_sweeps.known_files(pointer_id, pointer.uuid)
     if current is None or known is None:
         return True
     # A file of a later version may be one that a rollback left; one from before the history may have been the table's.

@@ -117,9 +117,9 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
             f"{entry} cannot come back: its metadata file has been deleted, as Spark's DROP TABLE … PURGE does "
             f"by itself: {entry.pointer.metadata_location}"
         )
-    name = new.name or entry.name
+    name = entry.name if new.name is None else new.name
     answer = _summary(entry, namespace, name)
-    claim = catalog.caller.claim_of(json.dumps(answer))
+    claim = catalog.caller.claim_of(answer_text(answer))
     catalog.server.step("before_undrop")
     try:
         if name is None:
@@ -174,7 +174,7 @@ def purge_dropped(catalog: Catalog, wanted: Wanted) -> dict[str, object]:
     if is_table:
         _check_gc(catalog, entry)
     answer = _summary(entry, entry.namespace, entry.name)
-    claim = catalog.caller.claim_of(json.dumps(answer))
+    claim = catalog.caller.claim_of(answer_text(answer))
     catalog.server.step("before_purge_dropped")
     try:
         catalog.server.dropped.purge(entry, catalog.author(), claim, deletion=is_table)
@@ -183,6 +183,11 @@ def purge_dropped(catalog: Catalog, wanted: Wanted) -> dict[str, object]:
     catalog.server.step("after_purge_dropped")
     catalog.server.has_deletions.set()
     return answer
+
+
+def answer_text(answer: dict[str, object]) -> str:
+    """Return an answer as JSON: the same for the request and when it is sent again."""
+    return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
 
 def _summary(entry: Dropped, namespace: Namespace, name: str | None) -> dict[str, object]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, Loaded, LoadedTable
-from app.catalog.context.moments import moment_text
+from app.catalog.context.past_snapshots import check_snapshot_remains
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.properties import GC_ENABLED
-from app.recoveries import PastIsGone
 
 
-def load_as_it_was(catalog: Catalog, identifier: TableIdentifier) -> LoadedTable:
+def load_as_it_was(catalog: Catalog, identifier: TableIdentifier, *, refs_only: bool = False) -> LoadedTable:
     """Return a table of a warehouse that is shown as it was.
 
     The metadata is that of its file but for one property: `gc.enabled` is false. All files written later look like
-    orphans from there, and engines delete orphans without a commit that the catalog could refuse.
+    orphans from there, and engines delete orphans without a commit that the catalog could refuse. With `refs_only`,
+    snapshots that no ref names are left out.
 
     Raises:
         NoSuchTable: no table had this name.
@@ -23,12 +23,7 @@ def load_as_it_was(catalog: Catalog, identifier: TableIdentifier) -> LoadedTable
     """
     catalog.permit("load_table", identifier)
     pointer, metadata = catalog.read_now(TABLES, identifier)
-    snapshot = metadata.current_snapshot
-    if snapshot is not None and snapshot.manifest_list and not catalog.files.exists(snapshot.manifest_list):
-        assert catalog.as_of_ms is not None
-        raise PastIsGone(
-            f"table {identifier} was at snapshot {snapshot.snapshot_id} at {moment_text(catalog.as_of_ms)}, but the "
-            "files of that snapshot have been deleted since: it was expired, or the table was purged"
-        )
+    check_snapshot_remains(catalog, identifier, metadata)
     kept = metadata.model_copy(update={"properties": {**metadata.properties, GC_ENABLED: "false"}})
-    return Loaded(identifier, pointer.metadata_location, kept, kept.to_json(), pointer.registration)
+    content = (kept.with_referenced_snapshots_only() if refs_only else kept).to_json()
+    return Loaded(identifier, pointer.metadata_location, kept, content, pointer.registration)

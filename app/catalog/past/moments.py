@@ -21,7 +21,7 @@ def check_moment(server: Server, text: str) -> int:
     found = moment_ms(text, now_ms)
     if kept_ms and found < now_ms - kept_ms:
         raise InvalidMoment(
-            f"Invalid time {text[:100]!r}: history is kept since {moment_text(now_ms - kept_ms)}; the setting "
-            "history_days says for how long"
+            f"Invalid time {text[:100]!r}: it is {moment_text(found)}, and history is kept since "
+            f"{moment_text(now_ms - kept_ms)}; the setting history_days says for how long"
         )
     return found

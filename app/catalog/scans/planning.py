@@ -13,6 +13,7 @@ from typing import Final, assert_never
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
+from app.catalog.context.past_snapshots import check_snapshot_remains
 from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.scans.plan_tokens import PlanTask, PlanTokens
 from app.database.pointers.pointer import Pointer
@@ -93,11 +94,13 @@ def plan_scan(
         NoSuchTable: no table has this name.
         InvalidRequest: a snapshot or column does not exist.
         InvalidFilter: the filter does not fit the columns.
+        PastIsGone: the warehouse is shown as it was, and the files of the snapshot are gone.
         InvalidLocation, CorruptMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
         Unavailable: too many scans are being planned.
     """
     catalog.permit("plan_scan", identifier)
     pointer, metadata = catalog.read_now(TABLES, identifier)
+    check_snapshot_remains(catalog, identifier, metadata)  # What is kept of a scan does not say so.
     catalog.server.last_reads.note(pointer.id, catalog.now_ms())
     # By its text: in Python 1, 1.0 and true are equal, and so are 0.0 and -0.0.
     key = _key(catalog, pointer, repr(request))

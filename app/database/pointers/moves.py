@@ -7,7 +7,7 @@ pointers by id, then new names in sorted order.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import BigInteger, Connection, Row, bindparam, delete, select, tuple_, update
@@ -27,7 +27,7 @@ from app.database.pointers.history import (
     with_event,
 )
 from app.database.pointers.left_files import QueuedExpiry, insert_expiry
-from app.database.pointers.names_over_time import begin_name, end_name
+from app.database.pointers.names_over_time import LAST_FREED, begin_name, end_name
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.receipt import CommitReceipt, LandedChange
 from app.database.receipts import GivenUpMeanwhile, insert_landed, landing_receipt, values_of
@@ -142,6 +142,8 @@ _NAMESPACE_KEPT = (
         .where(rows.c.namespace_id == namespaces.c.id, rows.c.name == bindparam("of_name"))
         .scalar_subquery()
         .label("kind"),
+        namespaces.c.created_ms,
+        LAST_FREED.scalar_subquery().label("freed_ms"),
     )
     .where(*IS_NAMESPACE)
     .with_for_update(read=True, key_share=True, of=namespaces)
@@ -179,7 +181,7 @@ _KEPT = (
 )
 _DELETE = delete(rows).where(rows.c.id == bindparam("dropped_id"))
 _NAMESPACES_KEPT = (
-    select(namespaces.c.key, namespaces.c.id)
+    select(namespaces.c.key, namespaces.c.id, namespaces.c.created_ms)
     .where(
         namespaces.c.warehouse_id == bindparam("in_warehouse"),
         namespaces.c.key.in_(bindparam("of_keys", expanding=True)),
@@ -250,10 +252,16 @@ def advance(
         insert_expiry(connection, move.expiry, move.seen, move.location, author.at_ms)
 
 
-def time_of_all(connection: Connection, pointer_ids: Collection[int], at_ms: int) -> int:
-    """Return one time for the events of several pointers, and lock these."""
+def time_of_all(
+    connection: Connection, pointer_ids: Collection[int], creations: Collection[Creation], at_ms: int
+) -> int:
+    """Return one time for the events of several pointers, some of them new, and lock the others.
+
+    Raises `NoSuchNamespace` or `NameTaken` for a new one.
+    """
+    free = [free_name(connection, each.warehouse_id, each.identifier).since_ms for each in creations]
     latest: list[int] = list(connection.scalars(_TIMES_LOCKED, {"of_ids": sorted(pointer_ids)}))
-    return max([at_ms, *latest])
+    return max([at_ms, *free, *latest])
 
 
 def keep(connection: Connection, unmoved: Unmoved) -> None:
@@ -268,14 +276,16 @@ def create(connection: Connection, creation: Creation, author: Author) -> None:
     """Insert a pointer, or raise `NoSuchNamespace` or `NameTaken`."""
     identifier = creation.identifier
     while True:
+        free = free_name(connection, creation.warehouse_id, identifier)
+        at_ms = max(author.at_ms, free.since_ms)
         values = {
-            "namespace_id": free_name(connection, creation.warehouse_id, identifier),
+            "namespace_id": free.namespace_id,
             "kind": creation.kind,
             "name": identifier.name,
             "uuid": creation.uuid,
             "metadata_location": creation.location,
-            "created_ms": author.at_ms,
-            "updated_ms": author.at_ms,
+            "created_ms": at_ms,
+            "updated_ms": at_ms,
             "registration": creation.registration,
         }
         pointer_id = connection.execute(_INSERT[connection.dialect.name], values).scalar_one_or_none()
@@ -288,8 +298,17 @@ def create(connection: Connection, creation: Creation, author: Author) -> None:
         # Between the two statements another transaction took the name, and perhaps released it again.
 
 
-def free_name(connection: Connection, warehouse_id: int, identifier: TableIdentifier) -> int:
-    """Return the id of a free name's namespace, which stays until the transaction ends.
+@dataclass(frozen=True, slots=True)
+class FreeName:
+    """A name that nothing has."""
+
+    namespace_id: int
+    since_ms: int
+    """When its namespace was made, or the name was taken from what had it, by the clocks of those who did it."""
+
+
+def free_name(connection: Connection, warehouse_id: int, identifier: TableIdentifier) -> FreeName:
+    """Return a free name, whose namespace stays until the transaction ends.
 
     Raises:
         NoSuchNamespace: the namespace is not there.
@@ -301,8 +320,7 @@ def free_name(connection: Connection, warehouse_id: int, identifier: TableIdenti
         raise NoSuchNamespace(identifier.namespace)
     if found.kind is not None:
         raise NameTaken(PointerKind(found.kind), identifier)
-    namespace_id: int = found.id
-    return namespace_id
+    return FreeName(found.id, max(found.created_ms, found.freed_ms or 0))
 
 
 def _claim(connection: Connection, pointer_id: int, places: Collection[str]) -> None:
@@ -346,8 +364,8 @@ def rename(
     author: Author,
 ) -> Pointer:
     """Give a pointer another name, or raise `PointerAbsent`, `NoSuchNamespace` or `NameTaken`."""
-    namespace_ids = _keep_namespaces(connection, warehouse_id, {source.namespace, destination.namespace})
-    ids = [namespace_ids.get(key_of(identifier.namespace)) for identifier in (source, destination)]
+    kept = _keep_namespaces(connection, warehouse_id, {source.namespace, destination.namespace})
+    ids = [kept.get(key_of(identifier.namespace), (None, 0))[0] for identifier in (source, destination)]
     old_name, new_name = (ids[0], source.name), (ids[1], destination.name)
     found = {
         (row.namespace_id, row.name): row
@@ -367,6 +385,9 @@ def rename(
         return renamed
     if new_name in found:
         raise NameTaken(PointerKind(found[new_name].kind), destination)
+    names = {**parameters_of(warehouse_id, destination.namespace), "of_name": destination.name}
+    made_ms, freed_ms = kept[names["of_key"]][1], connection.scalars(LAST_FREED, names).one()
+    author = replace(author, at_ms=max(author.at_ms, made_ms, freed_ms or 0))
     values = {
         "renamed_id": row.id,
         "new_namespace": new_name[0],
@@ -390,11 +411,13 @@ def change_of(pointer: Pointer, event: str, **facts: Any) -> LandedChange:
     return LandedChange(pointer.kind, event, identifier.namespace.levels, identifier.name, **facts)
 
 
-def _keep_namespaces(connection: Connection, warehouse_id: int, wanted: set[Namespace]) -> dict[str, int]:
-    """Return the ids of the namespaces that exist, locked against drops."""
+def _keep_namespaces(
+    connection: Connection, warehouse_id: int, wanted: set[Namespace]
+) -> dict[str, tuple[int, int]]:
+    """Return ids and creation times of the namespaces that exist, locked against drops."""
     keys = sorted(key_of(namespace) for namespace in wanted)
     found = connection.execute(_NAMESPACES_KEPT, {"in_warehouse": warehouse_id, "of_keys": keys})
-    return {row.key: row.id for row in found}
+    return {row.key: (row.id, row.created_ms) for row in found}
 
 
 def _pointer(row: Row[*tuple[Any, ...]], warehouse_id: int, identifier: TableIdentifier) -> Pointer:

@@ -1,32 +1,24 @@
-"""Which name each pointer has had, and when: written as names are given and taken."""
+"""Which name each pointer has had, and when: written as names are given and taken.
+
+However the clocks of servers differ, at no time has a name two owners, or an owner without its namespace.
+"""
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Connection, bindparam, case, func, insert, select, update
+from sqlalchemy import BigInteger, Connection, bindparam, func, insert, select, update
 
 from app.database.pointers.history import event_time
 from app.database.pointers.pointer import PointerKind
 from app.database.rows import namespaces, pointers
 from app.database.rows import pointer_names as rows
 
-# By the clocks of two servers, a name may have been given before it was free. It has one bearer at a time all the same.
-_FREE_SINCE = (
-    select(func.max(rows.c.until_ms))
-    .where(
-        rows.c.warehouse_id == namespaces.c.warehouse_id,
-        rows.c.namespace_key == namespaces.c.key,
-        rows.c.kind.in_([kind.value for kind in PointerKind]),
-        rows.c.name == pointers.c.name,
-    )
-    .scalar_subquery()
-)
 _NAMED = select(
     pointers.c.id,
     namespaces.c.warehouse_id,
     namespaces.c.key,
     pointers.c.kind,
     pointers.c.name,
-    case((pointers.c.updated_ms < _FREE_SINCE, _FREE_SINCE), else_=pointers.c.updated_ms),
+    pointers.c.updated_ms,
 ).join_from(pointers, namespaces, namespaces.c.id == pointers.c.namespace_id)
 _BEGIN = insert(rows).from_select(
     ["pointer_id", "warehouse_id", "namespace_key", "kind", "name", "from_ms"],
@@ -42,9 +34,17 @@ _END = (
     )
 )
 
+LAST_FREED = select(func.max(rows.c.until_ms)).where(
+    rows.c.warehouse_id == bindparam("in_warehouse", type_=BigInteger),
+    rows.c.namespace_key == bindparam("of_key"),
+    rows.c.kind.in_([kind.value for kind in PointerKind]),
+    rows.c.name == bindparam("of_name"),
+)
+"""When a name was last taken from a table or view; nothing may have it before."""
+
 
 def begin_name(connection: Connection, pointer_id: int) -> None:
-    """Note that a pointer has its name since its last event, or since the name has been free."""
+    """Note that a pointer has its name since its last event."""
     connection.execute(_BEGIN, {"of_pointer": pointer_id})
 
 

@@ -216,7 +216,7 @@ class Pointers:
             by = author
             if len(changes) > 1:
                 ids = [change.seen.id for change in present]
-                by = replace(author, at_ms=time_of_all(connection, ids, author.at_ms))
+                by = replace(author, at_ms=time_of_all(connection, ids, creations, author.at_ms))
             for change in present:
                 if isinstance(change, Unmoved):
                     keep(connection, change)

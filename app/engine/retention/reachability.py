@@ -144,7 +144,8 @@ def unreachable_files(
     """Return the files that expired snapshots reach and the table does not.
 
     A writer may have named any file as anything: a live data file as a manifest, or the metadata file as statistics.
-    So only what can be read as a manifest or a list goes as one, and whatever the table reaches in any role stays.
+    So only what can be read as a manifest or a list goes as one, and whatever the table reaches in any role stays, but
+    for what is both a readable manifest, or a list, and named as a data file: finding that would read every manifest.
 
     Args:
         current: the table now, read after the expiry landed; None if all of it is deleted.

@@ -295,12 +295,14 @@ def ground_on(base: Server, store: FileIO, root: str) -> Ground:
 
 def _empty(database: Database) -> None:
     every_row = (
-        rows.orphan_batches, rows.file_deletions, rows.pointer_history, rows.table_places, rows.foreign_places,
-        rows.pointers, rows.namespaces, rows.warehouses,
+        rows.orphan_batches, rows.file_deletions, rows.pointer_history, rows.pointer_names, rows.table_places,
+        rows.foreign_places, rows.dropped, rows.pointers, rows.namespace_versions, rows.namespaces, rows.warehouses,
     )  # fmt: skip
 
     def empty(connection: Connection) -> None:
         for table in every_row:
+            if table is rows.namespaces:
+                connection.execute(delete(table).where(table.c.parent_id.is_not(None)))
             connection.execute(delete(table))
 
     database.write(empty)
