@@ -15,6 +15,7 @@ from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.locations import check_location, default_location
 from app.catalog.context.protection import check_unprotected, recovery_of
+from app.catalog.filesystem_tables.rules import refused
 from app.database.pointers.history import PointerEvent
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import Pointer
@@ -255,6 +256,20 @@ class Registration(Intention[M, None]):
         )
 
 
+def check_registrable(catalog: Catalog) -> None:
+    """Check that metadata files can be registered in the warehouse.
+
+    Raises:
+        TreeRefusal: it is of layout hadoop.
+    """
+    if not catalog.has_rows:
+        raise refused(
+            "register a metadata file",
+            "the newest version in a folder is the table",
+            "put the table's folder where its name says, or register the file in a warehouse of layout catalog",
+        )
+
+
 def register(
     catalog: Catalog,
     kind: Kind[M],
@@ -273,6 +288,7 @@ def register(
 
     Raises:
         InvalidName: the name cannot be used.
+        TreeRefusal: the warehouse is of layout hadoop.
         InvalidLocation: the file, or the table or view, is outside the warehouse.
         MetadataFileMissing: no file is there.
         InvalidMetadata: the file is not metadata of this kind.
@@ -285,6 +301,7 @@ def register(
     """
     catalog.permit(f"register_{kind}", identifier)
     check_identifier(identifier)
+    check_registrable(catalog)
     check_location(catalog, location, "metadata-location")
     wanted = Registration(kind, identifier, Location(location), overwrite, read_only, expected)
     return land_one(catalog, wanted).loaded

@@ -13,6 +13,7 @@ from app.catalog.context.kinds import Kind, M
 from app.catalog.context.locations import check_location, check_locations
 from app.catalog.context.rows import Pointer
 from app.catalog.context.table_places import claimed_places
+from app.catalog.named import check_registrable
 from app.database.neighbours import Neighbour
 from app.engine.model.identifiers import TableIdentifier, check_identifier
 from app.engine.model.ids import Location
@@ -76,6 +77,7 @@ def check_registration(
         FilesUnavailable: the store does not answer.
     """
     catalog.permit("check_registration", identifier)
+    check_registrable(catalog)
     check_identifier(identifier)
     findings: list[RegistrationFinding] = []
     present = catalog.find(identifier)
@@ -88,7 +90,7 @@ def check_registration(
     metadata, reason = _read(catalog, kind, Location(location))
     findings += [reason] if reason is not None else []
     if metadata is not None:
-        findings += _of_places(catalog, metadata, location, present)
+        findings += _of_places(catalog, identifier, metadata, location, present)
         findings += _of_names(catalog, metadata, present)
         findings += _of_metadata(catalog, metadata, location)
     return RegistrationCheck(identifier, kind, Location(location), metadata, present, tuple(findings))
@@ -121,11 +123,11 @@ _OTHER_SPELLING: Final = (
 
 
 def _of_places(
-    catalog: Catalog, metadata: M, location: str, present: Pointer | None
+    catalog: Catalog, identifier: TableIdentifier, metadata: M, location: str, present: Pointer | None
 ) -> Iterator[RegistrationFinding]:
     """Yield what is wrong with the folders in which a table or view says that its files are."""
     try:
-        check_locations(catalog, metadata)
+        check_locations(catalog, identifier, metadata)
     except InvalidLocation as error:
         yield _refused("outside-warehouse", f"{error}. {_OTHER_SPELLING}", final=True)
         return

@@ -52,6 +52,17 @@ class NewTable(NewNamed[TableMetadata]):
         )
 
 
+def load_pointer(catalog: Catalog, operation: str, identifier: TableIdentifier) -> Pointer:
+    """Return a table's pointer, which may mean to look into its folder.
+
+    Raises:
+        NoSuchTable: no table has this name.
+        FilesUnavailable: the store does not answer.
+    """
+    catalog.permit(operation, identifier)
+    return catalog.load(TABLES, identifier)
+
+
 def find_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> MetadataJson | None:
     """Return a table's JSON if it is in the cache, without waiting for a network."""
     catalog.server.last_reads.note(pointer.id, catalog.now_ms())
@@ -91,7 +102,7 @@ def stage_table(catalog: Catalog, new: NewTable) -> LoadedTable:
     new.require(base)
     metadata = new.apply(catalog, base, StagedFiles(catalog)).metadata
     assert metadata is not None
-    check_locations(catalog, metadata)
+    check_locations(catalog, new.identifier, metadata)
     return Loaded(new.identifier, None, metadata, metadata.to_json())
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from app.client.answers import ExpiredSnapshots, OpenAnswer, TableAnswer
+from app.client.answers import AdoptedTable, ExpiredSnapshots, OpenAnswer, TableAnswer
 from app.client.named import NamedCalls
-from app.client.request_parts import Changes, JsonObject, change_body, given, path_piece
+from app.client.request_parts import Changes, JsonObject, change_body, given, namespace_path, path_piece
 from app.engine.model.identifiers import TableIdentifier
 
 EXPECTED_LOCATION = "X-Icetower-Expected-Metadata-Location"
@@ -52,6 +52,12 @@ class TableCalls(NamedCalls[TableAnswer]):
         self._calls.send("POST", f"{self._root}/transactions/commit", body=body)
 
     register_endpoint = "register"
+
+    def adopt(self, identifier: TableIdentifier, location: str) -> AdoptedTable:
+        """Make the file-system table in a folder a table of the catalog."""
+        path = f"{self._root}/{namespace_path(identifier.namespace)}/adopt"
+        body = {"name": identifier.name, "location": location}
+        return self._calls.read(AdoptedTable, "POST", path, body=body)
 
     def unregister(self, identifier: TableIdentifier, *, expected: str | None = None) -> TableAnswer:
         """Take a table out of the catalog, touch no file, and return where its metadata is.

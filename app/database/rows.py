@@ -41,6 +41,8 @@ warehouses = Table(
     Column("override_properties", Text, nullable=False),
     Column("storage", Text, nullable=False),
     Column("created_ms", BigInteger, nullable=False),
+    # Where its pointers are: in `pointers`, or in the names of files.
+    Column("layout", Text, nullable=False, server_default=text("'catalog'")),
     UniqueConstraint("name"),
     sqlite_autoincrement=True,
 )

@@ -44,6 +44,11 @@ class CheckRegistrationBody(Body):
     overwrite: Bool | None = None
 
 
+class AdoptTableBody(Body):
+    name: str
+    location: Location
+
+
 class MetricsBody(Body):
     report_type: str
 

@@ -15,6 +15,7 @@ from app.catalog.context.rooms import Rooms
 from app.catalog.context.scan_workers import ScanWorkers
 from app.catalog.context.side_work import SideWork
 from app.catalog.context.traffic import Traffic
+from app.catalog.filesystem_tables.seen_tables import SeenTables
 from app.database.dropped import DroppedThings
 from app.database.file_deletions import FileDeletions
 from app.database.foreign_places import ForeignPlaces
@@ -174,6 +175,8 @@ class Server:
     """The columns of the tables whose profile was asked for last."""
     last_reads: LastReads = field(default_factory=LastReads)
     """When tables were last read, as far as this process has seen it."""
+    seen_tables: SeenTables = field(default_factory=SeenTables)
+    """Which file-system tables were seen last, by the ids of their pointers."""
     has_deletions: threading.Event = field(default_factory=threading.Event)
     """Set when files were queued that may be deleted at once: housekeeping need not wait for its next round."""
     step: Callable[[str], None] = _ignore

@@ -9,6 +9,7 @@ from typing import Any, Final
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.property_layers import layers_of
+from app.catalog.upkeep.jobs import check_jobs
 from app.catalog.upkeep.table_health import table_health
 from app.database.maintenance_jobs import MaintenanceJob
 from app.engine.health.facts import HealthFacts
@@ -55,11 +56,13 @@ def table_upkeep(catalog: Catalog, identifier: TableIdentifier, wanted: Sequence
 
     Raises:
         NoSuchTable: no table has this name.
+        TreeRefusal: it is a file-system table.
         MetadataFileMissing, CorruptMetadata, InvalidLocation, FileMissing, FilesUnavailable: the metadata, a manifest
             list or a manifest cannot be read.
         DatabaseUnavailable: the database does not answer.
     """
     catalog.permit("table_upkeep", identifier)
+    check_jobs(catalog, identifier)
     pointer, metadata = catalog.read_now(TABLES, identifier)
     policy = Policy(layers_of(catalog, identifier.namespace, metadata.properties))
     facts = table_health(catalog, identifier).facts

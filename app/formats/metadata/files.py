@@ -6,7 +6,10 @@ import gzip
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TypeVar
+
+import orjson
 
 from app import telemetry
 from app.engine.model.ids import Location, TableUuid
@@ -167,10 +170,35 @@ class MetadataFiles:
             InvalidMetadata: it is too large to be read again.
             FilesUnavailable: the store does not answer, or refuses.
         """
+        files.write_new(location, self.packed(location, content))
+
+    def packed(self, location: Location, content: bytes) -> bytes:
+        """Return what a metadata file at a location has to hold.
+
+        Raises:
+            InvalidMetadata: it is too large to be read again.
+        """
         check_json(content, self._max_file_bytes)
-        files.write_new(
-            location, gzip.compress(content, compresslevel=6, mtime=0) if is_gzipped(location) else content
-        )
+        return gzip.compress(content, compresslevel=6, mtime=0) if is_gzipped(location) else content
+
+    def identify(self, files: FileIO, location: Location) -> tuple[TableUuid, int]:
+        """Return the uuid in a file that other writers own, and a number of its content.
+
+        With the number as registration, what is kept of the file is right even if it was replaced since. A file that
+        is no metadata has no uuid; reading it says why.
+
+        Raises:
+            MetadataFileMissing: no file is there.
+            FilesUnavailable: the store does not answer.
+        """
+        try:
+            content = self._read(files, location)
+            document = orjson.loads(content)
+        except (InvalidMetadata, orjson.JSONDecodeError):
+            return TableUuid(""), 1
+        uuid = document.get("table-uuid") if isinstance(document, dict) else None
+        number = int.from_bytes(blake2b(content, digest_size=8).digest()) >> 2
+        return TableUuid(uuid if isinstance(uuid, str) else ""), number + 1
 
     def keep(
         self, files: FileIO, location: Location, metadata: Metadata, content: bytes, registration: int = 0
