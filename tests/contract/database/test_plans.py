@@ -60,8 +60,7 @@ STATEMENTS: dict[str, SelectBase | PageOfNames] = {
     "idempotency key": idempotency_keys._FIND,
     "may share files": select(sharing.may_share_files(TableUuid("u"), 1)),
     "named": sharing.named_by_pointers(["l"]),
-    "named by others": foreign_places.named_by_others(["p"], 1)[0],
-    "named by dropped ones": foreign_places.named_by_others(["p"], 1)[1],
+    "named by others": foreign_places.named_by_others(["p"], 1),
     "claimed": sharing.claimed_by_others(["p"], 1),
 }
 
