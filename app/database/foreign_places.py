@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, delete, select
+from sqlalchemy import CompoundSelect, Connection, Row, Select, delete, select, union_all
 
 from app.database.connections.database import Database
 from app.database.namespace_keys import namespace_of
@@ -40,7 +40,7 @@ class ForeignPlaces:
             folders: as `app.fileio.locations.folder_name` spells them.
             besides: a pointer that is left out.
         """
-        return self._readers(*named_by_others(folders, besides))
+        return self._readers(named_by_others(folders, besides))
 
     def unknown(self, after: int, limit: int) -> list[ForeignReader]:
         """Return tables that may name files anywhere, in the order of their pointers."""
@@ -85,7 +85,7 @@ class ForeignPlaces:
 
         self._database.write(replace)
 
-    def _readers(self, *queries: Select[Any]) -> list[ForeignReader]:
+    def _readers(self, *queries: Select[Any] | CompoundSelect[Any]) -> list[ForeignReader]:
         found = self._database.read(
             lambda connection: [row for query in queries for row in connection.execute(query)]
         )
@@ -104,8 +104,8 @@ _AS_POINTER = (
     pointers.c.metadata_location,
     pointers.c.registration,
 )
-# Two queries, for tables that are there and for dropped ones that can come back: SQLite would read all pointers
-# before it joined a union of the two.
+# For tables that are there, and for dropped ones that can come back. Each joins for itself: SQLite would read all
+# pointers before it joined a union of the two.
 _READERS = (
     select(*_AS_POINTER, rows.c.place)
     .join_from(rows, pointers, pointers.c.id == rows.c.pointer_id)
@@ -114,10 +114,13 @@ _READERS = (
 )
 
 
-def named_by_others(folders: Collection[str], besides: int | None) -> list[Select[Any]]:
-    """Return the queries for `readers`; they have a row for each of a table's folders."""
+def named_by_others(folders: Collection[str], besides: int | None) -> CompoundSelect[Any]:
+    """Return the query for `readers`; it has a row for each of a table's folders.
+
+    It is one statement, so that a table which is dropped or comes back at this moment is found all the same.
+    """
     wanted = rows.c.place.in_([ANYWHERE, *folders]), rows.c.pointer_id != (besides or 0)
-    return [query.where(*wanted) for query in _READERS]
+    return union_all(*(query.where(*wanted) for query in _READERS))
 
 
 def _pointer(row: Row[*tuple[Any, ...]]) -> Pointer:

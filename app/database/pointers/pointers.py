@@ -128,11 +128,15 @@ class Pointers:
         parameters = {"of_id": pointer_id}
 
         def find_locked(connection: Connection) -> Pointer | None:
-            # Two statements: the one that waits for a lock sees all other rows as they were before.
-            if connection.execute(_LOCKED_BY_ID, parameters).one_or_none() is None:
-                found = connection.execute(_DROPPED_BY_ID, parameters).one_or_none()
-                return None if found is None else _pointer(found)
-            return _pointer(connection.execute(_BY_ID, parameters).one())
+            # Several statements: the one that waits for a lock sees all other rows as they were before. So one that
+            # comes back at this moment is in neither place at first, and is looked for once more.
+            for _ in range(2):
+                if connection.execute(_LOCKED_BY_ID, parameters).one_or_none() is not None:
+                    return _pointer(connection.execute(_BY_ID, parameters).one())
+                dropped_one = connection.execute(_DROPPED_BY_ID, parameters).one_or_none()
+                if dropped_one is not None:
+                    return _pointer(dropped_one)
+            return None
 
         return self._database.read_locked(find_locked)
 

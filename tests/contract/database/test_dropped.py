@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
 import pytest
+from sqlalchemy import event
 
 from app.database.dropped import Dropped, DroppedMeanwhile, DroppedThings, FilesInUse
 from app.database.foreign_places import ForeignPlaces
 from app.database.old_rows import OldRows
 from app.database.pointers.foreign_files import ANYWHERE
-from app.database.pointers.moves import NameTaken
+from app.database.pointers.moves import Advance, NameTaken
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.recoverable import Recovery
 from app.engine.model.ids import Location, TableUuid
@@ -223,3 +226,47 @@ def test_of_many_that_want_it_one_gets_it(stores: Stores, dropped: DroppedThings
     is_back = counted["Pointer"] == 1
     assert len(stores.pointers.list_names(stores.id, levels("a"), TABLE)) == int(is_back)
     assert stores.file_deletions.counts() == ({} if is_back else {"queued": 1})
+
+
+@contextmanager
+def after_next_select(stores: Stores, deed: Callable[[], object]) -> Iterator[None]:
+    """Do something once, between the next statement that reads and the one after it."""
+    engines = {stores.database._write_engine, stores.database._read_engine}
+    waiting = [deed]
+
+    def act(_connection: object, _cursor: object, sql: str, *_: object) -> None:
+        if waiting and sql.startswith("SELECT"):
+            waiting.pop()()
+
+    for engine in engines:
+        event.listen(engine, "after_cursor_execute", act)
+    yield
+    for engine in engines:
+        event.remove(engine, "after_cursor_execute", act)
+
+
+def test_a_table_that_comes_back_meanwhile_is_found_by_those_who_delete_files_that_it_names(
+    stores: Stores, dropped: DroppedThings
+) -> None:
+    there = stores.add("a.t")
+    move = Advance(there, Location("1.json"), there.uuid, foreign=frozenset({"s3://b/other/"}))
+    stores.pointers.check_and_put([move], AUTHOR)
+    entry = drop(stores, "a.t")
+
+    with after_next_select(stores, lambda: dropped.undrop(entry, name("a.t"), LATER)):
+        found = ForeignPlaces(stores.database).readers(["s3://b/other/"], None)
+
+    assert [reader.pointer.id for reader in found] == [there.id]
+    assert stores.there("a.t").id == there.id
+
+
+def test_a_table_that_comes_back_meanwhile_is_found_by_its_id(stores: Stores, dropped: DroppedThings) -> None:
+    if stores.database.dialect_name == "sqlite":
+        return  # There one transaction writes at a time, and this look is one.
+    there = stores.add("a.t")
+    entry = drop(stores, "a.t")
+
+    with after_next_select(stores, lambda: dropped.undrop(entry, name("a.t"), LATER)):
+        found = stores.pointers.find_locked(there.id)
+
+    assert found == there

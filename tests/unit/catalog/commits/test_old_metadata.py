@@ -1,20 +1,88 @@
-"""Old metadata files: deleted after commits where the table asks for it, kept for reading the past."""
+"""Old metadata files: deleted by the commit that lets them go, or kept for reading the table as it was."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import pytest
 
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
+from app.catalog.past.loads import load_as_it_was
 from app.engine.change.updates import SetProperties
 from app.engine.model.ids import Location
-from tests.builders.catalogs import START_MS, Clock, with_server
+from app.recoveries import PastIsGone
+from tests.builders.catalogs import START_MS, Clock, with_server, with_warehouse
 from tests.builders.tables import DEPARTURES, commit_to, load_table, table_in
 from tests.unit.catalog.commits.interference import files_in
 
+HOUR_MS = 3_600_000
 KEEP_MS = 1_000_000
 MINUTE_MS = 60_000
+SHORT_LOG = {
+    "write.metadata.delete-after-commit.enabled": "true",
+    "write.metadata.previous-versions-max": "1",
+}
+
+
+def later(catalog: Catalog, by_ms: int) -> Catalog:
+    """Return the same catalog when time has passed."""
+    now_ms = catalog.server.now_ms
+    return with_server(catalog, now_ms=lambda: now_ms() + by_ms)
+
+
+def change(catalog: Catalog, value: int) -> tuple[int, Location]:
+    """Commit once; return a moment after it, and where the metadata is."""
+    changed = commit_to(catalog, SetProperties(updates={"value": str(value)}))
+    assert changed.location is not None
+    return catalog.now_ms(), changed.location
+
+
+def test_without_a_time_to_keep_they_go_at_once(catalog: Catalog) -> None:
+    table_in(catalog, properties=SHORT_LOG)
+    states = [change(catalog, number) for number in range(4)]
+
+    there = [catalog.files.exists(location) for _, location in states]
+
+    assert there == [False, False, True, True]
+    with pytest.raises(PastIsGone, match="has been deleted since"):
+        load_as_it_was(replace(catalog, as_of_ms=states[0][0]), DEPARTURES)
+
+
+@pytest.mark.parametrize("place", ["table", "warehouse"])
+def test_they_are_kept_for_the_past_and_go_when_it_is_over(catalog: Catalog, place: str) -> None:
+    keep = {"icetower.as-of.metadata-keep-ms": str(HOUR_MS)}
+    if place == "warehouse":
+        catalog = with_warehouse(catalog, default_properties=keep)
+        table_in(catalog, properties=SHORT_LOG)
+    else:
+        table_in(catalog, properties={**SHORT_LOG, **keep})
+    states = [change(catalog, number) for number in range(4)]
+    half_an_hour = later(catalog, HOUR_MS // 2)
+    states += [change(half_an_hour, number) for number in range(4, 7)]
+
+    for number, (moment, location) in enumerate(states):
+        loaded = load_as_it_was(replace(half_an_hour, as_of_ms=moment), DEPARTURES)
+        assert loaded.metadata.properties["value"] == str(number)
+        assert loaded.location == location
+
+    change(later(catalog, HOUR_MS * 5 // 4), 7)
+
+    # What was replaced more than an hour ago is gone; the fourth was in force until half an hour before.
+    there = [catalog.files.exists(location) for _, location in states]
+    assert there == [False, False, False, True, True, True, True]
+    assert load_table(catalog).metadata.properties["value"] == "7"
+
+
+def test_what_the_log_still_names_stays(catalog: Catalog) -> None:
+    long_log = {**SHORT_LOG, "write.metadata.previous-versions-max": "100"}
+    table_in(catalog, properties={**long_log, "icetower.as-of.metadata-keep-ms": "1"})
+    states = [change(catalog, number) for number in range(4)]
+
+    change(later(catalog, HOUR_MS), 5)
+
+    assert all(catalog.files.exists(location) for _, location in states)
 
 
 class Times:
@@ -51,19 +119,6 @@ class Times:
         """Return the numbers of the files that are there."""
         there = files_in(self.catalog)
         return [number for number, location in enumerate(self.written) if location in there]
-
-
-def test_files_stay_for_as_long_as_they_are_kept(catalog: Catalog) -> None:
-    times = Times(catalog, previous_versions=1)
-    for minute in range(1, 6):
-        times.commit(minute * MINUTE_MS)
-    assert times.left() == [0, 1, 2, 3, 4, 5]
-
-    # Those go that were replaced until then: the first in minute 1, the second in minute 2.
-    times.commit(2 * MINUTE_MS + MINUTE_MS // 2 + KEEP_MS)
-    assert times.left() == [2, 3, 4, 5, 6]
-    times.commit(60 * MINUTE_MS + KEEP_MS)
-    assert times.left() == [6, 7]
 
 
 def test_files_go_that_only_the_log_has_held_back(catalog: Catalog) -> None:
