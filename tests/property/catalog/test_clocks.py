@@ -92,7 +92,7 @@ def check_every_time(catalog: Catalog) -> None:
         return {
             at
             for column in columns
-            for at in database.read(lambda it: it.scalars(select(column)).all())
+            for (at,) in database.read(lambda it, column=column: it.execute(select(column)).all())  # type: ignore[misc]
             if at
         }
 

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import pytest
 from hypothesis import settings
@@ -85,7 +85,7 @@ class PastAndRecovery(RuleBasedStateMachine):
     """A catalog of two warehouses over one folder, against a model that remembers every moment."""
 
     make: Callable[[], PastLife]
-    finished: list[PastLife]
+    finished: ClassVar[list[PastLife]]
 
     def __init__(self) -> None:
         super().__init__()
@@ -233,10 +233,8 @@ class PastAndRecovery(RuleBasedStateMachine):
             return
         by_name, moves, makes = pick.yes(), pick.yes(), pick.yes()
         entry = self._entry(pick, by_name=by_name)
-        if by_name:
-            wanted = Wanted(namespace=entry.namespace, name=entry.name)
-        else:
-            wanted = Wanted(id=entry.id)
+        latest = Wanted(namespace=entry.namespace, name=entry.name)
+        wanted = latest if by_name else Wanted(id=entry.id)
         to = pick.of(NAMESPACES) if moves else entry.namespace
         name = None if entry.name is None else pick.of(["back", "t"]) if moves else entry.name
         new = NewName(to.levels, name, makes) if moves else NewName(with_namespace=makes)
@@ -449,7 +447,7 @@ def test_past_stays_and_comes_back(base_server: Server, store: tuple[FileIO, str
         return PastLife(ground_on(server, OldFiles(files), root), clock)
 
     class OnThisGround(PastAndRecovery):
-        finished: list[PastLife] = []
+        finished: ClassVar[list[PastLife]] = []
 
     OnThisGround.make = staticmethod(make)
     run_state_machine_as_test(
