@@ -10,7 +10,7 @@ from typing import Any
 
 from app.catalog import named, namespaces
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import TABLES, VIEWS
+from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.listings import Page
 from app.catalog.past.loads import load_as_it_was
 from app.engine.model.identifiers import Namespace, TableIdentifier
@@ -83,7 +83,8 @@ def look(catalogs: list[Catalog], at_ms: int | None = None) -> World:
 def _look_into(found: World, number: int, catalog: Catalog, parent: Namespace | None) -> None:
     for namespace in namespaces.list_namespaces(catalog, parent, EVERYTHING).items:
         found.namespaces[number, namespace] = namespaces.load_namespace(catalog, namespace)
-        for kind in (TABLES, VIEWS):
+        kinds: tuple[Kind[Any], ...] = (TABLES, VIEWS)
+        for kind in kinds:
             listed = named.list_names(catalog, kind, namespace, EVERYTHING).items
             assert sorted(set(listed)) == listed, "a name is listed once, in order"
             for name in listed:
