@@ -251,7 +251,7 @@ def advance(
 def time_of_all(
     connection: Connection, pointer_ids: Collection[int], creations: Collection[Creation], at_ms: int
 ) -> int:
-    """Return one time for the events of several pointers, some of them new, and lock the others.
+    """Return one time for the events of several pointers, and lock those that are there.
 
     Raises `NoSuchNamespace` or `NameTaken` for a new one.
     """

@@ -78,8 +78,10 @@ class PastAndRecovery(RuleBasedStateMachine):
         super().__init__()
         self.life = self.make()
 
-    @initialize(places=st.tuples(PLACES, PLACES))
-    def begin(self, places: tuple[str | None, str | None]) -> None:
+    @initialize(places=st.tuples(PLACES, PLACES), waits=st.booleans())
+    def begin(self, places: tuple[str | None, str | None], waits: bool) -> None:
+        if waits:
+            self.set_recovery(Picker([0, 2, 0]))
         for name, place in zip("tu", places, strict=True):
             self._create(0, TableIdentifier(FLIGHTS, name), place)
         for key in self.life.tables():
@@ -188,7 +190,8 @@ class PastAndRecovery(RuleBasedStateMachine):
         locations = sorted(
             {it.location for _, world in self.life.past for it in world.names.values() if it.kind == "table"}
         )
-        self._register(pick, pick.of(locations))
+        if locations:
+            self._register(pick, pick.of(locations))
 
     def register_what_was_dropped(self, pick: Picker) -> None:
         """Register a table that can come back, and let go of it, or of its snapshots, perhaps at once."""
@@ -277,7 +280,7 @@ class PastAndRecovery(RuleBasedStateMachine):
             del self.life.recoverable[entry.id]
 
     def let_time_pass(self, pick: Picker) -> None:
-        self.life.clock.now_ms += pick.of([1, HOUR_MS, HOUR_MS, DAY_MS, 8 * DAY_MS])
+        self.life.clock.now_ms += pick.of([1, HOUR_MS, DAY_MS, 8 * DAY_MS])
         if pick.yes():
             now_ms = self.life.now_ms()
             over = [each.id for each in self.life.recoverable.values() if each.until_ms <= now_ms]
