@@ -40,6 +40,7 @@ from app.database.landing_queues import LandingQueues
 from app.database.maintenance_jobs import MaintenanceJobs
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
+from app.database.neighbours import Neighbours
 from app.database.old_rows import OldRows
 from app.database.orphan_runs import OrphanRuns
 from app.database.past import Past
@@ -180,6 +181,7 @@ def build_server(
         old_rows=OldRows(database),
         orphan_runs=OrphanRuns(database),
         foreign_places=ForeignPlaces(database),
+        neighbours=Neighbours(database),
         pointer_states=PointerStates(database),
         past=Past(database),
         dropped=DroppedThings(database),

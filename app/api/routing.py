@@ -36,6 +36,7 @@ from app.api.routes import (
     past,
     receipts,
     refs,
+    registrations,
     scans,
     table_health,
     table_properties,
@@ -54,7 +55,7 @@ _ALONE = {_CONFIG: config.get_config, "/health": health.health}
 _PARAMETER = re.compile(r"{\w+}")
 """Routes have underscores where the description has hyphens."""
 
-_CHANGE_NOTHING = (conflicts, dry_runs, maintenance, metrics, orphans, scans)
+_CHANGE_NOTHING = (conflicts, dry_runs, maintenance, metrics, orphans, registrations, scans)
 """Routes that change no table, view, namespace or warehouse, whatever their method."""
 
 _READING = ("/plan", "/plan/{plan-id}", "/tasks", "/metrics")
@@ -82,6 +83,7 @@ def routes() -> list[BaseRoute]:
         namespaces,
         commits,
         dry_runs,
+        registrations,
         refs,
         history,
         receipts,

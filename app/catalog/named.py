@@ -15,6 +15,7 @@ from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.locations import check_location, default_location
 from app.catalog.context.protection import check_unprotected, recovery_of
+from app.catalog.filesystem_tables.rules import refused
 from app.database.pointers.history import PointerEvent
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import Pointer
@@ -22,7 +23,7 @@ from app.database.pointers.pointers import PointerChanged
 from app.database.pointers.recoverable import NO_RECOVERY, Recovery
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
 from app.engine.model.ids import Location, TableUuid
-from app.errors import IcetowerError, PointerMoved
+from app.errors import CommitFailed, IcetowerError, PointerMoved
 
 T = TypeVar("T")
 
@@ -215,44 +216,95 @@ class Registration(Intention[M, None]):
     identifier: TableIdentifier
     location: Location
     overwrite: bool
+    read_only: bool = False
+    """Whether it stays another catalog's."""
+    expected: str | None = None
+    """Where the metadata must be of what is overwritten."""
     reads_base = False
+    needs_writable = False
+    spares_protected = True
+    """Whether it leaves what is protected alone."""
     created_as, advanced_as = "registered", "replaced"
 
     def require(self, base: Base[M]) -> bool:
-        """Check that the name is free, or may be taken over."""
+        """Check that the name is free, or may be taken over.
+
+        Raises:
+            CommitFailed: what has it is not where it is expected.
+        """
         if not self.overwrite or base.seen is None:
             base.check_free()
+        if self.expected is not None and base.stored_at != self.expected:
+            found = "nothing has the name" if base.stored_at is None else f"it is at {base.stored_at}"
+            raise CommitFailed(
+                f"Cannot overwrite {self.identifier}: expected metadata-location {self.expected[:500]}, {found}"
+            )
         return True
 
     def apply(self, catalog: Catalog, base: Base[M], _files: StagedFiles) -> Planned[M, None]:
         """Read the file."""
-        if base.seen is not None:
+        if base.seen is not None and self.spares_protected:
             check_unprotected(catalog, self.kind, base.seen, "replace")
         since_ms = catalog.server.file_deletions.now_ms()
-        metadata = catalog.read_file(self.kind, self.location)
-        return Planned(metadata, None, stored_at=self.location, read_since_ms=since_ms)
+        metadata = catalog.read_file(self.kind, self.location, registration=-1 if self.read_only else 0)
+        return Planned(
+            metadata,
+            None,
+            stored_at=self.location,
+            read_since_ms=since_ms,
+            is_read_only=self.read_only,
+        )
+
+
+def check_registrable(catalog: Catalog) -> None:
+    """Check that metadata files can be registered in the warehouse.
+
+    Raises:
+        TreeRefusal: it is of layout hadoop.
+    """
+    if not catalog.has_rows:
+        raise refused(
+            "register a metadata file",
+            "the newest version in a folder is the table",
+            "put the table's folder where its name says, or register the file in a warehouse of layout catalog",
+        )
 
 
 def register(
-    catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, location: str, *, overwrite: bool = False
+    catalog: Catalog,
+    kind: Kind[M],
+    identifier: TableIdentifier,
+    location: str,
+    *,
+    overwrite: bool = False,
+    read_only: bool = False,
+    expected: str | None = None,
 ) -> Loaded[M]:
     """Point a name at a metadata file that exists; with `overwrite` also a name that is in use.
 
+    Args:
+        read_only: the table or view stays another catalog's. Commits to it are refused, and its files are not deleted.
+        expected: where the metadata must be of what is overwritten.
+
     Raises:
         InvalidName: the name cannot be used.
+        TreeRefusal: the warehouse is of layout hadoop.
         InvalidLocation: the file, or the table or view, is outside the warehouse.
         MetadataFileMissing: no file is there.
         InvalidMetadata: the file is not metadata of this kind.
         NoSuchNamespace: the namespace is not there.
         TableExists, ViewExists: the name is taken.
         Protected: what was to be overwritten is protected.
-        PointerMoved: what was to be overwritten kept changing.
+        CommitFailed: what is to be overwritten is not where it is expected.
+        PointerMoved: it kept changing.
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit(f"register_{kind}", identifier)
     check_identifier(identifier)
+    check_registrable(catalog)
     check_location(catalog, location, "metadata-location")
-    return land_one(catalog, Registration(kind, identifier, Location(location), overwrite)).loaded
+    wanted = Registration(kind, identifier, Location(location), overwrite, read_only, expected)
+    return land_one(catalog, wanted).loaded
 
 
 def load(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> Loaded[M]:

@@ -38,10 +38,7 @@ class PointerBatches:
             DatabaseUnavailable: the database does not answer.
         """
         catalog.permit(operation, identifier)
-        if catalog.as_of_ms is None:
-            pointer = await self.find(catalog.warehouse.id, identifier)
-        else:
-            pointer = await asyncio.to_thread(catalog.find, identifier)
+        pointer = await self.find(catalog.warehouse.id, identifier)
         if pointer is None or pointer.kind != "table":
             raise NoSuchTable(identifier)
         return pointer

@@ -11,6 +11,7 @@ from app.catalog.context.receipt_book import LOST_AFTER_MS
 from app.database.receipt import ID_LENGTH, CommitReceipt, LandedChange, Outcome, ReceiptHead, time_of_id
 from app.errors import InvalidRequest, NoSuchCommit
 from app.formats.metadata.names import version_of
+from app.formats.metadata.version_names import version_in
 
 _ID = re.compile(f"[0-9a-f]{{{ID_LENGTH}}}")
 _LONGEST_NAME = 255
@@ -48,6 +49,8 @@ def load_receipt(catalog: Catalog, commit_id: str) -> CommitReceipt:
         raise NoSuchCommit(
             f"Commit {commit_id} is not known: receipts are deleted after {history_ms // 86_400_000} days"
         )
+    if not catalog.has_rows:
+        raise _unknown(f"commit {commit_id}")
     raise NoSuchCommit(f"Commit {commit_id} has not landed, and no server is known to be at work on it")
 
 
@@ -91,15 +94,28 @@ def list_receipts(
     )
     if not found:
         word = {"idempotency-key": "Idempotency-Key", "request-id": "request id", "job": "job"}[name]
+        if not catalog.has_rows:
+            raise _unknown(f"commit with {word} {value!r}")
         raise NoSuchCommit(
             f"No commit with {word} {value!r} has landed, and no server is known to be at work on one"
         )
     return found
 
 
+def _unknown(what: str) -> NoSuchCommit:
+    return NoSuchCommit(
+        f"No {what} is known. A commit to a file-system table has its receipt after it: if the server was killed in "
+        "between, only the files of the table say whether it landed"
+    )
+
+
 def metadata_version(change: LandedChange) -> int | None:
     """Return the number of the metadata version that a request landed as, if its file has one."""
-    return None if change.location_after is None else version_of(change.location_after)
+    location = change.location_after
+    if location is None:
+        return None
+    number = version_of(location)
+    return version_in(location) if number is None else number
 
 
 def _settled(
@@ -140,6 +156,10 @@ def _is_at_work(receipt: CommitReceipt) -> bool:
 
 def _as_settled(catalog: Catalog, receipt: CommitReceipt) -> CommitReceipt:
     """Return a receipt once no transaction is open that could change it."""
+    if not catalog.has_rows:
+        # No transaction decides it, and a server that is gone may have created the file.
+        is_over = receipt.outcome.is_final or _is_at_work(receipt)
+        return receipt if is_over else replace(receipt, outcome=Outcome.UNKNOWN)
     book = catalog.server.receipts
     if receipt.outcome is Outcome.UNKNOWN:
         # Its transaction is over and has left no receipt: it was undone.

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from app.catalog.commits.intentions import Base
 from app.catalog.commits.plans import load_base
+from app.catalog.commits.races import explain
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, Loaded, LoadedTable
@@ -21,7 +23,7 @@ from app.engine.model.properties import GC_ENABLED, bool_property
 from app.engine.model.schema import Schema
 from app.engine.model.sort_order import SortOrder
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import CorruptMetadata, InvalidMetadata, PurgeRefused
+from app.errors import CommitFailed, CorruptMetadata, InvalidMetadata, PurgeRefused
 from app.formats.metadata.files import MetadataJson
 
 
@@ -48,6 +50,17 @@ class NewTable(NewNamed[TableMetadata]):
             uuid=uuid,
             now_ms=now_ms,
         )
+
+
+def load_pointer(catalog: Catalog, operation: str, identifier: TableIdentifier) -> Pointer:
+    """Return a table's pointer, which may mean to look into its folder.
+
+    Raises:
+        NoSuchTable: no table has this name.
+        FilesUnavailable: the store does not answer.
+    """
+    catalog.permit(operation, identifier)
+    return catalog.load(TABLES, identifier)
 
 
 def find_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> MetadataJson | None:
@@ -89,7 +102,7 @@ def stage_table(catalog: Catalog, new: NewTable) -> LoadedTable:
     new.require(base)
     metadata = new.apply(catalog, base, StagedFiles(catalog)).metadata
     assert metadata is not None
-    check_locations(catalog, metadata)
+    check_locations(catalog, new.identifier, metadata)
     return Loaded(new.identifier, None, metadata, metadata.to_json())
 
 
@@ -117,12 +130,20 @@ def purge_table(catalog: Catalog, identifier: TableIdentifier) -> None:
     catalog.server.has_deletions.set()
 
 
-def unregister_table(catalog: Catalog, identifier: TableIdentifier) -> LoadedTable:
+def unregister_table(
+    catalog: Catalog, identifier: TableIdentifier, expected: str | None = None
+) -> LoadedTable:
     """Remove a table and return it, so that another catalog can take it over.
+
+    Args:
+        catalog: the warehouse, for one caller.
+        identifier: the table.
+        expected: where its metadata must be, so that no commit is left behind.
 
     Raises:
         NoSuchTable: no table has this name.
         Protected: it is protected.
+        CommitFailed: its metadata is not where it is expected.
         MetadataFileMissing, CorruptMetadata: its metadata file is gone, or cannot be read.
         PointerMoved: the table kept changing.
         CommitStateUnknown: the database did not answer.
@@ -131,6 +152,13 @@ def unregister_table(catalog: Catalog, identifier: TableIdentifier) -> LoadedTab
 
     def look(pointer: Pointer) -> TableMetadata:
         check_unprotected(catalog, TABLES, pointer, "unregister")
+        if expected is not None and pointer.metadata_location != expected:
+            found = f"it is at {pointer.metadata_location}"
+            error = CommitFailed(
+                f"Cannot unregister {identifier}: expected metadata-location {expected[:500]}, {found}"
+            )
+            explain(error, Base(TABLES, identifier, pointer, None), ())
+            raise error
         return catalog.read(TABLES, pointer)
 
     pointer, metadata = drop_as_seen(catalog, TABLES, identifier, look, event="unregistered")

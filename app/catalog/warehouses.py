@@ -12,7 +12,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import flaw_of_table_locations
 from app.catalog.context.protection import check_warehouse_unprotected, recovery_of
 from app.catalog.context.server import Server
-from app.database.warehouses import Warehouse
+from app.database.warehouses import Layout, Warehouse
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import flaw_of_inherited
 from app.errors import (
@@ -24,6 +24,7 @@ from app.errors import (
 )
 from app.fileio.locations import flaw_of, is_inside, local_path, scheme_of
 from app.fileio.schemes import KNOWN_SCHEMES, files_for
+from app.fileio.trees import check_tree_scheme
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
 S3_DELETE = "s3.delete-enabled"
@@ -53,10 +54,12 @@ def create_warehouse(
     default_properties: Mapping[str, str],
     override_properties: Mapping[str, str],
     storage: Mapping[str, str],
+    layout: Layout = Layout.CATALOG,
 ) -> Warehouse:
     """Create a warehouse.
 
     Raises:
+        TreeRefusal: the layout is hadoop, and the store cannot promise what file-system tables need.
         InvalidName: the name cannot be a piece of a path.
         InvalidLocation: the root is not a location that files can be written to.
         InvalidSetting: a storage setting, or one of the guard or of scan planning, makes no sense.
@@ -67,9 +70,12 @@ def create_warehouse(
     root = check_root(root_location)
     files_for(storage, server.rules.storage_environment)  # refuses settings that make no sense
     _check_properties(default_properties, override_properties)
+    if layout is Layout.HADOOP:
+        check_tree_scheme(root)
     return server.warehouses.create(
         name,
         root,
+        layout=layout,
         default_properties=default_properties,
         override_properties=override_properties,
         storage=storage,

@@ -15,6 +15,7 @@ from app.cli.terminal.exit_statuses import REFUSED, WRONG_USAGE
 from app.cli.terminal.output import print_failure, print_line, remark
 from app.client.failures import CallFailed, CatalogRefused, CatalogUnreachable
 from app.errors import IcetowerError, InvalidSetting
+from app.moving.sources import SourceFailed
 
 _ALONE = frozenset({"serve", "migrate", "rebuild", "backup"})
 """Commands that need none of the others, whose libraries would take a third of the time of a start."""
@@ -37,6 +38,7 @@ Then, in another terminal: `icetower namespace create demo` and `icetower namesp
     commands.add_typer(server.commands)
     if _ALONE.isdisjoint(arguments[:1]):
         from app.cli import maintain, namespaces, past, receipts, tower, views, warehouses
+        from app.cli.moving import exports, imports
         from app.cli.tables import commands as tables
 
         commands.add_typer(warehouses.commands, name="warehouse", rich_help_panel="Catalog")
@@ -47,6 +49,8 @@ Then, in another terminal: `icetower namespace create demo` and `icetower namesp
         commands.add_typer(past.dropped, name="dropped", rich_help_panel="Catalog")
         for command in (past.undrop, past.restore, past.diff):
             commands.command(command.__name__, rich_help_panel="Catalog")(command)
+        commands.add_typer(imports.commands, name="import", rich_help_panel="Catalog")
+        commands.command("export", rich_help_panel="Catalog")(exports.export)
         commands.command("maintain", rich_help_panel="Catalog")(maintain.maintain)
         commands.command("tower", rich_help_panel="Catalog")(tower.show_tower)
     return commands
@@ -69,7 +73,7 @@ def run() -> None:
         for line in conflict_lines(refused.conflict or {}):
             remark(line)
         sys.exit(REFUSED)
-    except (CallFailed, IcetowerError) as failure:
+    except (CallFailed, IcetowerError, SourceFailed) as failure:
         print_failure(str(failure))
         sys.exit(REFUSED)
 

@@ -66,11 +66,19 @@ def create_warehouse(
     defaults: Defaults = None,
     overrides: Overrides = None,
     storage: Storage = None,
+    layout: Annotated[
+        str | None,
+        typer.Option(
+            help="hadoop: its tables are the folders below its root, as Spark's hadoop catalog has them."
+        ),
+    ] = None,
     uri: Uri = None,
 ) -> None:
     """Create a warehouse.
 
     For example:
+
+    - `icetower warehouse create files /lake/tables --layout hadoop`
 
     - `icetower warehouse create lake s3://lake/warehouse --default s3.endpoint=http://store:9000
       --storage s3.endpoint=http://store:9000 --storage s3.access-key-id=env:ICETOWER_SECRET_KEY
@@ -84,6 +92,7 @@ def create_warehouse(
             default_properties=properties_from(defaults),
             override_properties=properties_from(overrides),
             storage=properties_from(storage),
+            layout=layout,
         )
     print_line(f"Created warehouse {made.name} at {made.root_location}.")
 
@@ -175,6 +184,7 @@ def _facts(warehouse: WarehouseAnswer) -> list[tuple[str, object]]:
     return [
         ("warehouse", warehouse.name),
         ("location", warehouse.root_location),
+        ("layout", warehouse.layout),
         ("defaults", property_lines(warehouse.default_properties)),
         ("overrides", property_lines(warehouse.override_properties)),
         ("storage", property_lines(warehouse.storage)),

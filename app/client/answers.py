@@ -124,6 +124,15 @@ class ExpiredSnapshot(ServerAnswer):
     timestamp_ms: int
 
 
+class AdoptedTable(ServerAnswer):
+    """A file-system table that was adopted."""
+
+    metadata_location: str
+    version: int
+    later_versions: list[str]
+    """What writers have added to its folder since: it is not in the table."""
+
+
 class ExpiredSnapshots(ServerAnswer):
     """What was expired, or would be."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
@@ -19,6 +20,7 @@ from app.client.orphans import OrphanCalls
 from app.client.past import PastCalls
 from app.client.receipts import ReceiptCalls
 from app.client.refs import RefCalls
+from app.client.registrations import RegistrationCalls
 from app.client.scans import ScanCalls
 from app.client.tables import TableCalls
 from app.client.tower import TowerCalls
@@ -44,14 +46,25 @@ class RemoteCatalog:
         timeout_seconds: float = 60.0,
         transport: httpx.BaseTransport | None = None,
         job: str | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
-        """Args: job: the id of the job of upkeep that makes these calls, if one does."""
+        """Connect, and read the configuration.
+
+        Args:
+            uri: the server's address.
+            warehouse: what the server calls a warehouse; its default one unless given.
+            retries: how often calls are sent again.
+            timeout_seconds: how long an answer is waited for.
+            transport: for tests: instead of a connection.
+            job: the id of the job of upkeep that makes these calls, if one does.
+            headers: sent with every call.
+        """
         self._calls = HttpCalls(
             uri,
             retries=retries,
             timeout_seconds=timeout_seconds,
             transport=transport,
-            headers={} if job is None else {"X-Icetower-Job": job},
+            headers={**(headers or {}), **({} if job is None else {"X-Icetower-Job": job})},
         )
         asked = {"warehouse": warehouse} if warehouse is not None else {}
         try:
@@ -72,6 +85,7 @@ class RemoteCatalog:
         self.past = PastCalls(self._calls, root)
         self.receipts = ReceiptCalls(self._calls, root)
         self.refs = RefCalls(self._calls, root)
+        self.registrations = RegistrationCalls(self._calls, root)
         self.scans = ScanCalls(self._calls, root)
         self.conflicts = ConflictCalls(self._calls, root)
         self.tower = TowerCalls(self._calls, root)

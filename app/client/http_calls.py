@@ -95,9 +95,10 @@ class HttpCalls:
         *,
         query: Mapping[str, str] | None = None,
         body: JsonObject | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> A:
         """Send one call and return its answer as a value."""
-        response = self.send(method, path, query=query, body=body)
+        response = self.send(method, path, query=query, body=body, headers=headers)
         try:
             return answer.model_validate_json(response.content)
         except ValidationError as error:
@@ -136,15 +137,16 @@ class HttpCalls:
         *,
         query: Mapping[str, str] | None = None,
         body: JsonObject | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> httpx.Response:
         """Send one call and return the first successful response.
 
         Raises:
             CallFailed: no attempt was successful, or another attempt would not be safe.
         """
-        headers = {"Idempotency-Key": new_idempotency_key()} if method in MUTATIONS else {}
+        key = {"Idempotency-Key": new_idempotency_key()} if method in MUTATIONS else {}
         request = self._http.build_request(
-            method, f"{self.uri}/{path}", params=query, json=body, headers=headers
+            method, f"{self.uri}/{path}", params=query, json=body, headers={**(headers or {}), **key}
         )
         wait_seconds = self._retries.first_wait_seconds
         for left in range(self._retries.most, -1, -1):

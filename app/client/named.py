@@ -7,7 +7,14 @@ from typing import ClassVar, Generic, Literal, TypeVar
 
 from app.client.answers import IdentifierPage, ServerAnswer
 from app.client.http_calls import CatalogCalls
-from app.client.request_parts import JsonObject, change_body, identifier_body, named_path, namespace_path
+from app.client.request_parts import (
+    JsonObject,
+    change_body,
+    given,
+    identifier_body,
+    named_path,
+    namespace_path,
+)
 from app.engine.model.identifiers import Namespace, TableIdentifier
 
 A = TypeVar("A", bound=ServerAnswer)
@@ -18,6 +25,7 @@ class NamedCalls(CatalogCalls, Generic[A]):
 
     kind: ClassVar[Literal["tables", "views"]]
     answer: type[A]
+    register_endpoint: ClassVar[str]
 
     def list(self, namespace: Namespace) -> Iterator[TableIdentifier]:
         """Yield the names in a namespace."""
@@ -42,6 +50,32 @@ class NamedCalls(CatalogCalls, Generic[A]):
         """Change a table or view by one commit."""
         body = change_body(identifier, updates, requirements)
         return self._calls.read(self.answer, "POST", self._path(identifier), body=body)
+
+    def register(
+        self,
+        identifier: TableIdentifier,
+        metadata_location: str,
+        *,
+        overwrite: bool = False,
+        read_only: bool = False,
+        expected: str | None = None,
+    ) -> A:
+        """Make an existing metadata file a table or view of the catalog.
+
+        Args:
+            identifier: its name here.
+            metadata_location: the file.
+            overwrite: also if the name is in use.
+            read_only: it stays another catalog's: Icetower's own, beyond the protocol.
+            expected: where the metadata must be of what is overwritten: Icetower's own as well.
+        """
+        body = {
+            "metadata-location": metadata_location,
+            "overwrite": overwrite or None,
+            "read-only": read_only or None,
+            "expected-metadata-location": expected,
+        }
+        return self._add(self.register_endpoint, identifier, given(body))
 
     def rename(self, source: TableIdentifier, destination: TableIdentifier) -> None:
         """Give a table or view another name, in the same namespace or another."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from app.client.answers import ExpiredSnapshots, OpenAnswer, TableAnswer
+from app.client.answers import AdoptedTable, ExpiredSnapshots, OpenAnswer, TableAnswer
 from app.client.named import NamedCalls
-from app.client.request_parts import Changes, JsonObject, change_body, given
+from app.client.request_parts import Changes, JsonObject, change_body, given, namespace_path, path_piece
 from app.engine.model.identifiers import TableIdentifier
+
+EXPECTED_LOCATION = "X-Icetower-Expected-Metadata-Location"
+"""Header with a percent-encoded location."""
 
 
 class TableCalls(NamedCalls[TableAnswer]):
@@ -48,16 +51,23 @@ class TableCalls(NamedCalls[TableAnswer]):
         body = {"table-changes": [change_body(*change) for change in changes]}
         self._calls.send("POST", f"{self._root}/transactions/commit", body=body)
 
-    def register(
-        self, identifier: TableIdentifier, metadata_location: str, *, overwrite: bool = False
-    ) -> TableAnswer:
-        """Make an existing metadata file a table of the catalog."""
-        body = {"metadata-location": metadata_location, "overwrite": overwrite}
-        return self._add("register", identifier, body)
+    register_endpoint = "register"
 
-    def unregister(self, identifier: TableIdentifier) -> TableAnswer:
-        """Take a table out of the catalog, touch no file, and return where its metadata is."""
-        return self._calls.read(TableAnswer, "POST", f"{self._path(identifier)}/unregister")
+    def adopt(self, identifier: TableIdentifier, location: str) -> AdoptedTable:
+        """Make the file-system table in a folder a table of the catalog."""
+        path = f"{self._root}/{namespace_path(identifier.namespace)}/adopt"
+        body = {"name": identifier.name, "location": location}
+        return self._calls.read(AdoptedTable, "POST", path, body=body)
+
+    def unregister(self, identifier: TableIdentifier, *, expected: str | None = None) -> TableAnswer:
+        """Take a table out of the catalog, touch no file, and return where its metadata is.
+
+        Args:
+            identifier: the table.
+            expected: where its metadata must be, else it stays: Icetower's own, beyond the protocol.
+        """
+        headers = {} if expected is None else {EXPECTED_LOCATION: path_piece(expected)}
+        return self._calls.read(TableAnswer, "POST", f"{self._path(identifier)}/unregister", headers=headers)
 
     def drop(self, identifier: TableIdentifier, *, purge: bool = False) -> None:
         """Drop a table; its files stay unless `purge` is asked for."""

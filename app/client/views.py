@@ -15,6 +15,7 @@ class ViewCalls(NamedCalls[ViewAnswer]):
 
     kind = "views"
     answer = ViewAnswer
+    register_endpoint = "register-view"
 
     def create(
         self,
@@ -28,7 +29,3 @@ class ViewCalls(NamedCalls[ViewAnswer]):
         """Create a view."""
         body = {"schema": schema, "view-version": view_version, "properties": dict(properties or {})}
         return self._add("views", identifier, {**body, **given({"location": location})})
-
-    def register(self, identifier: TableIdentifier, metadata_location: str) -> ViewAnswer:
-        """Make an existing metadata file a view of the catalog."""
-        return self._add("register-view", identifier, {"metadata-location": metadata_location})

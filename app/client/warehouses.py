@@ -19,6 +19,7 @@ class WarehouseAnswer(ServerAnswer):
     default_properties: dict[str, str] = Field(default_factory=dict)
     override_properties: dict[str, str] = Field(default_factory=dict)
     storage: dict[str, str] = Field(default_factory=dict)
+    layout: str = "catalog"
 
 
 class _WarehouseList(ServerAnswer):
@@ -43,9 +44,15 @@ class WarehouseCalls:
         default_properties: dict[str, str] | None = None,
         override_properties: dict[str, str] | None = None,
         storage: dict[str, str] | None = None,
+        layout: str | None = None,
     ) -> WarehouseAnswer:
-        """Create a warehouse."""
+        """Create a warehouse.
+
+        Args:
+            layout: `hadoop` for one whose tables are the folders below its root; by default `catalog`.
+        """
         settings = {
+            "layout": layout,
             "default-properties": default_properties,
             "override-properties": override_properties,
             "storage": storage,

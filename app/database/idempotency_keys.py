@@ -114,6 +114,17 @@ def insert_claim(
         raise IdempotencyKeyTaken(f"Idempotency-Key {claim.key!r} was answered before")
 
 
+def check_free(connection: Connection, claim: IdempotencyClaim) -> None:
+    """Check that no request was answered under a claim's key, and lock nothing.
+
+    Raises:
+        IdempotencyKeyTaken: one was.
+    """
+    parameters = {"of_principal": claim.principal, "of_key": claim.key, "now_ms": claim.now_ms}
+    if connection.execute(_FIND, parameters).one_or_none() is not None:
+        raise IdempotencyKeyTaken(f"Idempotency-Key {claim.key!r} was answered before")
+
+
 def complete_claim(connection: Connection, claim: IdempotencyClaim | None, result: str) -> None:
     """Replace the result of a claim made earlier in this transaction, now that it is known."""
     if claim is None:

@@ -35,7 +35,7 @@ from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import NoSuchNamespace
 
-REGISTRATION = -1
+REGISTRATION = 2**62
 """In pointers of the past. What is kept of current files is not believed: a registered file may have been replaced."""
 _AT = bindparam("at_ms", type_=BigInteger)
 

@@ -41,6 +41,8 @@ warehouses = Table(
     Column("override_properties", Text, nullable=False),
     Column("storage", Text, nullable=False),
     Column("created_ms", BigInteger, nullable=False),
+    # Where its pointers are: in `pointers`, or in the names of files.
+    Column("layout", Text, nullable=False, server_default=text("'catalog'")),
     UniqueConstraint("name"),
     sqlite_autoincrement=True,
 )
@@ -82,6 +84,7 @@ pointers = Table(
     Column("created_ms", BigInteger, nullable=False),
     Column("updated_ms", BigInteger, nullable=False),
     # 0, or the number of the registration that brought the metadata: files from elsewhere may be replaced.
+    # It is negative for what belongs to another catalog and is read-only here.
     Column("registration", BigInteger, nullable=False, server_default=text("0")),
     # 1 while slots are reserved for writers that have lost races: commits ask `landing_queues` before they land.
     Column("reserved", Integer, nullable=False, server_default=text("0")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
+from enum import StrEnum
 from typing import Any
 
 from sqlalchemy import Connection, Row, delete, insert, select, update
@@ -19,6 +20,15 @@ from app.database.rows import warehouses as rows
 from app.errors import NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
 
 
+class Layout(StrEnum):
+    """Where the pointers of a warehouse are; it never changes."""
+
+    CATALOG = "catalog"
+    """In rows of the database."""
+    HADOOP = "hadoop"
+    """In the names of metadata files: its tables are file-system tables, which Iceberg calls Hadoop tables."""
+
+
 @dataclass(frozen=True, slots=True)
 class Warehouse:
     """One warehouse; the mappings must not be changed."""
@@ -29,6 +39,7 @@ class Warehouse:
     default_properties: Mapping[str, str]
     override_properties: Mapping[str, str]
     storage: Mapping[str, str]
+    layout: Layout = Layout.CATALOG
 
 
 _COLUMNS = [rows.c[field.name] for field in fields(Warehouse)]
@@ -48,6 +59,7 @@ class Warehouses:
         default_properties: Mapping[str, str] | None = None,
         override_properties: Mapping[str, str] | None = None,
         storage: Mapping[str, str] | None = None,
+        layout: Layout = Layout.CATALOG,
         created_ms: int,
         author: Author | None = None,
     ) -> Warehouse:
@@ -63,7 +75,7 @@ class Warehouses:
         )
         statement = (
             insert(rows)
-            .values(name=name, root_location=root_location, created_ms=created_ms, **values)
+            .values(name=name, root_location=root_location, layout=layout, created_ms=created_ms, **values)
             .returning(*_COLUMNS)
         )
 
@@ -148,8 +160,9 @@ def _note(connection: Connection, author: Author | None, name: str, event: str) 
 
 
 def _warehouse(row: Row[*tuple[Any, ...]]) -> Warehouse:
-    warehouse_id, name, root_location, *mappings = row
-    return Warehouse(warehouse_id, name, root_location, *map(json.loads, mappings))
+    warehouse_id, name, root_location, *mappings, layout = row
+    defaults, overrides, storage = map(json.loads, mappings)
+    return Warehouse(warehouse_id, name, root_location, defaults, overrides, storage, Layout(layout))
 
 
 def _as_text(**mappings: Mapping[str, str] | None) -> dict[str, str]:

@@ -8,21 +8,25 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import secrets
 import stat
 import sys
 import time
 from collections.abc import Iterable, Iterator
 
 from app.engine.model.ids import Location
-from app.errors import FileExists, FileMissing, InvalidLocation
+from app.errors import CommitStateUnknown, FileExists, FileMissing, InvalidLocation
 from app.fileio.failures import local_failure
 from app.fileio.files import ListedFile
 from app.fileio.links import LinksWithin
 from app.fileio.locations import local_path
 from app.fileio.tails import Tail
+from app.fileio.trees import FolderEntry
+from app.tree_errors import TreeRefusal
 
 # Some file systems have directories that cannot be synced, because they are synced already or by other means.
 _NOT_SYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP})
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 _MOST_REMEMBERED = 10_000
 _RETRIES = 1_000
 _PAUSE_S = 1e-5
@@ -97,6 +101,82 @@ class LocalFiles:
             if isinstance(error, OSError):
                 raise local_failure("write", location, error) from error
             raise
+
+    def write_once(self, location: Location, content: bytes) -> None:
+        with self._beside(location, content) as (folder, temporary, name):
+            try:
+                # The only step that is seen. A name that is taken makes it fail, on every local file system.
+                os.link(temporary, name, src_dir_fd=folder, dst_dir_fd=folder, follow_symlinks=False)
+            except FileExistsError as error:
+                raise FileExists(location) from error
+            except OSError as error:
+                if error.errno not in _NO_LINKS:
+                    raise
+                raise TreeRefusal(
+                    f"Cannot create {location}: this file system has no hard links ({os.strerror(error.errno)}), so "
+                    "that of two writers both could win"
+                ) from error
+        try:
+            _sync_directory(local_path(location).rpartition("/")[0])
+        except OSError as error:
+            raise CommitStateUnknown(f"{location} may not outlive a power failure: {error}") from error
+
+    def replace(self, location: Location, content: bytes) -> None:
+        with self._beside(location, content) as (folder, temporary, name):
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+            _sync_directory(local_path(location).rpartition("/")[0])
+
+    @contextlib.contextmanager
+    def _beside(self, location: Location, content: bytes) -> Iterator[tuple[int, str, str]]:
+        """Write a synced file that no reader knows; yield the folder, its name and the final one."""
+        directory, _, name = local_path(location).rpartition("/")
+        temporary = f".{name}.{secrets.token_hex(8)}.tmp"
+        try:
+            with self._links.checked(directory) as folder:
+                try:
+                    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                    descriptor = os.open(temporary, flags, 0o666, dir_fd=folder)
+                    try:
+                        _write_all(descriptor, content)
+                        os.fsync(descriptor)
+                    finally:
+                        os.close(descriptor)
+                    yield folder, temporary, name
+                finally:
+                    with contextlib.suppress(OSError):
+                        os.unlink(temporary, dir_fd=folder)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise FileMissing(location) from error
+        except (OSError, ValueError) as error:
+            raise local_failure("write", location, error) from error
+
+    def list_folder(self, location: Location) -> list[FolderEntry] | None:
+        try:
+            with self._links.checked(local_path(location)) as descriptor:
+                # Not the descriptor itself: it may only look.
+                found = [
+                    FolderEntry(name, stat.S_ISDIR(status.st_mode))
+                    for name, status in _entries(f"/proc/self/fd/{descriptor}")
+                    if stat.S_ISDIR(status.st_mode) or stat.S_ISREG(status.st_mode)
+                ]
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except (OSError, ValueError) as error:
+            raise local_failure("list", location, error) from error
+        return sorted(found, key=lambda entry: entry.name)
+
+    def create_folder(self, location: Location) -> None:
+        directory = local_path(location).rstrip("/")
+        try:
+            with self._links.checked(_deepest_present(directory)):
+                pass
+            os.makedirs(directory, exist_ok=True)
+            self._anchor(directory)
+        except (OSError, ValueError) as error:
+            raise local_failure("write", location, error) from error
+
+    def remove_folder(self, location: Location) -> bool:
+        return self.delete_empty_folder(Location(location.rstrip("/"))) or self.list_folder(location) is None
 
     def delete(self, location: Location) -> None:
         try:

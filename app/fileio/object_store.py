@@ -17,6 +17,7 @@ from app.errors import FileExists, FileMissing, InvalidLocation
 from app.fileio.failures import object_store_failure
 from app.fileio.files import ListedFile
 from app.fileio.tails import Tail
+from app.fileio.trees import FolderEntry
 
 _UUID_IN_NAME = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}[^/]*\Z", re.IGNORECASE)
 _FAILURES = (OSError, ValueError, pa.ArrowException)
@@ -148,6 +149,33 @@ class ObjectStore:
             place = self._file_at(location)
             entry = place.filesystem.get_file_info(place.path)
         return _listed(location, entry) if entry.type == fs.FileType.File else None
+
+    def replace(self, location: Location, content: bytes) -> None:
+        """Put an object, in the place of one that may be there; raises like `FileTree.replace`."""
+        with self._translated("write", location):
+            place = self._file_at(location)
+            with place.filesystem.open_output_stream(place.path, compression=None) as stream:
+                stream.write(content)
+
+    def list_folder(self, location: Location) -> list[FolderEntry] | None:
+        """Return what a folder holds; raises like `FileTree.list_folder`."""
+        folder = Location(location.rstrip("/"))
+        found = [
+            FolderEntry(where.rpartition("/")[2], entry.type == fs.FileType.Directory)
+            for where, entry in self._entries(folder, recursive=False)
+        ]
+        if not found:
+            with self._translated("list", folder):
+                place = self._locate(folder)
+                if place.filesystem.get_file_info(place.path.rstrip("/")).type != fs.FileType.Directory:
+                    return None
+        return sorted(found, key=lambda entry: entry.name)
+
+    def create_folder(self, location: Location) -> None:
+        """Put the empty object that stands for a folder; raises like `FileTree.create_folder`."""
+        with self._translated("write", location):
+            place = self._locate(Location(location.rstrip("/")))
+            place.filesystem.create_dir(place.path, recursive=True)
 
     def list_files(self, prefix: Location) -> Iterator[ListedFile]:
         return self._listed_below(Location(prefix.rstrip("/")), 0)

@@ -14,6 +14,7 @@ from app.fileio.circuit import ANSWER_SECONDS, Circuit
 from app.fileio.files import ListedFile
 from app.fileio.object_store import ObjectStore
 from app.fileio.tails import Tail
+from app.fileio.trees import FolderEntry, tree_of
 
 _BYTES_A_SECOND: Final = 1 << 20
 """Files may take so much longer as they are large."""
@@ -56,6 +57,22 @@ class PunctualStore:
             self._store.write_new(location, content)
 
         self._called("write", location, write)
+
+    def write_once(self, location: Location, content: bytes) -> None:
+        # It has time-outs of its own; what was given up here might still be written.
+        tree_of(self._store, location).write_once(location, content)
+
+    def remove_folder(self, location: Location) -> bool:
+        return tree_of(self._store, location).remove_folder(location)
+
+    def replace(self, location: Location, content: bytes) -> None:
+        self._called("write", location, lambda _: self._store.replace(location, content))
+
+    def list_folder(self, location: Location) -> list[FolderEntry] | None:
+        return self._called("list", location, lambda _: self._store.list_folder(location))
+
+    def create_folder(self, location: Location) -> None:
+        self._called("write", location, lambda _: self._store.create_folder(location))
 
     def delete(self, location: Location) -> None:
         self._called("delete", location, lambda _: self._store.delete(location))

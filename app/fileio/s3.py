@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import urlsplit
 
 from pyarrow import fs
 
 from app.engine.model.ids import Location
-from app.errors import InvalidLocation, InvalidSetting
+from app.errors import CommitStateUnknown, FileExists, FileMissing, InvalidLocation, InvalidSetting
 from app.fileio.locations import bucket_and_key, is_key
 from app.fileio.object_store import ObjectStore, Place
+from app.fileio.s3_conditional import ConditionalPuts, ReplyLost
 from app.fileio.storage_settings import StorageSettings
 
 SETTINGS = frozenset(
@@ -54,7 +56,46 @@ def open_s3(settings: StorageSettings) -> ObjectStore:
             raise InvalidLocation(f"Not a key: {key!r} in {location!r}")
         return Place(filesystem, f"{bucket}/{key}" if key else bucket)
 
-    return ObjectStore(locate, secrets=settings.secrets)
+    return S3Tree(locate, ConditionalPuts(settings), secrets=settings.secrets)
+
+
+class S3Tree(ObjectStore):
+    """An S3 store that can create a file only if it is absent."""
+
+    def __init__(
+        self, locate: Callable[[Location], Place], puts: ConditionalPuts, *, secrets: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(locate, secrets=secrets)
+        self._puts = puts
+
+    def write_once(self, location: Location, content: bytes) -> None:
+        """Put an object if it is absent; raises like `FileTree.write_once`."""
+        self._file_at(location)  # refuses what is no object's name
+        bucket, key = bucket_and_key(location)
+        self._puts.check(bucket, key.rpartition("/")[0] + "/")
+        try:
+            if not self._puts.put(bucket, key, content):
+                raise FileExists(location)
+        except ReplyLost as error:
+            self._look_for(location, content, error)
+
+    def remove_folder(self, location: Location) -> bool:
+        """Delete the empty object that stands for a folder; raises like `FileTree.remove_folder`."""
+        if self.list_folder(location):
+            return False
+        bucket, key = bucket_and_key(location.rstrip("/"))
+        self._puts.delete(bucket, f"{key}/")
+        return True
+
+    def _look_for(self, location: Location, content: bytes, lost: ReplyLost) -> None:
+        """Return if what is there now is what was to be put."""
+        try:
+            found = self.read(location)
+        except FileMissing as error:
+            # The request may still be on its way.
+            raise CommitStateUnknown(f"Cannot tell whether {location} was written: {lost}") from error
+        if found != content:
+            raise FileExists(location) from lost
 
 
 def _arguments(settings: StorageSettings) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from app.fileio.locations import scheme_of
 from app.fileio.memory import SHARED
 from app.fileio.storage_settings import StorageEnvironment, StorageSettings, check_names
 from app.fileio.tails import Tail, read_tail
+from app.fileio.trees import FileTree, FolderEntry, tree_of
 
 _NETWORK = ("s3", "s3a", "s3n", "gs", "abfs", "abfss", "wasb", "wasbs", "hdfs")
 KNOWN_SCHEMES = ("file", "memory", *_NETWORK)
@@ -59,6 +60,24 @@ class SchemedFiles:
 
     def list_files(self, prefix: Location) -> Iterator[ListedFile]:
         return self._store(prefix).list_files(prefix)
+
+    def write_once(self, location: Location, content: bytes) -> None:
+        self._tree(location).write_once(location, content)
+
+    def replace(self, location: Location, content: bytes) -> None:
+        self._tree(location).replace(location, content)
+
+    def list_folder(self, location: Location) -> list[FolderEntry] | None:
+        return self._tree(location).list_folder(location)
+
+    def create_folder(self, location: Location) -> None:
+        self._tree(location).create_folder(location)
+
+    def remove_folder(self, location: Location) -> bool:
+        return self._tree(location).remove_folder(location)
+
+    def _tree(self, location: Location) -> FileTree:
+        return tree_of(self._store(location), location)
 
     def _store(self, location: Location) -> FileIO:
         # The text up to the first colon: cheap, and right for every scheme seen before.

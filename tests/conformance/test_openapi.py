@@ -32,6 +32,8 @@ ADDED_PARAMETERS = {
     # Ours: who asks for it gets a rebase instead of a refusal.
     "updateTable": _REBASE_HEADERS,
     "commitTransaction": _REBASE_HEADERS,
+    # Ours as well: a table that has moved on is not let go.
+    "unregisterTable": frozenset({"X-Icetower-Expected-Metadata-Location"}),
 }
 EXTENSIONS = frozenset({"extension", "management", "operations"})
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import httpx
 import pyarrow as pa
 import pytest
 from pyarrow import fs
@@ -120,3 +121,49 @@ def test_duckdb_creates_and_pyiceberg_reads(server: str, s3_server: S3Server, tm
 
     read = catalog.load_table(("by_duckdb", "numbers")).scan().to_arrow()
     assert sorted(read["id"].to_pylist()) == list(range(11))
+
+
+def test_file_system_tables_on_s3(server: str, s3_server: S3Server, tmp_path: Path) -> None:
+    """Two servers with databases of their own write one table: the store says who creates a version."""
+    storage = s3_server.storage
+    settings = {
+        "name": "files",
+        "root-location": f"s3://{BUCKET}/tables",
+        "layout": "hadoop",
+        "storage": storage,
+        "default-properties": storage,
+    }
+    with icetower_process(tmp_path, storage_environment="*", log_level="warning") as second:
+        for url in (server, second):
+            httpx.post(f"{url}/management/v1/warehouses", json=settings).raise_for_status()
+        first_files = RestCatalog("one", uri=server, warehouse="files")
+        first_files.create_namespace("shop")
+        first_files.create_table(
+            "shop.numbers",
+            Schema(NestedField(1, "id", LongType())),
+            properties={"commit.retry.num-retries": "20", "write.metadata.compression-codec": "gzip"},
+        )
+        together = threading.Barrier(4)
+
+        def append(writer: int) -> None:
+            url = (server, second)[writer % 2]
+            mine = RestCatalog("mine", uri=url, warehouse="files").load_table("shop.numbers")
+            together.wait()
+            for number in range(3):
+                mine.append(pa.table({"id": [writer * 10 + number]}))
+
+        with ThreadPoolExecutor(4) as writers:
+            list(writers.map(append, range(4)))
+        there = RestCatalog("two", uri=second, warehouse="files")
+        found = sorted(there.load_table("shop.numbers").scan().to_arrow()["id"].to_pylist())
+
+    assert found == sorted(writer * 10 + number for writer in range(4) for number in range(3))
+    names = [key.rpartition("/")[2] for key in keys(s3_server, f"s3://{BUCKET}/tables/shop/numbers/metadata")]
+    versions = sorted(int(name[1:].partition(".")[0]) for name in names if name.endswith(".gz.metadata.json"))
+    assert versions == list(range(2, 14))
+    assert not [name for name in names if "probe" in name]
+    assert first_files.list_tables("shop") == [("shop", "numbers")]
+    first_files.purge_table("shop.numbers")
+    first_files.drop_namespace("shop")
+    assert keys(s3_server, f"s3://{BUCKET}/tables") == []
+    assert first_files.list_namespaces() == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal
 
 import orjson
 from pydantic import Field
@@ -33,6 +33,20 @@ class RegisterTableBody(Body):
     name: str
     metadata_location: Location
     overwrite: Bool | None = None
+    read_only: Bool | None = None
+    expected_metadata_location: Location | None = None
+
+
+class CheckRegistrationBody(Body):
+    name: str
+    metadata_location: Location
+    type: Literal["table", "view"] = "table"
+    overwrite: Bool | None = None
+
+
+class AdoptTableBody(Body):
+    name: str
+    location: Location
 
 
 class MetricsBody(Body):

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field
 
 from app.api.bodies.json_body import Body
+from app.engine.model.document import Bool
 from app.engine.model.ids import Location
 from app.engine.model.schema import Schema
 from app.engine.model.view_metadata import ViewVersion
@@ -23,3 +24,6 @@ class CreateViewBody(Body):
 class RegisterViewBody(Body):
     name: str
     metadata_location: Location
+    overwrite: Bool | None = None
+    read_only: Bool | None = None
+    expected_metadata_location: Location | None = None

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from app.api.bodies.json_body import Body
-from app.catalog.context.rows import Warehouse
+from app.catalog.context.rows import Layout, Warehouse
 from app.errors import InvalidSetting
 from app.fileio.storage_settings import MAY_CHANGE_BESIDE_KEPT_SECRETS
 
@@ -24,6 +24,7 @@ class CreateWarehouseBody(Body):
     default_properties: dict[str, str] | None = None
     override_properties: dict[str, str] | None = None
     storage: dict[str, str] | None = None
+    layout: Layout = Layout.CATALOG
 
 
 class UpdateWarehouseBody(Body):
@@ -40,6 +41,7 @@ def warehouse_object(warehouse: Warehouse) -> dict[str, object]:
         "default-properties": _masked(warehouse.default_properties),
         "override-properties": _masked(warehouse.override_properties),
         "storage": _masked(warehouse.storage),
+        "layout": warehouse.layout,
     }
 
 

@@ -32,15 +32,16 @@ async def load_table(request: Request) -> Response:
     snapshots = visit.query.get("snapshots") or "all"
     if snapshots not in _SNAPSHOT_MODES:
         raise InvalidRequest(f"Invalid snapshots {snapshots[:100]!r}: it must be all or refs")
-    catalog, pointer = await _load(visit, "load_table")
+    catalog, identifier = await _place(visit)
     if catalog.as_of_ms is not None:
-        return await _load_as_it_was(visit, catalog, pointer.identifier, refs_only=snapshots == "refs")
+        return await _load_as_it_was(visit, catalog, identifier, refs_only=snapshots == "refs")
+    pointer = await _pointer(visit, catalog, "load_table", identifier)
     while True:
         try:
             return await _loaded(visit, catalog, pointer, refs_only=snapshots == "refs")
         except MetadataFileMissing:
             # As in `find_and_read`: a commit may have moved the pointer and deleted the file meanwhile.
-            now = await visit.parts.lookups.load_table(catalog, "load_table", visit.table)
+            now = await _pointer(visit, catalog, "load_table", identifier)
             if now == pointer:
                 raise
             pointer = now
@@ -76,17 +77,24 @@ def _config(catalog: Catalog, pointer: Pointer) -> Mapping[str, str]:
 
 async def table_exists(request: Request) -> Response:
     """Answer whether a table exists."""
-    await _load(Visit(request.scope, b""), "table_exists")
+    visit = Visit(request.scope, b"")
+    catalog, identifier = await _place(visit)
+    await _pointer(visit, catalog, "table_exists", identifier)
     return no_content()
 
 
-async def _load(visit: Visit, operation: str) -> tuple[Catalog, Pointer]:
+async def _place(visit: Visit) -> tuple[Catalog, TableIdentifier]:
     identifier = await run_in_threadpool(lambda: visit.table) if visit.has_plus else visit.table
     warehouse = visit.parts.warehouses.find_kept(visit.warehouse_name)
     if warehouse is None:
         warehouse = await run_in_threadpool(visit.parts.warehouses.load, visit.warehouse_name)
-    catalog = visit.catalog_of(warehouse)
-    return catalog, await visit.parts.lookups.load_table(catalog, operation, identifier)
+    return visit.catalog_of(warehouse), identifier
+
+
+async def _pointer(visit: Visit, catalog: Catalog, operation: str, identifier: TableIdentifier) -> Pointer:
+    if catalog.has_rows and catalog.as_of_ms is None:
+        return await visit.parts.lookups.load_table(catalog, operation, identifier)
+    return await visit.in_thread(lambda: tables.load_pointer(catalog, operation, identifier))
 
 
 async def _answer(visit: Visit, body: bytes, tag: bytes) -> Response:

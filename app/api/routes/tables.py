@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import orjson
 from fastapi import APIRouter
 from starlette.responses import Response
 
 from app.api.answers import json_answer, loaded_table_answer
 from app.api.bodies.json_body import parse_body
-from app.api.bodies.tables import CreateTableBody, RegisterTableBody, loaded_json, table_config
+from app.api.bodies.tables import (
+    AdoptTableBody,
+    CreateTableBody,
+    RegisterTableBody,
+    loaded_json,
+    table_config,
+)
 from app.api.dependencies import Visit, Visited
 from app.api.idempotency import done_once, run_once
 from app.api.named_answers import loaded_once, names_answer, rename_answer
-from app.catalog import named, tables
+from app.api.names_in_paths import decode_piece
+from app.catalog import adoptions, named, tables
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
 from app.engine.model.identifiers import TableIdentifier, check_identifier
@@ -47,19 +55,38 @@ def register_table(visit: Visited) -> Response:
     identifier = check_identifier(TableIdentifier(visit.namespace, body.name))
 
     def mutate(catalog: Catalog) -> LoadedTable:
-        overwrite = bool(body.overwrite)
-        return named.register(catalog, TABLES, identifier, body.metadata_location, overwrite=overwrite)
+        return named.register(
+            catalog,
+            TABLES,
+            identifier,
+            body.metadata_location,
+            overwrite=bool(body.overwrite),
+            read_only=bool(body.read_only),
+            expected=body.expected_metadata_location,
+        )
 
     return loaded_once(visit, TABLES, identifier, mutate, _loaded)
+
+
+@router.post("/v1/namespaces/{namespace}/adopt")
+def adopt_table(visit: Visited) -> Response:
+    """Extension: make a file-system table a table of the catalog."""
+    body = parse_body(AdoptTableBody, visit.body)
+    identifier = check_identifier(TableIdentifier(visit.namespace, body.name))
+    return run_once(
+        visit,
+        lambda catalog: _adopted(adoptions.adopt_table(catalog, identifier, body.location)),
+        lambda location: _adopted(adoptions.adopted_from(visit.catalog, location)),
+    )
 
 
 @router.post("/v1/namespaces/{namespace}/tables/{table}/unregister")
 def unregister_table(visit: Visited) -> Response:
     """Unregister a table."""
-    identifier = visit.table
+    identifier, expected = visit.table, _expected_location(visit)
 
     def mutate(catalog: Catalog) -> Response:
-        return _unregistered(tables.unregister_table(catalog, identifier))
+        return _unregistered(tables.unregister_table(catalog, identifier, expected))
 
     # Whatever has the name by now, what was let go is what the first request was about.
     return run_once(
@@ -88,8 +115,22 @@ def _loaded(loaded: LoadedTable) -> Response:
     return loaded_table_answer(loaded, table_config(loaded.metadata.properties))
 
 
+def _adopted(adopted: adoptions.Adopted) -> Response:
+    answer = {
+        "metadata-location": adopted.metadata_location,
+        "version": adopted.version,
+        "later-versions": adopted.later,
+    }
+    return json_answer(orjson.dumps(answer))
+
+
 def _unregistered(loaded: LoadedTable) -> Response:
     return json_answer(loaded_json(loaded.location, loaded.json, {}))
+
+
+def _expected_location(visit: Visit) -> str | None:
+    text = visit.header(b"x-icetower-expected-metadata-location")
+    return None if text is None else decode_piece(text.decode("latin-1"))
 
 
 def _is_true(visit: Visit, parameter: str) -> bool:

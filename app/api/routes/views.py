@@ -45,7 +45,15 @@ def register_view(visit: Visited) -> Response:
     identifier = check_identifier(TableIdentifier(visit.namespace, body.name))
 
     def mutate(catalog: Catalog) -> LoadedView:
-        return named.register(catalog, VIEWS, identifier, body.metadata_location)
+        return named.register(
+            catalog,
+            VIEWS,
+            identifier,
+            body.metadata_location,
+            overwrite=bool(body.overwrite),
+            read_only=bool(body.read_only),
+            expected=body.expected_metadata_location,
+        )
 
     return loaded_once(visit, VIEWS, identifier, mutate, loaded_view_answer)
 

@@ -42,6 +42,7 @@ def create_warehouse(visit: Visited) -> Response:
         body.default_properties or {},
         body.override_properties or {},
         body.storage or {},
+        body.layout,
     )
     return _shown(created)
 

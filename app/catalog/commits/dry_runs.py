@@ -17,6 +17,7 @@ from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.locations import check_locations
+from app.catalog.filesystem_tables.rules import several_tables
 from app.engine.change.apply import find_offending_update
 from app.engine.change.landed_since import refs_set_by
 from app.engine.change.requirements import AssertCreate, Requirement, Value, expected_and_found
@@ -142,6 +143,7 @@ def dry_run_transaction(catalog: Catalog, commits: Sequence[TableCommit]) -> Dry
     A table or namespace that is not there is part of the answer.
 
     Raises:
+        TreeRefusal: file-system tables have no transactions over several.
         MetadataFileMissing, CorruptMetadata: a table's metadata file is gone, or cannot be read.
         FilesUnavailable: the store does not answer.
     """
@@ -149,6 +151,8 @@ def dry_run_transaction(catalog: Catalog, commits: Sequence[TableCommit]) -> Dry
     numbered: dict[TableIdentifier, list[tuple[int, TableCommit]]] = {}
     for number, commit in enumerate(commits):
         numbered.setdefault(commit.identifier, []).append((number, commit))
+    if len(numbered) > 1 and not catalog.has_rows:
+        raise several_tables()
     tables = [_TableDryRun(catalog, name, wanted) for name, wanted in numbered.items()]
     for table in tables:
         table.run()
@@ -201,7 +205,7 @@ class _TableDryRun:
             now = after(now, planned)
         if now is not self._base and now.metadata is not None:
             try:
-                check_locations(self._catalog, now.metadata, self._base.metadata)
+                check_locations(self._catalog, self.identifier, now.metadata, self._base.metadata)
             except IcetowerError as error:
                 self._note_whole(error)
 

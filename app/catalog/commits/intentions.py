@@ -16,6 +16,7 @@ from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.rebase.rebased_snapshots import Rebase
+from app.errors import NotAllowed
 
 D = TypeVar("D")
 """What an intention wants to know of the attempt that landed; None for most."""
@@ -54,6 +55,18 @@ class Base(Generic[M]):
             raise self.kind.no_such(self.identifier)
         return self.metadata
 
+    def check_writable(self) -> None:
+        """Check that what has the name is this catalog's own.
+
+        Raises:
+            NotAllowed: it belongs to another catalog.
+        """
+        if self.seen is not None and self.seen.is_read_only:
+            raise NotAllowed(
+                f"{self.identifier} is read-only here: it belongs to another catalog and is only looked at. Commit to "
+                "it there, or move it in first"
+            )
+
     def check_free(self) -> None:
         """Check that the name is free.
 
@@ -75,6 +88,8 @@ class Planned(Generic[M, D]):
     """Where the new metadata is stored already, if it is: a registered file."""
     read_since_ms: int | None = None
     """When reading a registered file began, by the database's clock."""
+    is_read_only: bool = False
+    """Whether a registered file stays another catalog's."""
     expiry: QueuedExpiry | None = None
     """Files that go out of reach, to be queued for deletion in the same transaction: of one intention at most."""
     updates: Sequence[Update] = ()
@@ -98,6 +113,8 @@ class Intention(ABC, Generic[M, D]):
     """What the guard looks at, and what a refusal is explained with."""
     created_as, advanced_as = "created", "committed"
     """What pointer history calls it."""
+    needs_writable: bool = True
+    """Whether it is refused for what belongs to another catalog."""
 
     def prepare(self, catalog: Catalog) -> None:
         """Read what its turn will need, while others for the name are at work.

@@ -33,6 +33,7 @@ def _plan_joined(wishes: Sequence[Wish[M, D]], names: Names[M, D]) -> list[Wish[
     first = wishes[0]
     try:
         base = names.base_for(first.catalog, first.intentions[0])
+        base.check_writable()
         joined = first.intentions[0].begin_joined(first.catalog, base)
         kept = [wish for wish in wishes if wish.join(joined, base)]
         if kept:

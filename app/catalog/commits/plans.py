@@ -19,6 +19,8 @@ from app.catalog.context.file_names import new_file_uuid
 from app.catalog.context.kinds import Kind, Loaded, M
 from app.catalog.context.locations import check_locations
 from app.catalog.context.table_places import claimed_places, homes_of
+from app.catalog.filesystem_tables.places import WarehouseTree
+from app.catalog.filesystem_tables.rules import next_version_location
 from app.database.pointers.moves import Advance, Creation
 from app.database.pointers.pointer import Pointer
 from app.database.receipt import LandedChange
@@ -110,6 +112,8 @@ class Plan(Generic[M, D]):
         metadata, location = changes[-1].metadata, changes[-1].stored_at
         assert metadata is not None
         content = metadata.to_json()
+        if not catalog.has_rows:
+            return self._stage_version(catalog, metadata, content)
         if location is None:
             previous = base.seen.metadata_location if base.seen is not None else None
             file_uuid, codec = new_file_uuid(catalog.server), base.kind.default_codec
@@ -121,6 +125,16 @@ class Plan(Generic[M, D]):
         loaded = Loaded(base.identifier, location, metadata, content, move.registration_after)
         return Staged(self, loaded, move)
 
+    def _stage_version(self, catalog: Catalog, metadata: M, content: bytes) -> Staged[M, D]:
+        """Name the file of a file-system table's next version: to create it is the move itself."""
+        base = self.base
+        assert self._changes[-1].stored_at is None, "nothing is registered where versions are files"
+        folder = WarehouseTree(catalog.warehouse.root_location).folder_of(base.identifier)
+        seen = base.seen.metadata_location if base.seen is not None else None
+        location = next_version_location(folder, seen, base.metadata)
+        move = replace(self._move_to(catalog, location, metadata), content=content)
+        return Staged(self, Loaded(base.identifier, location, metadata, content), move)
+
     @property
     def event(self) -> str:
         """What pointer history calls it where the pointer advances."""
@@ -131,6 +145,8 @@ class Plan(Generic[M, D]):
     ) -> Advance | Creation:
         base, intention = self.base, self.intentions[-1]
         registration = new_registration() if any(item.stored_at for item in self._changes) else 0
+        if any(item.is_read_only for item in self._changes):
+            registration = -registration
         read_since_ms = next((item.read_since_ms for item in self._changes if item.stored_at), None)
         before = base.metadata if isinstance(base.metadata, TableMetadata | ViewMetadata) else None
         places = claimed_places(metadata, location, before)
@@ -242,7 +258,7 @@ class Names(Generic[M, D]):
             planned.append(apply(catalog, intention, now, files))
             now = after(now, planned[-1])
         if now.metadata is not None and now is not base:
-            check_locations(catalog, now.metadata, base.metadata)
+            check_locations(catalog, base.identifier, now.metadata, base.metadata)
         return Plan(base, intentions, planned)
 
     def keep(self, plan: Plan[M, D]) -> None:
@@ -298,8 +314,11 @@ def apply(
 
     Raises:
         NotFound, AlreadyExists, CommitFailed, BadRequest: it is refused.
+        NotAllowed: the table or view belongs to another catalog.
         CommitStateUnknown: it may have landed earlier.
     """
+    if intention.needs_writable:
+        base.check_writable()
     with refusals_explained(catalog, base, intention):
         planned = intention.apply(catalog, base, files) if intention.require(base) else None
     if planned is not None:

@@ -101,7 +101,7 @@ class Wish(Generic[M, D]):
             planned = joined.apply(self._files)
             plans = [Plan(base, wish.intentions, [item]) for wish, item in zip(wishes, planned, strict=True)]
             assert planned[0].metadata is not None
-            check_locations(self.catalog, planned[0].metadata, base.metadata)
+            check_locations(self.catalog, base.identifier, planned[0].metadata, base.metadata)
             foreign = self._guard.check(Plan(base, [wish.intentions[0] for wish in wishes], planned))
             plans[0] = replace(plans[0], foreign=foreign)
         except BaseException:

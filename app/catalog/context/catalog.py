@@ -12,9 +12,11 @@ from app.catalog.context.moments import SIGN, moment_text
 from app.catalog.context.past_stores import PastNamespaces, PastPointers
 from app.catalog.context.server import Rules, Server
 from app.catalog.context.stores import NamespaceStore, PointerStore, ShownNamespaces, ShownPointers
+from app.catalog.filesystem_tables.pointers import FolderPointers
+from app.catalog.filesystem_tables.rules import refused
 from app.database.pointers.history import Author
 from app.database.pointers.pointer import Pointer, PointerKind
-from app.database.warehouses import Warehouse
+from app.database.warehouses import Layout, Warehouse
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import CorruptMetadata, InvalidMetadata, MetadataFileMissing, NoSuchNamespace
@@ -50,6 +52,8 @@ OF_THE_PAST = frozenset(
     }
 )
 """The operations on a warehouse as it was: all others are about the present, or change it."""
+_OF_ROWS = frozenset({"load_catalog_diff", "restore_tables", "rebuild_catalog"})
+"""The operations on what rows have kept, or lost."""
 Found = TypeVar("Found")
 Read = TypeVar("Read")
 
@@ -101,9 +105,16 @@ class Catalog:
         Raises:
             NotAllowed: the caller may not.
             PastIsReadOnly: the warehouse is shown as it was, and the operation is not one that reads it so.
+            TreeRefusal: the operation is about what rows have kept, and the warehouse is of layout hadoop.
         """
         if self.as_of_ms is not None and operation not in OF_THE_PAST:
             raise PastIsReadOnly(self.name, operation)
+        if not self.has_rows and (self.as_of_ms is not None or operation in _OF_ROWS):
+            raise refused(
+                "look at the past, restore or rebuild",
+                "its files are all there is",
+                "read the snapshots of a table",
+            )
         self.server.ask(Question(self.caller, operation, self.warehouse.name, names))
 
     @property
@@ -112,16 +123,37 @@ class Catalog:
         return self.server.files_of(self.warehouse)
 
     @property
+    def has_rows(self) -> bool:
+        """Whether the pointers of the warehouse are rows, which are found at once."""
+        return self.warehouse.layout is Layout.CATALOG
+
+    @property
     def pointers(self) -> PointerStore:
         """Where the warehouse keeps its pointers; raises `PastIsReadOnly` for the past."""
         self._check_present()
+        if not self.has_rows:
+            return self._folder_pointers
         return self.server.pointers
 
     @property
     def namespaces(self) -> NamespaceStore:
         """Where the warehouse keeps its namespaces; raises as `pointers`."""
         self._check_present()
+        if not self.has_rows:
+            return self._folder_pointers.namespaces
         return self.server.namespaces
+
+    @property
+    def _folder_pointers(self) -> FolderPointers:
+        server = self.server
+        return FolderPointers(
+            self.warehouse,
+            self.files,
+            server.pointers,
+            server.metadata_files,
+            server.seen_tables,
+            server.step,
+        )
 
     @property
     def shown_pointers(self) -> ShownPointers:

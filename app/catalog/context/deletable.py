@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import is_allowed
 from app.catalog.context.table_places import own_places, spellings_of
+from app.catalog.filesystem_tables.versions import TableFolder
+from app.database.warehouses import Layout
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
-from app.fileio.locations import folders_of
+from app.fileio.locations import folder_name, folders_of, is_inside
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +51,9 @@ def deletable(catalog: Catalog, owner: Owner | None, locations: Sequence[Locatio
     4. No other pointer may have the same files by its uuid, and the table has always had one
        (`database.pointers.sharing.may_share_files`).
 
+    5. It lies in no folder of a file-system table, unless that folder is one of the table's own places: then the
+       table was adopted. Rows do not know file-system tables: their warehouses are looked at.
+
     The caller sees to it that nothing of the table itself reaches the file. Registrations are seen to by
     `FileDeletions.begin`.
 
@@ -58,6 +63,7 @@ def deletable(catalog: Catalog, owner: Owner | None, locations: Sequence[Locatio
 
     Raises:
         DatabaseUnavailable: the database does not answer; nothing is known.
+        FilesUnavailable: a warehouse of file-system tables cannot be looked at; nothing is known.
     """
     return [
         location
@@ -83,6 +89,7 @@ def _deletable(catalog: Catalog, owner: Owner | None, locations: Sequence[Locati
         for location in inside
         if claims.current.isdisjoint(spellings_of(location)) and claims.places.isdisjoint(folders[location])
     ]
+    going = _outside_other_trees(catalog, owner, going)
     staying = set(locations).difference(going)
     if staying:
         log.warning(
@@ -92,6 +99,28 @@ def _deletable(catalog: Catalog, owner: Owner | None, locations: Sequence[Locati
             owner.uuid,
         )
     return going
+
+
+def _outside_other_trees(catalog: Catalog, owner: Owner, locations: list[Location]) -> list[Location]:
+    """Return the files that lie in no file-system table but the owner itself."""
+    warehouses = [each for each in catalog.server.warehouses.list() if each.layout is Layout.HADOOP]
+    for warehouse in warehouses:
+        files, root = catalog.server.files_of(warehouse), folder_name(warehouse.root_location)
+        is_table: dict[str, bool] = {}
+        staying = set()
+        for location in locations:
+            if not is_inside(location, warehouse.root_location):
+                continue
+            for folder in folders_of(location):
+                if len(folder) <= len(root) or folder in owner.places:
+                    continue
+                if folder not in is_table:
+                    below = warehouse.root_location.rstrip("/") + "/" + folder[len(root) :].rstrip("/")
+                    is_table[folder] = TableFolder(files, Location(below)).is_there()
+                if is_table[folder]:
+                    staying.add(location)
+        locations = [location for location in locations if location not in staying]
+    return locations
 
 
 def _spelled(locations: Sequence[Location]) -> list[str]:

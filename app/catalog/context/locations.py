@@ -7,6 +7,8 @@ from collections.abc import Mapping
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.server import Rules
+from app.catalog.filesystem_tables.places import WarehouseTree
+from app.catalog.filesystem_tables.rules import check_metadata
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
@@ -73,17 +75,24 @@ def check_location(catalog: Catalog, location: str, what: str) -> None:
 
 def check_locations(
     catalog: Catalog,
+    identifier: TableIdentifier,
     metadata: TableMetadata | ViewMetadata,
     base: TableMetadata | ViewMetadata | None = None,
 ) -> None:
     """Check the location of a table or view, and the properties that name places.
 
     Args:
+        catalog: the warehouse.
+        identifier: the name of the table or view.
+        metadata: what it is to be.
         base: what was there before; places that it has already are not checked again.
 
     Raises:
         InvalidLocation: one of them is outside the warehouse.
+        InvalidUpdate, InvalidName, TreeRefusal: the layout of the warehouse does not allow it.
     """
+    if not catalog.has_rows:
+        check_metadata(WarehouseTree(catalog.warehouse.root_location), identifier, metadata, base)
     if base is None or metadata.location != base.location:
         check_location(catalog, metadata.location, "location")
     before = base.properties if base is not None else {}
@@ -102,6 +111,8 @@ def default_location(
     shares its folder with an earlier or a renamed one: cleaning up one must not touch the other's files. A warehouse
     may prefer the plain name; it is used where nothing is.
     """
+    if not catalog.has_rows:
+        return WarehouseTree(catalog.warehouse.root_location).folder_of(identifier)
     root = namespace_properties.get("location")
     levels = [] if root else list(identifier.namespace.levels)
     start = (root or catalog.warehouse.root_location).rstrip("/")

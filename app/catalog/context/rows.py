@@ -9,13 +9,14 @@ from app.database.orphan_runs import OrphanRun
 from app.database.pointers.history import PointerEvent
 from app.database.pointers.pointer import Pointer
 from app.database.receipt import CommitReceipt, LandedChange, Outcome, ReceiptHead, id_of_time
-from app.database.warehouses import Warehouse
+from app.database.warehouses import Layout, Warehouse
 
 __all__ = [
     "CommitReceipt",
     "Dropped",
     "IdempotencyClaim",
     "LandedChange",
+    "Layout",
     "MaintenanceJob",
     "OrphanRun",
     "Outcome",

@@ -15,6 +15,7 @@ from app.catalog.context.rooms import Rooms
 from app.catalog.context.scan_workers import ScanWorkers
 from app.catalog.context.side_work import SideWork
 from app.catalog.context.traffic import Traffic
+from app.catalog.filesystem_tables.seen_tables import SeenTables
 from app.database.dropped import DroppedThings
 from app.database.file_deletions import FileDeletions
 from app.database.foreign_places import ForeignPlaces
@@ -23,6 +24,7 @@ from app.database.landing_queues import LandingQueues
 from app.database.maintenance_jobs import MaintenanceJobs
 from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
+from app.database.neighbours import Neighbours
 from app.database.old_rows import OldRows
 from app.database.orphan_runs import OrphanRuns
 from app.database.past import Past
@@ -112,6 +114,7 @@ class Server:
     old_rows: OldRows
     orphan_runs: OrphanRuns
     foreign_places: ForeignPlaces
+    neighbours: Neighbours
     pointer_states: PointerStates
     past: Past
     """What was at a time."""
@@ -172,6 +175,8 @@ class Server:
     """The columns of the tables whose profile was asked for last."""
     last_reads: LastReads = field(default_factory=LastReads)
     """When tables were last read, as far as this process has seen it."""
+    seen_tables: SeenTables = field(default_factory=SeenTables)
+    """Which file-system tables were seen last, by the ids of their pointers."""
     has_deletions: threading.Event = field(default_factory=threading.Event)
     """Set when files were queued that may be deleted at once: housekeeping need not wait for its next round."""
     step: Callable[[str], None] = _ignore

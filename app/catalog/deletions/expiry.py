@@ -14,6 +14,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.other_readers import OtherReaders
+from app.catalog.filesystem_tables.rules import refused
 from app.catalog.manifests.table_manifests import TableManifests
 from app.database.pointers.left_files import QueuedExpiry
 from app.engine.change.apply import apply_updates
@@ -87,6 +88,12 @@ class ExpireSnapshots(Intention[TableMetadata, ExpiryRecord]):
         expired = expired_between(before, after)
         grace_ms = delete_after_ms = None
         if (expired.snapshots or expired.statistics) and request.cleanup is not CleanupLevel.NONE:
+            if not catalog.has_rows:
+                raise refused(
+                    "delete the files of expired snapshots",
+                    "the server does not know which other tables of the file system name them",
+                    "ask for cleanup none, which only removes the snapshots, or adopt the table first",
+                )
             grace_ms = catalog.rules.expired_file_grace_ms if request.grace_ms is None else request.grace_ms
             delete_after_ms = catalog.now_ms() + grace_ms
         claim = catalog.caller.claim

@@ -107,6 +107,12 @@ def check_may_delete(catalog: Catalog, pointer: Pointer, metadata: TableMetadata
     Raises:
         OrphansRefused: garbage collection is off, or another table may share its files.
     """
+    if not catalog.has_rows:
+        raise OrphansRefused(
+            f"Cannot look for orphans of {pointer.identifier}: it is a file-system table, and the server does not see "
+            "what other writers put into its folder; use Spark's remove_orphan_files, or adopt the table first "
+            "(icetower table adopt)"
+        )
     if not bool_property(metadata.properties, GC_ENABLED, default=True):
         raise OrphansRefused(
             f"Cannot look for orphans of {pointer.identifier}: gc.enabled is false, so its files may belong to others"

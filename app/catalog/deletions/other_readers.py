@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import BATCH, Owner
 from app.catalog.context.locations import is_allowed
+from app.catalog.deletions.file_system_readers import FileSystemReaders
 from app.catalog.deletions.foreign_looks import ForeignLook
 from app.catalog.deletions.orphan_search import path_hash
 from app.catalog.deletions.runner import own_catalog
@@ -39,6 +40,7 @@ class OtherReaders:
         self._catalog, self._owner, self._hold = catalog, owner, hold
         self._starts = tuple(f"{loose_place_of(place)[1]}/".lstrip("/") for place in owner.places)
         self._looks: dict[int, ForeignLook] = {}
+        self._file_systems = FileSystemReaders(catalog.server, self._note)
         self._warehouses: dict[int, Catalog | None] = {}
         self._reached: set[int] = set()
         self._notes = 0
@@ -62,6 +64,7 @@ class OtherReaders:
             if reader.is_known or self._may_read(reader, locations):
                 self._look(reader)
                 self._hold()
+        self._file_systems.look(locations)
         staying = [location for location in locations if path_hash(location) in self._reached]
         if not staying:
             return list(locations)

@@ -10,6 +10,7 @@ from app.catalog.commits.expiry_records import ExpiryRecord
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.locations import is_allowed
+from app.catalog.deletions.file_system_readers import file_system_warehouses, tables_that_count
 from app.catalog.deletions.runner import own_catalog
 from app.catalog.deletions.state_files import StateFiles
 from app.database.pointer_states import EarlierState
@@ -98,6 +99,9 @@ class ReachedStates:
         """
         states = self.catalog.server.pointer_states
         seen, pointers = states.last_event(), states.current()
+        for warehouse in file_system_warehouses(self.catalog.server):
+            with _refused(f"warehouse {warehouse.warehouse.name}"):
+                pointers += tables_that_count(warehouse)
         for other in pointers:
             if self._pointers.get(other.id) == (other.metadata_location, other.registration):
                 continue
@@ -121,7 +125,8 @@ class ReachedStates:
             with _refused(f"table {pointer.identifier}"):
                 metadata = catalog.read(TABLES, pointer)
         except MetadataFileMissing as error:
-            now = catalog.server.pointers.find_locked(pointer.id)
+            find_locked = catalog.server.pointers.find_locked
+            now = find_locked(pointer.id) if catalog.has_rows else catalog.find(pointer.identifier)
             if now is None:  # dropped since; with purge, its files are gone
                 return
             if now.metadata_location != pointer.metadata_location:

@@ -24,7 +24,7 @@ from app.errors import (
     NoSuchNamespace,
     PurgeRefused,
 )
-from app.recoveries import NoSuchDropped, UndropRefused
+from app.recoveries import NoSuchDropped, PastIsGone, UndropRefused
 
 MOST_CHOICES = 20
 """How many of the things that had one name a message lists."""
@@ -103,6 +103,8 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
         NoSuchDropped: nothing that is meant can come back.
         NoSuchNamespace: the namespace is not there, and was not to be made.
         UndropRefused: the name is taken, or a table with the same files is there.
+        PastIsGone: its metadata file is gone.
+        FilesUnavailable: the store does not answer.
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit("undrop", *([wanted.namespace] if wanted.namespace else []))
@@ -110,6 +112,11 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
     namespace = entry.namespace if new.namespace is None else check_namespace(Namespace(new.namespace))
     if entry.pointer is None and new.name is not None:
         raise InvalidRequest(f"{entry} is a namespace: it comes back under the name of a namespace")
+    if entry.pointer is not None and not catalog.files.exists(entry.pointer.metadata_location):
+        raise PastIsGone(
+            f"{entry} cannot come back: its metadata file has been deleted, as Spark's DROP TABLE … PURGE does "
+            f"by itself: {entry.pointer.metadata_location}"
+        )
     name = entry.name if new.name is None else new.name
     answer = _summary(entry, namespace, name)
     claim = catalog.caller.claim_of(answer_text(answer))

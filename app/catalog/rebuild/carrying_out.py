@@ -28,6 +28,8 @@ class Rebuilt(Registration[M]):
     """A name for the newest metadata file that was found; it only moves forward."""
 
     seen: Location | None = None
+    spares_protected = False
+    needs_writable = True
     created_as, advanced_as = "rebuilt", "rebuilt"
 
     def require(self, base: Base[M]) -> bool:
@@ -89,4 +91,5 @@ def _land(catalog: Catalog, kind: Kind[Any], items: Sequence[RebuildItem]) -> li
 
 def _intention(kind: Kind[M], item: RebuildItem) -> Rebuilt[M]:
     assert item.location is not None
-    return Rebuilt(kind, item.identifier, item.location, item.seen is not None, item.seen)
+    is_there = item.seen is not None
+    return Rebuilt(kind, item.identifier, item.location, is_there, seen=item.seen)

@@ -9,6 +9,7 @@ from typing import Any, Final
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Listing, Page
+from app.catalog.filesystem_tables.rules import refused
 from app.database.maintenance_jobs import MaintenanceJob
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.jobs import Job, JobState
@@ -17,6 +18,21 @@ from app.errors import InvalidPageToken, InvalidRequest, JobConflict, NoSuchJob
 _ID = re.compile(r"[0-9a-f]{32}")
 SHORTEST_LEASE_MS: Final = 1_000
 LONGEST_LEASE_MS: Final = 3_600_000
+
+
+def check_jobs(catalog: Catalog, identifier: TableIdentifier) -> None:
+    """Check that the warehouse's tables have jobs of upkeep.
+
+    Raises:
+        TreeRefusal: they are file-system tables, which no lease keeps others from.
+    """
+    if not catalog.has_rows:
+        raise refused(
+            f"do upkeep of {identifier} in jobs",
+            "a lease does not keep other writers of its folder away",
+            "call what only writes by itself (icetower table rewrite-manifests, partition-statistics, expire --cleanup "
+            "none), or adopt the table first (icetower table adopt)",
+        )
 
 
 def begin_job(
@@ -40,6 +56,7 @@ def begin_job(
     Raises:
         InvalidRequest: the id is none.
         NoSuchTable: no table has this name.
+        TreeRefusal: it is a file-system table.
         JobConflict: another job holds the table; or the job with this id has ended, is of another kind, or another
             table's.
         CommitStateUnknown: the database did not answer; if the job began, its lease runs out.
@@ -47,6 +64,7 @@ def begin_job(
     catalog.permit("begin_job", identifier)
     if job_id is not None and not _ID.fullmatch(job_id):
         raise InvalidRequest(f"Invalid id {job_id[:100]!r}: it must be 32 lower-case hexadecimal digits")
+    check_jobs(catalog, identifier)
     pointer = catalog.load(TABLES, identifier)
     jobs, own_id = catalog.server.maintenance_jobs, job_id or catalog.server.new_uuid().replace("-", "")
     begun = jobs.begin(own_id, pointer.id, job, catalog.caller.principal, options, lease_ms)

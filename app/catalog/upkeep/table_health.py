@@ -8,6 +8,8 @@ from typing import Final
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
+from app.catalog.context.locations import is_allowed
+from app.catalog.filesystem_tables.forks import later_versions
 from app.catalog.history import snapshot_named
 from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.upkeep.counted_files import count_files
@@ -22,6 +24,8 @@ from app.engine.model.manifests import ManifestFile
 from app.engine.model.partition_values import PartitionValues
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
+from app.formats.metadata.version_names import version_in
+from app.tree_errors import TreeRefusal
 
 _EVENTS: Final = 1_000
 _WEEK_MS: Final = 7 * 86_400_000
@@ -68,6 +72,7 @@ def table_health(catalog: Catalog, identifier: TableIdentifier, wanted: str | No
         totals=summary_totals(snapshot),
         files=files,
         activity=_activity(catalog, pointer),
+        forks=_forks(catalog, pointer, metadata),
     )
     return TableHealth(
         identifier, facts, findings(facts, catalog.rules.health_thresholds), PartitionValues(metadata)
@@ -83,6 +88,25 @@ def metadata_bytes(catalog: Catalog, pointer: Pointer) -> int:
     kept = catalog.server.metadata_files
     found = kept.table_json(catalog.files, pointer.metadata_location, pointer.uuid, pointer.registration)
     return len(found.content)
+
+
+def _forks(catalog: Catalog, pointer: Pointer, metadata: TableMetadata) -> tuple[str, ...]:
+    """Return the versions that follow the one which the table was adopted from, if it was."""
+    if not catalog.has_rows:
+        return ()
+    logged = (entry.metadata_file for entry in reversed(metadata.metadata_log))
+    known = (location for location in (pointer.metadata_location, *logged) if version_in(location))
+    adopted = next(known, None)
+    if adopted is None:
+        events = catalog.pointers.history(pointer.id, None, _EVENTS)
+        brought = (event.location for event in events if event.event in ("registered", "replaced"))
+        adopted = next((location for location in brought if location and version_in(location)), None)
+    if adopted is None or not is_allowed(catalog, adopted):
+        return ()
+    try:
+        return tuple(later_versions(catalog.files, adopted))
+    except TreeRefusal:  # no store that has file-system tables
+        return ()
 
 
 def _counted(

@@ -9,6 +9,7 @@ from typing import Any, Final
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.property_layers import layers_of
+from app.catalog.upkeep.jobs import check_jobs
 from app.catalog.upkeep.table_health import table_health
 from app.database.maintenance_jobs import MaintenanceJob
 from app.engine.health.facts import HealthFacts
@@ -55,16 +56,23 @@ def table_upkeep(catalog: Catalog, identifier: TableIdentifier, wanted: Sequence
 
     Raises:
         NoSuchTable: no table has this name.
+        TreeRefusal: it is a file-system table.
         MetadataFileMissing, CorruptMetadata, InvalidLocation, FileMissing, FilesUnavailable: the metadata, a manifest
             list or a manifest cannot be read.
         DatabaseUnavailable: the database does not answer.
     """
     catalog.permit("table_upkeep", identifier)
+    check_jobs(catalog, identifier)
     pointer, metadata = catalog.read_now(TABLES, identifier)
     policy = Policy(layers_of(catalog, identifier.namespace, metadata.properties))
     facts = table_health(catalog, identifier).facts
     jobs = catalog.server.maintenance_jobs.list(pointer.id, JOBS_LOOKED_AT)
     condition = _condition(metadata, facts, jobs, catalog.now_ms())
+    if pointer.is_read_only:
+        left = tuple(
+            LeftJob(job, "the table is read-only here: it belongs to another catalog") for job in Job
+        )
+        return TableUpkeep(identifier, policy, condition, UpkeepPlan((), left), jobs)
     plan = _wanted_plan(policy, condition, wanted) if wanted else plan_upkeep(policy, condition)
     return TableUpkeep(identifier, policy, condition, plan, jobs)
 

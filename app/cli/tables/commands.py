@@ -79,6 +79,38 @@ def register_table(
     print_line(f"Registered table {name} at {loaded.metadata_location}.")
 
 
+@commands.command("adopt")
+def adopt_table(
+    name: TableName,
+    location: Annotated[
+        str,
+        typer.Argument(metavar="FOLDER", help="The table's folder, in which metadata/v<N>.metadata.json is."),
+    ],
+    uri: Uri = None,
+    warehouse: Warehouse = None,
+    separator: Separator = ".",
+    as_json: AsJson = False,
+) -> None:
+    """Make a file-system table (of a hadoop catalog) a table of the catalog.
+
+    Its newest version is registered where it is. Nothing can keep writers of the old catalog from going on in the
+    folder: stop them first. What they add is reported here, and by `icetower table health`.
+
+    For example:
+
+    - `icetower table adopt eu.sales.orders file:///lake/tables/sales/orders`
+    """
+    identifier = identifier_from(name, separator)
+    with connected(uri, warehouse) as catalog:
+        adopted = catalog.tables.adopt(identifier, location)
+    if as_json:
+        print_json(adopted.model_dump(by_alias=True))
+        return
+    print_line(f"Adopted table {name} from version {adopted.version} at {adopted.metadata_location}.")
+    for later in adopted.later_versions:
+        print_line(f"A writer has added a later version, which is not in the table: {later}")
+
+
 @commands.command("unregister")
 def unregister_table(
     name: TableName,

@@ -55,9 +55,9 @@ class Progress:
         """Say what is at work."""
         self._bar.update(self._task, description=text)
 
-    def advance(self) -> None:
-        """Note that one more is done."""
-        self._bar.advance(self._task)
+    def advance(self, number: int = 1) -> None:
+        """Note that one more is done, or more than one."""
+        self._bar.advance(self._task, number)
 
 
 @contextmanager

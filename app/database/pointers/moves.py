@@ -7,7 +7,7 @@ pointers by id, then new names in sorted order.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sqlalchemy import BigInteger, Connection, Row, bindparam, delete, select, tuple_, update
@@ -59,6 +59,8 @@ class Advance:
     """Events, with their authors, of further requests that land by this same move."""
     foreign: frozenset[str] = frozenset()
     """Folders outside its own places in which it names new files, as in `note_foreign`; mostly none."""
+    content: bytes = field(default=b"", repr=False)
+    """The metadata file as JSON, for a store in which creating the file is the move; empty if it is written."""
 
     @property
     def registration_after(self) -> int:
@@ -92,6 +94,8 @@ class Creation:
     """As that of an advance."""
     foreign: frozenset[str] = frozenset()
     """As those of an advance."""
+    content: bytes = field(default=b"", repr=False)
+    """As that of an advance."""
 
     @property
     def registration_after(self) -> int:

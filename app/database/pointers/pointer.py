@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid
+from app.engine.model.registrations import is_read_only
 
 PointerKey = tuple[int, TableIdentifier]
 """A warehouse's id, and a name in it."""
@@ -30,6 +31,14 @@ class Pointer:
     uuid: TableUuid
     metadata_location: Location
     registration: int = 0
-    """0 for what was created here, else the number of the registration that brought its metadata from elsewhere."""
+    """0 for what was created here, else the number of the registration that brought its metadata from elsewhere.
+
+    See `app.engine.model.registrations`.
+    """
     is_reserved: bool = field(default=False, compare=False)
     """Whether slots are reserved for writers that have lost races: commits ask before they land."""
+
+    @property
+    def is_read_only(self) -> bool:
+        """Whether it belongs to another catalog: here it is neither written nor deleted."""
+        return is_read_only(self.registration)

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, Row, bindparam, select
 
 from app.database.connections.database import Database
-from app.database.idempotency_keys import IdempotencyClaim, insert_claim
+from app.database.idempotency_keys import IdempotencyClaim, check_free, insert_claim
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, namespace_of, parameters_of
 from app.database.pages import names_on_page, page_of, page_parameters
 from app.database.pointers.foreign_files import check_foreign
@@ -233,6 +233,21 @@ class Pointers:
         except CommitStateUnknown:
             return PutOutcome.UNKNOWN
         return PutOutcome.ADVANCED
+
+    def check_claims(self, claims: Sequence[IdempotencyClaim | None]) -> None:
+        """Check that no request was answered under these keys, and lock nothing.
+
+        Raises:
+            IdempotencyKeyTaken: one was.
+        """
+        taken = list(filter(None, claims))
+
+        def check(connection: Connection) -> None:
+            for claim in taken:
+                check_free(connection, claim)
+
+        if taken:
+            self._database.read(check)
 
     def drop(
         self,

@@ -32,10 +32,15 @@ def may_share_files(uuid: TableUuid, pointer_id: int | None) -> ColumnElement[bo
     """Return the condition that another pointer may have the same files as a table.
 
     That is one with the table's uuid. And it may be any if the table has, or once had, no uuid (version 1 of the
-    format allows that): then nothing says which are the same.
+    format allows that): then nothing says which are the same. What is read-only here shares its files with another
+    catalog.
     """
     if not uuid:
         return true()
+    elsewhere = or_(
+        exists().where(pointers.c.id == (pointer_id or _NO_ID), pointers.c.registration < 0),
+        exists().where(dropped.c.pointer_id == (pointer_id or _NO_ID), dropped.c.registration < 0),
+    )
     twins = or_(
         exists().where(pointers.c.uuid == uuid, pointers.c.id != (pointer_id or _NO_ID)),
         exists().where(dropped.c.uuid == uuid, dropped.c.pointer_id != (pointer_id or _NO_ID)),
@@ -44,7 +49,7 @@ def may_share_files(uuid: TableUuid, pointer_id: int | None) -> ColumnElement[bo
     once_nameless = exists().where(
         history.c.uuid == uuid, earlier.c.pointer_id == history.c.pointer_id, earlier.c.uuid == ""
     )
-    return or_(twins, once_nameless)
+    return or_(twins, once_nameless, elsewhere)
 
 
 def named_by_pointers(files: Collection[str]) -> CompoundSelect[tuple[str]]:

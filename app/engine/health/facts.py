@@ -190,3 +190,5 @@ class HealthFacts:
     """None where manifests were not read: in a list of many tables."""
     activity: ActivityFacts | None
     """None where it was not asked: in a list of many tables."""
+    forks: tuple[str, ...] = ()
+    """Metadata files that another writer has added to the folder of a file-system table since it was adopted."""

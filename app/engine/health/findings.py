@@ -290,6 +290,17 @@ def _activity(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFi
         )
 
 
+def _forks(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[HealthFinding]:
+    if facts.forks:
+        number = "1 version" if len(facts.forks) == 1 else f"{len(facts.forks)} versions"
+        yield HealthFinding(
+            "forked",
+            Severity.CRITICAL,
+            f"A writer has added {number} to the old folder since this table was adopted, beginning with "
+            f"{facts.forks[0]}: what it wrote is not in this table.",
+        )
+
+
 _RULES: Final[tuple[Callable[[HealthFacts, HealthThresholds], Iterator[HealthFinding]], ...]] = (
     _small_files,
     _delete_files,
@@ -301,4 +312,5 @@ _RULES: Final[tuple[Callable[[HealthFacts, HealthThresholds], Iterator[HealthFin
     _dangling,
     _statistics,
     _activity,
+    _forks,
 )

@@ -6,10 +6,15 @@ import gzip
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TypeVar
+
+import orjson
 
 from app import telemetry
 from app.engine.model.ids import Location, TableUuid
+from app.engine.model.properties import GC_ENABLED
+from app.engine.model.registrations import is_read_only
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.engine.model.view_metadata import ViewMetadata, read_view_metadata
 from app.errors import FileMissing, InvalidMetadata, MetadataFileMissing
@@ -49,11 +54,12 @@ Value = TypeVar("Value")
 class MetadataFiles:
     """Reads metadata files of stores by location.
 
-    Files that this catalog wrote never change, so what is kept of them is right for ever, in any process. It is kept by
-    store, location, uuid and registration: two warehouses may have equal roots in two stores, and a file that another
-    catalog wrote may be replaced before it is registered again; each registration has a number of its own, which the
-    pointer carries to all servers. A file may also vanish: before kept content is used, its presence is
-    checked, on local disk each time, elsewhere when the last check is older than `recheck_ms`.
+    Files that this catalog wrote never change, so what is kept of them is right for ever, in any process. It is kept
+    by store, location, uuid and registration: two warehouses may have equal roots in two stores, and a file that
+    another catalog wrote may be replaced before it is registered again; each registration has a number of its own,
+    which the pointer carries to all servers. What is read-only here has `gc.enabled=false`. A file may also vanish:
+    before kept content is used, its presence is checked, on local disk each time, elsewhere when the last check is
+    older than `recheck_ms`.
     """
 
     def __init__(self, max_bytes: int, recheck_ms: int, max_file_bytes: int = MAX_FILE_BYTES) -> None:
@@ -164,10 +170,35 @@ class MetadataFiles:
             InvalidMetadata: it is too large to be read again.
             FilesUnavailable: the store does not answer, or refuses.
         """
+        files.write_new(location, self.packed(location, content))
+
+    def packed(self, location: Location, content: bytes) -> bytes:
+        """Return what a metadata file at a location has to hold.
+
+        Raises:
+            InvalidMetadata: it is too large to be read again.
+        """
         check_json(content, self._max_file_bytes)
-        files.write_new(
-            location, gzip.compress(content, compresslevel=6, mtime=0) if is_gzipped(location) else content
-        )
+        return gzip.compress(content, compresslevel=6, mtime=0) if is_gzipped(location) else content
+
+    def identify(self, files: FileIO, location: Location) -> tuple[TableUuid, int]:
+        """Return the uuid in a file that other writers own, and a number of its content.
+
+        With the number as registration, what is kept of the file is right even if it was replaced since. A file that
+        is no metadata has no uuid; reading it says why.
+
+        Raises:
+            MetadataFileMissing: no file is there.
+            FilesUnavailable: the store does not answer.
+        """
+        try:
+            content = self._read(files, location)
+            document = orjson.loads(content)
+        except (InvalidMetadata, orjson.JSONDecodeError):
+            return TableUuid(""), 1
+        uuid = document.get("table-uuid") if isinstance(document, dict) else None
+        number = int.from_bytes(blake2b(content, digest_size=8).digest()) >> 2
+        return TableUuid(uuid if isinstance(uuid, str) else ""), number + 1
 
     def keep(
         self, files: FileIO, location: Location, metadata: Metadata, content: bytes, registration: int = 0
@@ -191,7 +222,11 @@ class MetadataFiles:
     ) -> M:
         def parse() -> tuple[M, int]:
             content = self._read(files, location)
-            return parsed_from(content), len(content) * PARSED_WEIGHT
+            parsed = parsed_from(content)
+            if is_read_only(registration):
+                # Clients that delete files themselves ask this property first.
+                parsed = parsed.replace(properties={**parsed.properties, GC_ENABLED: "false"})
+            return parsed, len(content) * PARSED_WEIGHT
 
         if uuid is None:
             return parse()[0]

@@ -33,6 +33,10 @@ FILL = """
         SELECT n % 2, 1, 'n1', 't', 'table', 'committed', 'u' || n, n, 'a', 'r' FROM numbers;
     INSERT INTO table_places (pointer_id, place) SELECT n, 'p' || n FROM numbers;
     INSERT INTO foreign_places (pointer_id, place, noted) SELECT n, 'p' || n, n FROM numbers;
+    INSERT INTO dropped
+        (warehouse_id, kind, namespace_key, name, pointer_id, uuid, metadata_location, registration, created_ms,
+         dropped_ms, until_ms, principal, request_id, purge)
+        SELECT 1, 'table', 'n1', 'd' || n, 1000000 + n, 'ud' || n, 'ld' || n, 0, 0, 0, n, 'a', 'r', 0 FROM numbers;
     INSERT INTO idempotency_keys (principal, key, request_hash, status, result, created_ms, expires_ms)
         SELECT 'a', 'k' || n, 'h', 200, '', 0, n FROM numbers;
     DROP TABLE numbers;

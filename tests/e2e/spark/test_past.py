@@ -154,3 +154,14 @@ def test_tables_are_restored_together(sql: Sql, server: str) -> None:
     changed = httpx.get(f"{server}/diff", params={"from": then}).json()["names"]
     ours = [each for each in changed if each["after"]["namespace"] == [sql.namespace]]
     assert [(each["before"]["rows"], each["after"]["rows"]) for each in ours] == [(2, 3), (2, 3)]
+
+
+def test_spark_purges_by_itself_and_that_is_said_plainly(sql: Sql, server: str) -> None:
+    sql("CREATE TABLE t (id BIGINT)")
+    sql("INSERT INTO t VALUES (1)")
+    sql("DROP TABLE t PURGE")
+
+    refused = httpx.post(f"{server}/undrop", json={"namespace": [sql.namespace], "name": "t"})
+
+    assert refused.status_code == 410
+    assert "DROP TABLE … PURGE" in refused.json()["error"]["message"]

@@ -155,3 +155,12 @@ def test_any_number_of_files_can_be_asked_for(catalog: Catalog) -> None:
     files = {f"memory://wh/t/data/{number % 300}/{number}/a" for number in range(20_000)}
 
     assert going(catalog, *files, "memory://wh/x") == files
+
+
+def test_nothing_of_what_belongs_to_another_catalog(catalog: Catalog) -> None:
+    location = table(catalog, T, "t")
+    assert going(catalog, "memory://wh/t/data/a") == {"memory://wh/t/data/a"}
+
+    named.register(catalog, TABLES, T, location, overwrite=True, read_only=True)
+
+    assert going(catalog, "memory://wh/t/data/a") == set()

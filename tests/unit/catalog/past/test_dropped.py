@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from app.catalog import named, tables
@@ -16,7 +14,7 @@ from app.catalog.warehouses import drop_warehouse, load_configuration
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import TableIdentifier
 from app.errors import InvalidRequest, NoSuchNamespace, PurgeRefused
-from app.recoveries import NoSuchDropped, Protected, UndropRefused
+from app.recoveries import NoSuchDropped, PastIsGone, Protected, UndropRefused
 from tests.builders.catalogs import with_warehouse
 from tests.builders.tables import DEPARTURES, FLIGHTS, append_to, commit_to, load_table, table_in, view_in
 
@@ -234,12 +232,13 @@ def test_protected_warehouse_stays(catalog: Catalog) -> None:
         drop_warehouse(server, caller, "safe")
 
 
-def test_table_without_metadata_can_be_dropped_and_come_back(catalog: Catalog) -> None:
+def test_table_whose_metadata_is_gone_can_be_dropped_and_cannot_come_back(catalog: Catalog) -> None:
     location = table_in(catalog).location
     assert location is not None
     catalog.files.delete(location)
 
     named.drop(catalog, TABLES, DEPARTURES)
-    undrop(catalog, NAMED)
 
-    assert replace(catalog.load(TABLES, DEPARTURES), registration=0).metadata_location == location
+    with pytest.raises(PastIsGone, match="has been deleted"):
+        undrop(catalog, NAMED)
+    assert ids(catalog) == [1]

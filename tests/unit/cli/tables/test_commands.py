@@ -82,6 +82,36 @@ def test_a_table_is_unregistered_and_registered_again(icetower: Icetower, namesp
     assert "Its metadata stays at" in icetower("table", "unregister", table).out
 
 
+def test_a_file_system_table_is_adopted_and_forks_are_said(
+    icetower: Icetower, server_url: str, tmp_path: Path
+) -> None:
+    for name, options in (("old_files", ["--layout", "hadoop"]), ("new_home", [])):
+        assert icetower("warehouse", "create", name, str(tmp_path), *options).status == 0
+    assert "hadoop" in icetower("warehouse", "show", "old_files").out
+    assert icetower("namespace", "create", "shop", "--warehouse", "old_files").status == 0
+    assert icetower("namespace", "create", "shop", "--warehouse", "new_home").status == 0
+    metadata = tmp_path / "shop" / "orders" / "metadata"
+    with RemoteCatalog(server_url, "old_files") as files:
+        files.tables.create(TableIdentifier(Namespace(("shop",)), "orders"), {"type": "struct", "fields": []})
+    (metadata / "v3.metadata.json").write_bytes(b"{}")
+    (metadata / "version-hint.text").write_text("1")
+    folder = f"file://{tmp_path}/shop/orders"
+
+    adopted = icetower("table", "adopt", "shop.orders", folder, "--warehouse", "new_home")
+
+    assert (adopted.status, adopted.out) == (
+        0,
+        f"Adopted table shop.orders from version 1 at {folder}/metadata/v1.metadata.json.\n",
+    )
+    (metadata / "v2.metadata.json").write_bytes(b"{}")
+    health = icetower("table", "health", "shop.orders", "--warehouse", "new_home")
+    assert "A writer has added 2 versions" in health.out
+    again = icetower("table", "adopt", "shop.orders", folder, "--warehouse", "new_home")
+    assert again.status == 1
+    refused = icetower("table", "drop", "shop.orders", "--yes", "--warehouse", "old_files")
+    assert "purgeRequested=true" in refused.err
+
+
 def test_a_dropped_tables_files_stay(icetower: Icetower, table: str) -> None:
     dropped = icetower("table", "drop", table)
 

@@ -1,0 +1,1 @@
+"""File-system tables: the names of metadata files are their pointers."""

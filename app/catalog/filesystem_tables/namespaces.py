@@ -1,0 +1,219 @@
+"""The namespaces of a file-system warehouse: folders that are no tables."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from app.catalog.filesystem_tables.places import WarehouseTree
+from app.catalog.filesystem_tables.rules import refused
+from app.database.idempotency_keys import IdempotencyClaim
+from app.database.namespaces import PropertyChanges
+from app.database.pointers.history import Author
+from app.database.pointers.pointers import Pointers
+from app.database.pointers.recoverable import NO_RECOVERY, Recovery
+from app.database.receipt import LandedChange
+from app.database.warehouses import Warehouse
+from app.engine.model.identifiers import Namespace, check_name
+from app.engine.model.ids import Location
+from app.errors import IcetowerError, InvalidName, NamespaceExists, NamespaceNotEmpty, NoSuchNamespace
+from app.fileio.files import FileIO
+from app.fileio.trees import FileTree, tree_of
+from app.formats.metadata.version_names import version_in
+
+log = logging.getLogger(__name__)
+
+_SET_BY_SPARK: Final = frozenset({"owner"})
+"""Spark sets it on every new namespace. Iceberg's own connector leaves it out where the catalog keeps no properties."""
+_OF_TABLES: Final = frozenset({"metadata", "data"})
+
+
+@dataclass(frozen=True)
+class FolderNamespaces:
+    """A `NamespaceStore` in which a namespace is a folder without metadata files.
+
+    Namespaces have no properties there.
+    """
+
+    warehouse: Warehouse
+    files: FileIO
+    rows: Pointers
+
+    @property
+    def _tree(self) -> FileTree:
+        return tree_of(self.files, self.warehouse.root_location)
+
+    def _folder(self, namespace: Namespace | None) -> Location | None:
+        """Return the folder of a namespace; None if it, or one above it, is absent or a table."""
+        found = WarehouseTree(self.warehouse.root_location).find_folder(namespace)
+        if found is None or namespace is None:
+            return found
+        for length in range(1, len(namespace.levels) + 1):
+            above = WarehouseTree(self.warehouse.root_location).folder_of(
+                Namespace(namespace.levels[:length])
+            )
+            if self.holds_metadata(above):
+                return None
+        return found if self._tree.list_folder(found) is not None else None
+
+    def holds_metadata(self, folder: Location) -> bool:
+        """Say whether a folder holds metadata files, of whatever catalog: then it is no namespace."""
+        entries = self._tree.list_folder(Location(f"{folder}/metadata")) or []
+        return any(
+            entry.name.endswith((".metadata.json", ".metadata.json.gz")) and not entry.is_folder
+            for entry in entries
+        )
+
+    def tables_in(self, namespace: Namespace) -> list[str]:
+        """Return the names of the tables in a namespace, in order; raises `NoSuchNamespace`."""
+        return [name for name, is_table in self._folders_in(namespace) if is_table]
+
+    def _folders_in(self, namespace: Namespace | None) -> Iterator[tuple[str, bool | None]]:
+        """Yield the folders in a namespace that have usable names, and whether each is a table.
+
+        None: it is neither a table nor a namespace, but holds metadata of another catalog.
+        """
+        folder = self._folder(namespace)
+        entries = None if folder is None else self._tree.list_folder(folder)
+        if entries is None and namespace is not None:
+            raise NoSuchNamespace(namespace)
+        for entry in entries or ():
+            if not entry.is_folder or not _is_name(entry.name):
+                continue
+            below = Location(f"{folder}/{entry.name}")
+            files = self._tree.list_folder(Location(f"{below}/metadata")) or []
+            if any(version_in(file.name) and not file.is_folder for file in files):
+                yield entry.name, True
+            else:
+                yield entry.name, None if self.holds_metadata(below) else False
+
+    def is_in_use(self, folder: Location) -> bool:
+        """Say whether a folder is a namespace with something in it, or made as one.
+
+        Writers may put data files of a table into its folder before they create it: that is no namespace.
+        """
+        entries = self._tree.list_folder(folder)
+        if entries is None:
+            return False
+        return not entries or any(entry.is_folder and entry.name not in _OF_TABLES for entry in entries)
+
+    def create_folder(self, folder: Location) -> None:
+        """Create a folder, with those above it."""
+        self._tree.create_folder(folder)
+
+    def find(self, warehouse_id: int, namespace: Namespace) -> dict[str, str] | None:  # noqa: ARG002 - as of a protocol
+        """Return where a namespace is, as Iceberg's own catalog does; None if it does not exist."""
+        folder = self._folder(namespace)
+        return None if folder is None else {"location": folder}
+
+    def list_children(
+        self,
+        warehouse_id: int,  # noqa: ARG002 - a store is one warehouse's
+        parent: Namespace | None,
+        after: str | None = None,
+        limit: int | None = None,
+    ) -> list[str]:
+        """Return the last levels of the namespaces in `parent`; raises `NoSuchNamespace`."""
+        names = [
+            name
+            for name, is_table in self._folders_in(parent)
+            if is_table is False and (after is None or name > after)
+        ]
+        return names if limit is None else names[:limit]
+
+    def create(
+        self,
+        warehouse_id: int,  # noqa: ARG002 - a store is one warehouse's
+        namespace: Namespace,
+        properties: Mapping[str, str],
+        author: Author,
+        claim: IdempotencyClaim | None = None,
+    ) -> None:
+        """Create a folder, and those above it.
+
+        Raises:
+            InvalidName: no folder can have the name.
+            NamespaceExists: it is there, or a table has the name of it or of one above it.
+            TreeRefusal: it is to have properties.
+        """
+        wanted = sorted(properties.keys() - _SET_BY_SPARK)
+        if wanted:
+            raise _no_properties(f"create {namespace} with properties {', '.join(wanted)[:200]}")
+        tree = WarehouseTree(self.warehouse.root_location)
+        folder = tree.folder_of(namespace)
+        self.rows.check_claims([claim])
+        for length in range(1, len(namespace.levels) + 1):
+            above = Namespace(namespace.levels[:length])
+            if self.holds_metadata(tree.folder_of(above)):
+                raise NamespaceExists(above)
+        if self._tree.list_folder(folder) is not None:
+            raise NamespaceExists(namespace)
+        self._tree.create_folder(folder)
+        self._note(namespace, "created", author, claim)
+
+    def drop(
+        self,
+        warehouse_id: int,  # noqa: ARG002 - a store is one warehouse's
+        namespace: Namespace,
+        author: Author,
+        claim: IdempotencyClaim | None = None,
+        *,
+        recovery: Recovery = NO_RECOVERY,  # noqa: ARG002 - an empty folder is as good as a new one
+    ) -> None:
+        """Remove an empty folder.
+
+        Raises:
+            NoSuchNamespace: it does not exist.
+            NamespaceNotEmpty: something is in it, be it only a file.
+        """
+        folder = self._folder(namespace)
+        if folder is None:
+            raise NoSuchNamespace(namespace)
+        self.rows.check_claims([claim])
+        if not self._tree.remove_folder(folder):
+            kinds = {is_table for _, is_table in self._folders_in(namespace)}
+            found = [word for word, kind in (("tables", True), ("namespaces", False)) if kind in kinds]
+            raise NamespaceNotEmpty(namespace, " and ".join(found) or "files")
+        self._note(namespace, "dropped", author, claim)
+
+    def update_properties(
+        self,
+        warehouse_id: int,  # noqa: ARG002 - as of a protocol
+        namespace: Namespace,
+        removals: Iterable[str],
+        updates: Mapping[str, str],
+        author: Author,  # noqa: ARG002
+        claim: IdempotencyClaim | None = None,  # noqa: ARG002
+    ) -> PropertyChanges:
+        """Refuse to set properties; those to be removed are missing.
+
+        Raises:
+            NoSuchNamespace: it does not exist.
+            TreeRefusal: properties are to be set.
+        """
+        if self._folder(namespace) is None:
+            raise NoSuchNamespace(namespace)
+        if updates:
+            raise _no_properties(f"set {', '.join(sorted(updates))[:200]} of {namespace}")
+        return PropertyChanges([], [], list(removals))
+
+    def _note(self, namespace: Namespace, event: str, author: Author, claim: IdempotencyClaim | None) -> None:
+        receipts = author.receipts_of(LandedChange("namespace", event, namespace.levels))
+        try:
+            self.rows.check_and_put([], author, claim, receipts=receipts)
+        except IcetowerError as error:
+            log.warning("a change of namespace %s has no receipt: %s", namespace, error)
+
+
+def _no_properties(what: str) -> Exception:
+    return refused(what, "namespaces are folders and have none", "set them on its tables")
+
+
+def _is_name(name: str) -> bool:
+    try:
+        check_name(name, "name")
+    except InvalidName:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""`icetower import` and `icetower export`: tables move in, and out."""

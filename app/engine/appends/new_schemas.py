@@ -1,0 +1,131 @@
+"""The schema of a table that is made of Parquet files which belong to none yet."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.engine.appends.columns import is_readable_as
+from app.engine.appends.footers import FileColumn, Footer, Shape
+from app.engine.model.schema import Schema
+from app.engine.model.types import PrimitiveType
+from app.errors import InvalidDataFile
+
+
+@dataclass(slots=True)
+class _Column:
+    """A column as far as the files seen so far have it."""
+
+    shape: Shape
+    type: PrimitiveType | None
+    children: dict[str, _Column] = field(default_factory=dict)
+
+
+class NewSchema:
+    """Takes in footers one by one, and becomes a schema that all their files fit.
+
+    Every column is optional, and files may leave some out. A column has the widest of its types: `int` and `long`,
+    `float` and `double`, and decimals of one scale go together.
+    """
+
+    def __init__(self) -> None:
+        self._columns: dict[str, _Column] = {}
+
+    @property
+    def names(self) -> frozenset[str]:
+        """The names of the columns so far."""
+        return frozenset(self._columns)
+
+    def add(self, path: str, footer: Footer) -> None:
+        """Take in what a file says about its columns.
+
+        Raises:
+            InvalidDataFile: its columns have field ids, are of a type that no table has, or contradict other files.
+        """
+        if footer.has_field_ids:
+            raise InvalidDataFile(
+                path,
+                "its columns have field ids, so it was written for a table: import that one, or append the file to a "
+                "table with these ids",
+            )
+        _merge(path, "", self._columns, footer.columns)
+
+    def to_schema(self, further: Mapping[str, PrimitiveType]) -> Schema:
+        """Return the schema, with further columns that no file has."""
+        ids = itertools.count(1)
+        fields = [_field(name, _type(column, ids), ids) for name, column in self._columns.items()]
+        fields += [
+            _field(name, str(kind), ids) for name, kind in further.items() if name not in self._columns
+        ]
+        return Schema.from_object({"type": "struct", "schema-id": 0, "fields": fields})
+
+
+def _merge(path: str, prefix: str, known: dict[str, _Column], columns: Sequence[FileColumn]) -> None:
+    seen = set()
+    for column in columns:
+        name = f"{prefix}{column.name}"
+        if column.name in seen:
+            raise InvalidDataFile(path, f"it has two columns {name}")
+        seen.add(column.name)
+        if column.shape is Shape.LEAF and column.type is None:
+            raise InvalidDataFile(
+                path, f"its column {name} is of type {column.type_text}, which no table has"
+            )
+        earlier = known.get(column.name)
+        if earlier is None:
+            earlier = known[column.name] = _Column(column.shape, column.type)
+        elif earlier.shape is not column.shape:
+            raise InvalidDataFile(
+                path, f"its column {name} is {column.shape.value}, in other files it is {earlier.shape.value}"
+            )
+        elif column.type is not None and earlier.type is not None:
+            earlier.type = _widest(path, name, earlier.type, column.type)
+        # Writers call the parts of lists and maps what they like: they are known by their place.
+        parts = column.children
+        if column.shape in {Shape.LIST, Shape.MAP}:
+            names = ("element",) if column.shape is Shape.LIST else ("key", "value")
+            parts = tuple(_called(part, other) for part, other in zip(names, parts, strict=True))
+        _merge(path, f"{name}.", earlier.children, parts)
+
+
+def _called(name: str, column: FileColumn) -> FileColumn:
+    return FileColumn(
+        name,
+        column.shape,
+        column.field_id,
+        column.is_optional,
+        column.children,
+        column.type,
+        column.type_text,
+        column.facts,
+    )
+
+
+def _widest(path: str, name: str, first: PrimitiveType, second: PrimitiveType) -> PrimitiveType:
+    if is_readable_as(second, first):
+        return first
+    if is_readable_as(first, second):
+        return second
+    raise InvalidDataFile(
+        path, f"its column {name} is of type {second}, in other files it is of type {first}"
+    )
+
+
+def _field(name: str, kind: Any, ids: Iterator[int]) -> dict[str, Any]:
+    return {"id": next(ids), "name": name, "required": False, "type": kind}
+
+
+def _type(column: _Column, ids: Iterator[int]) -> Any:
+    parts = {name: _type(child, ids) for name, child in column.children.items()}
+    match column.shape:
+        case Shape.LEAF:
+            return str(column.type)
+        case Shape.STRUCT:
+            return {"type": "struct", "fields": [_field(name, kind, ids) for name, kind in parts.items()]}
+        case Shape.LIST:
+            element = {"element-id": next(ids), "element-required": False, "element": parts["element"]}
+            return {"type": "list", **element}
+    keys = {"key-id": next(ids), "key": parts["key"]}
+    return {"type": "map", **keys, "value-id": next(ids), "value-required": False, "value": parts["value"]}

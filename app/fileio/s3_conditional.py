@@ -1,0 +1,187 @@
+"""Conditional writes to S3: an object is put only if it is absent. pyarrow cannot ask for that."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import http.client
+import os
+import threading
+import time
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import quote, urlsplit
+
+from app.errors import FilesUnavailable, Throttled
+from app.fileio.storage_settings import StorageSettings
+from app.tree_errors import TreeRefusal
+
+_SERVICE: Final = "s3"
+_TAKEN, _AT_THE_SAME_TIME = 412, 409
+_TRIES: Final = 5
+_TIMEOUT_S: Final = 15.0
+
+
+class ReplyLost(Exception):
+    """The store was asked, and did not say what it did."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Keys:
+    key_id: str
+    secret: str
+    token: str | None
+
+
+class ConditionalPuts:
+    """Puts objects with `If-None-Match: *`, signed by AWS Signature Version 4.
+
+    A store is believed only after it has refused a second object under one name: there are some that ignore the
+    header. That shows the header, and nothing about two requests at the same moment: for that the store has
+    to be one of which it is known.
+    """
+
+    def __init__(self, settings: StorageSettings) -> None:
+        self._settings = settings
+        self._region = settings.find("s3.region", "client.region") or "us-east-1"
+        self._refusals: dict[str, str | None] = {}
+        self._lock = threading.Lock()
+
+    def put(self, bucket: str, key: str, content: bytes) -> bool:
+        """Put an object that is absent; False if it was there.
+
+        Raises:
+            ReplyLost: it is not known what the store did.
+            FilesUnavailable, Throttled: nothing was put.
+        """
+        status, reason = _AT_THE_SAME_TIME, "other writers were at it all the time"
+        for attempt in range(_TRIES):
+            try:
+                status, reason = self._send("PUT", bucket, key, content)
+            except ConnectionRefusedError as error:
+                raise FilesUnavailable(f"Cannot write s3://{bucket}/{key}: {error}") from error
+            except (OSError, http.client.HTTPException) as error:
+                raise ReplyLost(f"{type(error).__name__}: {error}") from error
+            if status in (200, 201, 204):
+                return True
+            if status == _TAKEN:
+                return False
+            if status != _AT_THE_SAME_TIME:
+                break
+            # Another writer is at it; that it has won is not said yet.
+            time.sleep(0.05 * 2**attempt)
+        if status >= 500 and status != 503:
+            raise ReplyLost(f"HTTP status {status}: {reason}")
+        kind = Throttled if status in (429, 503) else FilesUnavailable
+        raise kind(f"Cannot write s3://{bucket}/{key}: HTTP status {status}: {reason}")
+
+    def delete(self, bucket: str, key: str) -> None:
+        """Delete an object, also one whose key ends in a slash; one that is absent is fine.
+
+        Raises:
+            FilesUnavailable: the store does not answer, or refuses.
+        """
+        try:
+            status, reason = self._send("DELETE", bucket, key, b"")
+        except (OSError, http.client.HTTPException) as error:
+            raise FilesUnavailable(f"Cannot delete s3://{bucket}/{key}: {error}") from error
+        if status not in (200, 204, 404):
+            raise FilesUnavailable(f"Cannot delete s3://{bucket}/{key}: HTTP status {status}: {reason}")
+
+    def check(self, bucket: str, prefix: str) -> None:
+        """Check once for each bucket that the store refuses to put an object that is there.
+
+        Raises:
+            TreeRefusal: it does not, or the server has no keys to ask with.
+            FilesUnavailable: it could not be asked.
+        """
+        with self._lock:
+            if bucket not in self._refusals:
+                self._refusals[bucket] = self._probe(bucket, prefix)
+            refusal = self._refusals[bucket]
+        if refusal is not None:
+            raise TreeRefusal(f"Cannot commit to file-system tables in s3://{bucket}: {refusal}")
+
+    def _probe(self, bucket: str, prefix: str) -> str | None:
+        if self._keys() is None:
+            return (
+                "a conditional write needs storage settings s3.access-key-id and s3.secret-access-key (or AWS's "
+                "environment variables of these names)"
+            )
+        key = f"{prefix}.icetower-probe-{os.urandom(8).hex()}"
+        try:
+            first = self.put(bucket, key, b"1")
+            second = self.put(bucket, key, b"2")
+        except ReplyLost as error:
+            raise FilesUnavailable(f"Cannot try conditional writes in s3://{bucket}: {error}") from error
+        self.delete(bucket, key)
+        if first and not second:
+            return None
+        return "its store ignores `If-None-Match: *`, so that of two writers both would win"
+
+    def _keys(self) -> _Keys | None:
+        find = self._settings.find
+        key_id, secret, token = (
+            find("s3.access-key-id"),
+            find("s3.secret-access-key"),
+            find("s3.session-token"),
+        )
+        if key_id is None:
+            names = "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"
+            key_id, secret, token = (os.environ.get(name) for name in names)
+        return _Keys(key_id, secret, token) if key_id and secret else None
+
+    def _address(self, bucket: str, key: str) -> tuple[bool, str, str]:
+        """Return whether to use TLS, the host, and the path."""
+        endpoint = self._settings.find("s3.endpoint")
+        path_style = self._settings.find_flag("s3.path-style-access")
+        if endpoint is None:
+            endpoint, path_style = f"https://s3.{self._region}.amazonaws.com", bool(path_style)
+        parts = urlsplit(endpoint if "://" in endpoint else f"https://{endpoint}")
+        path = quote(key, safe="/~")
+        if path_style is False:
+            return parts.scheme == "https", f"{bucket}.{parts.netloc}", f"/{path}"
+        return parts.scheme == "https", parts.netloc, f"/{bucket}/{path}"
+
+    def _send(self, method: str, bucket: str, key: str, content: bytes) -> tuple[int, str]:
+        keys = self._keys()
+        if keys is None:
+            raise FilesUnavailable(f"Cannot write s3://{bucket}/{key}: the server has no keys to sign with")
+        is_tls, host, path = self._address(bucket, key)
+        headers = {"host": host}
+        if method == "PUT":
+            headers["if-none-match"] = "*"
+        headers = _signed(headers, method, path, content, keys, self._region)
+        kind = http.client.HTTPSConnection if is_tls else http.client.HTTPConnection
+        connection = kind(host, timeout=_TIMEOUT_S)
+        try:
+            connection.request(method, path, body=content, headers=headers)
+            answer = connection.getresponse()
+            return answer.status, answer.read(400).decode("utf-8", "replace")
+        finally:
+            connection.close()
+
+
+def _signed(
+    headers: dict[str, str], method: str, path: str, content: bytes, keys: _Keys, region: str
+) -> dict[str, str]:
+    """Return the headers with a signature: AWS Signature Version 4, without a query."""
+    now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    digest = hashlib.sha256(content).hexdigest()
+    headers = {**headers, "x-amz-content-sha256": digest, "x-amz-date": now}
+    if keys.token is not None:
+        headers["x-amz-security-token"] = keys.token
+    names = ";".join(sorted(headers))
+    canonical = "\n".join(
+        [method, path, "", *(f"{name}:{headers[name]}" for name in sorted(headers)), "", names, digest]
+    )
+    scope = f"{now[:8]}/{region}/{_SERVICE}/aws4_request"
+    text = "\n".join(["AWS4-HMAC-SHA256", now, scope, hashlib.sha256(canonical.encode()).hexdigest()])
+    key = f"AWS4{keys.secret}".encode()
+    for part in (now[:8], region, _SERVICE, "aws4_request"):
+        key = hmac.digest(key, part.encode(), "sha256")
+    signature = hmac.digest(key, text.encode(), "sha256").hex()
+    credential = (
+        f"AWS4-HMAC-SHA256 Credential={keys.key_id}/{scope}, SignedHeaders={names}, Signature={signature}"
+    )
+    return {**headers, "authorization": credential}

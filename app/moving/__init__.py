@@ -1,0 +1,1 @@
+"""Moving tables into a catalog and out of it, through the REST API."""

@@ -1,0 +1,202 @@
+"""A source without a catalog: a folder of metadata files, or a tree of such folders."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.ids import Location
+from app.errors import IcetowerError
+from app.fileio.files import FileIO
+from app.fileio.locations import loose_place_of
+from app.moving.sources import Entry, EntryKind, SourceFailed
+
+_METADATA = re.compile(r"/metadata/([^/]+\.metadata\.json(?:\.gz)?)$")
+_HINT: Final = "version-hint.text"
+_FILE_SYSTEM_NAME = re.compile(r"v(\d{1,9})(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
+_NUMBERED_NAME = re.compile(r"(\d{1,9})-", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """The metadata files of one table or view."""
+
+    place: str
+    names: tuple[str, ...]
+    has_hint: bool
+
+    def location(self, name: str) -> Location:
+        """Return where a file of it is."""
+        return Location(f"{self.place}/metadata/{name}")
+
+
+class FolderSource:
+    """Tables that are found by their metadata files.
+
+    A folder with some is a table, and the folders around it are its namespace.
+    """
+
+    drop_obstacle = None
+    warnings = ("No catalog was asked: writers that know this table by its folder can go on unseen",)
+
+    def __init__(self, root: str, files: FileIO, within: Namespace | None = None) -> None:
+        """Look through a folder.
+
+        Args:
+            root: a table's own folder, or one around those of several.
+            files: how it is read.
+            within: the namespace of what lies directly in the root, and of the root itself if it is a table.
+
+        Raises:
+            SourceFailed: the folder cannot be read.
+        """
+        self.name = root.rstrip("/")
+        self._files = files
+        self._within = within
+        self._folders = self._found()
+        self._kinds: dict[TableIdentifier, EntryKind] = {}
+
+    def namespaces(self) -> Iterator[Namespace]:
+        yield from sorted({identifier.namespace for identifier in self._folders})
+
+    def properties(self, namespace: Namespace) -> Mapping[str, str]:  # noqa: ARG002 - folders have none
+        return {}
+
+    def entries(self, namespace: Namespace) -> Iterator[Entry]:
+        for identifier in sorted(self._folders):
+            if identifier.namespace == namespace:
+                yield Entry(identifier, self._kind(identifier))
+
+    def find_location(self, entry: Entry) -> str | None:
+        # Listed anew: it may have moved on since.
+        folder = self._found(entry.identifier).get(entry.identifier)
+        return None if folder is None else folder.location(self._newest(folder))
+
+    def drop(self, entry: Entry, location: str) -> str | None:  # noqa: ARG002 - there is no entry to drop
+        return location
+
+    def mark(self, entry: Entry, key: str, value: str) -> bool:  # noqa: ARG002 - a property is a metadata file
+        return False
+
+    def _found(self, only: TableIdentifier | None = None) -> dict[TableIdentifier, _Folder]:
+        root = self.name if only is None else f"{self._folders[only].place}/metadata"
+        names: dict[str, list[str]] = defaultdict(list)
+        hints = set()
+        try:
+            for file in self._files.list_files(Location(root)):
+                if match := _METADATA.search(file.location):
+                    names[file.location[: match.start()]].append(match[1])
+                elif file.location.endswith(f"/metadata/{_HINT}"):
+                    hints.add(file.location.removesuffix(f"/metadata/{_HINT}"))
+        except IcetowerError as error:
+            raise SourceFailed(f"{root} cannot be listed: {error}") from error
+        return {
+            self._identifier(place): _Folder(place, tuple(sorted(found)), place in hints)
+            for place, found in names.items()
+        }
+
+    def _identifier(self, place: str) -> TableIdentifier:
+        levels = [piece for piece in place[len(self.name) :].split("/") if piece]
+        *outer, name = levels or [self.name.rsplit("/", 1)[-1]]
+        within = [] if self._within is None else [*self._within.levels]
+        if not within and not outer:
+            raise SourceFailed(f"{place} has no namespace: name one")
+        return TableIdentifier(Namespace((*within, *outer)), name)
+
+    def _kind(self, identifier: TableIdentifier) -> EntryKind:
+        if identifier not in self._kinds:
+            folder = self._folders[identifier]
+            try:
+                is_view = "view-uuid" in self._read(folder, folder.names[-1])
+            except SourceFailed:
+                is_view = False  # The server will say what is wrong with the file.
+            self._kinds[identifier] = "view" if is_view else "table"
+        return self._kinds[identifier]
+
+    # Which file is the newest
+
+    def _newest(self, folder: _Folder) -> str:
+        """Return the file that is the table's state; raises `SourceFailed` if that cannot be known."""
+        if len(folder.names) == 1:
+            return folder.names[0]
+        versions = {name: match for name in folder.names if (match := _FILE_SYSTEM_NAME.fullmatch(name))}
+        if len(versions) == len(folder.names):
+            by_number: dict[int, list[str]] = defaultdict(list)
+            for name, match in versions.items():
+                by_number[int(match[1])].append(name)
+            return self._newest_version(folder, by_number)
+        return self._end_of_chain(folder)
+
+    def _newest_version(self, folder: _Folder, by_number: Mapping[int, list[str]]) -> str:
+        """Return the current version of a file-system table.
+
+        That is the one of the hint, or a later one if none between them is missing.
+        """
+        newest = max(by_number)
+        hint = self._hint(folder)
+        current = hint if hint is not None else newest
+        while current + 1 in by_number:
+            current += 1
+        if current != newest or len(by_number[current]) != 1:
+            candidates = sorted({*by_number.get(current, ()), *by_number[newest]})
+            raise _ambiguous(folder, candidates)
+        return by_number[current][0]
+
+    def _hint(self, folder: _Folder) -> int | None:
+        if not folder.has_hint:
+            return None
+        try:
+            text = self._files.read(folder.location(_HINT)).decode("utf-8", "replace")
+        except IcetowerError:
+            return None
+        first = text.splitlines()[0].strip() if text else ""
+        return int(first) if first.isascii() and first.isdigit() else None
+
+    def _end_of_chain(self, folder: _Folder) -> str:
+        """Return the file that no other one names as its past.
+
+        Several are several tables, or files of lost races.
+        """
+        places = {loose_place_of(folder.location(name)): name for name in folder.names}
+        named: set[str] = set()
+        for name in sorted(folder.names, key=_number, reverse=True):
+            if len(folder.names) - len(named) <= 1:
+                break
+            for entry in self._read(folder, name).get("metadata-log") or []:
+                earlier = places.get(loose_place_of(str(entry.get("metadata-file"))))
+                if earlier is not None and earlier != name:
+                    named.add(earlier)
+        ends = [name for name in folder.names if name not in named]
+        if len(ends) != 1:
+            raise _ambiguous(folder, ends or list(folder.names))
+        return ends[0]
+
+    def _read(self, folder: _Folder, name: str) -> dict[str, Any]:
+        location = folder.location(name)
+        try:
+            content = self._files.read(location)
+            found = json.loads(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content)
+        except (IcetowerError, OSError, EOFError, ValueError) as error:
+            raise SourceFailed(f"{location} cannot be read: {error}") from error
+        if not isinstance(found, dict):
+            raise SourceFailed(f"{location} is not a metadata file")
+        return found
+
+
+def _number(name: str) -> int:
+    match = _NUMBERED_NAME.match(name) or _FILE_SYSTEM_NAME.fullmatch(name)
+    return int(match[1]) if match else -1
+
+
+def _ambiguous(folder: _Folder, candidates: list[str]) -> SourceFailed:
+    shown = ", ".join(candidates[:10])
+    return SourceFailed(
+        f"Which metadata file of {folder.place} is the current one cannot be known: it may be {shown}. "
+        "Register the right one by name"
+    )

@@ -1,0 +1,252 @@
+"""Moving one table or view: checked, registered, looked at again, let go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from app.client.failures import CallFailed
+from app.engine.model.identifiers import TableIdentifier
+from app.errors import IcetowerError
+from app.moving.reports import MoveLine, MoveReport, MoveState
+from app.moving.sources import Entry, Source, SourceFailed, SourceMoved
+from app.moving.targets import Inspection, MoveTarget, Present
+from app.moving.terms import MOVED_TO, Mode, Terms
+
+MOST_ROUNDS: Final = 10
+"""How often a source that moves on is followed."""
+
+
+class Mover:
+    """Moves entries of one source to one target; safe to use from several threads.
+
+    Each step can be done again: a run that was killed is continued by another one with the same report.
+    """
+
+    def __init__(self, source: Source, target: MoveTarget, terms: Terms, report: MoveReport) -> None:
+        self._source = source
+        self._target = target
+        self._terms = terms
+        self._report = report
+
+    def move(self, entry: Entry) -> MoveLine:
+        """Move an entry, and note in the report what has become of it."""
+        try:
+            line = self._move(entry)
+        except (CallFailed, SourceFailed, IcetowerError) as failure:
+            begun = self._report.earlier.get(entry) or self._new_line(entry)
+            line = begun.but(state=MoveState.FAILED, mode=self._terms.mode, reason=str(failure))
+        if not self._terms.dry_run:
+            self._report.write(line)
+        return line
+
+    def _new_line(self, entry: Entry) -> MoveLine:
+        name = self._terms.choice.name_of(entry.identifier)
+        return MoveLine(entry, name, self._terms.mode, MoveState.BEGUN)
+
+    def _move(self, entry: Entry) -> MoveLine:
+        line, earlier = self._new_line(entry), self._report.earlier.get(entry)
+        location = self._source.find_location(entry)
+        if location is None:
+            return self._gone(line, earlier)
+        if earlier is not None and self._is_true_still(earlier, location, line.target):
+            return earlier.but(state=MoveState.KEPT, reason=None)
+        line = self._located(line, location)
+        seen = self._target.inspect(line.target, entry.kind, line.location or location)
+        line = line.but(uuid=seen.uuid, facts=_worth_noting(seen))
+        line, replaces = self._judged(line, seen, earlier)
+        if line.state is MoveState.REFUSED:
+            return line
+        if self._terms.dry_run:
+            return line.but(state=MoveState.WOULD_MOVE)
+        return self._carry_out(line, replaces)
+
+    def _located(self, line: MoveLine, location: str) -> MoveLine:
+        return line.but(source_location=location, location=self._terms.paths.apply(location))
+
+    # What speaks against it
+
+    def _judged(
+        self, line: MoveLine, seen: Inspection, earlier: MoveLine | None
+    ) -> tuple[MoveLine, _Replaces]:
+        """Return the line with its findings, and what is registered already."""
+        is_ours = seen.present is not None and self._is_ours(line, seen, earlier)
+        replaces = self._replaces(line, seen, earlier) if is_ours else _Replaces()
+        findings = [item for item in seen.findings if not (is_ours and item.code == "name-taken")]
+        allowed = self._terms.allowed
+        refused = {
+            item.code: item.message
+            for item in findings
+            if item.is_refused and not (item.can_be_allowed and item.code in allowed)
+        }
+        if seen.present is not None and not is_ours and not seen.findings:
+            refused["name-taken"] = f"{line.target} is there already"
+        if replaces.is_diverged:
+            refused["diverged"] = (
+                f"{line.target} is this table, and both catalogs have committed to it since: it is at {replaces.seen}"
+            )
+        if self._terms.mode is Mode.ADOPT and self._source.drop_obstacle is not None:
+            refused["source-purges"] = self._source.drop_obstacle
+        notes = tuple(item.message for item in findings if item.code not in refused)
+        line = line.but(codes=tuple(dict.fromkeys(item.code for item in findings)), notes=notes)
+        if refused:
+            codes = tuple(dict.fromkeys((*line.codes, *refused)))
+            line = line.but(state=MoveState.REFUSED, reason="; ".join(refused.values()), codes=codes)
+        return line, replaces
+
+    def _is_ours(self, line: MoveLine, seen: Inspection, earlier: MoveLine | None) -> bool:
+        """Say whether what has the name is this very entry, registered before."""
+        present = seen.present
+        assert present is not None
+        if present.kind not in {None, line.entry.kind}:
+            return False
+        if present.location == line.location or (seen.uuid and present.uuid == seen.uuid):
+            return True
+        if earlier is not None and earlier.target == line.target:
+            if present.location == earlier.location:
+                return True
+            if present.is_read_only and self._terms.mode is Mode.LOOK_ON:
+                return True  # The source may have another table of that name by now.
+        return seen.uuid is None and self._target.has_been_at(
+            line.target, line.entry.kind, line.location or ""
+        )
+
+    def _replaces(self, line: MoveLine, seen: Inspection, earlier: MoveLine | None) -> _Replaces:
+        """Return what has to be done about what is registered already."""
+        present = seen.present
+        assert present is not None
+        is_wanted_so = present.is_read_only == (self._terms.mode is Mode.LOOK_ON)
+        if present.location == line.location:
+            return _Replaces(present.location, is_done=is_wanted_so)
+        known = {self._terms.paths.apply(location) for location in seen.earlier_locations}
+        if earlier is not None and earlier.location is not None:
+            known.add(earlier.location)
+        if present.is_read_only or present.location in known:
+            return _Replaces(present.location)
+        if self._target.has_been_at(line.target, line.entry.kind, line.location or ""):
+            return _Replaces(present.location, is_done=True, is_ahead=True)
+        return _Replaces(present.location, is_diverged=True)
+
+    # Doing it
+
+    def _carry_out(self, line: MoveLine, replaces: _Replaces) -> MoveLine:
+        entry, mode, step = line.entry, self._terms.mode, self._terms.step
+        notes: list[str] = [*line.notes, *self._source.warnings]
+        self._report.write(line)
+        step("begun")
+        if mode is Mode.FENCE and not self._source.mark(entry, MOVED_TO, self._terms.moved_to):
+            notes.append(
+                "The source has no way to mark it: nothing but an agreement keeps others from committing there"
+            )
+        step("marked")
+        present = replaces.seen
+        if replaces.is_done:
+            at: str | None = line.location
+        else:
+            at = None
+        for _ in range(MOST_ROUNDS):
+            location = self._source.find_location(entry)
+            if location is None:
+                if at is None:
+                    return line.but(state=MoveState.FAILED, reason="the source dropped it meanwhile")
+                notes.append("The source dropped it meanwhile")
+                return line.but(state=MoveState.DONE, notes=tuple(notes))
+            line = self._located(line, location)
+            if line.location != at:
+                if replaces.is_ahead:
+                    reason = (
+                        f"both catalogs have commits: the source is at {location}, {line.target} at {present}"
+                    )
+                    return line.but(state=MoveState.FAILED, reason=reason)
+                self._register(line, present)
+                present = at = line.location
+                step("registered")
+                continue  # Look at the source again: it may have moved on meanwhile.
+            if mode is Mode.ADOPT:
+                try:
+                    line = self._drop(line)
+                except SourceMoved:
+                    continue
+            step("dropped")
+            return self._with_uuid(line).but(state=MoveState.DONE, notes=tuple(notes))
+        return line.but(
+            state=MoveState.FAILED,
+            reason=f"the source has moved on {MOST_ROUNDS} times: try again when it rests",
+        )
+
+    def _register(self, line: MoveLine, present: str | None) -> None:
+        assert line.location is not None
+        # First the note, then the deed: what the report does not name was never registered.
+        self._report.write(line)
+        read_only = self._terms.mode is Mode.LOOK_ON
+        self._target.register(
+            line.target, line.entry.kind, line.location, replaces=present, read_only=read_only
+        )
+
+    def _drop(self, line: MoveLine) -> MoveLine:
+        """Drop the entry at the source; register once more if a commit came in between."""
+        assert line.source_location is not None
+        dropped_at = self._source.drop(line.entry, line.source_location)
+        if dropped_at is None or dropped_at == line.source_location:
+            return line
+        present, line = line.location, self._located(line, dropped_at)
+        self._register(line, present)
+        return line
+
+    def _with_uuid(self, line: MoveLine) -> MoveLine:
+        """Give a table a uuid that has none, as those of version 1 may: twins are known by it."""
+        is_own = self._terms.mode in {Mode.ADOPT, Mode.FENCE}
+        if line.uuid or not line.facts or line.entry.kind != "table" or not is_own:
+            return line
+        return line.but(uuid=self._target.give_uuid(line.target))
+
+    # What earlier runs have done
+
+    def _is_true_still(self, earlier: MoveLine, location: str, target: TableIdentifier) -> bool:
+        if earlier.state not in {MoveState.DONE, MoveState.KEPT} or earlier.mode != self._terms.mode:
+            return False
+        if self._terms.mode is Mode.ADOPT or (earlier.source_location, earlier.target) != (location, target):
+            return False
+        present = self._target.find(target, earlier.entry.kind)
+        return present is not None and _is_same(present, earlier)
+
+    def _gone(self, line: MoveLine, earlier: MoveLine | None) -> MoveLine:
+        """Return what has become of an entry that the source does not have any more."""
+        if earlier is None or earlier.location is None:
+            return line.but(state=MoveState.FAILED, reason=f"{self._source.name} has no such table or view")
+        present = self._target.find(earlier.target, earlier.entry.kind)
+        if present is None or not (
+            _is_same(present, earlier)
+            or self._target.has_been_at(earlier.target, earlier.entry.kind, earlier.location)
+        ):
+            reason = f"the source has dropped it, and it is not registered: its metadata file is {earlier.location}"
+            return earlier.but(state=MoveState.FAILED, reason=reason)
+        if self._terms.mode in {Mode.LOOK_ON, Mode.FENCE}:
+            reason = "the source has dropped it: if that was meant, drop it here too"
+            return earlier.but(state=MoveState.FAILED, mode=self._terms.mode, reason=reason)
+        if earlier.state in {MoveState.DONE, MoveState.KEPT}:
+            return earlier.but(state=MoveState.KEPT, reason=None)
+        return self._with_uuid(earlier).but(state=MoveState.DONE, reason=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Replaces:
+    """What is registered under the name of an entry that is moved."""
+
+    seen: str | None = None
+    """Where its metadata is; None if nothing has the name."""
+    is_done: bool = False
+    """Whether it needs no registration: it is there, or has come from there."""
+    is_ahead: bool = False
+    """Whether it has commits that the source does not have."""
+    is_diverged: bool = False
+    """Whether both have commits that the other one does not have."""
+
+
+def _is_same(present: Present, line: MoveLine) -> bool:
+    return present.location == line.location or bool(line.uuid and present.uuid == line.uuid)
+
+
+def _worth_noting(seen: Inspection) -> dict[str, object]:
+    """Return the facts for the report: the log of metadata files would make it large."""
+    return {name: value for name, value in seen.facts.items() if name not in {"metadata-log", "uuid"}}

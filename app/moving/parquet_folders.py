@@ -1,0 +1,216 @@
+"""Folders of Parquet files become tables: a schema of footers, appends by reference."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import date
+from itertools import islice
+from typing import Final
+from urllib.parse import unquote
+
+from app.client.catalog import RemoteCatalog
+from app.client.failures import CatalogRefused
+from app.engine.appends.footers import Footer
+from app.engine.appends.new_schemas import NewSchema
+from app.engine.model.document import MAX_INT
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import Location
+from app.engine.model.schema import Schema
+from app.engine.model.types import PrimitiveType, parse_primitive
+from app.errors import IcetowerError, InvalidDataFile
+from app.fileio.files import FileIO
+from app.fileio.locations import loose_place_of
+from app.fileio.tails import read_tail
+from app.formats.parquet.footers import NotParquetError, footer_bytes, read_footer
+from app.moving.sources import SourceFailed
+
+FILES_A_REQUEST: Final = 1_000
+FIRST_LOOK_BYTES: Final = 64 << 10
+READERS: Final = 8
+_NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
+_WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
+_NEEDS_VERSION_3: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ParquetFolder:
+    """Files that are to become a table, and what they say."""
+
+    files: Sequence[str]
+    schema: Schema
+    partitions: Mapping[str, PrimitiveType] = field(default_factory=dict)
+    """Columns whose values are in the paths, as `day=2025-10-09`."""
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """What the table needs to have these columns."""
+        kinds = (column.field.type for column in self.schema.columns.values())
+        versions = [kind.min_format_version for kind in kinds if isinstance(kind, PrimitiveType)]
+        return {"format-version": "3"} if max(versions, default=1) >= _NEEDS_VERSION_3 else {}
+
+
+def listed_files(root: str, files: FileIO) -> list[str]:
+    """Return the files below a folder, but for those that writers hide.
+
+    Raises:
+        SourceFailed: the folder cannot be listed, or is empty.
+    """
+    try:
+        found: list[str] = sorted(
+            file.location
+            for file in files.list_files(Location(root))
+            if not any(map(_is_hidden, file.location[len(root) :].split("/"))) and file.size_bytes
+        )
+    except IcetowerError as error:
+        raise SourceFailed(f"{root} cannot be listed: {error}") from error
+    if not found:
+        raise SourceFailed(f"There are no files in {root}")
+    return found
+
+
+def _is_hidden(piece: str) -> bool:
+    return piece.startswith((".", "_")) and "=" not in piece
+
+
+def look_at(
+    paths: Sequence[str], files: FileIO, types: Mapping[str, PrimitiveType] | None = None, root: str = ""
+) -> ParquetFolder:
+    """Return what files would be as a table.
+
+    Args:
+        paths: their locations.
+        files: how they are read.
+        types: of columns whose values are in the paths; those of others are found from the values.
+        root: the folder below which values are looked for in paths; empty for whole paths.
+
+    Raises:
+        InvalidDataFile: a file cannot be read, or does not fit the others.
+    """
+    schema = NewSchema()
+    for path, footer in _footers(paths, files):
+        schema.add(path, footer)
+    partitions = _partitions(paths, types or {}, root)
+    return ParquetFolder(paths, schema.to_schema(partitions), partitions)
+
+
+def _footers(paths: Sequence[str], files: FileIO) -> Iterator[tuple[str, Footer]]:
+    with ThreadPoolExecutor(READERS, "footers") as pool:
+        waiting = iter(paths)
+        while ahead := list(islice(waiting, READERS * 16)):
+            yield from zip(ahead, pool.map(lambda path: _footer(path, files), ahead), strict=True)
+
+
+def _footer(path: str, files: FileIO) -> Footer:
+    try:
+        tail = read_tail(files, Location(path), FIRST_LOOK_BYTES)
+        size_bytes = footer_bytes(tail)
+        if size_bytes > len(tail.content):
+            tail = read_tail(files, Location(path), size_bytes)
+        return read_footer(tail)
+    except (NotParquetError, IcetowerError) as error:
+        raise InvalidDataFile(path, str(error)) from error
+
+
+def _partitions(
+    paths: Sequence[str], types: Mapping[str, PrimitiveType], root: str
+) -> dict[str, PrimitiveType]:
+    """Return the columns that all paths have values of, in their order.
+
+    Raises:
+        InvalidDataFile: one path has other columns than the others.
+    """
+    first = list(_in_path(paths[0], root))
+    values: dict[str, set[str]] = {name: set() for name in first}
+    for path in paths:
+        found = _in_path(path, root)
+        if list(found) != first:
+            names, others = ", ".join(found) or "none", ", ".join(first) or "none"
+            raise InvalidDataFile(path, f"its folders name the columns {names}, those of others {others}")
+        for name, text in found.items():
+            values[name].add(text)
+    return {name: types.get(name) or _type_of(found - {_NO_VALUE}) for name, found in values.items()}
+
+
+def _in_path(path: str, root: str) -> dict[str, str]:
+    pieces = [piece.partition("=") for piece in path.removeprefix(root).split("/")[:-1]]
+    return {unquote(name): unquote(text) for name, sign, text in pieces if sign and name}
+
+
+def _type_of(texts: Iterable[str]) -> PrimitiveType:
+    """Return the narrowest type that all of some texts have as values: `07` is no number."""
+    found = list(texts)
+    if found and all(map(_WHOLE_NUMBER.fullmatch, found)):
+        fits = all(-MAX_INT - 1 <= int(text) <= MAX_INT for text in found)
+        return parse_primitive("int" if fits else "long")
+    if found and all(map(_is_date, found)):
+        return parse_primitive("date")
+    return parse_primitive("string")
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return _DATE.fullmatch(text) is not None and bool(date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def make_table(
+    catalog: RemoteCatalog,
+    identifier: TableIdentifier,
+    folder: ParquetFolder,
+    *,
+    location: str | None = None,
+    listener: Callable[[int], None] = lambda _files: None,
+) -> int:
+    """Make a table of files, or go on with one; return how many files were appended.
+
+    Args:
+        catalog: where.
+        identifier: its name; a table that is there is appended to.
+        folder: the files.
+        location: where new files of the table go; the server chooses one unless given.
+        listener: called with the number of files after each request.
+
+    Raises:
+        CallFailed: the server refuses: its message names the file.
+    """
+    fields = [
+        {"source-id": column.id, "field-id": 1000 + place, "name": column.name, "transform": "identity"}
+        for place, name in enumerate(folder.partitions)
+        for column in folder.schema.fields
+        if column.name == name
+    ]
+    try:
+        catalog.tables.create(
+            identifier,
+            folder.schema.to_object(),
+            partition_spec={"spec-id": 0, "fields": fields},
+            location=location,
+            properties=folder.properties,
+        )
+    except CatalogRefused as refused:
+        if refused.status != 409:
+            raise
+    there = set(_live_files(catalog, identifier))
+    missing = [path for path in folder.files if loose_place_of(path) not in there]
+    for batch in _batches(missing):
+        catalog.appends.append(identifier, batch, partition_from_path=bool(folder.partitions))
+        listener(len(batch))
+    return len(missing)
+
+
+def _batches(paths: Sequence[str]) -> Iterator[list[str]]:
+    for start in range(0, len(paths), FILES_A_REQUEST):
+        yield list(paths[start : start + FILES_A_REQUEST])
+
+
+def _live_files(catalog: RemoteCatalog, identifier: TableIdentifier) -> Iterator[tuple[str, str]]:
+    table = catalog.tables.load(identifier, "refs")
+    if "main" not in (table.metadata.get("refs") or {}):
+        return
+    for found in catalog.history.files(identifier):
+        yield loose_place_of(str(found["file-path"]))

@@ -1,0 +1,146 @@
+"""Reports of moves: JSON lines, read again when a move is continued."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.moving.sources import Entry, SourceFailed
+
+
+class MoveState(StrEnum):
+    """What has become of an entry."""
+
+    WOULD_MOVE = "would-move"
+    """A dry run found nothing against it."""
+    BEGUN = "begun"
+    """It may be registered; the source has it still, unless it was adopted."""
+    DONE = "done"
+    KEPT = "kept"
+    """An earlier run moved it, and all is as it was."""
+    REFUSED = "refused"
+    """Nothing was changed, for a reason that can be looked at."""
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class MoveLine:
+    """One line of a report."""
+
+    entry: Entry
+    target: TableIdentifier
+    mode: str
+    state: MoveState
+    source_location: str | None = None
+    """Where the source's metadata file was."""
+    location: str | None = None
+    """Where the file is that was registered."""
+    uuid: str | None = None
+    reason: str | None = None
+    codes: tuple[str, ...] = ()
+    """Of the findings."""
+    notes: tuple[str, ...] = ()
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    """What the check said about the table."""
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether nothing is left to do for people."""
+        return self.state in {MoveState.DONE, MoveState.KEPT, MoveState.WOULD_MOVE}
+
+    def but(self, **changes: Any) -> MoveLine:
+        """Return the line with some parts changed."""
+        return replace(self, **changes)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the line as it is written."""
+        found = {key: value for key, value in asdict(self).items() if value not in (None, (), {})}
+        return {
+            **found,
+            "entry": {"type": self.entry.kind, "name": _names(self.entry.identifier)},
+            "target": _names(self.target),
+        }
+
+
+class MoveReport:
+    """A file of lines; the last line of an entry counts. Safe to use from several threads."""
+
+    def __init__(self, path: Path | None, source: str, target: str, *, writes: bool = True) -> None:
+        """Open a report, and read what an earlier run has left in it.
+
+        Args:
+            path: the file; None to keep nothing.
+            source: what is moved from.
+            target: what is moved to.
+            writes: whether lines are added; a dry run only reads.
+
+        Raises:
+            SourceFailed: the file is the report of something else, or cannot be read.
+        """
+        self.earlier: dict[Entry, MoveLine] = {}
+        self._path = path if writes else None
+        self._lock = threading.Lock()
+        head = {"report": "icetower-move", "source": source, "target": target}
+        if path is not None:
+            self._read(path, head)
+
+    def write(self, line: MoveLine) -> None:
+        """Add a line; it outlives this process, whatever ends it."""
+        with self._lock:
+            self.earlier[line.entry] = line
+            if self._path is not None:
+                _append(self._path, line.to_json())
+
+    def _read(self, path: Path, head: Mapping[str, str]) -> None:
+        if not path.exists():
+            if self._path is not None:
+                _append(path, head)
+            return
+        try:
+            texts = path.read_text(encoding="utf-8").splitlines()
+            first = json.loads(texts[0]) if texts else {}
+        except (OSError, ValueError) as error:
+            raise SourceFailed(f"{path} is not the report of a move: {error}") from error
+        if first != head:
+            raise SourceFailed(f"{path} is the report of something else: name another file")
+        for text in texts[1:]:
+            try:
+                line = _line(json.loads(text))
+            except (ValueError, KeyError, TypeError):
+                continue  # A run that was killed may have left half a line.
+            self.earlier[line.entry] = line
+
+
+def _append(path: Path, value: Mapping[str, Any]) -> None:
+    with path.open("ab+") as file:
+        file.seek(0, os.SEEK_END)
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
+        file.write(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
+        file.flush()
+
+
+def _names(identifier: TableIdentifier) -> list[str]:
+    return [*identifier.namespace.levels, identifier.name]
+
+
+def _identifier(names: list[str]) -> TableIdentifier:
+    *levels, name = names
+    return TableIdentifier(Namespace(tuple(levels)), name)
+
+
+def _line(value: dict[str, Any]) -> MoveLine:
+    entry = value.pop("entry")
+    target, state = _identifier(value.pop("target")), MoveState(value.pop("state"))
+    for name in ("codes", "notes"):
+        value[name] = tuple(value.get(name, ()))
+    return MoveLine(Entry(_identifier(entry["name"]), entry["type"]), target, state=state, **value)

@@ -1,0 +1,112 @@
+"""A source behind the REST protocol: Icetower, or any other server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from app.client.answers import TableAnswer, ViewAnswer
+from app.client.catalog import RemoteCatalog
+from app.client.failures import CatalogRefused
+from app.engine.model.identifiers import Namespace
+from app.moving.sources import Entry, SourceFailed, SourceMoved
+
+_UNREGISTER = "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/unregister"
+_VIEWS = "GET /v1/{prefix}/namespaces/{namespace}/views"
+_NOT_SERVED = frozenset({404, 405, 406, 501})
+
+
+class RestSource:
+    """One warehouse of a server."""
+
+    drop_obstacle = None
+    warnings = ()
+
+    def __init__(self, catalog: RemoteCatalog, name: str) -> None:
+        """Read from a catalog that is connected already."""
+        self._catalog = catalog
+        self.name = name
+
+    def namespaces(self) -> Iterator[Namespace]:
+        yield from self._below(None)
+
+    def properties(self, namespace: Namespace) -> Mapping[str, str]:
+        return self._catalog.namespaces.load(namespace)
+
+    def entries(self, namespace: Namespace) -> Iterator[Entry]:
+        for identifier in self._catalog.tables.list(namespace):
+            yield Entry(identifier)
+        endpoints = self._catalog.config.endpoints
+        if endpoints is not None and _VIEWS not in endpoints:
+            return
+        try:
+            for identifier in self._catalog.views.list(namespace):
+                yield Entry(identifier, "view")
+        except CatalogRefused as refused:
+            # Servers that do not say what they serve may have no views.
+            if endpoints is not None or refused.status not in _NOT_SERVED:
+                raise
+
+    def find_location(self, entry: Entry) -> str | None:
+        found = self._find(entry)
+        if found is None:
+            return None
+        if not found.metadata_location:
+            raise SourceFailed(
+                f"{self.name} does not say where the metadata file of {entry.identifier} is, so that it cannot be "
+                "registered anywhere else"
+            )
+        return found.metadata_location
+
+    def drop(self, entry: Entry, location: str) -> str | None:
+        endpoints = self._catalog.config.endpoints or []
+        try:
+            if entry.kind == "table" and _UNREGISTER in endpoints:
+                gone = self._catalog.tables.unregister(entry.identifier, expected=location)
+                return gone.metadata_location
+            found = self.find_location(entry)
+            if found is None:
+                return None
+            if found != location:
+                raise SourceMoved(f"{entry.identifier} has moved on at {self.name}")
+            if entry.kind == "table":
+                self._catalog.tables.drop(entry.identifier, purge=False)
+            else:
+                self._catalog.views.drop(entry.identifier)
+        except CatalogRefused as refused:
+            if refused.status == 404:
+                return None
+            if refused.status == 409:
+                raise SourceMoved(f"{entry.identifier} has moved on at {self.name}: {refused}") from refused
+            raise
+        return location
+
+    def mark(self, entry: Entry, key: str, value: str) -> bool:
+        found = self._find(entry)
+        if found is None or (found.metadata.get("properties") or {}).get(key) == value:
+            return True
+        updates = [{"action": "set-properties", "updates": {key: value}}]
+        uuid = found.metadata.get(f"{entry.kind}-uuid")
+        requirements = [{"type": f"assert-{entry.kind}-uuid", "uuid": uuid}] if uuid else []
+        calls = self._catalog.tables if entry.kind == "table" else self._catalog.views
+        calls.commit(entry.identifier, updates, requirements)
+        return True
+
+    def _below(self, parent: Namespace | None) -> Iterator[Namespace]:
+        for namespace in self._catalog.namespaces.list(parent):
+            # Servers with one level only may ignore the parent, and list it again.
+            if parent is not None and namespace.levels[: len(parent.levels)] != parent.levels:
+                continue
+            if parent is not None and len(namespace.levels) <= len(parent.levels):
+                continue
+            yield namespace
+            yield from self._below(namespace)
+
+    def _find(self, entry: Entry) -> TableAnswer | ViewAnswer | None:
+        try:
+            if entry.kind == "table":
+                return self._catalog.tables.load(entry.identifier, "refs")
+            return self._catalog.views.load(entry.identifier)
+        except CatalogRefused as refused:
+            if refused.status == 404:
+                return None
+            raise

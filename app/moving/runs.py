@@ -1,0 +1,180 @@
+"""Runs: all that is chosen of a source is moved, several at once, and counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final
+
+from app.client.catalog import RemoteCatalog
+from app.client.failures import CallFailed, CatalogRefused
+from app.engine.model.identifiers import Namespace
+from app.moving.choices import Choice
+from app.moving.mover import Mover
+from app.moving.reports import MoveLine, MoveReport, MoveState
+from app.moving.sources import Entry, Source, SourceFailed
+from app.moving.terms import Mode, Terms
+
+QUEUED_PER_WORKER: Final = 4
+_LOCATION: Final = "location"
+
+
+@dataclass(slots=True)
+class MoveSummary:
+    """What a run has come to."""
+
+    states: Counter[MoveState] = field(default_factory=Counter)
+    wrong: list[MoveLine] = field(default_factory=list)
+    """Those that people have to look at."""
+    namespaces: dict[Namespace, str] = field(default_factory=dict)
+    """Namespaces that could not be made, with reasons."""
+    remarks: list[str] = field(default_factory=list)
+
+    @property
+    def is_fine(self) -> bool:
+        """Whether all that was chosen is moved."""
+        return not self.wrong and not self.namespaces
+
+    def add(self, line: MoveLine) -> None:
+        """Count one entry."""
+        self.states[line.state] += 1
+        if not line.is_fine:
+            self.wrong.append(line)
+
+
+def chosen_entries(source: Source, terms: Terms, report: MoveReport) -> list[Entry]:
+    """Return what is to be moved: what the source has, and what an earlier run left undone."""
+    found = {
+        entry
+        for namespace in source.namespaces()
+        for entry in source.entries(namespace)
+        if terms.choice.has(entry)
+    }
+    pending = {
+        entry
+        for entry, line in report.earlier.items()
+        if terms.choice.has(entry) and line.location is not None and not line.is_fine
+    }
+    # What was asked for by name and is not there fails like any other.
+    named = {entry.identifier for entry in found | pending}
+    missing = {Entry(identifier) for identifier in terms.choice.identifiers - named}
+    return sorted(found | pending | missing)
+
+
+def run_moves(
+    source: Source,
+    target: RemoteCatalog,
+    mover: Mover,
+    terms: Terms,
+    entries: Iterable[Entry],
+    *,
+    workers: int,
+    listener: Callable[[MoveLine], None] = lambda _line: None,
+) -> MoveSummary:
+    """Move entries, with their namespaces.
+
+    Args:
+        source: where they are.
+        target: where they go.
+        mover: moves one.
+        terms: how.
+        entries: what is moved.
+        workers: how many at once.
+        listener: called with each entry as it ends.
+    """
+    summary = MoveSummary()
+    wanted = list(entries)
+    if not terms.dry_run:
+        _make_namespaces(source, target, terms, wanted, summary)
+    for line in _in_parallel(mover.move, wanted, workers):
+        summary.add(line)
+        listener(line)
+    return summary
+
+
+def _in_parallel(
+    work: Callable[[Entry], MoveLine], entries: Iterable[Entry], workers: int
+) -> Iterator[MoveLine]:
+    waiting = iter(entries)
+    with ThreadPoolExecutor(workers, "moves") as pool:
+        running: set[Future[MoveLine]] = set()
+        while True:
+            free = workers * QUEUED_PER_WORKER - len(running)
+            running |= {pool.submit(work, entry) for entry in islice(waiting, free)}
+            if not running:
+                return
+            ended, running = wait(running, return_when=FIRST_COMPLETED)
+            for each in ended:
+                yield each.result()
+
+
+def _make_namespaces(
+    source: Source, target: RemoteCatalog, terms: Terms, entries: Iterable[Entry], summary: MoveSummary
+) -> None:
+    """Make the namespaces of entries, or all if nothing is left out, with properties."""
+    wanted = {entry.identifier.namespace for entry in entries}
+    if terms.choice.is_everything:
+        wanted |= set(source.namespaces())
+    # Names may be new for single tables too.
+    names = {terms.choice.namespace_of(namespace): namespace for namespace in sorted(wanted)}
+    names |= {
+        renamed: entry.identifier.namespace
+        for entry in entries
+        if (renamed := terms.choice.name_of(entry.identifier).namespace) not in names
+    }
+    for name, namespace in sorted(names.items()):
+        try:
+            properties = {
+                key: terms.paths.apply(value) if key == _LOCATION else value
+                for key, value in source.properties(namespace).items()
+            }
+            _make_namespace(target, name, properties, summary)
+        except (CallFailed, SourceFailed) as failure:
+            summary.namespaces[name] = str(failure)
+
+
+def _make_namespace(
+    target: RemoteCatalog, name: Namespace, properties: Mapping[str, str], summary: MoveSummary
+) -> None:
+    """Make a namespace, or add to one that is there what it has not got."""
+    try:
+        target.namespaces.create(name, properties)
+    except CatalogRefused as refused:
+        if refused.status != 409:
+            raise
+    else:
+        return
+    present = target.namespaces.load(name)
+    new = {key: value for key, value in properties.items() if key not in present}
+    if new:
+        target.namespaces.update_properties(name, new)
+    others = sorted(key for key in properties if present.get(key, properties[key]) != properties[key])
+    if others:
+        summary.remarks.append(f"Namespace {name} keeps its own {', '.join(others)}")
+
+
+def recheck(
+    source: Source, report: MoveReport, choice: Choice | None = None
+) -> Iterator[tuple[MoveLine, str]]:
+    """Yield what was moved and is not at the source as the report has it, each with a sentence."""
+    for entry, line in sorted(report.earlier.items()):
+        if choice is not None and not choice.has(entry):
+            continue
+        if line.state not in {MoveState.DONE, MoveState.KEPT}:
+            yield line, f"it was not moved: {line.reason or line.state}"
+            continue
+        try:
+            location = source.find_location(entry)
+        except (CallFailed, SourceFailed) as failure:
+            yield line, f"the source does not say: {failure}"
+            continue
+        if line.mode == Mode.ADOPT:
+            if location is not None:
+                yield line, f"the source has a table or view of that name again, at {location}"
+        elif location is None:
+            yield line, "the source has dropped it"
+        elif location != line.source_location:
+            yield line, f"the source has moved on: from {line.source_location} to {location}"

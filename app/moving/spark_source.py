@@ -1,0 +1,154 @@
+"""A source that Spark mounts: any catalog of Iceberg, read by SQL alone."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.maintenance.spark_failures import SparkFailure, attempted
+from app.maintenance.spark_sessions import SqlSession
+from app.maintenance.spark_sql import literal, qualified, quoted
+from app.moving.sources import Entry, SourceFailed, SourceMoved
+
+_PREFIX: Final = "spark.sql.catalog"
+_PART = re.compile(r"`((?:[^`]|``)*)`|([^.`]+)")
+_PROPERTY = re.compile(r"\(([^(),]+),([^()]*?)\)(?:,\s*|$)")
+_ABSENT = re.compile(r"TABLE_OR_VIEW_NOT_FOUND|SCHEMA_NOT_FOUND|NoSuchTable|NoSuchNamespace|cannot be found")
+_NO_VIEWS = re.compile(r"MISSING_CATALOG_ABILITY|not support|ViewCatalog|_LEGACY_ERROR_TEMP", re.IGNORECASE)
+
+
+class SparkSource:
+    """A catalog of a session of Spark."""
+
+    def __init__(self, session: SqlSession, catalog: str, properties: Mapping[str, str]) -> None:
+        """Mount a catalog.
+
+        Args:
+            session: one that knows Iceberg.
+            catalog: what it is called there.
+            properties: its settings, without `spark.sql.catalog.<name>.`; none if the session has it already.
+        """
+        self.name = f"spark:{catalog}"
+        self._session, self._catalog, self._lock = session, catalog, threading.Lock()
+        prefix = f"{_PREFIX}.{catalog}"
+        settings = {f"{prefix}.{key}": text for key, text in properties.items()}
+        if settings:
+            # What is must be seen, not what was there half a minute ago.
+            settings = {
+                prefix: "org.apache.iceberg.spark.SparkCatalog",
+                f"{prefix}.cache-enabled": "false",
+            } | settings
+        for key, text in settings.items():
+            session.conf.set(key, text)
+        self._kind = self._setting("type") or self._setting("catalog-impl") or ""
+
+    @property
+    def drop_obstacle(self) -> str | None:
+        if self._is_file_system:
+            return (
+                "A hadoop catalog deletes the folder of a table that is dropped: take it in with fence or look-on, "
+                "and let no other writer commit there"
+            )
+        return None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        if self._is_file_system:
+            return ("A hadoop catalog goes on with the table at its next version, and nothing here sees it",)
+        if self._kind.endswith("HiveCatalog") or self._kind == "hive":
+            return ("The Hive metastore deletes files of a dropped table with external.table.purge=true",)
+        return ()
+
+    def namespaces(self) -> Iterator[Namespace]:
+        yield from self._below(None)
+
+    def properties(self, namespace: Namespace) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        for row in self._rows(f"DESCRIBE NAMESPACE EXTENDED {self._qualified(namespace)}"):
+            name, value = str(row[0]), str(row[1] or "")
+            if name == "Properties":
+                found |= {key.strip(): text for key, text in _PROPERTY.findall(value.strip()[1:-1])}
+            elif name in {"Comment", "Location"} and value:
+                found[name.lower()] = value
+        return found
+
+    def entries(self, namespace: Namespace) -> Iterator[Entry]:
+        views = {row[1] for row in self._views(namespace)}
+        for row in self._rows(f"SHOW TABLES IN {self._qualified(namespace)}"):
+            if row[1] not in views:
+                yield Entry(TableIdentifier(namespace, row[1]))
+        for name in sorted(views):
+            yield Entry(TableIdentifier(namespace, name), "view")
+
+    def find_location(self, entry: Entry) -> str | None:
+        if entry.kind == "view":
+            raise SourceFailed(f"Spark does not say where the metadata file of view {entry.identifier} is")
+        log = qualified(self._catalog, entry.identifier, "metadata_log_entries")
+        try:
+            found = self._rows(f"SELECT timestamp, latest_sequence_number, file FROM {log}")
+        except SourceFailed as failure:
+            if _ABSENT.search(str(failure)):
+                return None
+            raise
+        # The current file is the last entry; rows come in no order, and two may have one time.
+        newest = max(enumerate(found), key=lambda item: (item[1][0], item[1][1] or 0, item[0]), default=None)
+        return None if newest is None else str(newest[1][2])
+
+    def drop(self, entry: Entry, location: str) -> str | None:
+        found = self.find_location(entry)
+        if found is None:
+            return None
+        if found != location:
+            raise SourceMoved(f"{entry.identifier} has moved on at {self.name}")
+        if self.drop_obstacle is not None:
+            raise SourceFailed(self.drop_obstacle)
+        self._rows(f"DROP TABLE {qualified(self._catalog, entry.identifier)}")
+        return location
+
+    def mark(self, entry: Entry, key: str, value: str) -> bool:
+        table = qualified(self._catalog, entry.identifier)
+        present = {row[0]: row[1] for row in self._rows(f"SHOW TBLPROPERTIES {table}")}
+        if present.get(key) != value:
+            self._rows(f"ALTER TABLE {table} SET TBLPROPERTIES ({literal(key)} = {literal(value)})")
+        return True
+
+    @property
+    def _is_file_system(self) -> bool:
+        return self._kind.endswith("HadoopCatalog") or self._kind == "hadoop"
+
+    def _below(self, parent: Namespace | None) -> Iterator[Namespace]:
+        within = quoted(self._catalog) if parent is None else self._qualified(parent)
+        for text, *_ in self._rows(f"SHOW NAMESPACES IN {within}"):
+            levels = tuple((first or second).replace("``", "`") for first, second in _PART.findall(text))
+            if parent is not None and (
+                levels[: len(parent.levels)] != parent.levels or levels == parent.levels
+            ):
+                continue
+            yield Namespace(levels)
+            yield from self._below(Namespace(levels))
+
+    def _views(self, namespace: Namespace) -> list[Any]:
+        try:
+            return self._rows(f"SHOW VIEWS IN {self._qualified(namespace)}")
+        except SourceFailed as failure:
+            if _NO_VIEWS.search(str(failure)):
+                return []
+            raise
+
+    def _setting(self, name: str) -> str | None:
+        (row,) = self._rows(f"SET {_PREFIX}.{self._catalog}.{name}")
+        return None if row[1] == "<undefined>" else str(row[1])
+
+    def _qualified(self, namespace: Namespace) -> str:
+        return ".".join(map(quoted, (self._catalog, *namespace.levels)))
+
+    def _rows(self, statement: str) -> list[Any]:
+        """Run a statement; raises `SourceFailed`."""
+        with self._lock:
+            found = attempted(lambda: self._session.sql(statement).collect())
+        if isinstance(found, SparkFailure):
+            raise SourceFailed(found.message)
+        return found

@@ -1,0 +1,130 @@
+"""Targets: what has a name there already, and whether a metadata file can be registered."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from app.client.catalog import RemoteCatalog
+from app.client.failures import CatalogRefused
+from app.client.registrations import CHECK_ENDPOINT, FindingAnswer
+from app.engine.model.identifiers import TableIdentifier
+from app.moving.sources import EntryKind
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """What has a name at the target now."""
+
+    kind: EntryKind | None
+    """None if the target does not say."""
+    location: str
+    uuid: str
+    is_read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What a target says about a metadata file before it is registered."""
+
+    present: Present | None
+    findings: Sequence[FindingAnswer] = ()
+    facts: dict[str, Any] = field(default_factory=dict)
+    """What is in the file; empty if the target cannot say."""
+
+    @property
+    def uuid(self) -> str | None:
+        """The uuid of the table or view."""
+        return self.facts.get("uuid") or None
+
+    @property
+    def earlier_locations(self) -> frozenset[str]:
+        """The metadata files that came before it, as far as its log goes."""
+        return frozenset(self.facts.get("metadata-log", ()))
+
+
+class MoveTarget:
+    """A catalog that tables and views are registered in: Icetower, or any other server."""
+
+    def __init__(self, catalog: RemoteCatalog) -> None:
+        """Register in a catalog that is connected already."""
+        self.catalog = catalog
+        self._can_check = CHECK_ENDPOINT in (catalog.config.endpoints or [])
+
+    def inspect(self, name: TableIdentifier, kind: EntryKind, location: str) -> Inspection:
+        """Return what registering a metadata file would meet, as far as the server can say."""
+        if not self._can_check:
+            return Inspection(self.find(name, kind))
+        found = self.catalog.registrations.check(name, location, kind)
+        present = found.present
+        return Inspection(
+            None
+            if present is None
+            else Present(
+                "view" if present.type == "view" else "table",
+                present.metadata_location,
+                present.uuid,
+                present.read_only,
+            ),
+            found.findings,
+            found.found or {},
+        )
+
+    def find(self, name: TableIdentifier, kind: EntryKind) -> Present | None:
+        """Return what has a name, if it is of this kind."""
+        found = self._metadata(name, kind)
+        if found is None:
+            return None
+        location, metadata = found
+        return Present(kind, location, str(metadata.get(f"{kind}-uuid") or ""))
+
+    def has_been_at(self, name: TableIdentifier, kind: EntryKind, location: str) -> bool:
+        """Say whether what has a name is at a metadata file, or has come from it."""
+        found = self._metadata(name, kind)
+        if found is None:
+            return False
+        log = found[1].get("metadata-log") or []
+        return location == found[0] or any(entry.get("metadata-file") == location for entry in log)
+
+    def register(
+        self,
+        name: TableIdentifier,
+        kind: EntryKind,
+        location: str,
+        *,
+        replaces: str | None = None,
+        read_only: bool = False,
+    ) -> None:
+        """Register a metadata file; `replaces` is where the metadata is that it takes the place of."""
+        calls = self.catalog.tables if kind == "table" else self.catalog.views
+        is_ours = self._can_check
+        calls.register(
+            name,
+            location,
+            overwrite=replaces is not None,
+            read_only=read_only,
+            expected=replaces if is_ours else None,
+        )
+
+    def give_uuid(self, name: TableIdentifier) -> str:
+        """Return a table's uuid, and give it one by a commit if it has none."""
+        found = self.find(name, "table")
+        if found is not None and found.uuid:
+            return found.uuid
+        new = str(uuid.uuid4())
+        self.catalog.tables.commit(name, [{"action": "assign-uuid", "uuid": new}])
+        return new
+
+    def _metadata(self, name: TableIdentifier, kind: EntryKind) -> tuple[str, dict[str, Any]] | None:
+        try:
+            if kind == "table":
+                table = self.catalog.tables.load(name, "refs")
+                return table.metadata_location or "", table.metadata
+            view = self.catalog.views.load(name)
+        except CatalogRefused as refused:
+            if refused.status == 404:
+                return None
+            raise
+        return view.metadata_location, view.metadata

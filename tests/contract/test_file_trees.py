@@ -1,0 +1,259 @@
+"""What a tree of files promises, on local disk and on an S3-compatible server."""
+
+from __future__ import annotations
+
+import os
+import threading
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from app.engine.model.ids import Location
+from app.errors import CommitStateUnknown, FileExists, FileMissing, InvalidLocation
+from app.fileio.local import LocalFiles
+from app.fileio.memory import MemoryFiles
+from app.fileio.s3_conditional import ConditionalPuts, ReplyLost
+from app.fileio.schemes import SchemedFiles, files_for
+from app.fileio.storage_settings import StorageSettings
+from app.fileio.trees import FileTree, FolderEntry, check_tree_scheme, tree_of
+from app.tree_errors import TreeRefusal
+from tests.servers.s3 import S3Server
+
+_BUCKET = "trees"
+Place = tuple[SchemedFiles, Location]
+
+
+@pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.s3)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+    if request.param == "local":
+        files = files_for({}, local_roots=(f"file://{tmp_path}",))
+        assert isinstance(files, SchemedFiles)
+        return files, Location(f"file://{tmp_path}/root")
+    server: S3Server = request.getfixturevalue("s3_server")
+    server.create_bucket(_BUCKET)
+    files = files_for(server.storage)
+    assert isinstance(files, SchemedFiles)
+    return files, Location(f"s3://{_BUCKET}/{uuid.uuid4()}")
+
+
+def test_a_file_is_created_once(place: Place) -> None:
+    files, root = place
+    files.create_folder(root)
+    location = Location(f"{root}/v1.metadata.json")
+
+    files.write_once(location, b"first")
+    with pytest.raises(FileExists):
+        files.write_once(location, b"second")
+
+    assert files.read(location) == b"first"
+    assert files.list_folder(root) == [FolderEntry("v1.metadata.json", is_folder=False)]
+
+
+def test_of_many_writers_one_creates_a_file(place: Place) -> None:
+    files, root = place
+    files.create_folder(root)
+    for round_number in range(5):
+        location, together = Location(f"{root}/v{round_number}"), threading.Barrier(8)
+
+        def write(
+            number: int, location: Location = location, together: threading.Barrier = together
+        ) -> int | None:
+            together.wait()
+            try:
+                files.write_once(location, b"%d" % number)
+            except FileExists:
+                return None
+            return number
+
+        with ThreadPoolExecutor(8) as pool:
+            won = [number for number in pool.map(write, range(8)) if number is not None]
+
+        assert [files.read(location)] == [b"%d" % number for number in won]
+
+
+def test_replacing_needs_no_file_and_takes_one(place: Place) -> None:
+    files, root = place
+    files.create_folder(root)
+    location = Location(f"{root}/version-hint.text")
+
+    files.replace(location, b"1")
+    files.replace(location, b"2")
+
+    assert files.read(location) == b"2"
+    assert [entry.name for entry in files.list_folder(root) or ()] == ["version-hint.text"]
+
+
+def test_folders_are_made_listed_and_removed(place: Place) -> None:
+    files, root = place
+    assert files.list_folder(root) is None
+    files.create_folder(Location(f"{root}/b/c"))
+    files.create_folder(Location(f"{root}/a"))
+    files.create_folder(Location(f"{root}/a"))
+    files.write_once(Location(f"{root}/a/file"), b"x")
+
+    assert files.list_folder(root) == [FolderEntry("a", is_folder=True), FolderEntry("b", is_folder=True)]
+    assert not files.remove_folder(Location(f"{root}/a"))
+    assert files.remove_folder(Location(f"{root}/b/c"))
+    assert files.remove_folder(Location(f"{root}/b"))
+    assert files.read(Location(f"{root}/a/file")) == b"x"
+    assert [entry.name for entry in files.list_folder(root) or ()] == ["a"]
+
+
+def test_local_files_need_their_folder(tmp_path: Path) -> None:
+    with pytest.raises(FileMissing):
+        LocalFiles().write_once(Location(f"file://{tmp_path}/nothing/v1"), b"x")
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_a_folder_that_leads_outside_takes_nothing(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "root" / "link").symlink_to(tmp_path / "outside")
+    files = LocalFiles([f"file://{tmp_path}/root"])
+    inside = f"file://{tmp_path}/root/link"
+
+    with pytest.raises(InvalidLocation):
+        files.write_once(Location(f"{inside}/v1"), b"x")
+    with pytest.raises(InvalidLocation):
+        files.replace(Location(f"{inside}/v1"), b"x")
+    with pytest.raises(InvalidLocation):
+        files.create_folder(Location(f"{inside}/deeper"))
+    with pytest.raises(InvalidLocation):
+        files.list_folder(Location(inside))
+    assert list((tmp_path / "outside").iterdir()) == []
+    assert files.list_folder(Location(f"file://{tmp_path}/root")) == []
+
+
+@pytest.mark.parametrize(
+    ("failure", "expected"),
+    [
+        (PermissionError(1, "Operation not permitted"), TreeRefusal),
+        (OSError(5, "Input/output error"), Exception),
+    ],
+)
+def test_a_link_that_fails_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: OSError, expected: type[Exception]
+) -> None:
+    def link(*_arguments: object, **_options: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(os, "link", link)
+
+    with pytest.raises(expected):
+        LocalFiles().write_once(Location(f"file://{tmp_path}/v1"), b"x")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_only_stores_that_can_promise_it_are_trees(tmp_path: Path) -> None:
+    for location in ("hdfs://name/x", "gs://bucket/x", "abfss://c@a/x", "memory://x"):
+        with pytest.raises(TreeRefusal, match="only if it is absent"):
+            check_tree_scheme(location)
+    with pytest.raises(TreeRefusal):
+        tree_of(MemoryFiles(), f"file://{tmp_path}")
+    assert isinstance(tree_of(LocalFiles(), f"file://{tmp_path}"), FileTree)
+
+
+# ----------------------------------------------------------------------------------- stores that misbehave
+
+
+@contextmanager
+def store_that_answers(*statuses: int) -> Iterator[ConditionalPuts]:
+    """Run a server that answers PUT with these statuses, one after the other; 0 breaks the connection."""
+    left = list(statuses)
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_PUT(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            status = left.pop(0)
+            if status:
+                self.send_response(status)
+                self.send_header("content-length", "0")
+                self.end_headers()
+            else:
+                self.close_connection = True
+
+        def do_DELETE(self) -> None:
+            self.send_response(204)
+            self.end_headers()
+
+        def log_message(self, *_arguments: object) -> None:
+            return
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    settings = {
+        "s3.endpoint": f"http://127.0.0.1:{server.server_port}",
+        "s3.access-key-id": "key",
+        "s3.secret-access-key": "secret-of-it",
+    }
+    try:
+        yield ConditionalPuts(StorageSettings(settings))
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_a_store_that_ignores_the_condition_takes_no_commits() -> None:
+    with store_that_answers(200, 200) as puts:
+        for _ in range(2):
+            with pytest.raises(TreeRefusal, match="both would win"):
+                puts.check("bucket", "t/metadata/")
+
+
+def test_a_store_that_obeys_is_asked_once() -> None:
+    with store_that_answers(200, 412) as puts:
+        puts.check("bucket", "t/metadata/")
+        puts.check("bucket", "u/metadata/")
+
+
+def test_a_conflict_at_the_same_moment_is_tried_again() -> None:
+    with store_that_answers(409, 409, 412) as puts:
+        assert not puts.put("bucket", "v2", b"x")
+    with store_that_answers(409, 200) as puts:
+        assert puts.put("bucket", "v2", b"x")
+
+
+@pytest.mark.parametrize("status", [0, 500, 502])
+def test_a_reply_that_does_not_say_what_was_done_is_none(status: int) -> None:
+    with store_that_answers(status) as puts, pytest.raises(ReplyLost):
+        puts.put("bucket", "v2", b"x")
+
+
+@pytest.mark.s3
+def test_a_lost_reply_is_looked_up(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    s3_server.create_bucket(_BUCKET)
+    files, root = files_for(s3_server.storage), f"s3://{_BUCKET}/{uuid.uuid4()}"
+    assert isinstance(files, SchemedFiles)
+    real = ConditionalPuts.put
+    is_sent = {"landed": True, "other": True, "nothing": False}
+
+    def put(self: ConditionalPuts, bucket: str, key: str, content: bytes) -> bool:
+        if "probe" in key:
+            return real(self, bucket, key, content)
+        name = key.rpartition("/")[2]
+        if is_sent[name]:
+            real(self, bucket, key, b"of another writer" if name == "other" else content)
+        raise ReplyLost("the connection broke")
+
+    monkeypatch.setattr(ConditionalPuts, "put", put)
+
+    files.write_once(Location(f"{root}/landed"), b"ours")
+    with pytest.raises(FileExists):
+        files.write_once(Location(f"{root}/other"), b"ours")
+    with pytest.raises(CommitStateUnknown):
+        files.write_once(Location(f"{root}/nothing"), b"ours")
+
+
+def test_without_keys_nothing_is_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name, raising=False)
+
+    with pytest.raises(TreeRefusal, match=r"s3\.access-key-id"):
+        ConditionalPuts(StorageSettings({})).check("bucket", "")

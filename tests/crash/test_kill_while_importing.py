@@ -1,0 +1,131 @@
+"""An importer that is killed at any step: the next run brings everything to its end, and no table is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from app.client.catalog import RemoteCatalog
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.moving.reports import MoveState
+from app.moving.rest_source import RestSource
+from app.moving.terms import MOVED_TO, Mode, Terms
+from tests.builders.http_catalog import SCHEMA
+from tests.builders.moves import Moves
+from tests.servers.icetower import icetower_process
+from tests.servers.importer import import_until_killed
+
+SALES = Namespace(("sales",))
+TABLES = [TableIdentifier(SALES, f"orders_{number}") for number in range(3)]
+STEPS = ("begun", "marked", "registered", "dropped")
+
+
+@dataclass
+class Homes:
+    """Two servers whose warehouses lie in one folder."""
+
+    old: str
+    new: str
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homes]:
+    folder = tmp_path_factory.mktemp("homes")
+    lake = str(folder / "lake")
+    (folder / "old").mkdir()
+    (folder / "new").mkdir()
+    with (
+        icetower_process(folder / "old", default_warehouse_location=lake) as old,
+        icetower_process(folder / "new", default_warehouse_location=lake) as new,
+    ):
+        yield Homes(old, new, folder)
+
+
+@pytest.fixture
+def homes(servers: Homes) -> Iterator[Homes]:
+    """Return the two servers, with tables in the old one only."""
+    with RemoteCatalog(servers.old) as catalog:
+        catalog.namespaces.create(SALES, {"owner": "anna"})
+        for name in TABLES:
+            catalog.tables.create(name, SCHEMA)
+            catalog.tables.commit(name, [{"action": "set-properties", "updates": {"note": name.name}}])
+    yield servers
+    for uri in (servers.old, servers.new):
+        with RemoteCatalog(uri) as catalog:
+            for name in catalog.tables.list(SALES):
+                catalog.tables.drop(name)
+            catalog.namespaces.drop(SALES)
+
+
+def notes_in(uri: str) -> dict[TableIdentifier, str]:
+    with RemoteCatalog(uri) as catalog:
+        return {
+            name: catalog.tables.load(name).metadata["properties"]["note"]
+            for name in catalog.tables.list(SALES)
+        }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("mode", [Mode.ADOPT, Mode.FENCE, Mode.LOOK_ON])
+def test_run_after_a_kill_ends_where_the_killed_one_would_have(
+    homes: Homes, tmp_path: Path, mode: Mode, step: str, times: int
+) -> None:
+    report = tmp_path / "report.ndjson"
+    import_until_killed(homes.old, homes.new, report, mode, step, times)
+    expected = {name: name.name for name in TABLES}
+    # At no moment is a table in neither of the two.
+    assert notes_in(homes.old) | notes_in(homes.new) == expected
+
+    moves = Moves(homes.new, report)
+    with RemoteCatalog(homes.old) as theirs:
+        source = RestSource(theirs, homes.old)
+        states = moves.run(source, Terms(mode, moved_to=homes.new))
+        assert set(states.values()) <= {MoveState.DONE, MoveState.KEPT}
+        again = moves.run(source, Terms(mode, moved_to=homes.new))
+    assert set(again.values()) <= {MoveState.KEPT}
+
+    assert notes_in(homes.new) == expected
+    assert notes_in(homes.old) == ({} if mode is Mode.ADOPT else expected)
+    with RemoteCatalog(homes.new) as catalog:
+        for name in TABLES:
+            properties = catalog.tables.load(name).metadata["properties"]
+            assert (MOVED_TO in properties) is (mode is Mode.FENCE)
+            assert (properties.get("gc.enabled") == "false") is (mode is Mode.LOOK_ON)
+
+
+@pytest.mark.slow
+def test_commit_that_came_between_the_runs_is_taken_along(homes: Homes, tmp_path: Path) -> None:
+    report = tmp_path / "report.ndjson"
+    import_until_killed(homes.old, homes.new, report, Mode.ADOPT, "registered", 1)
+    with RemoteCatalog(homes.old) as theirs:
+        updates = [{"action": "set-properties", "updates": {"note": "later"}}]
+        theirs.tables.commit(TABLES[0], updates)
+
+        states = Moves(homes.new, report).run(RestSource(theirs, homes.old))
+
+    assert set(states.values()) == {MoveState.DONE}
+    assert notes_in(homes.new)[TABLES[0]] == "later"
+
+
+@pytest.mark.slow
+def test_commits_on_both_sides_after_a_kill_are_never_overwritten(homes: Homes, tmp_path: Path) -> None:
+    report = tmp_path / "report.ndjson"
+    import_until_killed(homes.old, homes.new, report, Mode.ADOPT, "registered", 1)
+    for uri in (homes.old, homes.new):
+        with RemoteCatalog(uri) as catalog:
+            catalog.tables.commit(TABLES[0], [{"action": "set-properties", "updates": {"note": uri}}])
+
+    moves = Moves(homes.new, report)
+    with RemoteCatalog(homes.old) as theirs:
+        states = moves.run(RestSource(theirs, homes.old))
+
+    assert states["sales.orders_0"] is MoveState.REFUSED
+    assert "diverged" in moves.lines["sales.orders_0"].codes
+    assert notes_in(homes.old)[TABLES[0]] == homes.old
+    assert notes_in(homes.new)[TABLES[0]] == homes.new

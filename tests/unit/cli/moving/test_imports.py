@@ -1,0 +1,187 @@
+"""`icetower import …` and `icetower export` against a real server."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from app.client.catalog import RemoteCatalog
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from tests.unit.cli.conftest import SCHEMA, Icetower
+from tests.unit.moving.test_sql_source import V0
+
+
+@pytest.fixture
+def orders(catalog: RemoteCatalog, namespace: str) -> str:
+    """Return where the metadata file of an empty table is that no catalog has any more."""
+    identifier = TableIdentifier(Namespace((namespace,)), "orders")
+    catalog.tables.create(identifier, SCHEMA)
+    location = catalog.tables.unregister(identifier).metadata_location
+    assert location is not None
+    return location
+
+
+@pytest.fixture
+def old(folder: Path, namespace: str, orders: str) -> str:
+    """Return the URL of a SQL catalog with that table, and one whose file is gone."""
+    with closing(sqlite3.connect(folder / "old.db", isolation_level=None)) as database:
+        database.executescript(V0)
+        for name, location in (("orders", orders), ("lost", f"{orders}.gone")):
+            row = ("prod", f"{namespace}_old", name, location, None)
+            database.execute("INSERT INTO iceberg_tables VALUES (?, ?, ?, ?, ?)", row)
+    return f"sqlite:///{folder / 'old.db'}"
+
+
+def test_dry_run_says_what_would_be_done_and_writes_nothing(
+    icetower: Icetower, old: str, folder: Path, namespace: str
+) -> None:
+    done = icetower("import", "sql", old, "--dry-run")
+
+    assert done.status == 1
+    assert "would be moved" in done.out
+    assert "metadata file is gone" in done.out or "gone" in done.out
+    assert done.out.endswith("2 names: 1 would be moved, 1 refused.\n")
+    assert not (folder / "icetower-import.ndjson").exists()
+
+
+def test_import_moves_what_it_can_and_its_status_says_that_something_is_left(
+    icetower: Icetower, old: str, folder: Path, namespace: str, catalog: RemoteCatalog
+) -> None:
+    done = icetower("import", "sql", old, "--rename", f"{namespace}_old={namespace}")
+
+    assert done.status == 1
+    assert done.out == "2 names: 1 moved, 1 refused.\n"
+    assert f"WARNING  {namespace}_old.lost refused: " in done.err
+    assert catalog.tables.exists(TableIdentifier(Namespace((namespace,)), "orders"))
+    lines = [json.loads(line) for line in (folder / "icetower-import.ndjson").read_text().splitlines()]
+    assert lines[0]["source"] == f"{old}#prod"
+    states = {(line["entry"]["name"][1], line["state"]) for line in lines[1:]}
+    assert states == {("orders", "begun"), ("orders", "done"), ("lost", "refused")}
+    assert {line["mode"] for line in lines[1:]} == {"adopt"}
+
+    again = icetower("import", "sql", old, "--regex", ".*[.]orders", "--json")
+    assert (again.status, again.json) == (0, {"summary": {}, "entries": []})
+    recheck = icetower("import", "sql", old, "--recheck", "--regex", ".*[.]orders")
+    assert (recheck.status, recheck.out) == (0, "1 name looked at, 0 changed.\n")
+    recheck = icetower("import", "sql", old, "--recheck")
+    assert recheck.status == 1
+    assert "lost: it was not moved" in recheck.err
+    assert recheck.out == "2 names looked at, 1 changed.\n"
+
+
+def test_table_that_was_named_and_is_not_there_fails(icetower: Icetower, old: str) -> None:
+    done = icetower("import", "sql", old, "--identifiers", "a.nothing")
+
+    assert done.status == 1
+    assert "a.nothing failed: " in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("sql", "sqlite:///absent.db"), "There is no SQLite database at absent.db"),
+        (("sql", "env:NO_SUCH_VARIABLE"), "environment variable NO_SUCH_VARIABLE is not set"),
+        (("rest", "http://127.0.0.1:1"), "Cannot reach a catalog at http://127.0.0.1:1"),
+        (("rest", "http://127.0.0.1:1", "-p", "credential=x"), "credential cannot be used"),
+        (("folder", "nothing", "--regex", "("), "is not a regular expression"),
+        (("folder", "nothing", "--map", "x"), "'x' is not <old>=<new>"),
+        (("folder", "nothing", "--mode", "keep"), "keep is for exports"),
+        (("parquet", "nothing", "a.t"), "There are no files in"),
+        (("parquet", "@nothing", "a.t"), "nothing cannot be read"),
+        (("parquet", "x", "a.t", "--partition-type", "a=strange"), "Cannot parse type string"),
+    ],
+)
+def test_what_cannot_be_understood_is_refused(
+    icetower: Icetower, arguments: tuple[str, ...], message: str
+) -> None:
+    done = icetower("import", *arguments)
+
+    assert done.status in {1, 2}
+    assert message in " ".join(done.err.replace("│", " ").split())
+
+
+def test_folder_is_found_by_its_metadata_file(
+    icetower: Icetower, orders: str, namespace: str, catalog: RemoteCatalog
+) -> None:
+    place = orders.partition("/metadata/")[0]
+    done = icetower("import", "folder", place, "--namespace", namespace, "--json", "--mode", "look-on")
+
+    assert done.status == 0
+    (entry,) = done.json["entries"]
+    assert (entry["state"], entry["mode"], entry["location"]) == ("done", "look-on", orders)
+    assert catalog.tables.load(_identifier(entry)).metadata["properties"]["gc.enabled"] == "false"
+
+
+def _identifier(entry: dict[str, list[str]]) -> TableIdentifier:
+    *levels, name = entry["target"]
+    return TableIdentifier(Namespace(tuple(levels)), name)
+
+
+def test_export_to_the_same_server_is_refused_as_a_twin_and_can_be_allowed(
+    icetower: Icetower, server_url: str, table: str, namespace: str
+) -> None:
+    arguments = ("export", server_url, "--identifiers", table, "--rename", f"{namespace}={namespace}_new")
+    refused = icetower(*arguments, "--dry-run")
+    assert refused.status == 1
+    assert "is the same table" in refused.out
+    assert "Both catalogs have the tables afterwards" in refused.err
+
+    done = icetower(
+        *arguments, "--allow", "same-uuid", "--allow", "location-shared", "--allow", "files-missing"
+    )
+    assert (done.status, done.out) == (0, "1 name: 1 moved.\n")
+
+
+def test_parquet_files_become_a_table(
+    icetower: Icetower, orders: str, namespace: str, catalog: RemoteCatalog
+) -> None:
+    place = Path(orders.removeprefix("file://").partition("/metadata/")[0]) / "raw" / "day=2025-10-09"
+    place.mkdir(parents=True)
+    pq.write_table(pa.table({"id": [1, 2]}), place / "a.parquet")
+
+    shown = icetower("import", "parquet", str(place.parent), f"{namespace}.raw", "--dry-run").out
+    assert [line.split() for line in shown.splitlines() if "day" in line or "id" in line] == [
+        ["id", "long", "False"],
+        ["day", "date", "True"],
+    ]
+    done = icetower("import", "parquet", str(place.parent), f"{namespace}.raw")
+    assert (done.status, done.out) == (0, f"Appended 1 file of 1 to table {namespace}.raw.\n")
+    listed = place.parent.parent / "files.txt"
+    listed.write_text(f"{place / 'a.parquet'}\n")
+    again = icetower("import", "parquet", f"@{listed}", f"{namespace}.raw", "--json")
+    assert again.json == {"table": f"{namespace}.raw", "files": 1, "appended": 0}
+
+
+def test_table_without_a_uuid_is_given_one_when_all_else_is_done(
+    icetower: Icetower, orders: str, folder: Path, namespace: str, catalog: RemoteCatalog
+) -> None:
+    path = Path(orders.removeprefix("file://"))
+    document = json.loads(path.read_bytes())
+    del document["table-uuid"], document["last-sequence-number"]
+    nameless = path.with_name("00007-old.metadata.json")
+    nameless.write_text(
+        json.dumps({**document, "format-version": 1, "schema": document["schemas"][0], "partition-spec": []})
+    )
+    with closing(sqlite3.connect(folder / "old.db", isolation_level=None)) as database:
+        database.executescript(V0)
+        database.execute(
+            "INSERT INTO iceberg_tables VALUES ('prod', ?, 'orders', ?, NULL)",
+            (namespace, f"file://{nameless}"),
+        )
+
+    done = icetower("import", "sql", f"sqlite:///{folder / 'old.db'}", "--json")
+
+    (entry,) = done.json["entries"]
+    assert (done.status, entry["codes"]) == (0, ["no-uuid"])
+    found = catalog.tables.load(_identifier(entry))
+    assert found.metadata["table-uuid"] == entry["uuid"]
+    assert found.metadata["format-version"] == 1
+    assert found.metadata_location is not None
+    assert "/00008-" in found.metadata_location
+    assert found.metadata["metadata-log"][-1]["metadata-file"] == f"file://{nameless}"

@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.fileio.schemes import files_for
+from app.moving.folder_source import FolderSource
+from app.moving.sources import Entry, SourceFailed
+
+SALES = Namespace(("sales",))
+ORDERS = Entry(TableIdentifier(SALES, "orders"))
+
+
+def write(folder: Path, name: str, *earlier: str, **more: object) -> None:
+    place = folder / "sales" / "orders" / "metadata" / name
+    place.parent.mkdir(parents=True, exist_ok=True)
+    log = [{"timestamp-ms": 1, "metadata-file": f"file:{place.parent}/{other}"} for other in earlier]
+    content = json.dumps({"metadata-log": log, **more}).encode()
+    place.write_bytes(gzip.compress(content) if ".gz" in name else content)
+
+
+def hint(folder: Path, text: str) -> None:
+    (folder / "sales" / "orders" / "metadata" / "version-hint.text").write_text(text)
+
+
+def newest(folder: Path) -> str:
+    found = FolderSource(f"file://{folder}", files_for({})).find_location(ORDERS)
+    assert found is not None
+    return found.rsplit("/", 1)[1]
+
+
+def test_folders_are_namespaces_and_tables(tmp_path: Path) -> None:
+    write(tmp_path, "v1.metadata.json")
+    source = FolderSource(f"file://{tmp_path}", files_for({}), Namespace(("eu",)))
+
+    assert list(source.namespaces()) == [Namespace(("eu", "sales"))]
+    found = Entry(TableIdentifier(Namespace(("eu", "sales")), "orders"))
+    assert list(source.entries(found.identifier.namespace)) == [found]
+    assert source.drop(found, "x") == "x"
+    assert source.mark(found, "a", "b") is False
+    assert dict(source.properties(SALES)) == {}
+
+
+def test_folder_of_one_table_needs_a_namespace(tmp_path: Path) -> None:
+    write(tmp_path, "v1.metadata.json")
+    root = f"file://{tmp_path}/sales/orders/"
+    with pytest.raises(SourceFailed, match="has no namespace: name one"):
+        FolderSource(root, files_for({}))
+
+    assert list(FolderSource(root, files_for({}), SALES).entries(SALES)) == [ORDERS]
+
+
+def test_views_are_known_by_their_files(tmp_path: Path) -> None:
+    write(tmp_path, "00000-a.gz.metadata.json", **{"view-uuid": "x"})
+
+    assert list(FolderSource(f"file://{tmp_path}", files_for({})).entries(SALES)) == [
+        Entry(ORDERS.identifier, "view")
+    ]
+
+
+@pytest.mark.parametrize("text", [None, "2", "2\n", "10", "1", "nonsense", ""])
+def test_version_goes_on_from_any_hint(tmp_path: Path, text: str | None) -> None:
+    for number in range(1, 11):
+        write(tmp_path, f"v{number}.metadata.json" if number % 2 else f"v{number}.gz.metadata.json")
+    if text is not None:
+        hint(tmp_path, text)
+
+    assert newest(tmp_path) == "v10.gz.metadata.json"
+
+
+def test_gap_behind_the_hint_and_two_files_of_a_version_are_ambiguous(tmp_path: Path) -> None:
+    for number in (1, 2, 4):
+        write(tmp_path, f"v{number}.metadata.json")
+    hint(tmp_path, "1")
+    with pytest.raises(SourceFailed, match=r"v2\.metadata\.json, v4\.metadata\.json"):
+        newest(tmp_path)
+
+    hint(tmp_path, "4")
+    write(tmp_path, "v4.gz.metadata.json")
+    with pytest.raises(SourceFailed, match=r"v4\.gz\.metadata\.json, v4\.metadata\.json"):
+        newest(tmp_path)
+
+
+def test_numbered_files_end_where_no_other_names_them(tmp_path: Path) -> None:
+    write(tmp_path, "00000-a.metadata.json")
+    write(tmp_path, "00001-b.metadata.json", "00000-a.metadata.json")
+    # The log of the last one is cut short: the one before it tells of the first.
+    write(tmp_path, "00002-c.metadata.json", "00001-b.metadata.json")
+    assert newest(tmp_path) == "00002-c.metadata.json"
+
+    # A number says nothing: this one was written by a commit that lost.
+    write(tmp_path, "00002-lost.metadata.json", "00001-b.metadata.json")
+    with pytest.raises(SourceFailed, match=r"it may be 00002-c\.metadata\.json, 00002-lost\.metadata\.json"):
+        newest(tmp_path)
+    write(tmp_path, "00001-z.metadata.json", "00002-c.metadata.json", "00002-lost.metadata.json")
+    assert newest(tmp_path) == "00001-z.metadata.json"
+
+
+def test_adopted_file_system_table_ends_at_its_numbered_file(tmp_path: Path) -> None:
+    write(tmp_path, "v1.metadata.json")
+    write(tmp_path, "v2.metadata.json", "v1.metadata.json")
+    write(tmp_path, "00000-a.metadata.json", "v1.metadata.json", "v2.metadata.json")
+
+    assert newest(tmp_path) == "00000-a.metadata.json"
+
+
+def test_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    write(tmp_path, "00000-a.metadata.json")
+    write(tmp_path, "00001-b.metadata.json")
+    (tmp_path / "sales/orders/metadata/00001-b.metadata.json").write_text("no json")
+
+    with pytest.raises(SourceFailed, match=r"00001-b\.metadata\.json cannot be read"):
+        newest(tmp_path)
+
+
+def test_table_that_is_gone_has_no_location(tmp_path: Path) -> None:
+    write(tmp_path, "v1.metadata.json")
+    source = FolderSource(f"file://{tmp_path}", files_for({}))
+    (tmp_path / "sales/orders/metadata/v1.metadata.json").unlink()
+
+    assert source.find_location(ORDERS) is None

@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.moving.reports import MoveLine, MoveReport, MoveState
+from app.moving.sources import Entry, SourceFailed
+
+ORDERS = TableIdentifier(Namespace(("eu.west", "sales")), "orders")
+LINE = MoveLine(
+    Entry(ORDERS, "view"),
+    ORDERS,
+    "adopt",
+    MoveState.BEGUN,
+    "s3://a",
+    "s3://b",
+    "uuid",
+    None,
+    ("a",),
+    ("b",),
+    {"n": 1},
+)
+
+
+def test_last_line_of_an_entry_counts_and_half_a_line_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "report.ndjson"
+    report = MoveReport(path, "old", "new")
+    report.write(LINE)
+    report.write(LINE.but(state=MoveState.DONE))
+    with path.open("a") as file:
+        file.write('{"entry": {"ty')
+
+    again = MoveReport(path, "old", "new")
+    assert again.earlier == {LINE.entry: LINE.but(state=MoveState.DONE)}
+    again.write(LINE.but(state=MoveState.FAILED, reason="no"))
+    assert MoveReport(path, "old", "new").earlier[LINE.entry].reason == "no"
+    assert len(path.read_text().splitlines()) == 5
+
+
+def test_report_of_something_else_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "report.ndjson"
+    MoveReport(path, "old", "new")
+    with pytest.raises(SourceFailed, match="is the report of something else"):
+        MoveReport(path, "other", "new")
+    path.write_text("# notes\n")
+    with pytest.raises(SourceFailed, match="is not the report of a move"):
+        MoveReport(path, "old", "new")
+
+
+def test_nothing_is_kept_without_a_file() -> None:
+    report = MoveReport(None, "old", "new")
+    report.write(LINE)
+
+    assert report.earlier == {LINE.entry: LINE}

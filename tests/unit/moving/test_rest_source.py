@@ -1,0 +1,85 @@
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import httpx
+import pytest
+
+from app.client.catalog import RemoteCatalog
+from app.client.http_calls import Retries
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.moving.rest_source import RestSource
+from app.moving.sources import Entry, SourceFailed, SourceMoved
+from tests.unit.client.scripted_server import ScriptedServer, ok, refusal
+
+A = Namespace(("a",))
+ORDERS = Entry(TableIdentifier(A, "orders"))
+CONFIG = ok({"defaults": {}, "overrides": {}})
+
+
+def source(
+    *answers: httpx.Response, endpoints: Sequence[str] | None = None
+) -> tuple[RestSource, ScriptedServer]:
+    more = {} if endpoints is None else {"endpoints": endpoints}
+    server = ScriptedServer([ok({"defaults": {}, "overrides": {}, **more}), *answers])
+    catalog = RemoteCatalog(
+        "http://old.example",
+        retries=Retries(most=0),
+        transport=server.transport,
+        headers={"Authorization": "Bearer t"},
+    )
+    return RestSource(catalog, "old"), server
+
+
+def table(location: str | None, **properties: str) -> httpx.Response:
+    return ok({"metadata-location": location, "metadata": {"table-uuid": "u", "properties": properties}})
+
+
+def test_namespaces_are_walked_page_by_page() -> None:
+    found, server = source(
+        ok({"namespaces": [["a"]], "next-page-token": "2"}),
+        ok({"namespaces": [["a", "in"]]}),
+        ok({"namespaces": []}),
+        ok({"namespaces": [["b"]]}),
+        # A server of one level that ignores the parent.
+        ok({"namespaces": [["a"], ["b"]]}),
+    )
+
+    assert list(found.namespaces()) == [A, Namespace(("a", "in")), Namespace(("b",))]
+    assert {request.headers["Authorization"] for request in server.requests} == {"Bearer t"}
+
+
+def test_server_without_views_has_none() -> None:
+    identifiers = {"identifiers": [{"namespace": ["a"], "name": "orders"}]}
+    found, _ = source(ok(identifiers), refusal(404))
+    assert list(found.entries(A)) == [ORDERS]
+    found, server = source(ok(identifiers), endpoints=["GET /v1/{prefix}/namespaces"])
+    assert list(found.entries(A)) == [ORDERS]
+    assert len(server.requests) == 2
+
+
+def test_table_without_a_metadata_location_is_refused_with_the_reason() -> None:
+    found, _ = source(table(None), refusal(404))
+
+    with pytest.raises(SourceFailed, match=r"old does not say where the metadata file of a\.orders is"):
+        found.find_location(ORDERS)
+    assert found.find_location(ORDERS) is None
+
+
+def test_foreign_server_is_asked_again_before_an_entry_is_dropped() -> None:
+    found, server = source(table("s3://b/2"), table("s3://b/1"), httpx.Response(204), refusal(404))
+
+    with pytest.raises(SourceMoved):
+        found.drop(ORDERS, "s3://b/1")
+    assert found.drop(ORDERS, "s3://b/1") == "s3://b/1"
+    assert server.requests[-1].url.query == b"purgeRequested=false"
+    assert found.drop(ORDERS, "s3://b/1") is None
+
+
+def test_table_is_marked_once() -> None:
+    found, server = source(table("x"), table("y"), table("y", moved="new"))
+
+    assert found.mark(ORDERS, "moved", "new")
+    assert found.mark(ORDERS, "moved", "new")
+    assert [request.method for request in server.requests] == ["GET", "GET", "POST", "GET"]
+    assert b"assert-table-uuid" in server.requests[2].content
