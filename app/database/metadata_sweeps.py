@@ -76,7 +76,7 @@ class MetadataSweeps:
         return self._database.write(lambda connection: connection.scalars(statement, values).one_or_none())
 
     def known_files(self, pointer_id: int, uuid: TableUuid) -> KnownFiles | None:
-        """Return the files that a table's pointers have named; None if nothing is known.
+        """Return the files that the pointers of a table have named; None if nothing is known.
 
         Under another name the table may have been at other files: its past is shown from them.
         """

@@ -44,9 +44,9 @@ _END = update(rows).where(*_IS_LAST).values(until_ms=bindparam("ends_ms", type_=
 
 
 def free_since(connection: Connection, warehouse_id: int, namespace: Namespace) -> int:
-    """Return since when a namespace may have this name; 0 for ever.
+    """Return since when a namespace may have this name; 0 if it always could.
 
-    That is when the last one of the name went, and the one above it came.
+    That is when the last one went, or the one above it came.
     """
     found = connection.execute(_FREE_SINCE, _names_of(warehouse_id, namespace)).one()
     return max(found.freed_ms or 0, found.made_ms or 0)

@@ -10,7 +10,7 @@ from app.recoveries import PastIsGone
 
 
 def check_snapshot_remains(catalog: Catalog, identifier: TableIdentifier, metadata: TableMetadata) -> None:
-    """Check, in the past, that the current snapshot of a table has not been deleted.
+    """Check that the current snapshot of a table of the past has not been deleted.
 
     Raises:
         PastIsGone: its manifest list is gone.

@@ -6,19 +6,21 @@ import contextlib
 import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import text
 
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import Loaded
 from app.catalog.deletions.queue import work_off_one
 from app.catalog.past.dropped import list_dropped
 from app.engine.model.identifiers import Namespace, TableIdentifier
-from app.errors import IcetowerError
+from app.errors import IcetowerError, NoSuchNamespace
+from app.recoveries import NoSuchDropped, UndropRefused
 from tests.builders.catalogs import Clock
 from tests.builders.tables import FLIGHTS
 from tests.property.catalog.lives import Ground, NamingFiles, reached
-from tests.property.catalog.worlds import EVERYTHING, GONE, Key, Shown, World, look
+from tests.property.catalog.worlds import EVERYTHING, GONE, Key, Shown, World, look, shown
 
 Found = TypeVar("Found")
 OTHER, DEEP = Namespace(("other",)), Namespace(("other", "deep"))
@@ -26,6 +28,21 @@ NAMESPACES = [FLIGHTS, OTHER, DEEP]
 HOUR_MS, DAY_MS = 3_600_000, 24 * 3_600_000
 REMEMBERED_AT_ONCE = 3
 """At how many remembered times a world is compared after each step."""
+
+
+class Picker:
+    """Takes one of several things after another, as a plan says."""
+
+    def __init__(self, numbers: Sequence[int]) -> None:
+        self._numbers = itertools.cycle(numbers)
+
+    def of(self, among: Sequence[Found]) -> Found:
+        """Return one of some things."""
+        return among[next(self._numbers) % len(among)]
+
+    def yes(self) -> bool:
+        """Return yes or no."""
+        return self.of([True, False])
 
 
 @dataclass(frozen=True)
@@ -158,12 +175,12 @@ class PastLife:
         assert seen.namespaces == world.namespaces
         assert seen.names.keys() == world.names.keys()
         for key, was in world.names.items():
-            shown = seen.names[key]
+            now = seen.names[key]
             if was == GONE:
                 continue
-            assert shown in (was, GONE), f"{key} at {at_ms} was something else"
+            assert now in (was, GONE), f"{key} at {at_ms} was something else"
             if self.can_be_read(was):
-                assert shown == was, f"{key} at {at_ms} is not readable, and nothing of it was let go"
+                assert now == was, f"{key} at {at_ms} is not readable, and nothing of it was let go"
                 self.reads += 1
 
     def can_be_read(self, was: Shown) -> bool:
@@ -212,6 +229,46 @@ class PastLife:
         return list(database.read(lambda connection: connection.scalars(query).all()))
 
     # The model's own changes
+
+    def undrop_is_refused(
+        self, entry: Recoverable, to: Namespace, name: str | None, *, makes: bool
+    ) -> type[IcetowerError] | None:
+        """Return what an undrop must be refused with; None if it must succeed."""
+        world = self.world
+        if entry.until_ms <= self.now_ms():
+            return NoSuchDropped
+        if entry.was is None:
+            return UndropRefused if (entry.warehouse, to) in world.namespaces else None
+        if any(it.uuid == entry.was.uuid for it in world.names.values()):
+            return UndropRefused
+        if (entry.warehouse, to) not in world.namespaces:
+            return None if makes else NoSuchNamespace
+        assert name is not None
+        return UndropRefused if (entry.warehouse, TableIdentifier(to, name)) in world.names else None
+
+    def properties_of_namespace(self, warehouse: int, namespace: Namespace) -> dict[str, str]:
+        """Return what a missing namespace had when it was dropped last."""
+        now_ms = self.now_ms()
+        dropped = [
+            each
+            for each in self.recoverable.values()
+            if each.was is None
+            and (each.warehouse, each.namespace) == (warehouse, namespace)
+            and each.until_ms > now_ms
+        ]
+        return max(dropped, key=lambda each: each.id).properties if dropped else {}
+
+    def note(self, key: Key, kind: str, loaded: Loaded[Any]) -> None:
+        """Note what a table or view is now."""
+        it = shown(kind, loaded.location, loaded.json, loaded.metadata.uuid)
+        self.world.names[key] = it
+
+    def note_namespace(self, warehouse: int, namespace: Namespace, properties: dict[str, str]) -> None:
+        """Note a namespace that is made, and those above it that were missing."""
+        for length in range(1, len(namespace.levels)):
+            above = Namespace(namespace.levels[:length])
+            self.world.namespaces.setdefault((warehouse, above), {})
+        self.world.namespaces[warehouse, namespace] = properties
 
     def dropped(self, catalog: Catalog, number: int, key: Key | None, namespace: Namespace) -> None:
         """Note what can come back after a drop, if anything can."""

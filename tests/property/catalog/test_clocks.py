@@ -88,19 +88,15 @@ def check_every_time(catalog: Catalog) -> None:
     """Compare what is shown of each moment at which anything changed with what can have been."""
     database: Database = catalog.server.orphan_runs._database
 
-    def times(*columns: Any) -> set[int]:
-        return {
-            at
-            for column in columns
-            for (at,) in database.read(lambda it, column=column: it.execute(select(column)).all())  # type: ignore[misc]
-            if at
-        }
+    def times(column: Any) -> set[int]:
+        return {at for at in database.read(lambda it: it.scalars(select(column)).all()) if at}
 
     pointer_names, versions = rows.pointer_names.c, rows.namespace_versions.c
-    moments = times(
+    columns = (
         rows.pointer_history.c.at_ms, pointer_names.from_ms, pointer_names.until_ms, versions.from_ms,
         versions.until_ms,
     )  # fmt: skip
+    moments = {at for column in columns for at in times(column)}
     kept = database.read(lambda it: it.execute(select(rows.pointer_names)).all())
     for at_ms in sorted(moments):
         world = look([catalog], at_ms)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import settings
@@ -25,7 +25,7 @@ from app.catalog.commits.landing import land
 from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.callers import SERVER_ITSELF
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import TABLES, VIEWS, Loaded
+from app.catalog.context.kinds import TABLES, VIEWS
 from app.catalog.context.server import Server
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
 from app.catalog.deletions.foreign_looks import UnknownReaders
@@ -39,46 +39,33 @@ from app.catalog.tables import NewTable, purge_table, unregister_table
 from app.catalog.views import NewView
 from app.catalog.warehouses import update_warehouse
 from app.engine.change.updates import SetProperties, SetSnapshotRef
-from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.engine.retention.reachability import CleanupLevel
-from app.errors import IcetowerError, NoSuchNamespace, PurgeRefused
+from app.errors import PurgeRefused
 from app.fileio.files import FileIO
 from app.fileio.local import LocalFiles
 from app.fileio.memory import MemoryFiles
 from app.fileio.schemes import files_for
-from app.recoveries import NoSuchDropped, UndropRefused
+from app.recoveries import NoSuchDropped
 from tests.builders.catalogs import START_MS, Clock
 from tests.builders.commits import commit_table
 from tests.builders.tables import FLIGHTS, SCHEMA, append, load_table, view_version
 from tests.property.catalog.lives import OldFiles, ground_on
-from tests.property.catalog.past_lives import DAY_MS, HOUR_MS, NAMESPACES, PastLife, Recoverable
-from tests.property.catalog.worlds import Key, shown
+from tests.property.catalog.past_lives import DAY_MS, HOUR_MS, NAMESPACES, PastLife, Picker, Recoverable
+from tests.property.catalog.worlds import Key
 from tests.servers.s3 import S3Server
 
-Found = TypeVar("Found")
 STEPS = [
-    "append", "append", "append", "create", "create_view", "rename", "rename", "drop", "drop", "drop", "drop",
-    "undrop", "undrop", "undrop", "undrop", "change_namespaces", "change_namespaces", "commit_to_two", "roll_back",
-    "switch_collection", "register", "register", "restore", "restore", "purge_what_was_dropped", "let_time_pass",
-    "set_recovery", "expire", "expire", "mark", "work_off", "work_off", "keep_house", "forget_old_events",
+    "append", "append", "append", "create", "create_view", "rename", "rename", "drop", "drop", "drop", "drop", "drop",
+    "undrop", "undrop", "undrop", "undrop", "undrop", "change_namespaces", "change_namespaces", "commit_to_two",
+    "roll_back", "switch_collection", "register", "register_what_was_dropped", "register_what_was_dropped", "restore",
+    "restore", "purge_what_was_dropped", "let_time_pass", "set_recovery", "expire", "expire", "mark", "work_off",
+    "keep_house", "forget_old_events",
 ]  # fmt: skip
 PLACES = st.sampled_from([None, None, None, "one", "one/inside"])
 _numbers = itertools.count(1)
-
-
-class Picker:
-    """Takes one of several things after another, as a plan says."""
-
-    def __init__(self, numbers: Sequence[int]) -> None:
-        self._numbers = itertools.cycle(numbers)
-
-    def of(self, among: Sequence[Found]) -> Found:
-        return among[next(self._numbers) % len(among)]
-
-    def yes(self) -> bool:
-        return self.of([True, False])
 
 
 class PastAndRecovery(RuleBasedStateMachine):
@@ -91,8 +78,10 @@ class PastAndRecovery(RuleBasedStateMachine):
         super().__init__()
         self.life = self.make()
 
-    @initialize(places=st.tuples(PLACES, PLACES))
-    def begin(self, places: tuple[str | None, str | None]) -> None:
+    @initialize(places=st.tuples(PLACES, PLACES), waits=st.booleans())
+    def begin(self, places: tuple[str | None, str | None], waits: bool) -> None:
+        if waits:
+            self.set_recovery(Picker([0, 2, 0]))
         for name, place in zip("tu", places, strict=True):
             self._create(0, TableIdentifier(FLIGHTS, name), place)
         for key in self.life.tables():
@@ -119,7 +108,7 @@ class PastAndRecovery(RuleBasedStateMachine):
         warehouse, identifier = pick.of([0, 0, 1]), TableIdentifier(pick.of(NAMESPACES), pick.of("tuv"))
         with self.life.refused():
             new = NewView(identifier, SCHEMA, view_version(), None, {})
-            self._note((warehouse, identifier), "view", named.create(self._catalog(warehouse), new))
+            self.life.note((warehouse, identifier), "view", named.create(self._catalog(warehouse), new))
 
     def rename(self, pick: Picker) -> None:
         for key in self._any_name(pick):
@@ -160,7 +149,7 @@ class PastAndRecovery(RuleBasedStateMachine):
                 known[warehouse, namespace] = {**was, **updates}
             else:
                 namespaces.create_namespace(catalog, namespace, {"l": text})
-                self._note_namespace(warehouse, namespace, {"l": text})
+                self.life.note_namespace(warehouse, namespace, {"l": text})
 
     # Commits
 
@@ -180,13 +169,13 @@ class PastAndRecovery(RuleBasedStateMachine):
         with self.life.refused():
             landed = land(self._catalog(warehouse), [TableCommit(key[1], [], [mark]) for key in keys])
             for key, each in zip(keys, landed, strict=True):
-                self._note(key, "table", each.loaded)
+                self.life.note(key, "table", each.loaded)
 
     def switch_collection(self, pick: Picker) -> None:
         for key in self._table(pick):
             changes = [SetProperties(updates={"gc.enabled": pick.of(["true", "false"])})]
             with self.life.refused():
-                self._note(key, "table", commit_table(self._catalog(key[0]), key[1], [], changes))
+                self.life.note(key, "table", commit_table(self._catalog(key[0]), key[1], [], changes))
 
     def roll_back(self, pick: Picker) -> None:
         for key in self._table(pick):
@@ -194,14 +183,32 @@ class PastAndRecovery(RuleBasedStateMachine):
             if ids:
                 back = SetSnapshotRef(ref_name="main", snapshot_id=SnapshotId(pick.of(ids)), type="branch")
                 with self.life.refused():
-                    self._note(key, "table", commit_table(self._catalog(key[0]), key[1], [], [back]))
+                    self.life.note(key, "table", commit_table(self._catalog(key[0]), key[1], [], [back]))
 
     def register(self, pick: Picker) -> None:
         """Register any metadata file of any time, under a new name or one that is there."""
         locations = sorted(
             {it.location for _, world in self.life.past for it in world.names.values() if it.kind == "table"}
         )
-        where, warehouse, overwrites = pick.of(locations), pick.of([0, 0, 1]), pick.yes()
+        if locations:
+            self._register(pick, pick.of(locations))
+
+    def register_what_was_dropped(self, pick: Picker) -> None:
+        """Register a table that can come back, and let go of it, or of its snapshots, perhaps at once."""
+        tables = [each.was for each in self.life.recoverable.values() if each.kind == "table" and each.was]
+        if not tables:
+            return
+        key = self._register(pick, pick.of(tables).location)
+        if key not in self.life.world.names or pick.yes():
+            return
+        catalog = self._catalog(key[0])
+        with self.life.refused():
+            purge_table(catalog, key[1])
+            self.life.dropped(catalog, key[0], key, key[1].namespace)
+        self.life.work_off()
+
+    def _register(self, pick: Picker, where: str) -> Key:
+        warehouse, overwrites = pick.of([0, 0, 1]), pick.of([False, False, True])
         targets = [key for key in self.life.tables() if key[0] == warehouse] if overwrites else []
         new = TableIdentifier(FLIGHTS, f"again{next(_numbers)}")
         key = pick.of(targets or [(warehouse, new)])
@@ -209,10 +216,11 @@ class PastAndRecovery(RuleBasedStateMachine):
         with self.life.refused():
             if pick.yes() and not overwrites:
                 (landed,) = land(catalog, [Rebuilt(TABLES, key[1], Location(where), overwrite=False)])
-                self._note(key, "table", landed.loaded)
+                self.life.note(key, "table", landed.loaded)
             else:
                 made = named.register(catalog, TABLES, key[1], where, overwrite=overwrites)
-                self._note(key, "table", made)
+                self.life.note(key, "table", made)
+        return key
 
     def restore(self, pick: Picker) -> None:
         warehouse, (at_ms, then) = pick.of([0, 0, 1]), pick.of(self.life.past)
@@ -222,7 +230,7 @@ class PastAndRecovery(RuleBasedStateMachine):
         with self.life.refused():
             restore_tables(catalog, [key[1] for key in keys], str(at_ms), dry_run=False)
             for key in keys:
-                self._note(key, "table", load_table(catalog, key[1]))
+                self.life.note(key, "table", load_table(catalog, key[1]))
                 now, was = self.life.world.names[key], then.names[key]
                 assert (now.uuid, now.head) == (was.uuid, was.head)
 
@@ -231,29 +239,29 @@ class PastAndRecovery(RuleBasedStateMachine):
     def undrop(self, pick: Picker) -> None:
         if not self.life.recoverable:
             return
-        by_name, moves, makes = pick.yes(), pick.yes(), pick.yes()
+        by_name, moves, makes = pick.yes(), pick.of([False, False, True]), pick.of([True, True, False])
         entry = self._entry(pick, by_name=by_name)
-        latest = Wanted(namespace=entry.namespace, name=entry.name)
-        wanted = latest if by_name else Wanted(id=entry.id)
+        named_so = Wanted(namespace=entry.namespace, name=entry.name)
+        wanted = named_so if by_name else Wanted(id=entry.id)
         to = pick.of(NAMESPACES) if moves else entry.namespace
         name = None if entry.name is None else pick.of(["back", "t"]) if moves else entry.name
         new = NewName(to.levels, name, makes) if moves else NewName(with_namespace=makes)
-        expected = self._undrop_is_refused(entry, to, name, makes=makes)
+        expected = self.life.undrop_is_refused(entry, to, name, makes=makes)
         catalog = self._catalog(entry.warehouse)
         if expected is not None:
             with pytest.raises(expected):
                 undrop(catalog, wanted, new)
             return
-        properties = self._properties_of_namespace(entry.warehouse, to)
+        properties = self.life.properties_of_namespace(entry.warehouse, to)
         undrop(catalog, wanted, new)
         del self.life.recoverable[entry.id]
         self.life.undropped += 1
         if entry.was is None:
-            self._note_namespace(entry.warehouse, to, entry.properties)
+            self.life.note_namespace(entry.warehouse, to, entry.properties)
         else:
             assert name is not None
             if (entry.warehouse, to) not in self.life.world.namespaces:
-                self._note_namespace(entry.warehouse, to, properties)
+                self.life.note_namespace(entry.warehouse, to, properties)
             self.life.world.names[entry.warehouse, TableIdentifier(to, name)] = entry.was
 
     def purge_what_was_dropped(self, pick: Picker) -> None:
@@ -286,7 +294,7 @@ class PastAndRecovery(RuleBasedStateMachine):
         warehouse = pick.of([0, 0, 1])
         catalog = self._catalog(warehouse)
         properties = {
-            "icetower.undrop.keep-ms": str(pick.of([0, HOUR_MS, 7 * DAY_MS, 7 * DAY_MS])),
+            "icetower.undrop.keep-ms": str(pick.of([0, HOUR_MS, 7 * DAY_MS, 7 * DAY_MS, 7 * DAY_MS])),
             "icetower.undrop.purge-waits": pick.of(["true", "true", "false"]),
         }
         name = catalog.warehouse.name
@@ -302,7 +310,9 @@ class PastAndRecovery(RuleBasedStateMachine):
             catalog = self._catalog(key[0])
             with self.life.refused():
                 expire_snapshots(catalog, key[1], wish)
-                self._note(key, "table", load_table(catalog, key[1]))
+                self.life.note(key, "table", load_table(catalog, key[1]))
+            if pick.yes():
+                self.life.work_off()
 
     def mark(self, pick: Picker) -> None:
         for key in self._table(pick):
@@ -355,7 +365,7 @@ class PastAndRecovery(RuleBasedStateMachine):
         where = place and f"{catalog.warehouse.root_location}/{place}"
         with self.life.refused():
             made = named.create(catalog, NewTable(identifier, SCHEMA, None, None, where, {}))
-            self._note((warehouse, identifier), "table", made)
+            self.life.note((warehouse, identifier), "table", made)
 
     def _entry(self, pick: Picker, *, by_name: bool) -> Recoverable:
         entry = pick.of(sorted(self.life.recoverable.values(), key=lambda each: each.id))
@@ -370,50 +380,12 @@ class PastAndRecovery(RuleBasedStateMachine):
         ]
         return max(same, key=lambda each: each.id, default=entry)
 
-    def _undrop_is_refused(
-        self, entry: Recoverable, to: Namespace, name: str | None, *, makes: bool
-    ) -> type[IcetowerError] | None:
-        """Return what an undrop must be refused with; None if it must succeed."""
-        world = self.life.world
-        if entry.until_ms <= self.life.now_ms():
-            return NoSuchDropped
-        if entry.was is None:
-            return UndropRefused if (entry.warehouse, to) in world.namespaces else None
-        if any(it.uuid == entry.was.uuid for it in world.names.values()):
-            return UndropRefused
-        if (entry.warehouse, to) not in world.namespaces:
-            return None if makes else NoSuchNamespace
-        assert name is not None
-        return UndropRefused if (entry.warehouse, TableIdentifier(to, name)) in world.names else None
-
-    def _properties_of_namespace(self, warehouse: int, namespace: Namespace) -> dict[str, str]:
-        """Return what a missing namespace had when it was dropped last."""
-        now_ms = self.life.now_ms()
-        dropped = [
-            each
-            for each in self.life.recoverable.values()
-            if each.was is None
-            and (each.warehouse, each.namespace) == (warehouse, namespace)
-            and each.until_ms > now_ms
-        ]
-        return max(dropped, key=lambda each: each.id).properties if dropped else {}
-
     def _append(self, key: Key, others: list[str]) -> None:
         catalog = self._catalog(key[0])
         with self.life.refused():
             metadata = load_table(catalog, key[1]).metadata
             snapshot = self.life.files.snapshot(metadata, [f"f{next(_numbers)}", *others])
-            self._note(key, "table", commit_table(catalog, key[1], [], append(snapshot)))
-
-    def _note(self, key: Key, kind: str, loaded: Loaded[Any]) -> None:
-        it = shown(kind, loaded.location, loaded.json, loaded.metadata.uuid)
-        self.life.world.names[key] = it
-
-    def _note_namespace(self, warehouse: int, namespace: Namespace, properties: dict[str, str]) -> None:
-        for length in range(1, len(namespace.levels)):
-            above = Namespace(namespace.levels[:length])
-            self.life.world.namespaces.setdefault((warehouse, above), {})
-        self.life.world.namespaces[warehouse, namespace] = properties
+            self.life.note(key, "table", commit_table(catalog, key[1], [], append(snapshot)))
 
 
 @pytest.fixture(
@@ -428,7 +400,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[FileIO, str, 
     match request.param:
         case "memory":
             is_long = bool(settings.default and settings.default.max_examples > 1_000)
-            return MemoryFiles(), "memory:/", 400 if is_long else 30
+            return MemoryFiles(), "memory:/", 250 if is_long else 30
         case "local":
             return LocalFiles(), f"file:{tmp_path}", 30
         case _:
@@ -437,7 +409,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[FileIO, str, 
             return files_for(server.storage), f"s3://past/{uuid.uuid4()}", 10
 
 
-@pytest.mark.timeout(280)
+@pytest.mark.timeout(900)
 def test_past_stays_and_comes_back(base_server: Server, store: tuple[FileIO, str, int]) -> None:
     files, root, max_examples = store
 
@@ -451,11 +423,11 @@ def test_past_stays_and_comes_back(base_server: Server, store: tuple[FileIO, str
 
     OnThisGround.make = staticmethod(make)
     run_state_machine_as_test(
-        OnThisGround, settings=settings(max_examples=max_examples, stateful_step_count=30)
+        OnThisGround, settings=settings(max_examples=max_examples, stateful_step_count=40)
     )
 
     lives = OnThisGround.finished
-    assert sum(life.undropped > 0 for life in lives) > len(lives) / 10, (
+    assert sum(life.undropped > 0 for life in lives) > len(lives) / 20, (
         "too little came back to show anything"
     )
-    assert sum(bool(life.gone) for life in lives) > len(lives) / 10, "too little was deleted to show anything"
+    assert sum(bool(life.gone) for life in lives) > len(lives) / 20, "too little was deleted to show anything"
