@@ -198,6 +198,8 @@ VALID: Mapping[str, Any] = {
     "/namespaces": {"namespace": ["z"]},
     "/namespaces/a/tables": {"name": "n", "schema": SCHEMA},
     "/namespaces/a/register": {"name": "n", "metadata-location": "memory://x"},
+    "/namespaces/a/register/check": {"name": "n", "metadata-location": "memory://x"},
+    "/namespaces/a/adopt": {"name": "n", "location": "memory://x"},
     "/namespaces/a/views": {"name": "n", "schema": SCHEMA, "view-version": VIEW_VERSION, "properties": {}},
     "/namespaces/a/register-view": {"name": "n", "metadata-location": "memory://x"},
     "/tables/rename": {"source": OF_T, "destination": {"namespace": ["a"], "name": "x"}},
