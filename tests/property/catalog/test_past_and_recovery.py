@@ -95,6 +95,8 @@ class PastAndRecovery(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         self.life.work_off()
+        self.let_time_pass(Picker([3, 0]))  # The time of all that was dropped is over.
+        self.life.work_off()
         self.life.check_past(all_of_it=True)
         self.finished.append(self.life)
 
