@@ -267,17 +267,20 @@ def _insert(
     now_ms: int,
 ) -> int | None:
     """Insert one namespace and return its id; None if its name is taken."""
-    at_ms = max(now_ms, free_since(connection, warehouse_id, namespace))
     values = {
         "warehouse_id": warehouse_id,
         "parent_id": parent_id,
         "key": key_of(namespace),
         "name": namespace.levels[-1],
         "properties": json.dumps(dict(properties)),
-        "created_ms": at_ms,
+        "created_ms": now_ms,
     }
     inserted: int | None = connection.execute(_INSERT[connection.dialect.name], values).scalar_one_or_none()
     if inserted is not None:
+        # Only now: the insertion may have waited for the one that dropped the last namespace of this name.
+        at_ms = max(now_ms, free_since(connection, warehouse_id, namespace))
+        if at_ms > now_ms:
+            connection.execute(update(rows).where(rows.c.id == inserted).values(created_ms=at_ms))
         begin_version(connection, warehouse_id, namespace, str(values["properties"]), at_ms)
     return inserted
 

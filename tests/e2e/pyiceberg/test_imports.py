@@ -250,7 +250,7 @@ def test_table_that_is_looked_on_is_read_only_here_and_follows_its_source(
     assert table.properties["gc.enabled"] == "false"
     with pytest.raises(ForbiddenError, match="belongs to another catalog"):
         table.append(MORE)
-    with pytest.raises(Exception, match=r"gc\.enabled is false"):
+    with pytest.raises(Exception, match="read-only here"):
         here.purge_table("sales.orders")
 
     old_table.append(MORE)

@@ -80,7 +80,9 @@ class Site:
         return max(self.exports.glob("*.ndjson.gz"), default=None)
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+@pytest.fixture(
+    params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.nightly])]
+)
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Site:
     made = Site(tmp_path, None)
     if request.param == "postgres":
