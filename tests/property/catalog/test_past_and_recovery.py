@@ -412,6 +412,11 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[FileIO, str, 
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    "base_server",
+    ["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.nightly])],
+    indirect=True,
+)
 def test_past_stays_and_comes_back(base_server: Server, store: tuple[FileIO, str, int]) -> None:
     files, root, max_examples = store
 
