@@ -29,7 +29,7 @@ from app.database.connections.database import Database
 from app.database.namespace_keys import key_of, namespace_of
 from app.database.pages import ALL_ROWS, names_on_page, page_of, page_parameters
 from app.database.pointers.history import PointerEvent, select_events
-from app.database.pointers.pointer import PointerKind
+from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.rows import namespace_versions, pointer_history, pointer_names
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
@@ -87,6 +87,12 @@ class PastState:
     uuid: TableUuid
     location: Location | None
     """None if its history does not reach back so far."""
+
+    def pointer(self, warehouse_id: int, location: Location) -> Pointer:
+        """Return the pointer that it was, at its location, for reading."""
+        return Pointer(
+            self.pointer_id, warehouse_id, self.kind, self.identifier, self.uuid, location, REGISTRATION
+        )
 
 
 class Past:

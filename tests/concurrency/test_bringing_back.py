@@ -78,7 +78,7 @@ def one_round(servers: list[str], database: Database, number: int) -> None:
     assert len(taken) + sum(ended) <= 1, "one takes it"
     is_purged, is_back = 2 in taken, bool({0, 1, 3} & set(taken))
     is_registered = by_wish[4].status_code == 200
-    assert taken or sum(ended) or is_registered, "it is lost to none of them for nothing"
+    assert taken or sum(ended) or is_registered, "somebody got it"
     wait_for_deletions(database)
     if is_back or is_registered:
         name = next(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.catalog.context.moments import moment_text
-from app.database.past import REGISTRATION, Past
+from app.database.past import Past
 from app.database.pointers.history import PointerEvent
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.engine.model.identifiers import Namespace, TableIdentifier
@@ -33,9 +33,7 @@ class PastPointers:
                 f"{state.kind} {identifier} was there at {moment_text(self.at_ms)}, but the events of that time are "
                 "not kept any more: it is not known which metadata file it had"
             )
-        return Pointer(
-            state.pointer_id, warehouse_id, state.kind, identifier, state.uuid, state.location, REGISTRATION
-        )
+        return state.pointer(warehouse_id, state.location)
 
     def list_names(
         self,

@@ -9,8 +9,8 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Listing, Page
 from app.catalog.past.moments import check_moment
-from app.database.past import REGISTRATION, PastState
-from app.database.pointers.pointer import Pointer, PointerKind
+from app.database.past import PastState
+from app.database.pointers.pointer import PointerKind
 from app.engine.diff.metadata_diff import metadata_diff
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.table_metadata import TableMetadata
@@ -135,15 +135,7 @@ def _side(catalog: Catalog, moment: Moment) -> tuple[Side | None, TableMetadata 
     side = Side(state.identifier, state.uuid, state.location)
     if state.location is None or state.kind is PointerKind.VIEW:
         return side, None
-    pointer = Pointer(
-        state.pointer_id,
-        catalog.warehouse.id,
-        state.kind,
-        state.identifier,
-        state.uuid,
-        state.location,
-        REGISTRATION,
-    )
+    pointer = state.pointer(catalog.warehouse.id, state.location)
     try:
         metadata = replace(catalog, as_of_ms=at_ms).read(TABLES, pointer)
     except (PastIsGone, CorruptMetadata):

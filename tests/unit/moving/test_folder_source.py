@@ -92,7 +92,7 @@ def test_gap_behind_the_hint_and_two_files_of_a_version_are_ambiguous(tmp_path: 
 def test_numbered_files_end_where_no_other_names_them(tmp_path: Path) -> None:
     write(tmp_path, "00000-a.metadata.json")
     write(tmp_path, "00001-b.metadata.json", "00000-a.metadata.json")
-    # The log of the last one is cut short: the one before it tells of the first.
+    # The log of the last one is cut short: the one before it names the first.
     write(tmp_path, "00002-c.metadata.json", "00001-b.metadata.json")
     assert newest(tmp_path) == "00002-c.metadata.json"
 
