@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from functools import partial
+from time import sleep
 from typing import Annotated, Any
 
 import typer
@@ -167,7 +167,7 @@ def _watch(work: Any, pause_s: float) -> None:
                 work()
             except CallFailed as failure:
                 warn(f"This round was broken off: {failure}")
-            time.sleep(pause_s)
+            sleep(pause_s)
 
 
 def _show_plans(

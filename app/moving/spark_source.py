@@ -76,10 +76,11 @@ class SparkSource:
         return found
 
     def entries(self, namespace: Namespace) -> Iterator[Entry]:
-        views = {row[1] for row in self._views(namespace)}
-        for row in self._rows(f"SHOW TABLES IN {self._qualified(namespace)}"):
-            if row[1] not in views:
-                yield Entry(TableIdentifier(namespace, row[1]))
+        # Spark adds the temporary views of the session, which are in no catalog, to both lists.
+        views = {name for _, name, is_temporary in self._views(namespace) if not is_temporary}
+        for _, name, is_temporary in self._rows(f"SHOW TABLES IN {self._qualified(namespace)}"):
+            if name not in views and not is_temporary:
+                yield Entry(TableIdentifier(namespace, name))
         for name in sorted(views):
             yield Entry(TableIdentifier(namespace, name), "view")
 

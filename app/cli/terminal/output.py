@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from time import sleep
 from typing import IO
 
 import typer
@@ -40,7 +40,7 @@ def show_live(columns: Sequence[str], rows: Callable[[], Iterable[Sequence[objec
         Live(_table(columns, rows()), console=_console(sys.stdout), auto_refresh=False) as live,
     ):
         while True:
-            time.sleep(pause_s)
+            sleep(pause_s)
             live.update(_table(columns, rows()), refresh=True)
 
 

@@ -115,6 +115,7 @@ def test_another_rest_catalog_can_be_taken_through_spark(
 ) -> None:
     sql("CREATE TABLE orders (id bigint)")
     sql("CREATE VIEW big AS SELECT 1 AS one")
+    spark.range(1).createOrReplaceTempView("of_this_session")
     through_spark = SparkSource(spark, CATALOG, {})
     namespace = Namespace((sql.namespace,))
     orders = Entry(TableIdentifier(namespace, "orders"))

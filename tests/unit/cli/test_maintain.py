@@ -130,7 +130,7 @@ def test_watching_goes_on_until_it_is_stopped(
         if len(rounds) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr("app.cli.maintain.time.sleep", pause)
+    monkeypatch.setattr("app.cli.maintain.sleep", pause)
 
     left = icetower("maintain", empty_table, "--watch", "--every", "2m")
 

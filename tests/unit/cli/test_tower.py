@@ -42,7 +42,7 @@ def test_at_a_terminal_it_goes_on_until_it_is_stopped(
     terminal = Terminal()
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr(sys, "stdout", terminal)
-    monkeypatch.setattr("app.cli.terminal.output.time.sleep", terminal.pause)
+    monkeypatch.setattr("app.cli.terminal.output.sleep", terminal.pause)
 
     left = icetower("tower", "--tables", "200")
 
