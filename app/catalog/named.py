@@ -13,7 +13,7 @@ from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog, find_and_read
 from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
 from app.catalog.context.listings import Listing, Page, page_of
-from app.catalog.context.locations import check_location, default_location
+from app.catalog.context.locations import check_location, chosen_location, default_location
 from app.catalog.context.protection import check_unprotected, recovery_of
 from app.catalog.filesystem_tables.rules import refused
 from app.database.pointers.history import PointerEvent
@@ -91,8 +91,12 @@ class NewNamed(Intention[M, None]):
         """Make the metadata to begin with."""
         namespace_properties = catalog.load_namespace(self.identifier.namespace)
         uuid = TableUuid(catalog.server.new_uuid())
-        location = self.location or default_location(catalog, self.identifier, namespace_properties, uuid)
-        return Planned(self.first_metadata(Location(location), uuid, catalog.now_ms()), None)
+        location = (
+            default_location(catalog, self.identifier, namespace_properties, uuid)
+            if not self.location
+            else chosen_location(catalog, self.location)
+        )
+        return Planned(self.first_metadata(location, uuid, catalog.now_ms()), None)
 
 
 def create(catalog: Catalog, new: NewNamed[M]) -> Loaded[M]:

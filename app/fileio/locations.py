@@ -52,6 +52,12 @@ def scheme_of(location: str) -> str:
     return match[1].lower()
 
 
+def store_of(location: str) -> str:
+    """Return scheme and authority as they are spelled, as in `s3://bucket`; empty for a bare path."""
+    scheme, mark, rest = location.partition("://")
+    return f"{scheme}{mark}{rest.partition('/')[0]}" if mark else ""
+
+
 def flaw_of(location: str) -> str | None:
     """Return why a location must not be given to clients; None if all read it as one place.
 

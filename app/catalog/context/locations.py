@@ -16,15 +16,15 @@ from app.engine.model.properties import LOCATION_PROPERTIES
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.errors import InvalidLocation
-from app.fileio.locations import flaw_of, is_inside, scheme_of
+from app.fileio.locations import flaw_of, is_inside, scheme_of, store_of
 
 ALLOWED_LOCATIONS = "allowed-locations"
 """Storage setting of a warehouse: further roots, separated by commas."""
 TABLE_LOCATIONS, UNIQUE, PLAIN = "icetower.table-locations", "unique", "plain"
 """Property of a warehouse: whether new tables lie at `<name>-<piece of the uuid>` or, where nothing is, at `<name>`."""
 _NO_SCHEME = (
-    "; without a scheme it means a local file: write it as these, or leave it out, and the catalog chooses one "
-    "(ClickHouse: set storage_endpoint to the store's endpoint with the bucket)"
+    "; without a scheme it means a path in the warehouse's bucket, or a local file: write it as these, or leave it "
+    "out, and the catalog chooses one"
 )
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _LONGEST_FOLDER_NAME = 200
@@ -71,6 +71,20 @@ def check_location(catalog: Catalog, location: str, what: str) -> None:
         f"Invalid {what} {location[:500]!r}: it is outside warehouse {catalog.warehouse.name}, whose tables lie below "
         f"{' or '.join(roots_of(catalog))}{hint}"
     )
+
+
+def chosen_location(catalog: Catalog, location: str) -> Location:
+    """Return the location that a client chose for something new.
+
+    An absolute path without a scheme is taken as in RFC 3986, section 5.2: in the store of the warehouse's root. So
+    ClickHouse writes it, which leaves out scheme and bucket. Only if it then lies inside the warehouse, and may not
+    mean a local file that is allowed.
+    """
+    root = catalog.warehouse.root_location
+    if not location.startswith("/") or root.startswith("/") or is_allowed(catalog, location):
+        return Location(location)
+    resolved = store_of(root) + location
+    return Location(resolved if is_inside(resolved, root) else location)
 
 
 def check_locations(

@@ -16,6 +16,7 @@ from app.fileio.locations import (
     local_path,
     loose_place_of,
     scheme_of,
+    store_of,
 )
 
 
@@ -36,6 +37,20 @@ from app.fileio.locations import (
 )
 def test_scheme_is_told_in_lower_case(location: str, scheme: str) -> None:
     assert scheme_of(location) == scheme
+
+
+@pytest.mark.parametrize(
+    ("location", "store"),
+    [
+        ("s3://b/k/l", "s3://b"),
+        ("S3A://b", "S3A://b"),
+        ("abfss://c@a/k", "abfss://c@a"),
+        ("/x", ""),
+        ("file:/x", ""),
+    ],
+)
+def test_store_is_scheme_and_authority_as_spelled(location: str, store: str) -> None:
+    assert store_of(location) == store
 
 
 @pytest.mark.parametrize(

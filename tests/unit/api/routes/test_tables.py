@@ -254,4 +254,7 @@ def test_location_without_a_scheme_is_refused_with_what_to_write(tmp_path: Path)
             "/v1/namespaces/a/tables", json={"name": "t", "schema": SCHEMA, "location": "/s3/a/t/"}
         )
 
-    assert "tables lie below s3://lake/wh; without a scheme it means a local file" in error_of(refused)[2]
+    assert (
+        "tables lie below s3://lake/wh; without a scheme it means a path in the warehouse's bucket"
+        in error_of(refused)[2]
+    )

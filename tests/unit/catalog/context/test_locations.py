@@ -82,3 +82,36 @@ def test_other_values_are_refused(api: httpx.Client) -> None:
     assert error_of(refused)[2] == (
         "Warehouse property icetower.table-locations must be unique or plain, found 'short'"
     )
+
+
+@pytest.mark.parametrize("staged", [False, True])
+def test_path_without_a_scheme_lies_in_the_warehouses_bucket(tmp_path: Path, staged: bool) -> None:
+    with http_catalog(tmp_path, default_warehouse_location="memory://lake/wh") as api:
+        make_namespace(api, "a")
+        body = {"name": "t", "schema": SCHEMA, "location": "/wh/a/t/", "stage-create": staged}
+        made = api.post("/v1/namespaces/a/tables", json=body).raise_for_status().json()
+
+    assert made["metadata"]["location"] == "memory://lake/wh/a/t"
+
+
+@pytest.mark.parametrize("location", ["/lake/wh/a/t", "/a/t", "//lake/wh/a/t", "/wh/../b", "/wh2/t"])
+def test_path_without_a_scheme_that_would_lie_outside_is_refused(tmp_path: Path, location: str) -> None:
+    with http_catalog(tmp_path, default_warehouse_location="memory://lake/wh") as api:
+        make_namespace(api, "a")
+        refused = api.post(
+            "/v1/namespaces/a/tables", json={"name": "t", "schema": SCHEMA, "location": location}
+        )
+
+    assert error_of(refused)[0] == 400
+    assert f"Invalid location '{location}'" in error_of(refused)[2]
+
+
+def test_path_without_a_scheme_is_a_local_file_where_those_are_allowed(tmp_path: Path) -> None:
+    with http_catalog(
+        tmp_path, default_warehouse_location="memory://lake/wh", allow_external_locations=True
+    ) as api:
+        make_namespace(api, "a")
+        body = {"name": "t", "schema": SCHEMA, "location": f"{tmp_path}/wh/t"}
+        made = api.post("/v1/namespaces/a/tables", json=body).raise_for_status().json()
+
+    assert made["metadata"]["location"] == f"{tmp_path}/wh/t"
