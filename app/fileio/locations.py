@@ -53,7 +53,7 @@ def scheme_of(location: str) -> str:
 
 
 def store_of(location: str) -> str:
-    """Return scheme and authority as they are spelled, as in `s3://bucket`; empty for a bare path."""
+    """Return scheme and authority as spelled, as in `s3://b`; empty for a bare path."""
     scheme, mark, rest = location.partition("://")
     return f"{scheme}{mark}{rest.partition('/')[0]}" if mark else ""
 
