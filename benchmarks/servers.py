@@ -117,6 +117,8 @@ def _icetower(command: list[str], folder: Path, settings: dict[str, str]) -> Ite
     environment = {name: text for name, text in os.environ.items() if not name.startswith("ICETOWER_")}
     environment |= {f"ICETOWER_{name.upper()}": text for name, text in chosen.items()}
     environment["PYTHONPATH"] = str(ROOT)
+    # Python keeps what it compiled, as wherever a server is installed: or each start would compile it all again.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     if chosen["database_url"].startswith("postgresql"):
         subprocess.run([*ICETOWER, "migrate"], env=environment, cwd=folder, check=True, capture_output=True)
     with running(command, f"http://127.0.0.1:{port}", "/health", folder, environment) as server:

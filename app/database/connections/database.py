@@ -11,11 +11,11 @@ from sqlalchemy import Connection, Engine
 
 from app.database.connections.dialects import engine_for_reads, engine_for_writes
 from app.database.connections.driver_errors import (
-    LIBRARY_ERRORS,
     MAX_ATTEMPTS_AFTER_COLLISION,
     MAX_ATTEMPTS_AFTER_LOST_CONNECTION,
     Undone,
     commit_was_refused,
+    library_errors,
     lost_connection,
     only_reads,
     our_error,
@@ -153,12 +153,12 @@ class Database:
     ) -> _Result:
         try:
             connection = engine.connect()
-        except LIBRARY_ERRORS as error:
+        except library_errors() as error:
             raise our_error(error) from error
         try:
             connection.exec_driver_sql(self._begin)
             result = work(connection)
-        except LIBRARY_ERRORS as error:
+        except library_errors() as error:
             self._roll_back(connection)
             raise self._consequence(error, connection) from error
         except BaseException:
@@ -169,7 +169,7 @@ class Database:
             return result
         finally:
             # What became of the transaction is known by now, whatever happens here.
-            with suppress(*LIBRARY_ERRORS):
+            with suppress(*library_errors()):
                 connection.close()
 
     def _consequence(self, error: Exception, connection: Connection) -> Exception:
@@ -191,7 +191,7 @@ class Database:
         try:
             cursor = dbapi_connection.cursor()
             cursor.execute("COMMIT")
-        except LIBRARY_ERRORS as error:
+        except library_errors() as error:
             if not commit_was_refused(error, dbapi_connection):
                 connection.invalidate(error)
                 raise CommitStateUnknown(
@@ -225,5 +225,5 @@ class Database:
             # SQLite has none left where it rolled back by itself, as on a full disk.
             if getattr(dbapi_connection, "in_transaction", True):
                 dbapi_connection.cursor().execute("ROLLBACK")
-        except LIBRARY_ERRORS as error:
+        except library_errors() as error:
             connection.invalidate(error)
