@@ -23,6 +23,7 @@ from app.database.connections.driver_errors import (
     undid_transaction,
 )
 from app.database.connections.readers import Readers
+from app.database.connections.shared_writes import SharedWrites
 from app.errors import CommitStateUnknown, DatabaseUnavailable
 
 _Result = TypeVar("_Result")
@@ -44,6 +45,7 @@ class Database:
         # SQLite has one writer at a time and the others poll; threads of this process wait here instead.
         self._sqlite_turn = Lock()
         self._turn_timeout_s = pool_timeout_s
+        self._shared_writes = SharedWrites(self.write, pool_timeout_s)
         self._begin = "BEGIN IMMEDIATE" if self._is_sqlite else "BEGIN ISOLATION LEVEL READ COMMITTED"
 
     @staticmethod
@@ -98,6 +100,13 @@ class Database:
             CommitStateUnknown: the reply to COMMIT was lost.
         """
         return self._attempt(self._write_engine, work, self._commit)
+
+    def write_together(self, work: Callable[[Connection], _Result]) -> _Result:
+        """Like `write`, but on SQLite those that wait share one transaction and its sync.
+
+        Postgres shares the sync by itself, and one transaction for many would hold the locks of all.
+        """
+        return self._shared_writes.run(work) if self._is_sqlite else self.write(work)
 
     def write_lightly(self, work: Callable[[Connection], _Result]) -> _Result:
         """Like `write`, for what may be lost when the power fails: it does not wait for the disk."""
