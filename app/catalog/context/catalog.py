@@ -99,6 +99,11 @@ class Catalog:
             return self.warehouse.name
         return f"{self.warehouse.name}{SIGN}{moment_text(self.as_of_ms)}"
 
+    @property
+    def page_key(self) -> str:
+        """What tells its listings from others: pages of two times, or of two warehouses, must not be mixed."""
+        return f"{self.warehouse.id}" if self.as_of_ms is None else f"{self.warehouse.id}@{self.as_of_ms}"
+
     def permit(self, operation: str, *names: Namespace | TableIdentifier) -> None:
         """Ask whether the caller may do this to these names.
 
