@@ -101,7 +101,7 @@ class Catalog:
 
     @property
     def page_key(self) -> str:
-        """What tells its listings from others: pages of two times, or of two warehouses, must not be mixed."""
+        """A text that no other warehouse has, nor this one at another time."""
         return f"{self.warehouse.id}" if self.as_of_ms is None else f"{self.warehouse.id}@{self.as_of_ms}"
 
     def permit(self, operation: str, *names: Namespace | TableIdentifier) -> None:
