@@ -13,7 +13,7 @@ import orjson
 
 from app import telemetry
 from app.engine.model.ids import Location, TableUuid
-from app.engine.model.properties import GC_ENABLED
+from app.engine.model.properties import GC_ENABLED, SCAN_PLANNING_MODE
 from app.engine.model.registrations import is_read_only
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.engine.model.view_metadata import ViewMetadata, read_view_metadata
@@ -35,16 +35,21 @@ Metadata = TableMetadata | ViewMetadata
 
 @dataclass(frozen=True, slots=True)
 class MetadataJson:
-    """A table's metadata as compact JSON, with a version of its content."""
+    """A table's metadata as compact JSON, with a version of its content.
+
+    Attributes:
+        scan_planning_mode: the property that clients are given apart from the metadata, if the table has it.
+    """
 
     content: bytes
     version: str
+    scan_planning_mode: str | None = None
 
     @staticmethod
     def of(metadata: TableMetadata, content: bytes, registration: int) -> MetadataJson:
         """Return the JSON with its version: a digest of megabytes would cost more than all else."""
         version = f"{metadata.uuid} {registration} {metadata.last_updated_ms} {len(content)}"
-        return MetadataJson(content, version)
+        return MetadataJson(content, version, metadata.properties.get(SCAN_PLANNING_MODE))
 
 
 M = TypeVar("M", TableMetadata, ViewMetadata)
