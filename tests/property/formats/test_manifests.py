@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.model.entry_filters import FileColumns
+from app.engine.model.entry_filters import FileColumns, entry_facts
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import (
     UNASSIGNED_SEQUENCE_NUMBER,
@@ -80,6 +80,17 @@ def test_entries_come_back_as_they_went(format_version: int, data: st.DataObject
     assert [repr(entry) for entry in read] == [repr(inherited(entry, format_version)) for entry in found[3]]
     columns = ManifestColumns(listed(manifest, format_version), manifest.content)
     assert list(columns.live_paths()) == [entry.file.file_path for entry in read if entry.is_live]
+
+
+@pytest.mark.parametrize("format_version", [1, 2, 3])
+@given(data=st.data())
+def test_facts_of_columns_are_those_of_their_entries(format_version: int, data: st.DataObject) -> None:
+    found = data.draw(manifests(format_version))
+    manifest = written(found, format_version)
+    first_row_id = data.draw(st.none() | st.integers(0, 9)) if format_version == 3 else None
+    columns = ManifestColumns(listed(manifest, format_version, first_row_id), manifest.content)
+
+    assert list(map(repr, entry_facts(columns))) == list(map(repr, entry_facts(list(columns))))
 
 
 def of_file(columns: FileColumns, at: int) -> tuple[Any, ...]:
