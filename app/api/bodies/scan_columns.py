@@ -30,7 +30,7 @@ def written_as_columns(
     files = run.files
     # The first file of each number; a later one would be overwritten by it.
     first = dict(zip(reversed(files.alike), range(len(run) - 1, -1, -1), strict=True))
-    if 2 * len(first) > len(run):
+    if not run or 2 * len(first) > len(run):
         return list(map(task_of, run))
     templates = {number: _template(run, at, task_of) for number, at in first.items()}
     differing = zip(
