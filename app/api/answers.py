@@ -21,7 +21,7 @@ NO_CONFIG: Mapping[str, str] = {}
 
 
 class Answer(Response):
-    """A status, headers with unchanged names, and a body that is bytes already, in one or more parts."""
+    """A status, headers with unchanged names, and a body of bytes, in one or more parts."""
 
     def __init__(self, status: int, headers: list[Header], *body: bytes) -> None:
         self.status_code = status

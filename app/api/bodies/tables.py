@@ -69,7 +69,7 @@ def loaded_json(location: str | None, metadata: bytes, config: Mapping[str, str]
 def loaded_parts(
     location: str | None, metadata: bytes, config: Mapping[str, str]
 ) -> tuple[bytes, bytes, bytes]:
-    """Return the JSON of a table or view in three parts, of which the second is its metadata as it is."""
+    """Return the JSON of a table or view in three parts; the second is its metadata."""
     head = b'"metadata-location":' + orjson.dumps(location) + b"," if location else b""
     tail = b',"config":' + orjson.dumps(dict(config)) if config else b""
     return b"{" + head + b'"metadata":', metadata, tail + b"}"

@@ -181,12 +181,12 @@ class EntryColumns:
         Raises:
             ValueError: a value makes no sense.
         """
-        layout, content, starts, pick = self._layout, self._content, self._starts, self._layout.pick
+        layout = self._layout
         known = [field_id for field_id in field_ids if field_id in layout.groups]
         groups = [layout.groups[field_id] for field_id in known]
         readers = [layout.readers[group - 1] for group in groups]
         groups += [layout.groups[field_id] for field_id in alike_in if field_id in layout.groups]
-        parts = [pick(content, starts[at], groups)[0] for at in positions]
+        parts = layout.pick_at(self._content, map(self._starts.__getitem__, positions), groups)
         # A list of no rows has no columns.
         columns = list(zip(*parts, strict=True)) if parts else [()] * len(groups)
         read = {

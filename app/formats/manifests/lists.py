@@ -44,14 +44,7 @@ KnownLines = KnownRecords[ManifestFile]
 
 
 def read_manifest_list(
-    content: bytes, location: Location, max_bytes: int = MAX_FILE_BYTES
-) -> tuple[ManifestFile, ...]:
-    """Return the manifests that a list names, in its order; arguments and errors are those of `read_lines`."""
-    return tuple(read_lines(content, location, max_bytes).values)
-
-
-def read_lines(
-    content: bytes, location: Location, max_bytes: int, known: KnownLines | None = None
+    content: bytes, location: Location, max_bytes: int = MAX_FILE_BYTES, known: KnownLines | None = None
 ) -> KnownLines:
     """Return the manifests that a list names, in its order, with their lines.
 

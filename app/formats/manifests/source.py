@@ -15,7 +15,7 @@ from app.formats.bounds import MAX_FILE_BYTES, read_bounded, too_large
 from app.formats.caches import ReadThroughCache
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.headers import unlisted_manifest
-from app.formats.manifests.lists import read_lines
+from app.formats.manifests.lists import read_manifest_list
 from app.formats.manifests.live_columns import UnpackedManifest
 
 _LISTED_BYTES: Final = 700
@@ -64,7 +64,9 @@ class FileManifestSource:
         def read() -> tuple[tuple[ManifestFile, ...], int]:
             # Most of a list is the list before it.
             key = (self._files, location.rpartition("/")[0], "lines")
-            lines = read_lines(self._read(location), location, self._max_file_bytes, self._cache.find(key))
+            lines = read_manifest_list(
+                self._read(location), location, self._max_file_bytes, self._cache.find(key)
+            )
             listed = tuple(lines.values)
             size = _size_of_list(listed)
             if len(listed) >= _WORTH_KEEPING:

@@ -26,6 +26,8 @@ from app.formats.metadata.names import is_gzipped
 
 PARSED_WEIGHT = 12
 """Parsed metadata takes about this many times the memory of its JSON (measured: 10 to 14)."""
+_LARGEST_SHARE = 0.75
+"""Of its cache one table may take so much: a long history takes a hundred times longer to read than to keep."""
 _HITS = telemetry.METADATA_READS.labels(cache="hit")
 _MISSES = telemetry.METADATA_READS.labels(cache="miss")
 _INSTANT_SCHEMES = frozenset({"file", "memory"})
@@ -71,8 +73,10 @@ class MetadataFiles:
         """Keep so many bytes; no file of more than `max_file_bytes` is read or written."""
         # JSON for answers and parsed metadata for commits are kept apart: a catalog that is mostly read would
         # otherwise spend its budget on parsed objects that no request needs.
-        self._json: ReadThroughCache[MetadataJson] = ReadThroughCache(max_bytes // 2)
-        self._parsed: ReadThroughCache[Metadata] = ReadThroughCache(max_bytes - max_bytes // 2)
+        self._json: ReadThroughCache[MetadataJson] = ReadThroughCache(max_bytes // 2, _LARGEST_SHARE)
+        self._parsed: ReadThroughCache[Metadata] = ReadThroughCache(
+            max_bytes - max_bytes // 2, _LARGEST_SHARE
+        )
         self._seen: BoundedCache[float] = BoundedCache(4 << 20)
         self._recheck_s = recheck_ms / 1000
         self._max_file_bytes = max_file_bytes

@@ -16,7 +16,6 @@ from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.lists import (
     KnownLines,
     assign_numbers,
-    read_lines,
     read_manifest_list,
     write_manifest_list,
 )
@@ -133,14 +132,14 @@ def test_manifest_lists(changes: list[tuple[int, bytes, int]]) -> None:
 
 def outcome(content: bytes, known: KnownLines | None) -> str:
     try:
-        return repr(read_lines(content, PLACE, 1 << 20, known).values)
+        return repr(read_manifest_list(content, PLACE, 1 << 20, known).values)
     except InvalidMetadata as error:
         return str(error)
 
 
 @given(CHANGES)
 def test_manifest_lists_beside_a_sound_one(changes: list[tuple[int, bytes, int]]) -> None:
-    known = read_lines(originals()[1], PLACE, 1 << 20)
+    known = read_manifest_list(originals()[1], PLACE, 1 << 20)
     content = damaged(originals()[1], changes)
 
     assert outcome(content, known) == outcome(content, None)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import ManifestContent, ManifestFile, PartitionSummary
-from app.formats.manifests.lists import read_lines, read_manifest_list, write_manifest_list
+from app.formats.manifests.lists import read_manifest_list, write_manifest_list
 
 PLACE = Location("memory://list.avro")
 COUNTS = st.none() | st.integers(0, 300)
@@ -68,13 +68,13 @@ def test_lists_are_read_beside_another_one_as_without_it(data: st.DataObject) ->
     now = data.draw(later_lists(before))
     version = data.draw(versions)
     content = written(now, version)
-    known = read_lines(written(before, data.draw(versions | st.just(version))), PLACE, 1 << 20)
+    known = read_manifest_list(written(before, data.draw(versions | st.just(version))), PLACE)
 
-    lines = read_lines(content, PLACE, 1 << 20, known)
+    lines = read_manifest_list(content, PLACE, known=known)
 
-    assert tuple(lines.values) == read_manifest_list(content, PLACE)
+    assert lines.values == read_manifest_list(content, PLACE).values
     of_known = {id(manifest) for manifest in known.values}
     event(f"some are not read again: {any(id(manifest) in of_known for manifest in lines.values)}")
     # What comes behind it finds the lines of this one in it.
-    again = read_lines(content, PLACE, 1 << 20, lines)
-    assert tuple(again.values) == tuple(lines.values)
+    again = read_manifest_list(content, PLACE, known=lines)
+    assert again.values == lines.values
