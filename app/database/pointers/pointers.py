@@ -231,7 +231,7 @@ class Pointers:
             insert_landed(connection, [receipt for receipt in receipts if receipt is not along])
 
         try:
-            self._database.write(put)
+            self._database.write_together(put)
         except PointerMovedOn:
             return PutOutcome.MOVED
         except CommitStateUnknown:
