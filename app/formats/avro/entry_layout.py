@@ -90,7 +90,7 @@ class EntryLayout:
         return [parts[group - 1] for group in groups], end
 
     def pick_at(self, content: bytes, starts: Iterable[int], groups: Sequence[int]) -> list[Sequence[bytes]]:
-        """Return the bytes of two or more fields of the records at some places; raises like `split`."""
+        """Return the bytes of two or more fields of records at some places; raises like `split`."""
         match, pick = self._shapes.first, self.pick
         fields_of = methodcaller("group", *groups)
         # Most records of a manifest have one shape, and the others are looked at with all shapes.

@@ -342,7 +342,7 @@ def similar_files(draw: st.DrawFn, entry: ManifestEntry, number: int) -> list[Ma
     )
     found = []
     for at, (status, path, size, offsets, row_id, (key, order)) in enumerate(
-        draw(st.lists(differing, min_size=4, max_size=9))
+        draw(st.lists(differing, min_size=4, max_size=6))
     ):
         file = replace(
             entry.file,
