@@ -14,23 +14,29 @@ from app.formats.metadata.files import MetadataJson
 
 Header = tuple[bytes, bytes]
 
+_LONG_BYTES = 64 * 1024
 JSON: Header = (b"content-type", b"application/json")
 NO_CONFIG: Mapping[str, str] = {}
 """Most tables add no settings to those of the warehouse."""
 
 
 class Answer(Response):
-    """A status, headers with unchanged names, and a body that is bytes already."""
+    """A status, headers with unchanged names, and a body of bytes, in one or more parts."""
 
-    def __init__(self, status: int, headers: list[Header], body: bytes = b"") -> None:
+    def __init__(self, status: int, headers: list[Header], *body: bytes) -> None:
         self.status_code = status
-        self.body = body
+        # To put a long body together takes longer than to send its parts, for short ones it is the other way round.
+        is_long = sum(map(len, body)) >= _LONG_BYTES
+        self._body = body if is_long else (b"".join(body),)
         self.raw_headers = headers
         self.background = None
 
     async def __call__(self, _scope: Scope, _receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
-        await send({"type": "http.response.body", "body": self.body})
+        *first, last = self._body
+        for part in first:
+            await send({"type": "http.response.body", "body": part, "more_body": True})
+        await send({"type": "http.response.body", "body": last})
 
 
 def json_answer(body: bytes, status: int = 200, *extra_headers: Header) -> Answer:

@@ -8,6 +8,8 @@ from functools import lru_cache
 
 MIN_GZIP_BYTES = 1_024
 GZIP_LEVEL = 5
+FAST_GZIP_LEVEL = 3
+"""For large bodies that are sent once: half the time for a tenth more bytes."""
 SLOW_GZIP_BYTES = 256 * 1024
 """Bodies from this size on are compressed outside the event loop."""
 
@@ -26,6 +28,6 @@ def accepts_gzip(accept_encoding: bytes) -> bool:
     return allowed
 
 
-def compress(body: bytes) -> bytes:
+def compress(body: bytes, level: int = GZIP_LEVEL) -> bytes:
     """Return the body in gzip; equal bodies give equal bytes."""
-    return gzip.compress(body, GZIP_LEVEL, mtime=0)
+    return gzip.compress(body, level, mtime=0)

@@ -17,7 +17,7 @@ from app.api.addresses import Addresses
 from app.api.authentication import principal_of
 from app.api.body_budget import BodyBudget
 from app.api.commit_ids import COMMIT_ID_HEADER, CommitIds
-from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip, compress
+from app.api.compression import FAST_GZIP_LEVEL, MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip, compress
 from app.api.error_responses import RETRY_AFTER_SECONDS, body_of, is_retry_safe, status_and_type
 from app.api.incoming import Incoming
 from app.api.names_in_paths import split_prefix
@@ -263,7 +263,10 @@ async def _compressed(start: Message, message: Message) -> Message:
     if message.get("more_body", False):
         return message
     body: bytes = message["body"]
-    packed = await asyncio.to_thread(compress, body) if len(body) >= SLOW_GZIP_BYTES else compress(body)
+    if len(body) >= SLOW_GZIP_BYTES:
+        packed = await asyncio.to_thread(compress, body, FAST_GZIP_LEVEL)
+    else:
+        packed = compress(body)
     headers: list[tuple[bytes, bytes]] = [pair for pair in start["headers"] if pair[0] != b"content-length"]
     headers.append((b"content-encoding", b"gzip"))
     headers.append((b"content-length", str(len(packed)).encode("ascii")))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -15,6 +15,11 @@ class ServerAnswer(BaseModel):
     """Parent of all answers; unknown fields, which a newer server may send, are ignored."""
 
     model_config = ConfigDict(frozen=True, alias_generator=kebab)
+
+    @classmethod
+    def read(cls, content: bytes) -> Self:
+        """Return an answer from its JSON; raises pydantic's `ValidationError`."""
+        return cls.model_validate_json(content)
 
 
 class OpenAnswer(ServerAnswer):

@@ -100,7 +100,7 @@ class HttpCalls:
         """Send one call and return its answer as a value."""
         response = self.send(method, path, query=query, body=body, headers=headers)
         try:
-            return answer.model_validate_json(response.content)
+            return answer.read(response.content)
         except ValidationError as error:
             problem = error.errors(include_url=False)[0]
             where = ".".join(str(part) for part in problem["loc"]) or "the body"

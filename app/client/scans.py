@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
+import orjson
 from pydantic import Field
 
 from app.client.answers import ServerAnswer
@@ -26,6 +27,15 @@ class ScanTasksAnswer(ServerAnswer):
     file_scan_tasks: list[JsonObject] = Field(default_factory=list)
     delete_files: list[JsonObject] = Field(default_factory=list)
 
+    @classmethod
+    def read(cls, content: bytes) -> Self:
+        """Return an answer from its JSON, of which there may be megabytes; raises like its parent."""
+        try:
+            found = orjson.loads(content)
+        except orjson.JSONDecodeError:
+            return super().read(content)
+        return cls.model_validate(found)
+
 
 class PlanAnswer(ScanTasksAnswer):
     """A planned scan, or the state of one that is being planned."""
@@ -35,7 +45,7 @@ class PlanAnswer(ScanTasksAnswer):
     error: dict[str, Any] | None = None
 
 
-@dataclass
+@dataclass(slots=True)
 class ScanFile:
     """A file to be read, with the delete files that apply to it, as the protocol has them."""
 
@@ -99,5 +109,6 @@ class ScanCalls(CatalogCalls):
 
 def _add(plan: ServerPlan, page: ScanTasksAnswer) -> None:
     for task in page.file_scan_tasks:
-        deletes = [page.delete_files[place] for place in task.get("delete-file-references") or ()]
+        references = task.get("delete-file-references")
+        deletes = [page.delete_files[place] for place in references] if references else []
         plan.files.append(ScanFile(task["data-file"], deletes, task.get("residual-filter", True)))

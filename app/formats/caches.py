@@ -17,8 +17,10 @@ Found = TypeVar("Found")
 class BoundedCache(Generic[Value]):
     """The values used last, up to a number of bytes; safe to use from many threads."""
 
-    def __init__(self, max_bytes: int) -> None:
+    def __init__(self, max_bytes: int, largest_share: float = 0.25) -> None:
+        """Keep so many bytes; one value may take a share of them, or is not kept."""
         self._max_bytes = max_bytes
+        self._largest_bytes = max_bytes * largest_share
         self.held_bytes = 0
         self._values: OrderedDict[Hashable, tuple[Value, int]] = OrderedDict()
         self._lock = threading.Lock()
@@ -33,8 +35,8 @@ class BoundedCache(Generic[Value]):
             return found[0]
 
     def put(self, key: Hashable, value: Value, size_bytes: int) -> None:
-        """Keep a value, unless it is over a quarter of the budget; forget those used longest ago."""
-        if size_bytes > self._max_bytes // 4:
+        """Keep a value, unless it is larger than one may be; forget those used longest ago."""
+        if size_bytes > self._largest_bytes:
             return
         with self._lock:
             previous = self._values.pop(key, None)
@@ -60,8 +62,8 @@ class ReadThroughCache(BoundedCache[Value]):
     The others wait for the first, also if the value is too large to be kept.
     """
 
-    def __init__(self, max_bytes: int) -> None:
-        super().__init__(max_bytes)
+    def __init__(self, max_bytes: int, largest_share: float = 0.25) -> None:
+        super().__init__(max_bytes, largest_share)
         self._being_read: dict[Hashable, Future[Any]] = {}
         self._reading_lock = threading.Lock()
 

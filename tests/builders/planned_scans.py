@@ -8,6 +8,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.scans import planning as scans
 from app.catalog.scans.planning import Completed, ScanPage, Submitted
 from app.engine.model.identifiers import TableIdentifier
+from app.engine.scan.scan_planner import PlannedFile
 from app.engine.scan.scan_scope import ScanRequest
 from app.formats.caches import BoundedCache
 from tests.builders.catalogs import with_server
@@ -26,6 +27,11 @@ def noting_pages() -> tuple[list[ScanPage], Callable[[ScanPage], bytes]]:
         return b"{}"
 
     return pages, write
+
+
+def files_of(page: ScanPage) -> list[PlannedFile]:
+    """Return the files of a page, each as an object."""
+    return [planned for run in page.files for planned in run]
 
 
 def plan_scan(catalog: Catalog, identifier: TableIdentifier, request: ScanRequest) -> ScanPage | Submitted:

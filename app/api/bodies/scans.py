@@ -11,6 +11,7 @@ from pydantic import Field
 from app import errors
 from app.api.bodies.history import CONTENTS
 from app.api.bodies.json_body import Body
+from app.api.bodies.scan_columns import written_as_columns
 from app.api.error_responses import status_and_type_of
 from app.catalog.scans.planning import Cancelled, Completed, Failed, ScanPage, Submitted
 from app.engine.expressions.expression_json import parse_expression, to_json
@@ -20,6 +21,7 @@ from app.engine.model.ids import FieldId, SnapshotId, SpecId
 from app.engine.model.manifests import DataFile, FileKey
 from app.engine.model.partition_values import PartitionValues
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.scan.scan_planner import PlannedColumns, PlannedFile
 from app.engine.scan.scan_scope import ScanRequest
 
 _TRUE = orjson.Fragment(b"true")
@@ -86,25 +88,26 @@ def scan_tasks_json(page: ScanPage) -> bytes:
 
 def _page(page: ScanPage) -> dict[str, Any]:
     files = _FilesJson(page.metadata, page.stats_ids)
-    tasks: list[dict[str, Any]] = []
+    tasks: list[dict[str, Any] | orjson.Fragment] = []
     places: dict[FileKey, int] = {}
     deletes: list[dict[str, Any]] = []
-    for planned in page.files:
-        task = {
-            "data-file": files.data_file(planned.file),
-            "residual-filter": files.residual(planned.residual),
-        }
-        if planned.deletes:
-            references = []
-            for delete in planned.deletes:
-                key = delete.key
-                place = places.get(key)
-                if place is None:
-                    place = places[key] = len(deletes)
-                    deletes.append(files.delete_file(delete))
-                references.append(place)
-            task["delete-file-references"] = references
-        tasks.append(task)
+    for run in page.files:
+        if isinstance(run, PlannedColumns) and not page.stats_ids:
+            tasks += written_as_columns(run, files.task)
+            continue
+        for planned in run:
+            task = files.task(planned)
+            if planned.deletes:
+                references = []
+                for delete in planned.deletes:
+                    key = delete.key
+                    place = places.get(key)
+                    if place is None:
+                        place = places[key] = len(deletes)
+                        deletes.append(files.delete_file(delete))
+                    references.append(place)
+                task["delete-file-references"] = references
+            tasks.append(task)
     return {"plan-tasks": list(page.tasks), "file-scan-tasks": tasks, "delete-files": deletes}
 
 
@@ -117,6 +120,13 @@ class _FilesJson:
         self._partitions: dict[tuple[SpecId, tuple[Any, ...]], orjson.Fragment] = {}
         # By identity: the planner hands out one object for all files of a partition.
         self._residuals: dict[int, tuple[Expression, orjson.Fragment]] = {}
+
+    def task(self, planned: PlannedFile) -> dict[str, Any]:
+        """Return a file scan task without the references to its deletes."""
+        return {
+            "data-file": self.data_file(planned.file),
+            "residual-filter": self.residual(planned.residual),
+        }
 
     def residual(self, expression: Expression) -> orjson.Fragment:
         if expression is ALWAYS_TRUE:

@@ -16,8 +16,6 @@ from app.engine.model.properties import SCAN_PLANNING_MODE
 from app.engine.model.schema import Schema
 from app.engine.model.sort_order import SortOrder
 
-_MODE_KEY = f'"{SCAN_PLANNING_MODE}"'.encode()
-
 
 class CreateTableBody(Body):
     name: str
@@ -55,22 +53,23 @@ class MetricsBody(Body):
 
 def table_config(properties: Mapping[str, str]) -> dict[str, str]:
     """Return what a table's properties say to the clients that load it."""
-    mode = properties.get(SCAN_PLANNING_MODE)
-    return {} if mode is None else {SCAN_PLANNING_MODE: mode}
+    return config_of(properties.get(SCAN_PLANNING_MODE))
 
 
-def may_have_config(metadata: bytes) -> bool:
-    """Say whether a table's metadata may hold settings for clients, without parsing it."""
-    return _MODE_KEY in metadata
+def config_of(scan_planning_mode: str | None) -> dict[str, str]:
+    """Return what a table's property of this name says to the clients that load it."""
+    return {} if scan_planning_mode is None else {SCAN_PLANNING_MODE: scan_planning_mode}
 
 
 def loaded_json(location: str | None, metadata: bytes, config: Mapping[str, str]) -> bytes:
     """Return a table or view around its metadata, which is JSON already."""
-    parts = (
-        [b'{"metadata-location":', orjson.dumps(location), b',"metadata":'] if location else [b'{"metadata":']
-    )
-    parts.append(metadata)
-    if config:
-        parts += [b',"config":', orjson.dumps(dict(config))]
-    parts.append(b"}")
-    return b"".join(parts)
+    return b"".join(loaded_parts(location, metadata, config))
+
+
+def loaded_parts(
+    location: str | None, metadata: bytes, config: Mapping[str, str]
+) -> tuple[bytes, bytes, bytes]:
+    """Return the JSON of a table or view in three parts; the second is its metadata."""
+    head = b'"metadata-location":' + orjson.dumps(location) + b"," if location else b""
+    tail = b',"config":' + orjson.dumps(dict(config)) if config else b""
+    return b"{" + head + b'"metadata":', metadata, tail + b"}"

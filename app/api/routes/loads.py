@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.answers import JSON, NO_CONFIG, Answer, loaded_table_answer, no_content, not_modified, tag_of
-from app.api.bodies.tables import loaded_json, may_have_config, table_config
+from app.api.answers import JSON, Answer, loaded_table_answer, no_content, not_modified, tag_of
+from app.api.bodies.tables import config_of, loaded_parts, table_config
 from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip
 from app.api.dependencies import Visit
 from app.api.etags import ETAG, etag, is_unchanged
 from app.catalog import tables
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import TABLES
 from app.catalog.context.rows import Pointer
 from app.catalog.past.loads import load_as_it_was
 from app.engine.model.identifiers import TableIdentifier
@@ -64,15 +63,8 @@ async def _loaded(visit: Visit, catalog: Catalog, pointer: Pointer, *, refs_only
     tag = etag(pointer.metadata_location, metadata.version)
     if is_unchanged(visit.header(b"if-none-match"), tag):
         return not_modified(tag)
-    config = NO_CONFIG
-    if may_have_config(metadata.content):
-        # Rare, and the words may be elsewhere too: only then are they looked up in the parsed metadata.
-        config = await visit.in_thread(lambda: _config(catalog, pointer))
-    return await _answer(visit, loaded_json(pointer.metadata_location, metadata.content, config), tag)
-
-
-def _config(catalog: Catalog, pointer: Pointer) -> Mapping[str, str]:
-    return table_config(catalog.read(TABLES, pointer).properties)
+    config = config_of(metadata.scan_planning_mode)
+    return await _answer(visit, loaded_parts(pointer.metadata_location, metadata.content, config), tag)
 
 
 async def table_exists(request: Request) -> Response:
@@ -97,15 +89,17 @@ async def _pointer(visit: Visit, catalog: Catalog, operation: str, identifier: T
     return await visit.in_thread(lambda: tables.load_pointer(catalog, operation, identifier))
 
 
-async def _answer(visit: Visit, body: bytes, tag: bytes) -> Response:
+async def _answer(visit: Visit, parts: Sequence[bytes], tag: bytes) -> Response:
     headers = [JSON, (ETAG, tag), _VARY]
-    if len(body) >= MIN_GZIP_BYTES and accepts_gzip(visit.header(b"accept-encoding") or b""):
-        packed = visit.parts.packed_answers.find(tag)
-        if packed is None and len(body) >= SLOW_GZIP_BYTES:
-            packed = await run_in_threadpool(visit.parts.packed_answers.pack, tag, body)
-        elif packed is None:
-            packed = visit.parts.packed_answers.pack(tag, body)
-        body = packed
-        headers.append(_GZIP)
-    headers.append((b"content-length", b"%d" % len(body)))
-    return Answer(200, headers, body)
+    size = sum(map(len, parts))
+    if size < MIN_GZIP_BYTES or not accepts_gzip(visit.header(b"accept-encoding") or b""):
+        headers.append((b"content-length", b"%d" % size))
+        return Answer(200, headers, *parts)
+    # What is kept under the tag is sent as it is: putting a long answer together would cost more than all else.
+    packed = visit.parts.packed_answers.find(tag)
+    if packed is None and size >= SLOW_GZIP_BYTES:
+        packed = await run_in_threadpool(lambda: visit.parts.packed_answers.pack(tag, b"".join(parts)))
+    elif packed is None:
+        packed = visit.parts.packed_answers.pack(tag, b"".join(parts))
+    headers += [_GZIP, (b"content-length", b"%d" % len(packed))]
+    return Answer(200, headers, packed)

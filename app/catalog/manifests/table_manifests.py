@@ -9,14 +9,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import check_location
 from app.engine.health.column_summary import LiveMetrics
 from app.engine.health.live_columns import LiveColumns
-from app.engine.model.entry_filters import (
-    EntryFacts,
-    PartitionTest,
-    ValueRange,
-    entry_facts,
-    live_entries,
-    live_paths,
-)
+from app.engine.model.entry_filters import EntryFacts, FileColumns, PartitionTest, ValueRange
 from app.engine.model.ids import Location
 from app.engine.model.manifests import EntryStatus, ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
@@ -69,7 +62,7 @@ class TableManifests:
         """
         check_location(self._catalog, manifest.manifest_path, "manifest")
         with _corrupt_if_invalid(manifest.manifest_path):
-            return _TableEntries(self._source.entries(manifest), manifest.manifest_path)
+            return _TableEntries(self._source.columns(manifest), manifest.manifest_path)
 
     def unpacked(self, manifest: ManifestFile) -> UnpackedManifest:
         """Return a manifest whose live files can be counted; it is read anew, and not kept.
@@ -112,7 +105,7 @@ class TableManifests:
 class _TableEntries:
     """The entries of one manifest; an unreadable one raises `CorruptMetadata`."""
 
-    def __init__(self, entries: Iterable[ManifestEntry], location: Location) -> None:
+    def __init__(self, entries: ManifestColumns, location: Location) -> None:
         self._entries = entries
         self._location = location
 
@@ -123,17 +116,32 @@ class _TableEntries:
     def live_in(self, is_wanted: PartitionTest, ranges: Sequence[ValueRange] = ()) -> Iterator[ManifestEntry]:
         """Yield entries as `FilterableEntries` promises."""
         with _corrupt_if_invalid(self._location):
-            yield from live_entries(self._entries, is_wanted, ranges)
+            yield from self._entries.live_in(is_wanted, ranges)
+
+    def live_positions(self, is_wanted: PartitionTest, ranges: Sequence[ValueRange] = ()) -> Sequence[int]:
+        """Return positions as `ColumnarEntries` promises."""
+        with _corrupt_if_invalid(self._location):
+            return self._entries.live_positions(is_wanted, ranges)
+
+    def entries_at(self, positions: Sequence[int]) -> Iterator[ManifestEntry]:
+        """Yield entries as `ColumnarEntries` promises."""
+        with _corrupt_if_invalid(self._location):
+            yield from self._entries.entries_at(positions)
+
+    def files_at(self, positions: Sequence[int]) -> FileColumns:
+        """Return columns as `ColumnarEntries` promises."""
+        with _corrupt_if_invalid(self._location):
+            return self._entries.files_at(positions)
 
     def live_paths(self) -> Iterator[Location]:
         """Yield the paths as `PathedEntries` promises."""
         with _corrupt_if_invalid(self._location):
-            yield from live_paths(self._entries)
+            yield from self._entries.live_paths()
 
     def facts(self) -> Iterator[EntryFacts]:
         """Yield the facts as `CountableEntries` promises."""
         with _corrupt_if_invalid(self._location):
-            yield from entry_facts(self._entries)
+            yield from self._entries.facts()
 
 
 @contextmanager

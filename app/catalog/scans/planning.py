@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
@@ -23,7 +23,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import FieldId
 from app.engine.model.manifests import ManifestFile
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.scan.scan_planner import Candidate, MakeIndex, PlannedFile, ScanPlanner
+from app.engine.scan.scan_planner import Candidate, MakeIndex, PlannedColumns, PlannedFile, ScanPlanner
 from app.engine.scan.scan_scope import ScanRequest, ScanScope, scope_of
 from app.engine.selection.deletes import DeleteIndex
 from app.errors import IcetowerError, NoSuchPlan, NoSuchPlanTask
@@ -44,7 +44,8 @@ _BYTES_A_DELETE: Final = 1_500
 class ScanPage:
     """Files of a scan, and the plan tasks that have the rest."""
 
-    files: Sequence[PlannedFile]
+    files: Sequence[Iterable[PlannedFile]]
+    """In runs: those of one manifest together."""
     tasks: Sequence[str]
     metadata: TableMetadata
     stats_ids: frozenset[FieldId] = frozenset()
@@ -81,6 +82,7 @@ class Completed:
 
 
 Write = Callable[[ScanPage], bytes]
+_Run = list[PlannedFile] | PlannedColumns
 
 
 def plan_scan(
@@ -224,22 +226,21 @@ class _Scan:
         candidates = self.planner.candidates
         if min_rows is None and self._is_left_to_tasks:
             return self._page([], self._tasks_of(candidates, share=1.0))
-        files: list[PlannedFile] = []
-        looked_at, sure_rows = 0, 0
+        runs: list[_Run] = []
+        room, looked_at, sure_rows = self._page_files, 0, 0
         for number, candidate in enumerate(candidates):
             if min_rows is not None and sure_rows >= min_rows:
-                return self._page(files, [])
-            room = self._page_files - len(files)
-            found = list(islice(self.planner.files(candidate.manifest), room + 1))
-            files += found[:room]
-            sure_rows += sum(planned.sure_rows for planned in found[:room])
-            if len(found) > room:
-                rest = [PlanTask(self.scope, [candidate.place], room)]
-                looked_at += _live_files(candidate.manifest)
-                share = len(files) / looked_at if looked_at else 1.0
-                return self._page(files, rest + self._tasks_of(candidates[number + 1 :], share))
+                return self._page(runs, [])
+            run, has_more = _part(self.planner.files(candidate.manifest), 0, room)
+            runs.append(run)
+            sure_rows += 0 if min_rows is None else _sure_rows(run)
             looked_at += _live_files(candidate.manifest)
-        return self._page(files, [])
+            if has_more:
+                rest = [PlanTask(self.scope, [candidate.place], room)]
+                share = self._page_files / looked_at if looked_at else 1.0
+                return self._page(runs, rest + self._tasks_of(candidates[number + 1 :], share))
+            room -= len(run)
+        return self._page(runs, [])
 
     def page_of(self, task: PlanTask) -> ScanPage:
         """Return the files of a task, or the first of them and a task for the rest.
@@ -248,29 +249,31 @@ class _Scan:
             NoSuchPlanTask: it names manifests that the snapshot does not have.
         """
         by_place = {candidate.place: candidate for candidate in self.planner.candidates}
-        files: list[PlannedFile] = []
-        skip = task.skip
+        runs: list[_Run] = []
+        room, skip = self._page_files, task.skip
         for number, place in enumerate(task.places):
             if not 0 <= place < self.planner.manifest_count:
                 raise NoSuchPlanTask
             if place not in by_place:
                 continue  # a server that prunes worse made the task
-            room = self._page_files - len(files)
-            found = islice(self.planner.files(by_place[place].manifest), skip, None)
-            taken = list(islice(found, room))
-            files += taken
-            if len(taken) == room and next(found, None) is not None:
-                return self._page(files, [PlanTask(self.scope, task.places[number:], skip + room)])
-            skip = 0
-            if len(files) >= self._page_files and number + 1 < len(task.places):
-                return self._page(files, [PlanTask(self.scope, task.places[number + 1 :])])
-        return self._page(files, [])
+            run, has_more = _part(self.planner.files(by_place[place].manifest), skip, room)
+            runs.append(run)
+            if has_more:
+                return self._page(runs, [PlanTask(self.scope, task.places[number:], skip + room)])
+            room, skip = room - len(run), 0
+            if not room and number + 1 < len(task.places):
+                return self._page(runs, [PlanTask(self.scope, task.places[number + 1 :])])
+        return self._page(runs, [])
 
-    def matching(self) -> Iterator[tuple[Candidate, int, int]]:
-        """Yield the manifests with files of the scan, the number of files, and their sure rows."""
+    def matching(self, *, counts_rows: bool) -> Iterator[tuple[Candidate, int, int]]:
+        """Yield the manifests with files of the scan, how many, and if wanted their sure rows."""
         for candidate in self.planner.candidates:
+            found = self.planner.files(candidate.manifest)
+            if isinstance(found, PlannedColumns):
+                yield candidate, len(found), found.sure_rows if counts_rows else 0
+                continue
             count = rows = 0
-            for planned in self.planner.files(candidate.manifest):
+            for planned in found:
                 count += 1
                 rows += planned.sure_rows
             yield candidate, count, rows
@@ -306,7 +309,7 @@ class _Scan:
         live = sum(_live_files(candidate.manifest) for candidate in self.planner.candidates)
         return self.planner.is_everything and live > self._page_files
 
-    def _page(self, files: Sequence[PlannedFile], tasks: Sequence[PlanTask]) -> ScanPage:
+    def _page(self, files: Sequence[_Run], tasks: Sequence[PlanTask]) -> ScanPage:
         return ScanPage(files, self.tokens_of(tasks), self._metadata, self.scope.stats_ids)
 
     def _deletes(self, make: MakeIndex) -> DeleteIndex:
@@ -326,6 +329,19 @@ class _Scan:
             return index, _BYTES_A_DELETE * (index.count + 1)
 
         return self.catalog.server.delete_indexes.find_or_read(key, read)
+
+
+def _part(found: Iterable[PlannedFile], skip: int, most: int) -> tuple[_Run, bool]:
+    """Return some files of a manifest, at most so many, and whether there are more behind them."""
+    if isinstance(found, PlannedColumns):
+        return found.part(skip, skip + most), len(found) > skip + most
+    rest = iter(found)
+    run = list(islice(rest, skip, skip + most))
+    return run, next(rest, None) is not None
+
+
+def _sure_rows(run: _Run) -> int:
+    return run.sure_rows if isinstance(run, PlannedColumns) else sum(planned.sure_rows for planned in run)
 
 
 def _live_files(manifest: ManifestFile) -> int:
@@ -367,7 +383,7 @@ def _plan(scan: _Scan, plan_id: str, min_rows: int | None) -> None:
     try:
         counted: list[tuple[Candidate, float]] = []
         sure_rows, renew_at_ms = 0, 0
-        for candidate, count, rows in scan.matching():
+        for candidate, count, rows in scan.matching(counts_rows=min_rows is not None):
             if catalog.server.scan_workers.is_stopping:
                 _fail(catalog, plan_id, "Unavailable", "The server stops: plan the scan again")
                 return

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 from app.engine.guard.findings import Finding
 from app.engine.model.document import find_count
+from app.engine.model.entry_filters import EntryFacts, entry_facts
 from app.engine.model.guard_settings import FindingKind
 from app.engine.model.ids import SnapshotId
-from app.engine.model.manifests import FileContent, ManifestContent, ManifestEntry, ManifestFile
+from app.engine.model.manifests import EntryStatus, FileContent, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 
 
@@ -84,13 +85,18 @@ def tally_of_lists(manifests: Iterable[ManifestFile]) -> Tally | None:
 
 def tally_of_entries(entries: Iterable[ManifestEntry]) -> Tally:
     """Return the live files and rows by the entries."""
+    return tally_of_facts(entry_facts(entries))
+
+
+def tally_of_facts(facts: Iterable[EntryFacts]) -> Tally:
+    """Return the live files and rows by the facts of entries."""
     data_files = delete_files = records = 0
-    for entry in entries:
-        if not entry.is_live:
+    for fact in facts:
+        if fact.status is EntryStatus.DELETED:
             continue
-        if entry.file.content is FileContent.DATA:
+        if fact.content is FileContent.DATA:
             data_files += 1
-            records += entry.file.record_count
+            records += fact.record_count
         else:
             delete_files += 1
     return Tally(data_files, delete_files, records)

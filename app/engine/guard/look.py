@@ -17,8 +17,10 @@ from app.engine.guard.lists import (
     compare_lists,
     sequence_findings,
     tally_of_entries,
+    tally_of_facts,
     tally_of_lists,
 )
+from app.engine.model.entry_filters import EntryFacts, entry_facts
 from app.engine.model.guard_settings import FindingKind
 from app.engine.model.ids import Location
 from app.engine.model.manifests import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
@@ -161,16 +163,16 @@ class _Look:
         return entries
 
     def _read_new(self, manifest: ManifestFile, entries: Iterable[ManifestEntry], opened: _Opened) -> None:
-        kept: list[ManifestEntry] = []
+        kept: list[EntryFacts] = []
         flawed = False
         try:
-            for entry in entries:
-                kept.append(entry)
-                location = entry.file.file_path
-                is_own = not entry.is_live or self._foreign.add(location)
-                if not is_own and entry.status is EntryStatus.ADDED and not self._is_inside(location):
+            for facts in entry_facts(entries):
+                kept.append(facts)
+                location, status = facts.path, facts.status
+                is_own = status is EntryStatus.DELETED or self._foreign.add(location)
+                if not is_own and status is EntryStatus.ADDED and not self._is_inside(location):
                     opened.outside.append(location)
-                if not flawed and (problem := _entry_problem(manifest, entry)) is not None:
+                if not flawed and (problem := _entry_problem(manifest, facts)) is not None:
                     flawed = True
                     self._found(
                         FindingKind.SEQUENCE_NUMBERS,
@@ -181,7 +183,7 @@ class _Look:
             self._not_checked(str(error))
             opened.is_complete = self._foreign.is_known = False
             return
-        opened.tally += tally_of_entries(kept)
+        opened.tally += tally_of_facts(kept)
 
     def _check_totals(self, lists: Lists, opened: _Opened) -> None:
         doubtful = claims(self._snapshot, self._parent, begins_branch=self._begins_branch)
@@ -247,7 +249,7 @@ class _Look:
         self.unchecked.append(SkippedCheck(self._snapshot.snapshot_id, reason))
 
 
-def _entry_problem(manifest: ManifestFile, entry: ManifestEntry) -> str | None:
+def _entry_problem(manifest: ManifestFile, entry: EntryFacts) -> str | None:
     """Return what is impossible about an entry's sequence numbers.
 
     Spec: #sequence-number-inheritance
@@ -257,7 +259,11 @@ def _entry_problem(manifest: ManifestFile, entry: ManifestEntry) -> str | None:
         if found is not None and (found > number or found < 0):
             return f"{name} sequence number {found}, the manifest's own being {number}"
     lowest = entry.data_sequence_number
-    if entry.is_live and lowest is not None and lowest < manifest.min_sequence_number:
+    if (
+        entry.status is not EntryStatus.DELETED
+        and lowest is not None
+        and lowest < manifest.min_sequence_number
+    ):
         return f"data sequence number {lowest}, below the lowest in the manifest list, {manifest.min_sequence_number}"
     return None
 

@@ -55,6 +55,50 @@ def live_entries(
     return (entry for entry in entries if entry.is_live and is_wanted(entry.file.partition))
 
 
+@dataclass(frozen=True, slots=True)
+class FileColumns:
+    """Some files of one manifest as columns: what distinguishes them, and which are alike."""
+
+    paths: Sequence[Location]
+    sizes: Sequence[int]
+    """In bytes."""
+    record_counts: Sequence[int]
+    split_offsets: Sequence[tuple[int, ...] | None]
+    first_row_ids: Sequence[int | None]
+    partitions: Sequence[Partition]
+    alike: Sequence[int]
+    """Files with one number share partition, content, format, key metadata and sort order."""
+
+
+@runtime_checkable
+class ColumnarEntries(Protocol):
+    """Entries of one manifest that are known by their positions until they are made."""
+
+    def live_positions(self, is_wanted: PartitionTest, ranges: Sequence[ValueRange] = ()) -> Sequence[int]:
+        """Return where the entries are that `FilterableEntries.live_in` yields.
+
+        Raises:
+            InvalidMetadata: an entry makes no sense; names the file.
+        """
+        ...
+
+    def entries_at(self, positions: Sequence[int]) -> Iterator[ManifestEntry]:
+        """Yield the entries at some positions.
+
+        Raises:
+            InvalidMetadata: an entry makes no sense; names the file.
+        """
+        ...
+
+    def files_at(self, positions: Sequence[int]) -> FileColumns:
+        """Return the files at some positions as columns; their metrics are not looked at.
+
+        Raises:
+            InvalidMetadata: an entry makes no sense; names the file.
+        """
+        ...
+
+
 @runtime_checkable
 class PathedEntries(Protocol):
     """Entries of one manifest whose paths are found without making objects of them."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
+from app.engine.model.entry_filters import ColumnarEntries, FileColumns
 from app.engine.model.ids import Location
 from app.engine.model.manifests import (
     DataFile,
@@ -15,6 +16,7 @@ from app.engine.model.manifests import (
     ManifestEntry,
     ManifestFile,
     ManifestSource,
+    Partition,
 )
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.scan.scan_scope import ScanScope, appends_in
@@ -37,6 +39,47 @@ class PlannedFile:
     def sure_rows(self) -> int:
         """How many rows of the result it certainly has."""
         return self.file.record_count if self.residual == ALWAYS_TRUE and not self.deletes else 0
+
+
+class PlannedColumns(Iterable[PlannedFile]):
+    """Files of one manifest that no delete applies to; each is made only when it is asked for."""
+
+    def __init__(
+        self,
+        entries: ColumnarEntries,
+        positions: Sequence[int],
+        residual_of: Callable[[Partition], Expression],
+    ) -> None:
+        self._entries = entries
+        self._positions = positions
+        self.residual_of = residual_of
+        """Takes a partition; returns the residual filter for its rows."""
+
+    def __len__(self) -> int:
+        return len(self._positions)
+
+    def __iter__(self) -> Iterator[PlannedFile]:
+        for entry in self._entries.entries_at(self._positions):
+            yield PlannedFile(entry.file, (), self.residual_of(entry.file.partition))
+
+    def part(self, first: int, end: int) -> PlannedColumns:
+        """Return the files from one place up to another, without that."""
+        return PlannedColumns(self._entries, self._positions[first:end], self.residual_of)
+
+    @cached_property
+    def files(self) -> FileColumns:
+        """The files as columns.
+
+        Raises:
+            InvalidMetadata: an entry makes no sense; names the file.
+        """
+        return self._entries.files_at(self._positions)
+
+    @property
+    def sure_rows(self) -> int:
+        """How many rows of the result they certainly have."""
+        counted = zip(self.files.partitions, self.files.record_counts, strict=True)
+        return sum(count for partition, count in counted if self.residual_of(partition) == ALWAYS_TRUE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,14 +155,24 @@ class ScanPlanner:
         )
         return DeleteIndex(entries, self._metadata.partition_specs, self._metadata.schemas)
 
-    def files(self, manifest: ManifestFile) -> Iterator[PlannedFile]:
-        """Yield the files of one data manifest, in an order that is always the same.
+    def files(self, manifest: ManifestFile) -> Iterable[PlannedFile]:
+        """Return the files of one data manifest, in an order that is always the same.
+
+        They are `PlannedColumns` where the manifest's entries alone decide, which is far less work.
 
         Raises:
             InvalidMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
         """
+        entries = self._source.entries(manifest)
+        if self.deletes.count or self._appended or not isinstance(entries, ColumnarEntries):
+            return self._one_by_one(manifest, entries)
+        spec_id, residual = manifest.partition_spec_id, self._selection.residual
+        positions = self._selection.data_positions(manifest, entries)
+        return PlannedColumns(entries, positions, lambda partition: residual(spec_id, partition))
+
+    def _one_by_one(self, manifest: ManifestFile, entries: Iterable[ManifestEntry]) -> Iterator[PlannedFile]:
         deletes_of = self.deletes.deletes_of
-        for entry, residual in self._selection.data_files(manifest, self._source.entries(manifest)):
+        for entry, residual in self._selection.data_files(manifest, entries):
             if self._is_of_scan(entry):
                 deletes = deletes_of(entry.file, entry.data_sequence_number or 0)
                 yield PlannedFile(entry.file, [each.file for each in deletes] if deletes else (), residual)

@@ -5,7 +5,7 @@ Manifests are asked by their summaries, then files by their partition, then by t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,7 +23,7 @@ from app.engine.expressions.projection import project_bound
 from app.engine.expressions.residuals import residual_function
 from app.engine.expressions.summary_evaluation import summaries_test
 from app.engine.expressions.value_ranges import value_ranges
-from app.engine.model.entry_filters import PartitionTest, live_entries
+from app.engine.model.entry_filters import ColumnarEntries, PartitionTest, live_entries
 from app.engine.model.ids import SpecId
 from app.engine.model.manifests import (
     DataFile,
@@ -124,7 +124,10 @@ class FileSelection:
     def data_files(
         self, manifest: ManifestFile, entries: Iterable[ManifestEntry]
     ) -> Iterator[tuple[ManifestEntry, Expression]]:
-        """Yield the entries of live data files of the selection, each with its residual filter."""
+        """Yield the entries of live data files of the selection, each with its residual filter.
+
+        Where entries have positions, they come in the order of `data_positions`.
+        """
         of_spec = self._of(manifest.partition_spec_id)
         if self.is_everything:
             for entry in live_entries(entries, _any_partition):
@@ -140,9 +143,19 @@ class FileSelection:
             if may_match_metrics(entry.file):
                 yield entry, residual(entry.file.partition)
 
+    def data_positions(self, manifest: ManifestFile, entries: ColumnarEntries) -> Sequence[int]:
+        """Return where the live data files of the selection are; no entry is made of most of them."""
+        if self.is_everything:
+            return entries.live_positions(_any_partition)
+        of_spec, may_match_metrics = self._of(manifest.partition_spec_id), self._may_match_metrics
+        whole = entries.live_positions(of_spec.is_all_wanted)
+        in_part = entries.live_positions(of_spec.is_partly_wanted, self._ranges)
+        asked = zip(in_part, entries.entries_at(in_part), strict=True)
+        return [*whole, *(at for at, entry in asked if may_match_metrics(entry.file))]
+
     def residual(self, spec_id: SpecId, partition: Partition) -> Expression:
         """Return what the rows of a partition must still be asked."""
-        return self._of(spec_id).residual(partition)
+        return ALWAYS_TRUE if self.is_everything else self._of(spec_id).residual(partition)
 
     def all_match(self, file: DataFile) -> bool:
         """Return whether every row of a data file surely matches, by partition or metrics."""

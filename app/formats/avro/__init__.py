@@ -6,7 +6,7 @@ of them only, `named_packer` packs records, `write_packed` makes a file of them.
 
 from __future__ import annotations
 
-from app.formats.avro.container import AvroFile, TooLargeError, cost_within, open_avro
+from app.formats.avro.container import AvroFile, KnownRecords, TooLargeError, cost_within, open_avro
 from app.formats.avro.entry_columns import EntryColumns, read_entries
 from app.formats.avro.entry_picks import PickedFields, pick_fields
 from app.formats.avro.packers import named_packer, write_packed
@@ -14,6 +14,7 @@ from app.formats.avro.packers import named_packer, write_packed
 __all__ = [
     "AvroFile",
     "EntryColumns",
+    "KnownRecords",
     "PickedFields",
     "TooLargeError",
     "cost_within",

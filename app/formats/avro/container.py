@@ -5,13 +5,15 @@ from __future__ import annotations
 import bz2
 import lzma
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 from app.fileio.wanted import check_wanted
 from app.formats.avro.schema_types import record_type
-from app.formats.avro.types import read_long
+from app.formats.avro.types import NULL, read_long
+
+Value = TypeVar("Value")
 
 MAX_UNPACKED_BYTES: Final = 1 << 30
 _BYTES_A_RECORD: Final = 256
@@ -30,6 +32,17 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownRecords(Generic[Value]):
+    """The records of one file, with what they were made into."""
+
+    schema_text: str
+    values: list[Value]
+    """Of each record, in the order of the file."""
+    by_start: dict[bytes, tuple[bytes, Value]]
+    """The bytes of records and their values, by the bytes of their first field."""
+
+
+@dataclass(frozen=True, slots=True)
 class AvroFile:
     """The parts of a file; `schema_text` is the JSON of the writer's schema."""
 
@@ -37,25 +50,45 @@ class AvroFile:
     schema_text: str
     blocks: tuple[Block, ...]
 
-    def records(self, ids_by_name: tuple[tuple[str, int], ...]) -> Iterator[Mapping[int, Any]]:
-        """Yield every record whole, by field id.
+    def records(
+        self,
+        ids_by_name: tuple[tuple[str, int], ...],
+        make: Callable[[Mapping[int, Any]], Value],
+        known: KnownRecords[Value] | None = None,
+    ) -> KnownRecords[Value]:
+        """Make a value of every record.
 
         Args:
             ids_by_name: the ids of fields to which the writer gave none.
+            make: takes a record whole, by field id, and depends on nothing else.
+            known: records of another file; one with the same bytes has the same value, and is not read again.
 
         Raises:
-            ValueError: the records do not follow the schema.
+            ValueError: the records do not follow the schema, or what `make` raises.
             IndexError: a record is cut off.
         """
         kind = record_type(self.schema_text, ids_by_name)
+        found: KnownRecords[Value] = KnownRecords(self.schema_text, [], {})
+        values, by_start = found.values, found.by_start
+        before = {} if known is None or known.schema_text != self.schema_text else known.by_start
+        end_of_start = kind.fields[0].kind.skip if kind.fields else NULL.skip
         for block in self.blocks:
             check_wanted()
-            pos = 0
+            content, pos = block.content, 0
             for _ in range(block.record_count):
-                record, pos = kind.read(block.content, pos)
-                yield record
-            if pos != len(block.content):
+                start = content[pos : end_of_start(content, pos)]
+                same = before.get(start)
+                # Where a record ends follows from its own bytes alone: one that begins with another is that one.
+                if same is not None and content.startswith(same[0], pos):
+                    pos += len(same[0])
+                else:
+                    record, end = kind.read(content, pos)
+                    same, pos = (content[pos:end], make(record)), end
+                by_start[start] = same
+                values.append(same[1])
+            if pos != len(content):
                 raise ValueError("a block does not have the records it says")
+        return found
 
 
 class TooLargeError(ValueError):

@@ -168,6 +168,39 @@ class EntryColumns:
             values = [read(part) for read, part in zip(readers, parts, strict=True)]
             yield tuple(values) if in_order is None else in_order([*values, None])
 
+    def columns_at(
+        self, positions: Sequence[int], field_ids: Sequence[int], alike_in: Sequence[int]
+    ) -> tuple[list[list[Any]], list[int]]:
+        """Return fields of some entries as columns, and a number for each that those alike share.
+
+        Args:
+            positions: which entries.
+            field_ids: two or more fields; values that the writer left out are None.
+            alike_in: fields; entries are alike if these and their partitions have the same bytes.
+
+        Raises:
+            ValueError: a value makes no sense.
+        """
+        layout = self._layout
+        known = [field_id for field_id in field_ids if field_id in layout.groups]
+        groups = [layout.groups[field_id] for field_id in known]
+        readers = [layout.readers[group - 1] for group in groups]
+        groups += [layout.groups[field_id] for field_id in alike_in if field_id in layout.groups]
+        parts = layout.pick_at(self._content, map(self._starts.__getitem__, positions), groups)
+        # A list of no rows has no columns.
+        columns = list(zip(*parts, strict=True)) if parts else [()] * len(groups)
+        read = {
+            field_id: list(map(reader, column))
+            for field_id, reader, column in zip(known, readers, columns, strict=False)
+        }
+        of_partition = [self.partition_numbers[at] for at in positions]
+        numbers: dict[tuple[Any, ...], int] = {}
+        alike = [
+            numbers.setdefault(key, len(numbers))
+            for key in zip(of_partition, *columns[len(known) :], strict=True)
+        ]
+        return [read.get(field_id) or [None] * len(positions) for field_id in field_ids], alike
+
     def live_paths(self) -> Iterable[Any]:
         """Yield the paths of the files that are not deleted, in their order.
 

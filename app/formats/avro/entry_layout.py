@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from operator import methodcaller
 from typing import Any, Final
 
 from app.formats.avro.container import Block
@@ -87,6 +88,16 @@ class EntryLayout:
             return match.group(*groups), match.end()
         parts, end = self._walk(content, pos)
         return [parts[group - 1] for group in groups], end
+
+    def pick_at(self, content: bytes, starts: Iterable[int], groups: Sequence[int]) -> list[Sequence[bytes]]:
+        """Return the bytes of two or more fields of records at some places; raises like `split`."""
+        match, pick = self._shapes.first, self.pick
+        fields_of = methodcaller("group", *groups)
+        # Most records of a manifest have one shape, and the others are looked at with all shapes.
+        return [
+            pick(content, start, groups)[0] if (found := match(content, start)) is None else fields_of(found)
+            for start in starts
+        ]
 
     def pick_all(self, block: Block, groups: Sequence[int]) -> list[Sequence[bytes]]:
         """Return the bytes of two or more fields of each record of a block.

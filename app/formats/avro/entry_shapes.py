@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -56,6 +57,11 @@ class EntryShapes:
                 return match
         return None
 
+    @property
+    def first(self) -> Callable[[bytes, int], re.Match[bytes] | None]:
+        """What matches records of the shape that was met last, also after another is met."""
+        return self._shapes[0].pattern.match if self._shapes else _no_match
+
     def run(self, content: bytes, pos: int) -> list[re.Match[bytes]]:
         """Return matches, one right behind the other, while records have the last shape."""
         for shape in self._shapes[:1]:
@@ -95,6 +101,10 @@ class EntryShapes:
     def forget(self) -> None:
         """Forget all shapes: records are walked until there is a new lesson."""
         self._shapes = ()
+
+
+def _no_match(_content: bytes, _pos: int) -> None:
+    """Match nothing."""
 
 
 class _Learnt:

@@ -29,7 +29,7 @@ def compile_type(schema: Any, *, counted_fixed: bool = False) -> t.AvroType:
 
 
 @lru_cache(maxsize=32)
-def record_type(schema_text: str, ids_by_name: tuple[tuple[str, int], ...]) -> t.AvroType:
+def record_type(schema_text: str, ids_by_name: tuple[tuple[str, int], ...]) -> t.Record:
     """Return the type of a file's records; files with the same schema share it.
 
     Fields to which the writer gave no id have the one of their name.

@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from app.engine.model.entry_filters import EntryFacts, PartitionTest, ValueRange
+from app.engine.model.entry_filters import EntryFacts, FileColumns, PartitionTest, ValueRange
 from app.engine.model.ids import Location
 from app.engine.model.manifests import (
     UNASSIGNED_SEQUENCE_NUMBER,
@@ -33,6 +33,10 @@ _FIRST_ROW_ID: Final = [field.name for field in fields(DataFile)].index("first_r
 """Where it is behind content, path, format, spec id, partition, record count and size."""
 _FACTS: Final = (0, 1, 3, 4, 134, 100, 101, 103, 104, 142)
 """The fields of `EntryFacts` by their ids, in their order, without the partition."""
+_TOLD_APART: Final = (100, 104, 103, 132, 142)
+"""The fields of `FileColumns` by their ids, in their order, without what is alike."""
+_ALIKE_IN: Final = (134, 101, 131, 140)
+"""Content, format, key metadata and sort order."""
 _KEPT_BOUNDS: Final = 4
 _BYTES_OF_BOUNDS: Final = 2 * 16 * _KEPT_BOUNDS
 """For each entry; counted for the cache's budget whether they are there or not."""
@@ -134,9 +138,13 @@ class ManifestColumns(Sequence[ManifestEntry]):
 
     def live_in(self, is_wanted: PartitionTest, ranges: Sequence[ValueRange] = ()) -> Iterator[ManifestEntry]:
         """Yield entries as `FilterableEntries` promises."""
+        return self.entries_at(self.live_positions(is_wanted, ranges))
+
+    def live_positions(self, is_wanted: PartitionTest, ranges: Sequence[ValueRange] = ()) -> Sequence[int]:
+        """Return positions as `ColumnarEntries` promises."""
         wanted = {number for number, values in enumerate(self.partitions) if is_wanted(values)}
         if not wanted:
-            return
+            return ()
         statuses, deleted = self._statuses, EntryStatus.DELETED
         positions = [
             at
@@ -150,8 +158,24 @@ class ManifestColumns(Sequence[ManifestEntry]):
                 if columns is not None:
                     in_range = columns.positions_in(wanted_range)
                     positions = [at for at in positions if at in in_range]
-        for at in positions:
-            yield self._entry(at)
+        return positions
+
+    def entries_at(self, positions: Sequence[int]) -> Iterator[ManifestEntry]:
+        """Yield entries as `ColumnarEntries` promises."""
+        return map(self._entry, positions)
+
+    def files_at(self, positions: Sequence[int]) -> FileColumns:
+        """Return columns as `ColumnarEntries` promises."""
+        try:
+            found, alike = self._entries.columns_at(positions, _TOLD_APART, _ALIKE_IN)
+        except ValueError as error:
+            raise self._invalid(error) from error
+        paths, sizes, record_counts, split_offsets, first_row_ids = found
+        if self._manifest.sequence_number != UNASSIGNED_SEQUENCE_NUMBER:
+            first_row_ids = list(map(self._entries.row_id, positions))
+        numbers = self._partition_numbers
+        partitions = [self.partitions[numbers[at]] for at in positions]
+        return FileColumns(paths, sizes, record_counts, split_offsets, first_row_ids, partitions, alike)
 
     def live_paths(self) -> Iterator[Location]:
         """Yield the paths as `PathedEntries` promises."""

@@ -16,7 +16,7 @@ from app.engine.model.manifests import (
     PartitionSummary,
 )
 from app.errors import InvalidMetadata
-from app.formats.avro import TooLargeError, named_packer, open_avro, write_packed
+from app.formats.avro import KnownRecords, TooLargeError, named_packer, open_avro, write_packed
 from app.formats.bounds import MAX_FILE_BYTES, too_large
 from app.formats.caches import BoundedCache
 from app.formats.manifests.avro_schemas import SUMMARY_SCHEMA, ids_of_fields, manifest_list_schema
@@ -39,17 +39,20 @@ _IDS_BY_NAME: Final = (
     ("deleted_data_files_count", 506),
 )
 """For writers that left the ids out; v1 once had other names for the counts."""
+KnownLines = KnownRecords[ManifestFile]
+"""A manifest list as it was read."""
 
 
 def read_manifest_list(
-    content: bytes, location: Location, max_bytes: int = MAX_FILE_BYTES
-) -> tuple[ManifestFile, ...]:
-    """Return the manifests that a list names, in its order.
+    content: bytes, location: Location, max_bytes: int = MAX_FILE_BYTES, known: KnownLines | None = None
+) -> KnownLines:
+    """Return the manifests that a list names, in its order, with their lines.
 
     Args:
         content: the list.
         location: names the list in errors.
         max_bytes: the limit for files of metadata; what a list may unpack to is a part of it.
+        known: another list, of whose lines this one may have many.
 
     Raises:
         InvalidMetadata: the bytes are not a manifest list; names the file.
@@ -57,7 +60,7 @@ def read_manifest_list(
     Spec: #manifest-lists
     """
     try:
-        return tuple(map(_manifest, open_avro(content, max_bytes // _WEIGHT).records(_IDS_BY_NAME)))
+        return open_avro(content, max_bytes // _WEIGHT).records(_IDS_BY_NAME, _manifest, known)
     except TooLargeError as error:
         raise too_large(f"Cannot read manifest list {location}: {error}") from error
     except IndexError as error:

@@ -20,6 +20,10 @@ from app.formats.manifests.live_columns import UnpackedManifest
 
 _LISTED_BYTES: Final = 700
 _SUMMARY_BYTES: Final = 250
+_LINE_BYTES: Final = 400
+"""What a line of a list takes besides itself, if it is kept as it was read."""
+_WORTH_KEEPING: Final = 50
+"""Shorter lists are read as fast without the lines of another one."""
 
 
 class ManifestCache(ReadThroughCache[Any]):
@@ -58,8 +62,18 @@ class FileManifestSource:
             return [self._unlisted(Location(path)) for path in snapshot.manifests or ()]
 
         def read() -> tuple[tuple[ManifestFile, ...], int]:
-            listed = read_manifest_list(self._read(location), location, self._max_file_bytes)
-            return listed, _size_of_list(listed)
+            # Most of a list is the list before it.
+            key = (self._files, location.rpartition("/")[0], "lines")
+            lines = read_manifest_list(
+                self._read(location), location, self._max_file_bytes, self._cache.find(key)
+            )
+            listed = tuple(lines.values)
+            size = _size_of_list(listed)
+            if len(listed) >= _WORTH_KEEPING:
+                self._cache.put(
+                    key, lines, size + sum(_LINE_BYTES + len(line) for line, _ in lines.by_start.values())
+                )
+            return listed, size
 
         return self._cache.find_or_read((self._files, location), read)
 

@@ -13,7 +13,7 @@ import orjson
 
 from app import telemetry
 from app.engine.model.ids import Location, TableUuid
-from app.engine.model.properties import GC_ENABLED
+from app.engine.model.properties import GC_ENABLED, SCAN_PLANNING_MODE
 from app.engine.model.registrations import is_read_only
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.engine.model.view_metadata import ViewMetadata, read_view_metadata
@@ -26,6 +26,8 @@ from app.formats.metadata.names import is_gzipped
 
 PARSED_WEIGHT = 12
 """Parsed metadata takes about this many times the memory of its JSON (measured: 10 to 14)."""
+_LARGEST_SHARE = 0.75
+"""Of its cache one table may take so much: a long history takes a hundred times longer to read than to keep."""
 _HITS = telemetry.METADATA_READS.labels(cache="hit")
 _MISSES = telemetry.METADATA_READS.labels(cache="miss")
 _INSTANT_SCHEMES = frozenset({"file", "memory"})
@@ -35,16 +37,21 @@ Metadata = TableMetadata | ViewMetadata
 
 @dataclass(frozen=True, slots=True)
 class MetadataJson:
-    """A table's metadata as compact JSON, with a version of its content."""
+    """A table's metadata as compact JSON, with a version of its content.
+
+    Attributes:
+        scan_planning_mode: the property that clients are given apart from the metadata, if the table has it.
+    """
 
     content: bytes
     version: str
+    scan_planning_mode: str | None = None
 
     @staticmethod
     def of(metadata: TableMetadata, content: bytes, registration: int) -> MetadataJson:
         """Return the JSON with its version: a digest of megabytes would cost more than all else."""
         version = f"{metadata.uuid} {registration} {metadata.last_updated_ms} {len(content)}"
-        return MetadataJson(content, version)
+        return MetadataJson(content, version, metadata.properties.get(SCAN_PLANNING_MODE))
 
 
 M = TypeVar("M", TableMetadata, ViewMetadata)
@@ -66,8 +73,10 @@ class MetadataFiles:
         """Keep so many bytes; no file of more than `max_file_bytes` is read or written."""
         # JSON for answers and parsed metadata for commits are kept apart: a catalog that is mostly read would
         # otherwise spend its budget on parsed objects that no request needs.
-        self._json: ReadThroughCache[MetadataJson] = ReadThroughCache(max_bytes // 2)
-        self._parsed: ReadThroughCache[Metadata] = ReadThroughCache(max_bytes - max_bytes // 2)
+        self._json: ReadThroughCache[MetadataJson] = ReadThroughCache(max_bytes // 2, _LARGEST_SHARE)
+        self._parsed: ReadThroughCache[Metadata] = ReadThroughCache(
+            max_bytes - max_bytes // 2, _LARGEST_SHARE
+        )
         self._seen: BoundedCache[float] = BoundedCache(4 << 20)
         self._recheck_s = recheck_ms / 1000
         self._max_file_bytes = max_file_bytes

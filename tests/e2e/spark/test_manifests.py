@@ -61,7 +61,7 @@ def check_all_manifests(reference: Reference, metadata: TableMetadata) -> set[tu
         listed = read(snapshot.manifest_list)
         reference.put(snapshot.manifest_list, listed)
         theirs = reference.read_list(snapshot.manifest_list)
-        ours = read_manifest_list(listed, snapshot.manifest_list)
+        ours = tuple(read_manifest_list(listed, snapshot.manifest_list).values)
         assert [manifest_in_json(item) for item in ours] == [
             reference.manifest_in_json(item) for item in theirs
         ]
@@ -197,7 +197,7 @@ def written_again(metadata: TableMetadata, copied: Path) -> Snapshot:
     manifests: list[ManifestFile] = []
     newest: ManifestEntry | None = None
     template: ManifestFile | None = None
-    for manifest in read_manifest_list(read(current.manifest_list), current.manifest_list):
+    for manifest in read_manifest_list(read(current.manifest_list), current.manifest_list).values:
         entries = ManifestColumns(manifest, read(manifest.manifest_path))
         live = [entry for entry in entries if entry.is_live]
         manifests.append(

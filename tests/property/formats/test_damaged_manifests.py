@@ -13,7 +13,12 @@ from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.errors import InvalidMetadata
 from app.formats.manifests.columns import ManifestColumns
-from app.formats.manifests.lists import assign_numbers, read_manifest_list, write_manifest_list
+from app.formats.manifests.lists import (
+    KnownLines,
+    assign_numbers,
+    read_manifest_list,
+    write_manifest_list,
+)
 from app.formats.manifests.live_columns import UnpackedManifest
 from app.formats.manifests.paths import statuses_and_paths
 from app.formats.manifests.writer import write_manifest
@@ -123,6 +128,21 @@ def test_manifest_lists(changes: list[tuple[int, bytes, int]]) -> None:
         read_manifest_list(damaged(originals()[1], changes), PLACE)
     except InvalidMetadata as error:
         assert str(error).startswith(f"Cannot read manifest list {PLACE}: ")  # noqa: PT017 - as above
+
+
+def outcome(content: bytes, known: KnownLines | None) -> str:
+    try:
+        return repr(read_manifest_list(content, PLACE, 1 << 20, known).values)
+    except InvalidMetadata as error:
+        return str(error)
+
+
+@given(CHANGES)
+def test_manifest_lists_beside_a_sound_one(changes: list[tuple[int, bytes, int]]) -> None:
+    known = read_manifest_list(originals()[1], PLACE, 1 << 20)
+    content = damaged(originals()[1], changes)
+
+    assert outcome(content, known) == outcome(content, None)
 
 
 @given(CHANGES)

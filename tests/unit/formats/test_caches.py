@@ -27,13 +27,15 @@ def test_what_was_used_longest_ago_goes_first() -> None:
     assert cache.held_bytes == 10
 
 
-def test_a_value_over_a_quarter_of_the_budget_is_not_kept() -> None:
-    cache: BoundedCache[str] = BoundedCache(100)
+@pytest.mark.parametrize(
+    ("cache", "most"), [(BoundedCache[str](100), 25), (BoundedCache[str](100, 0.75), 75)]
+)
+def test_a_value_over_its_share_of_the_budget_is_not_kept(cache: BoundedCache[str], most: int) -> None:
+    cache.put("larger", "x", most + 1)
+    assert (cache.find("larger"), cache.held_bytes) == (None, 0)
 
-    cache.put("large", "x", 26)
-
-    assert cache.find("large") is None
-    assert cache.held_bytes == 0
+    cache.put("large", "y", most)
+    assert (cache.find("large"), cache.held_bytes) == ("y", most)
 
 
 def test_a_value_put_again_counts_once() -> None:

@@ -36,11 +36,24 @@ class FreshlyRead:
         return bool(self.engine.files.exists(location))
 
 
+class MadeOneByOne(FreshlyRead):
+    """The same manifests, whose entries are objects and not columns."""
+
+    def entries(self, manifest: ManifestFile) -> Iterable[ManifestEntry]:
+        return list(super().entries(manifest))
+
+
 def looked_at(engine: WritingEngine, commit: Commit) -> list[Report]:
-    return [
-        look_at(arrival, FreshlyRead(engine), lambda location: location.startswith(f"{ROOT}/"))
-        for arrival in arrivals(commit.base, commit.updates, commit.after)
-    ]
+    """Return what the guard finds, which is the same however the entries are read."""
+    of_columns, of_entries = (
+        [
+            look_at(arrival, source, lambda location: location.startswith(f"{ROOT}/"))
+            for arrival in arrivals(commit.base, commit.updates, commit.after)
+        ]
+        for source in (FreshlyRead(engine), MadeOneByOne(engine))
+    )
+    assert of_columns == of_entries
+    return of_columns
 
 
 @st.composite

@@ -6,6 +6,7 @@ delete applies to is said again here in the plainest words, and rows are told ap
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -13,11 +14,13 @@ from typing import Any
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from app.api.bodies.scans import scan_tasks_json
+from app.catalog.scans.planning import ScanPage
 from app.engine.change.initial import new_table_metadata
 from app.engine.expressions.binding import bind
 from app.engine.expressions.expression_json import parse_expression
 from app.engine.model.delete_files import DELETE_FILE_PATH_ID
-from app.engine.model.ids import Location, SnapshotId, SpecId, TableUuid
+from app.engine.model.ids import Location, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.manifests import (
     DataFile,
     EntryStatus,
@@ -32,7 +35,7 @@ from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.types import PrimitiveType
 from app.engine.model.values import order_key
-from app.engine.scan.scan_planner import ScanPlanner
+from app.engine.scan.scan_planner import PlannedColumns, ScanPlanner
 from app.engine.scan.scan_scope import ScanRequest, scope_of
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.writer import write_manifest
@@ -241,6 +244,10 @@ class Source:
     def entries(self, manifest: ManifestFile) -> Sequence[ManifestEntry]:
         return self.lists[manifest]
 
+    def made_one_by_one(self) -> Source:
+        """Return the same manifests, whose entries are objects."""
+        return Source({manifest: list(entries) for manifest, entries in self.lists.items()})
+
 
 def source_of(table: Written, *, as_files: bool) -> Source:
     lists: dict[ManifestFile, Sequence[ManifestEntry]] = {}
@@ -314,3 +321,83 @@ def test_reading_a_plan_gives_exactly_the_rows_that_match(data: st.DataObject, *
     event(f"pruned: {len(planned_paths) < len(table.data)}, deletes: {bool(table.deletes)}")
     assert read == expected
     assert len(planned_paths) == len(set(planned_paths))
+
+
+KEYS = st.sampled_from([None, b"\x00\xff%s"])
+SORT_ORDERS = st.sampled_from([None, SortOrderId(0), SortOrderId(1)])
+PATHS = st.text('ab/=%\\"é\x00\x1f\u2028\U0001f600', max_size=5)
+
+
+@st.composite
+def similar_files(draw: st.DrawFn, entry: ManifestEntry, number: int) -> list[ManifestEntry]:
+    """Return entries of files that differ from one in what their writers choose, some of them deleted."""
+    alike = draw(st.lists(st.tuples(KEYS, SORT_ORDERS), min_size=1, max_size=2))
+    differing = st.tuples(
+        st.sampled_from([EntryStatus.EXISTING] * 3 + [EntryStatus.ADDED, EntryStatus.DELETED]),
+        PATHS,
+        st.integers(0, 2**40),
+        st.none() | st.lists(st.integers(4, 9), max_size=2).map(tuple),
+        st.none() | st.integers(0, 2**40),
+        st.sampled_from(alike),
+    )
+    found = []
+    for at, (status, path, size, offsets, row_id, (key, order)) in enumerate(
+        draw(st.lists(differing, min_size=4, max_size=6))
+    ):
+        file = replace(
+            entry.file,
+            file_path=Location(f"memory://{number}-{at}{path}"),
+            file_size_in_bytes=size,
+            split_offsets=offsets,
+            key_metadata=key,
+            sort_order_id=order,
+            first_row_id=row_id,
+        )
+        found.append(replace(entry, status=status, file=file))
+    return found
+
+
+@given(data=st.data(), with_deletes=st.sampled_from([False, False, False, True]))
+def test_plan_of_columns_is_written_like_one_of_entries(data: st.DataObject, *, with_deletes: bool) -> None:
+    table, document = data.draw(tables())
+    table.data = [
+        similar for at, entry in enumerate(table.data) for similar in data.draw(similar_files(entry, at))
+    ]
+    if not with_deletes:
+        table.deletes = []
+    filter_json = data.draw(st.just(True) | filters(document))
+    stats = data.draw(st.just(()) | st.just(()) | st.just(tuple(field.name for field in table.schema.fields)))
+    metadata = metadata_of(table)
+    scope = scope_of(metadata, ScanRequest(filter=parse_expression(filter_json), stats_fields=stats))
+    source = source_of(table, as_files=True)
+    planners = [ScanPlanner(metadata, scope, each) for each in (source, source.made_one_by_one())]
+
+    of_columns, of_entries = (
+        [planner.files(candidate.manifest) for candidate in planner.candidates] for planner in planners
+    )
+
+    if not table.deletes:
+        assert all(isinstance(run, PlannedColumns) for run in of_columns)
+    assert not any(isinstance(run, PlannedColumns) for run in of_entries)
+    in_lists = [list(run) for run in of_entries]
+    event(f"files: {sum(map(len, in_lists)) > 0}, columns: {not table.deletes and not stats}")
+    for run, expected in zip(of_columns, in_lists, strict=True):
+        if isinstance(run, PlannedColumns):
+            assert len(run) == len(expected)
+            assert run.sure_rows == sum(planned.sure_rows for planned in expected)
+            assert repr(list(run.part(1, 3))) == repr(expected[1:3])
+    cut = data.draw(st.integers(0, 5))
+    # As the pages of an answer cut them: parts may be empty.
+    parts = [
+        part
+        for run in of_columns
+        for part in (
+            [run.part(0, cut), run.part(cut, len(run))] if isinstance(run, PlannedColumns) else [run]
+        )
+    ]
+    pages = [ScanPage(runs, (), metadata, scope.stats_ids) for runs in (parts, in_lists)]
+    for run in of_columns:
+        if isinstance(run, PlannedColumns):
+            event(f"some are alike: {2 * len(set(run.files.alike)) <= len(run)}")
+    written, one_by_one = (json.loads(scan_tasks_json(page)) for page in pages)
+    assert written == one_by_one

@@ -113,7 +113,7 @@ def test_unknown_mode_is_refused(api: httpx.Client, ns: str, mode: str) -> None:
 def test_large_answer_is_compressed_when_asked_for(api: httpx.Client, ns: str, times: int, size: int) -> None:
     make_table(api, ns, "t")
     url = f"/v1/namespaces/{ns}/tables/t"
-    api.post(url, json=set_properties(large="x" * size))
+    api.post(url, json=set_properties(large="x" * size, **{"scan-planning-mode": "server"}))
     plain = api.get(url)
 
     for _ in range(times - 1):
@@ -123,6 +123,8 @@ def test_large_answer_is_compressed_when_asked_for(api: httpx.Client, ns: str, t
 
     assert packed.headers["content-encoding"] == "gzip"
     assert gzip.decompress(raw) == plain.content
+    assert int(plain.headers["content-length"]) == len(plain.content)
+    assert plain.json()["config"] == {"scan-planning-mode": "server"}
     assert packed.headers["etag"] == plain.headers["etag"]
     assert plain.headers["vary"] == packed.headers["vary"] == "accept-encoding"
 

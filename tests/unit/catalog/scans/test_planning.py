@@ -42,7 +42,7 @@ from tests.builders.catalogs import (
     with_server,
 )
 from tests.builders.commits import commit_table
-from tests.builders.planned_scans import expand_task, plan_scan
+from tests.builders.planned_scans import expand_task, files_of, plan_scan
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, FLIGHTS, load_table, table_in
 
@@ -75,7 +75,7 @@ def filled(catalog: Catalog) -> list[SnapshotId]:
 
 
 def names(page: ScanPage) -> list[str]:
-    return [Path(planned.file.file_path).stem for planned in page.files]
+    return [Path(planned.file.file_path).stem for planned in files_of(page)]
 
 
 def page_of(outcome: ScanPage | Submitted) -> ScanPage:
@@ -119,7 +119,7 @@ def test_long_plan_is_left_to_tasks_and_none_is_lost(catalog: Catalog, size: int
     page = page_of(plan_scan(small, DEPARTURES, ScanRequest(filter=parse_expression(filter_))))
 
     assert page.tasks
-    assert len(page.files) <= size
+    assert len(files_of(page)) <= size
     assert sorted(everything(small, page)) == ALL
 
 
@@ -229,7 +229,7 @@ def test_plan_stops_when_its_files_surely_have_enough_rows(
 ) -> None:
     page = page_of(plan_scan(catalog, DEPARTURES, ScanRequest(min_rows=rows)))
 
-    assert len(page.files) == 3 * manifests_read
+    assert len(files_of(page)) == 3 * manifests_read
     assert page.tasks == []
 
 
@@ -239,7 +239,7 @@ def test_rows_that_may_not_match_do_not_count_as_enough(catalog: Catalog) -> Non
 
     page = page_of(plan_scan(catalog, DEPARTURES, ScanRequest(min_rows=1, filter=filter_)))
 
-    assert len(page.files) == 9
+    assert len(files_of(page)) == 9
 
 
 @pytest.mark.usefixtures("filled")
@@ -465,6 +465,6 @@ def test_page_with_a_long_filter_has_few_files(catalog: Catalog) -> None:
 
     page = page_of(plan_scan(catalog, DEPARTURES, ScanRequest(filter=filter_)))
 
-    assert len(page.files) == 4
+    assert len(files_of(page)) == 4
     assert len(page.tasks) <= 2
     assert sorted(everything(catalog, page)) == ALL

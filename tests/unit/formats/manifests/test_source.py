@@ -135,3 +135,41 @@ def test_a_manifest_shorter_than_listed_is_told(files: CountedFiles) -> None:
 
     with pytest.raises(InvalidMetadata, match=f"Cannot read manifest {MANIFEST}: it has .* bytes"):
         source.entries(replace(manifest, manifest_length=manifest.manifest_length + 1))
+
+
+@pytest.mark.parametrize(("max_bytes", "are_shared"), [(1 << 20, True), (0, False)])
+def test_list_takes_the_lines_that_it_shares_with_the_one_before(max_bytes: int, *, are_shared: bool) -> None:
+    files = MemoryFiles()
+    manifests = [
+        ManifestFile(
+            Location(f"s3://b/t/m-{at}.avro"),
+            100,
+            SpecId(0),
+            added_snapshot_id=SnapshotId(1),
+            added_files_count=1,
+            existing_files_count=0,
+            deleted_files_count=0,
+            added_rows_count=1,
+            existing_rows_count=0,
+            deleted_rows_count=0,
+        )
+        for at in range(80)
+    ]
+    snapshots = []
+    for number, listed in ((1, manifests[:-1]), (2, manifests[1:])):
+        place = Location(f"s3://b/t/list-{number}.avro")
+        content = write_manifest_list(
+            listed,
+            format_version=2,
+            snapshot_id=SnapshotId(number),
+            parent_snapshot_id=None,
+            sequence_number=1,
+        )
+        files.write_new(place, content)
+        snapshots.append(SNAPSHOT.replace(snapshot_id=SnapshotId(number), manifest_list=place))
+
+    source = FileManifestSource(files, ManifestCache(max_bytes))
+    before, after = map(source.manifests, snapshots)
+
+    assert list(after) == manifests[1:]
+    assert all((one is other) is are_shared for one, other in zip(before[1:], after, strict=False))
