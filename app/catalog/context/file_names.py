@@ -1,10 +1,12 @@
-"""The mark of this catalog in the names of its metadata files."""
+"""The mark of this catalog in the names of the files that its servers write."""
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 
 from app.catalog.context.server import Server
+from app.fileio.locations import loose_place_of
 from app.formats.metadata.own_names import marked
 
 _KEY = "names of metadata files"
@@ -18,3 +20,17 @@ def mark_of(server: Server) -> bytes:
 def new_file_uuid(server: Server) -> str:
     """Return the uuid for the name of a new metadata file."""
     return marked(server.new_uuid(), mark_of(server))
+
+
+def content_mark(server: Server, folder: str) -> bytes:
+    """Return the mark in the names of manifests, lists and statistics that servers write into one folder.
+
+    It is another one in each folder. So a copy of a table has no file that looks like one of a server of ours,
+    whatever its times say.
+    """
+    return hashlib.sha256(mark_of(server) + "/".join(loose_place_of(folder)).encode()).digest()[:4]
+
+
+def new_content_uuid(server: Server, folder: str) -> str:
+    """Return the uuid for the name of a new manifest, manifest list or statistics file in a folder."""
+    return marked(server.new_uuid(), content_mark(server, folder))

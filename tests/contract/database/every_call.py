@@ -100,6 +100,8 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
     "replace foreign places": lambda stores: ForeignPlaces(stores.database).replace(1, {"": 1}, ["s3://b/"]),
     "take a sweep": lambda stores: MetadataSweeps(stores.database).take(0),
     "hold": lambda stores: stores.file_deletions.hold(1, 1000),
+    "note": lambda stores: stores.file_deletions.note(1, "{}"),
+    "come back": lambda stores: stores.file_deletions.come_back(1, 1000, "{}"),
     "add plan": lambda stores: stores.submit("new"),
     "renew plan": lambda stores: stores.scan_plans.renew("there", NOW_MS),
     "finish plan": lambda stores: stores.scan_plans.finish("there", "completed", "[]"),

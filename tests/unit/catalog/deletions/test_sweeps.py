@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Table, Update, update
+from sqlalchemy import Table, UpdateBase, update
 
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
@@ -58,16 +58,16 @@ def old_table(tmp_path: Path, store: AgedFiles) -> Catalog:
 def let_age(catalog: Catalog, by_ms: int, *tables: Table) -> None:
     """Make rows look as if they were changed so long ago, by the database's clock."""
     then_ms = catalog.server.metadata_sweeps.now_ms() - by_ms
-    database = catalog.server.file_deletions._database
-
-    def execute(statement: Update) -> None:
-        database.write(lambda connection: connection.execute(statement))
-
     if not tables:
-        execute(update(pointers).values(created_ms=then_ms))
+        execute(catalog, update(pointers).values(created_ms=then_ms))
     columns = {pointers: "updated_ms", pointer_history: "at_ms", metadata_sweeps: "swept_ms"}
     for rows in tables or columns:
-        execute(update(rows).values({columns[rows]: then_ms}))
+        execute(catalog, update(rows).values({columns[rows]: then_ms}))
+
+
+def execute(catalog: Catalog, statement: UpdateBase) -> None:
+    """Change rows behind the catalog's back."""
+    catalog.server.file_deletions._database.write(lambda connection: connection.execute(statement))
 
 
 def orphan(catalog: Catalog, version: int, *, file_uuid: str | None = None, age_ms: int = 2 * DAY_MS) -> str:
@@ -85,7 +85,7 @@ def test_only_old_files_of_ours_that_nothing_names_go(old_table: Catalog, store:
     stay |= {
         orphan(old_table, 5),  # of a version that may come after a rollback
         orphan(old_table, 3, age_ms=0),
-        orphan(old_table, 3, age_ms=9 * DAY_MS + DAY_MS // 2),  # as old as what the history no longer knows
+        orphan(old_table, 3, age_ms=10 * DAY_MS - 5 * 60_000),  # as old as the table, whose folder another one may have had
         orphan(old_table, 3, file_uuid=str(uuid.uuid4())),  # as other catalogs name theirs
         orphan(old_table, 3, file_uuid="11111111-1111-8111-8111-111111111111"),  # of another database
     }
