@@ -54,8 +54,7 @@ def rewrite(client: Client, _location: str) -> httpx.Response:
 
 def pick(client: Client, _location: str) -> httpx.Response:
     refs = client.load("t")["metadata"]["refs"]
-    body = {"action": "cherry-pick", "snapshot-id": refs["b"]["snapshot-id"]}
-    return client.http.post(f"{PATH}/refs/main", json=body)
+    return client.http.put(f"{PATH}/refs/main", json={"cherry-pick": refs["b"]["snapshot-id"]})
 
 
 def files_of(location: str) -> set[Path]:

@@ -6,8 +6,9 @@ import hashlib
 import secrets
 
 from app.catalog.context.server import Server
+from app.engine.model.ids import TableUuid
 from app.fileio.locations import loose_place_of
-from app.formats.metadata.own_names import marked
+from app.formats.metadata.own_names import has_mark, marked
 
 _KEY = "names of metadata files"
 
@@ -34,3 +35,17 @@ def content_mark(server: Server, folder: str) -> bytes:
 def new_content_uuid(server: Server, folder: str) -> str:
     """Return the uuid for the name of a new manifest, manifest list or statistics file in a folder."""
     return marked(server.new_uuid(), content_mark(server, folder))
+
+
+def uuid_for_place(server: Server, location: str) -> TableUuid:
+    """Return the uuid of a new table or view that is to have its folder alone.
+
+    Clients send it back with the location when they create a table that was staged. So the server knows the places
+    that it has given, and keeps no list of them.
+    """
+    return TableUuid(marked(server.new_uuid(), content_mark(server, location)))
+
+
+def has_uuid_for_place(server: Server, uuid: str, location: str) -> bool:
+    """Say whether a uuid is one that `uuid_for_place` has returned for this location."""
+    return has_mark(uuid, content_mark(server, location))

@@ -37,3 +37,8 @@ def is_own_content(location: str, mark: bytes) -> bool:
     """Say whether the name of a manifest, a manifest list or of partition statistics has this mark."""
     found = _OWN_CONTENT.fullmatch(location.rpartition("/")[2])
     return found is not None and found[1] == mark[:4].hex()
+
+
+def has_mark(file_uuid: str, mark: bytes) -> bool:
+    """Say whether a uuid is one that `marked` has returned for this mark."""
+    return len(file_uuid) == _LENGTH and marked(file_uuid, mark) == file_uuid

@@ -1,4 +1,4 @@
-"""Where new tables go: never into a folder that is, or was, another's."""
+"""Where new tables go: to the folder of their name if it is free, and never into one that is, or was, another's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from tests.builders.http_catalog import SCHEMA, error_of, http_catalog, make_namespace
 
 URL = "/management/v1/warehouses"
-PLAIN = {"icetower.table-locations": "plain"}
+UNIQUE = {"icetower.table-locations": "unique"}
 
 
 def new_table(api: httpx.Client, namespace: str, name: str, **more: Any) -> str:
@@ -24,19 +24,17 @@ def new_table(api: httpx.Client, namespace: str, name: str, **more: Any) -> str:
 @pytest.fixture
 def api(tmp_path: Path) -> Any:
     with http_catalog(tmp_path) as api:
-        body = {"name": "wh", "root-location": f"file://{tmp_path}/wh", "default-properties": PLAIN}
+        body = {"name": "wh", "root-location": f"file://{tmp_path}/wh"}
         api.post(URL, json=body).raise_for_status()
         for levels in (["a"], ["a", "b"], ["a b"]):
             api.post("/v1/wh/namespaces", json={"namespace": levels}).raise_for_status()
         yield api
 
 
-def test_without_the_property_every_table_has_a_folder_of_its_own(tmp_path: Path) -> None:
-    with http_catalog(tmp_path) as api:
-        make_namespace(api, "a")
-        made = api.post("/v1/namespaces/a/tables", json={"name": "t", "schema": SCHEMA}).json()
+def test_a_warehouse_may_want_folders_that_are_never_used_again(api: httpx.Client) -> None:
+    api.patch(f"{URL}/wh", json={"default-properties": UNIQUE}).raise_for_status()
 
-    assert made["metadata"]["location"].rpartition("/")[2].startswith("t-")
+    assert new_table(api, "a", "t").startswith("a/t-")
 
 
 def test_plain_path_is_used_where_nothing_is(api: httpx.Client) -> None:
