@@ -39,6 +39,7 @@ READS: dict[str, Callable[[Stores], Any]] = {
     "list_names": lambda stores: stores.pointers.list_names(1, levels("a"), TABLE),
     "may_share_files": lambda stores: stores.pointers.may_share_files(TableUuid("u")),
     "claims": lambda stores: stores.pointers.claims(["l"], ["file:///lake/"]),
+    "is_free": lambda stores: stores.pointers.is_free("file:///lake/"),
     "history": lambda stores: stores.pointers.history(1),
     "namespaces.find": lambda stores: stores.namespaces.find(1, levels("a")),
     "list_children": lambda stores: stores.namespaces.list_children(1, None),
