@@ -37,13 +37,13 @@ def new_content_uuid(server: Server, folder: str) -> str:
     return marked(server.new_uuid(), content_mark(server, folder))
 
 
-def uuid_for_place(server: Server, location: str) -> TableUuid:
-    """Return the uuid of a new table or view that is to have its folder alone.
+def uuid_for_place(server: Server, uuid: TableUuid, location: str) -> TableUuid:
+    """Return the uuid of a new table or view that is to have its folder alone, made of a random one.
 
     Clients send it back with the location when they create a table that was staged. So the server knows the places
     that it has given, and keeps no list of them.
     """
-    return TableUuid(marked(server.new_uuid(), content_mark(server, location)))
+    return TableUuid(marked(uuid, content_mark(server, location)))
 
 
 def has_uuid_for_place(server: Server, uuid: str, location: str) -> bool:

@@ -109,10 +109,10 @@ def place_for_new(
 ) -> tuple[Location, TableUuid]:
     """Return where a new table or view goes, below its namespace's `location` or the warehouse, and its uuid.
 
-    It goes to the folder of its name if that is free, and then has it alone (`check_place_is_free`). Else the folder
-    carries a piece of the uuid, so that a table never shares its folder with an earlier or a renamed one: cleaning up
-    one must not touch the other's files. So it does where the name is not safe for every file system, or the
-    warehouse wants it.
+    It goes to the folder of its name if that is free. Else, where the name is not safe for every file system, and where
+    the warehouse wants it, the folder carries a piece of the uuid. A table never shares its folder with an earlier or
+    a renamed one, nor lies inside or around another's: cleaning up one must not touch the other's files. That holds
+    when the table lands: see `has_place_alone`.
 
     Raises:
         FilesUnavailable, DatabaseUnavailable: it cannot be seen whether the folder is free.
@@ -121,19 +121,37 @@ def place_for_new(
     if not catalog.has_rows:
         return WarehouseTree(catalog.warehouse.root_location).folder_of(identifier), uuid
     root = namespace_properties.get("location")
-    levels = [] if root else list(identifier.namespace.levels)
     start = (root or catalog.warehouse.root_location).rstrip("/")
-    names = [*levels, identifier.name]
-    if _prefers_plain(catalog.warehouse) and all(_safe(name) == name for name in names):
-        plain = Location("/".join([start, *names]))
-        if is_allowed(catalog, plain) and _is_free(catalog, plain) and _is_empty(catalog, plain):
-            return plain, uuid_for_place(catalog.server, plain)
-    folder = f"{_safe(identifier.name)}-{_UNSAFE.sub('', uuid)[:8]}"
-    return Location("/".join([start, *map(_safe, levels), folder])), uuid
+    names = [*([] if root else identifier.namespace.levels), identifier.name]
+    safe = list(map(_safe, names))
+    plain = Location("/".join([start, *safe]))
+    if not is_allowed(catalog, plain):
+        return plain, uuid  # to be refused with this location
+    if (
+        _prefers_plain(catalog.warehouse)
+        and safe == names
+        and _is_free(catalog, plain)
+        and _is_empty(catalog, plain)
+    ):
+        return plain, uuid_for_place(catalog.server, uuid, plain)
+    location = _beside_others(catalog, start, safe, _UNSAFE.sub("", uuid)[:8])
+    # A table that a client has put around the warehouse leaves no room beside it.
+    return location, uuid_for_place(catalog.server, uuid, location) if _is_free(catalog, location) else uuid
+
+
+def _beside_others(catalog: Catalog, start: str, names: list[str], piece: str) -> Location:
+    """Return a folder that is like no other: the last name, or the outermost that is a table's folder, gets a piece."""
+    folders = [folder_name("/".join([start, *names[: depth + 1]])) for depth in range(len(names))]
+    claimed = catalog.server.pointers.claims((), folders[:-1]).places
+    changed = next((depth for depth, folder in enumerate(folders) if folder in claimed), len(names) - 1)
+    return Location("/".join([start, *names[:changed], f"{names[changed]}-{piece}", *names[changed + 1 :]]))
 
 
 def has_place_alone(catalog: Catalog, metadata: TableMetadata | ViewMetadata) -> bool:
-    """Say whether the server has given a new table or view its folder for itself alone."""
+    """Say whether the server has given a new table or view its folder for itself alone.
+
+    Then nothing else is there, above it or below it when it is created; the transaction of the creation looks.
+    """
     return catalog.has_rows and has_uuid_for_place(catalog.server, metadata.uuid, metadata.location)
 
 

@@ -120,13 +120,15 @@ def _look_again(catalog: Catalog, deletion: Deletion, purged: PurgedPlaces) -> F
     return "done"
 
 
-def _delete_left(
-    catalog: Catalog, owner: Owner, purged: PurgedPlaces, deleted: Iterable[Location]
-) -> None:
+def _delete_left(catalog: Catalog, owner: Owner, purged: PurgedPlaces, deleted: Iterable[Location]) -> None:
     if not catalog.rules.orphan_age_ms:
         _delete_empty_folders(catalog, owner, deleted)
         return
-    left = list(own_files(catalog, purged.metadata_folder)) if is_allowed(catalog, purged.metadata_folder) else []
+    left = (
+        list(own_files(catalog, purged.metadata_folder))
+        if is_allowed(catalog, purged.metadata_folder)
+        else []
+    )
     delete_orphans(catalog, owner, left)
     folders = [f"{place}{name}/_" for place in purged.places for name in ("metadata", "data")]
     _delete_empty_folders(catalog, owner, [*deleted, *left, *map(Location, folders)])

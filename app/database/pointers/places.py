@@ -33,7 +33,7 @@ def _overlapping() -> Select[tuple[int]]:
         deletions.c.kind == "purge", deletions.c.expired.is_not(None), deletions.c.begun_ms.is_(None)
     )
     return (
-        select(literal(1))
+        select(rows.c.pointer_id)
         .where(
             or_(
                 rows.c.place.in_(bindparam("around", expanding=True)),
@@ -63,7 +63,9 @@ def is_free(connection: Connection, place: str, own_id: int = _NO_ID) -> bool:
         place: as `app.fileio.locations.folder_name` spells it.
         own_id: the pointer whose own places do not matter.
     """
-    ends = [number for number, letter in enumerate(place) if letter == "/" and number > place.index("://") + 2]
+    ends = [
+        number for number, letter in enumerate(place) if letter == "/" and number > place.index("://") + 2
+    ]
     values = {
         "around": [place[: end + 1] for end in ends],
         "first": place,

@@ -21,7 +21,13 @@ from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, name
 PLACE = "file:///lake/a/b/"
 AROUND = ["file:///", "file:///lake/", "file:///lake/a/"]
 INSIDE = ["file:///lake/a/b/c/", "file:///lake/a/b/c/d/"]
-BESIDE = ["file:///lake/a/bc/", "file:///lake/a/b-1234/", "file:///lake/a0/", "s3://lake/a/b/", "file:///LAKE/a/b/"]
+BESIDE = [
+    "file:///lake/a/bc/",
+    "file:///lake/a/b-1234/",
+    "file:///lake/a0/",
+    "s3://lake/a/b/",
+    "file:///LAKE/a/b/",
+]
 
 
 def creation(stores: Stores, dotted: str, *places: str, alone: str | None = None) -> Creation:
@@ -122,7 +128,9 @@ def test_of_many_that_want_overlapping_folders_alone_those_that_land_do_not_over
         ]
         outcomes = run_together(deeds)
 
-        landed = [place for place, outcome in zip(wanted, outcomes, strict=True) if outcome is PutOutcome.ADVANCED]
+        landed = [
+            place for place, outcome in zip(wanted, outcomes, strict=True) if outcome is PutOutcome.ADVANCED
+        ]
         assert set(kinds(outcomes)) <= {"ADVANCED", "MOVED"}
         assert sum("/a/" in place for place in landed) == 1, "one of those that overlap, and no less"
         assert sum("/b/" in place for place in landed) == 4, "all of those that do not"

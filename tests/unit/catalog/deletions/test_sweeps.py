@@ -85,7 +85,9 @@ def test_only_old_files_of_ours_that_nothing_names_go(old_table: Catalog, store:
     stay |= {
         orphan(old_table, 5),  # of a version that may come after a rollback
         orphan(old_table, 3, age_ms=0),
-        orphan(old_table, 3, age_ms=10 * DAY_MS - 5 * 60_000),  # as old as the table, whose folder another one may have had
+        orphan(
+            old_table, 3, age_ms=10 * DAY_MS - 5 * 60_000
+        ),  # as old as the table, whose folder another one may have had
         orphan(old_table, 3, file_uuid=str(uuid.uuid4())),  # as other catalogs name theirs
         orphan(old_table, 3, file_uuid="11111111-1111-8111-8111-111111111111"),  # of another database
     }

@@ -58,7 +58,7 @@ def pass_time(catalog: Catalog, store: AgedFiles) -> None:
         store.age(location, 3 * DAY_MS)
 
 
-def left(catalog: Catalog, name: str, folder: str | None = None, age_ms: int = 2 * DAY_MS) -> str:
+def left(catalog: Catalog, name: str, folder: str | None = None, age_ms: int = 2 * DAY_MS) -> Location:
     """Write a file as a killed server would have left it."""
     own = f"{load_table(catalog).metadata.location}/metadata"
     location = Location(f"{own}/{name.format(new_content_uuid(catalog.server, folder or own))}")
@@ -77,7 +77,9 @@ def test_what_nothing_reaches_goes_and_nothing_else(files: PartitionedFiles, sto
         left(catalog, NAMES[0], age_ms=0),
         left(catalog, NAMES[0], age_ms=LAST_COMMIT_MS - 3_600_000),  # younger than the last commit
         left(catalog, NAMES[0], age_ms=12 * DAY_MS),  # older than the table
-        left(catalog, NAMES[0], folder="memory://warehouse/elsewhere/metadata"),  # the copy of another table's
+        left(
+            catalog, NAMES[0], folder="memory://warehouse/elsewhere/metadata"
+        ),  # the copy of another table's
         left(catalog, NAMES[0].format(uuid.uuid4())),
         left(catalog, "{}-m0.avro.part"),
         left(catalog, "{}-m1.avro"),
@@ -102,7 +104,7 @@ def test_what_servers_write_has_their_mark_in_its_name(files: PartitionedFiles, 
 def test_what_an_earlier_state_reaches_stays(files: PartitionedFiles, store: AgedFiles) -> None:
     catalog = files.catalog
     first, *_ = load_table(catalog).metadata.snapshots
-    commit_to(catalog, RemoveSnapshots(snapshot_ids=[first.snapshot_id]))
+    commit_to(catalog, RemoveSnapshots(snapshot_ids=(first.snapshot_id,)))
     pass_time(catalog, store)
     assert first.manifest_list in store._files
 
@@ -143,7 +145,7 @@ def test_nothing_goes_where_files_may_be_anothers(
 
 def test_a_purge_comes_back_for_what_was_too_young(files: PartitionedFiles, store: AgedFiles) -> None:
     catalog = files.catalog
-    young = {left(catalog, name, age_ms=0) for name in NAMES} | {orphan(catalog, 99, age_ms=0)}
+    young = {left(catalog, name, age_ms=0) for name in NAMES} | {Location(orphan(catalog, 99, age_ms=0))}
     foreign = {left(catalog, NAMES[0].format(uuid.uuid4()))}
     old = {left(catalog, NAMES[1])}
     purge_table(catalog, DEPARTURES)
