@@ -91,7 +91,10 @@ def test_every_statement_is_carried_out_through_an_index(filled: Stores) -> None
 
 
 def test_whether_a_folder_is_free_is_found_through_an_index(filled: Stores) -> None:
-    asked = asked_in(filled, lambda: filled.pointers.is_free("file:///lake/a/"))
+    def ask() -> None:
+        filled.pointers.is_free("file:///lake/a/")
+
+    asked = asked_in(filled, ask)
 
     (found,) = [plan_of(sql, parameters, filled) for sql, parameters in asked]
 

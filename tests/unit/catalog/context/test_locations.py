@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.builders.http_catalog import SCHEMA, error_of, http_catalog, make_namespace
+from tests.builders.http_catalog import SCHEMA, error_of, http_catalog
 from tests.builders.staged_tables import land
 from tests.builders.tables import view_version
 
