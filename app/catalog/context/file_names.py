@@ -24,23 +24,23 @@ def new_file_uuid(server: Server) -> str:
 
 
 def content_mark(server: Server, folder: str) -> bytes:
-    """Return the mark in the names of manifests, lists and statistics that servers write into one folder.
+    """Return the mark in the names of what servers write into one folder.
 
-    It is another one in each folder. So a copy of a table has no file that looks like one of a server of ours,
+    That is for manifests, lists and statistics. It is another one in each folder. So a copy of a table has no file that looks like one of a server of ours,
     whatever its times say.
     """
     return hashlib.sha256(mark_of(server) + "/".join(loose_place_of(folder)).encode()).digest()[:4]
 
 
 def new_content_uuid(server: Server, folder: str) -> str:
-    """Return the uuid for the name of a new manifest, manifest list or statistics file in a folder."""
+    """Return the uuid for the name of a new manifest, list or statistics file."""
     return marked(server.new_uuid(), content_mark(server, folder))
 
 
 def uuid_for_place(server: Server, uuid: TableUuid, location: str) -> TableUuid:
-    """Return the uuid of a new table or view that is to have its folder alone, made of a random one.
+    """Return the uuid of a new table or view that is to have its folder alone.
 
-    Clients send it back with the location when they create a table that was staged. So the server knows the places
+    It is made of a random one.     Clients send it back with the location when they create a table that was staged. So the server knows the places
     that it has given, and keeps no list of them.
     """
     return TableUuid(marked(uuid, content_mark(server, location)))

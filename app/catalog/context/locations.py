@@ -107,9 +107,9 @@ def check_locations(
 def place_for_new(
     catalog: Catalog, identifier: TableIdentifier, namespace_properties: Mapping[str, str]
 ) -> tuple[Location, TableUuid]:
-    """Return where a new table or view goes, below its namespace's `location` or the warehouse, and its uuid.
+    """Return where a new table or view goes, and its uuid.
 
-    It goes to the folder of its name if that is free. Else, where the name is not safe for every file system, and where
+    It goes below its namespace's `location` or the warehouse, to the folder of its name if that is free. Else, where the name is not safe for every file system, and where
     the warehouse wants it, the folder carries a piece of the uuid. A table never shares its folder with an earlier or
     a renamed one, nor lies inside or around another's: cleaning up one must not touch the other's files. That holds
     when the table lands: see `has_place_alone`.
@@ -140,7 +140,10 @@ def place_for_new(
 
 
 def _beside_others(catalog: Catalog, start: str, names: list[str], piece: str) -> Location:
-    """Return a folder that is like no other: the last name, or the outermost that is a table's folder, gets a piece."""
+    """Return a folder that is like no other and in no table's.
+
+    The last name gets a piece of the uuid, or the outermost whose folder is a table's.
+    """
     folders = [folder_name("/".join([start, *names[: depth + 1]])) for depth in range(len(names))]
     claimed = catalog.server.pointers.claims((), folders[:-1]).places
     changed = next((depth for depth, folder in enumerate(folders) if folder in claimed), len(names) - 1)

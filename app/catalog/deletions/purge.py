@@ -1,4 +1,4 @@
-"""Purging: deleting the files of a dropped table, its metadata last, and a day later what servers had left there."""
+"""Purging: deleting the files of a dropped table, and later what servers had left."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from app.formats.metadata.names import metadata_folder
 
 @dataclass(frozen=True, slots=True)
 class PurgedPlaces:
-    """Where a table was whose metadata is gone: what the queue keeps of it until it has been looked at again."""
+    """Where a purged table was: what the queue keeps of it until it has been looked at again."""
 
     places: frozenset[str]
     """As those of an `Owner`."""
@@ -55,7 +55,7 @@ class PurgedPlaces:
 
 
 def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
-    """Delete the files of a dropped table; return `done` or `kept`, or None if the entry has to wait for another look.
+    """Delete the files of a dropped table; return `done`, `kept`, or None to come back.
 
     Unreadable files are found before anything is deleted. The current metadata file is deleted last, so that an
     interrupted purge starts again from it. Files that servers wrote and that no commit landed go when they are old
@@ -100,7 +100,7 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
 def _end(
     catalog: Catalog, deletion: Deletion, purged: PurgedPlaces, deleted: Iterable[Location]
 ) -> FinalState | None:
-    """Delete what the table did not name, as far as it is old enough; come back if anything is left."""
+    """Delete what is old enough and was not named; come back if anything is left."""
     age_ms, owner = catalog.rules.orphan_age_ms, Owner(deletion.uuid, deletion.pointer_id, purged.places)
     _delete_left(catalog, owner, purged, deleted)
     if not age_ms or not any(_holds_files(catalog, place) for place in purged.places):

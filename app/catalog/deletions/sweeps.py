@@ -1,4 +1,4 @@
-"""Sweeps: deleting files that a server wrote into a table's metadata folder and that no commit landed.
+"""Sweeps: deleting files that a server wrote and that no commit landed.
 
 A server that is killed between writing files and moving the pointer leaves them; so does a store that keeps a file
 whose upload it did not acknowledge. Which files servers wrote, their names say. Files of clients are not looked for.
@@ -38,7 +38,7 @@ CLOCKS_DIFFER_MS = 15 * 60_000
 
 @dataclass
 class OwnFiles:
-    """Files in one folder that servers on this database wrote long ago, each with the time when that was."""
+    """Files in one folder that servers on this database wrote long ago, with their times."""
 
     metadata: list[tuple[Location, int, int]] = field(default_factory=list)
     """Metadata files, with the version in the name and epoch milliseconds."""
@@ -150,7 +150,10 @@ def _unreached(
 def _note_current(
     catalog: Catalog, metadata: TableMetadata, note: Callable[[str], object], left: Mapping[int, Location]
 ) -> None:
-    """Note what the lists of a table name: mostly nothing is left then, and no manifest has to be read."""
+    """Note what the lists of a table name.
+
+    Mostly nothing is left then, and no manifest has to be read.
+    """
     for file in statistics_of(metadata):
         note(file.location)
     for snapshot in metadata.snapshots:

@@ -37,7 +37,7 @@ def name_from_location(
 
 
 def without_uuid(name: str, uuid: str) -> str:
-    """Return a folder's name without the piece of a uuid that one folder of a new table's location may end with."""
+    """Return a folder's name without the piece of its table's uuid that it may end with."""
     piece = _UNSAFE.sub("", uuid)[:8]
     stripped = name.removesuffix(f"-{piece}") if piece else name
     return stripped or name

@@ -1,4 +1,4 @@
-"""Which folders are free: no table or view of any warehouse has a place there, above it or below it."""
+"""Which folders are free: nothing has a place there, above it or below it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NO_ID = 0
 
 
 class PlaceTaken(IcetowerError):
-    """A folder that a new table was to have alone belongs to another one by now; nothing was changed."""
+    """A folder that a new table was to have alone is taken; nothing was changed."""
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -76,11 +76,11 @@ def is_free(connection: Connection, place: str, own_id: int = _NO_ID) -> bool:
 
 
 def check_alone(connection: Connection, claimed: Sequence[tuple[int, str]]) -> None:
-    """Check that new pointers have the folders that they have claimed for themselves; the last step of a transaction.
+    """Check that new pointers have their folders alone; the last step of a transaction.
 
     Those who do this for folders in one store wait for each other until they have ended, so one of them sees the other.
-    Nothing is waited for while the lock is held. Whoever lands in such a folder by a location of his own does not
-    ask, and so does not wait: he might as well come later.
+    Nothing is waited for while the lock is held. Those who bring a location of their own do not ask,
+    and so do not wait: they might as well come later.
 
     Args:
         connection: of the transaction, in which the places are inserted already.

@@ -34,7 +34,7 @@ def own_version(location: str, mark: bytes) -> int | None:
 
 
 def is_own_content(location: str, mark: bytes) -> bool:
-    """Say whether the name of a manifest, a manifest list or of partition statistics has this mark."""
+    """Say whether the name of a manifest, list or statistics file has this mark."""
     found = _OWN_CONTENT.fullmatch(location.rpartition("/")[2])
     return found is not None and found[1] == mark[:4].hex()
 

@@ -23,7 +23,13 @@ from app.formats.metadata.own_names import is_own_content
 from tests.builders.catalogs import catalog_on
 from tests.builders.partitioned_files import PartitionedFiles
 from tests.builders.tables import DEPARTURES, SCHEMA, commit_to, load_table
-from tests.unit.catalog.deletions.test_sweeps import DAY_MS, AgedFiles, execute, let_age, orphan
+from tests.unit.catalog.deletions.sweeps.test_metadata_files import (
+    DAY_MS,
+    AgedFiles,
+    execute,
+    let_age,
+    orphan,
+)
 
 LAST_COMMIT_MS = DAY_MS * 3 // 2
 NAMES = ("{}-m0.avro", "snap-4711-1-{}.avro", "partition-stats-4711-{}.parquet")
