@@ -40,8 +40,8 @@ def new_content_uuid(server: Server, folder: str) -> str:
 def uuid_for_place(server: Server, uuid: TableUuid, location: str) -> TableUuid:
     """Return the uuid of a new table or view that is to have its folder alone.
 
-    It is made of a random one.     Clients send it back with the location when they create a table that was staged. So the server knows the places
-    that it has given, and keeps no list of them.
+    It is made of a random one. Clients send it back with the location when they create a table that was staged. So the
+    server knows the places that it has given, and keeps no list of them.
     """
     return TableUuid(marked(uuid, content_mark(server, location)))
 
