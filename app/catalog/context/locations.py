@@ -109,10 +109,10 @@ def place_for_new(
 ) -> tuple[Location, TableUuid]:
     """Return where a new table or view goes, and its uuid.
 
-    It goes below its namespace's `location` or the warehouse, to the folder of its name if that is free. Else, where the
-    name is not safe for every file system, and where the warehouse wants it, the folder carries a piece of the uuid. A
-    table never shares its folder with an earlier or a renamed one, nor lies inside or around another's: cleaning up one
-    must not touch the other's files. That holds when the table lands: see `has_place_alone`.
+    It goes below its namespace's `location` or the warehouse, to the folder of its name if that is free. Else, where
+    the name is not safe for every file system, and where the warehouse wants it, the folder carries a piece of the
+    uuid. A table never shares its folder with an earlier or a renamed one, nor lies inside or around another's:
+    cleaning up one must not touch the other's files. That holds when the table lands: see `has_place_alone`.
 
     Raises:
         FilesUnavailable, DatabaseUnavailable: it cannot be seen whether the folder is free.
