@@ -26,8 +26,8 @@ def new_file_uuid(server: Server) -> str:
 def content_mark(server: Server, folder: str) -> bytes:
     """Return the mark in the names of what servers write into one folder.
 
-    That is for manifests, lists and statistics. It is another one in each folder. So a copy of a table has no file that looks like one of a server of ours,
-    whatever its times say.
+    That is for manifests, lists and statistics. It is another one in each folder. So a copy of a table has no file that
+    looks like one of a server of ours, whatever its times say.
     """
     return hashlib.sha256(mark_of(server) + "/".join(loose_place_of(folder)).encode()).digest()[:4]
 
