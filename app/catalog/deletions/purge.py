@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from app.catalog.context.catalog import Catalog
@@ -13,7 +13,7 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.context.locations import is_allowed
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.runner import LEASE_MS, PlanOutdated, delete_groups, groups_of
-from app.catalog.deletions.sweeps import delete_orphans, own_files
+from app.catalog.deletions.sweeps import OwnFiles, delete_orphans, own_files
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.file_deletions import Deletion, FinalState
 from app.engine.model.ids import Location
@@ -59,7 +59,7 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
 
     Unreadable files are found before anything is deleted. The current metadata file is deleted last, so that an
     interrupted purge starts again from it. Files that servers wrote and that no commit landed go when they are old
-    enough: if anything is left in the table's places, the entry comes back then.
+    enough: if any is too young, the entry comes back then.
 
     Raises:
         FilesUnavailable: a file could not be read or deleted; safe to try again.
@@ -94,18 +94,18 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
     owner = Owner.of(deletion.uuid, deletion.pointer_id, metadata)
     readers = OtherReaders(catalog, owner, lambda: catalog.server.file_deletions.hold(deletion.id, LEASE_MS))
     delete_groups(catalog, deletion, owner, groups, None, readers.unread)
-    return _end(catalog, deletion, purged, itertools.chain.from_iterable(groups.values()))
+    return _end(catalog, deletion, purged, list(itertools.chain.from_iterable(groups.values())))
 
 
 def _end(
-    catalog: Catalog, deletion: Deletion, purged: PurgedPlaces, deleted: Iterable[Location]
+    catalog: Catalog, deletion: Deletion, purged: PurgedPlaces, named: Sequence[Location]
 ) -> FinalState | None:
-    """Delete what is old enough and was not named; come back if anything is left."""
-    age_ms, owner = catalog.rules.orphan_age_ms, Owner(deletion.uuid, deletion.pointer_id, purged.places)
-    _delete_left(catalog, owner, purged, deleted)
-    if not age_ms or not any(_holds_files(catalog, place) for place in purged.places):
+    """Delete what is old enough and was not named; come back if anything was too young."""
+    owner = Owner(deletion.uuid, deletion.pointer_id, purged.places)
+    if not _delete_left(catalog, owner, purged, named):
         return "done"
-    catalog.server.file_deletions.come_back(deletion.id, age_ms, purged.to_json(waits=True))
+    wait_ms = catalog.rules.orphan_age_ms
+    catalog.server.file_deletions.come_back(deletion.id, wait_ms, purged.to_json(waits=True))
     return None
 
 
@@ -120,25 +120,26 @@ def _look_again(catalog: Catalog, deletion: Deletion, purged: PurgedPlaces) -> F
     return "done"
 
 
-def _delete_left(catalog: Catalog, owner: Owner, purged: PurgedPlaces, deleted: Iterable[Location]) -> None:
-    if not catalog.rules.orphan_age_ms:
-        _delete_empty_folders(catalog, owner, deleted)
-        return
-    left = (
-        list(own_files(catalog, purged.metadata_folder))
-        if is_allowed(catalog, purged.metadata_folder)
-        else []
-    )
+def _delete_left(
+    catalog: Catalog, owner: Owner, purged: PurgedPlaces, named: Sequence[Location]
+) -> list[Location]:
+    """Delete what servers wrote and no commit landed, and empty folders; return files that are too young.
+
+    Args:
+        catalog: the table's warehouse.
+        owner: the table.
+        purged: where it was.
+        named: the files that it named; what is left of them is another's.
+    """
+    found = OwnFiles()
+    if catalog.rules.orphan_age_ms and is_allowed(catalog, purged.metadata_folder):
+        found = own_files(catalog, purged.metadata_folder)
+    left = list(found)
     delete_orphans(catalog, owner, left)
     folders = [f"{place}{name}/_" for place in purged.places for name in ("metadata", "data")]
-    _delete_empty_folders(catalog, owner, [*deleted, *left, *map(Location, folders)])
-
-
-def _holds_files(catalog: Catalog, place: str) -> bool:
-    """Say whether anything is left in a place of a purged table."""
-    if not is_allowed(catalog, place):
-        return False
-    return next(iter(catalog.files.list_files(Location(place))), None) is not None
+    _delete_empty_folders(catalog, owner, [*named, *left, *map(Location, folders)])
+    kept = set(map(place_of, named))
+    return [location for location in found.young if place_of(location) not in kept]
 
 
 def _delete_empty_folders(catalog: Catalog, owner: Owner, deleted: Iterable[Location]) -> None:

@@ -44,6 +44,8 @@ class OwnFiles:
     """Metadata files, with the version in the name and epoch milliseconds."""
     contents: list[tuple[Location, int]] = field(default_factory=list)
     """Manifests, manifest lists and partition statistics, with epoch milliseconds."""
+    young: list[Location] = field(default_factory=list)
+    """Those that were written later, of both kinds."""
     newest_version: int = 0
     """Of all metadata files of servers on this database that lie there, however young."""
 
@@ -106,13 +108,14 @@ def own_files(catalog: Catalog, folder: str) -> OwnFiles:
     written_before_ms = server.metadata_sweeps.now_ms() - server.rules.orphan_age_ms
     for file in catalog.files.list_files(Location(folder)):
         version = own_version(file.location, mark)
-        if version is not None:
-            found.newest_version = max(found.newest_version, version)
-        if not 0 < file.modified_ms <= written_before_ms:
+        if version is None and not is_own_content(file.location, of_contents):
             continue
-        if version is not None:
+        found.newest_version = max(found.newest_version, version or 0)
+        if not 0 < file.modified_ms <= written_before_ms:
+            found.young.append(file.location)
+        elif version is not None:
             found.metadata.append((file.location, version, file.modified_ms))
-        elif is_own_content(file.location, of_contents):
+        else:
             found.contents.append((file.location, file.modified_ms))
     return found
 
