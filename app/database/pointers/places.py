@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import cache
 
 from sqlalchemy import BigInteger, Connection, Select, and_, bindparam, exists, func, literal, or_, select
 
@@ -22,9 +23,11 @@ class PlaceTaken(IcetowerError):
         super().__init__(f"Another table or view keeps files in {place}, above it or below it")
 
 
-def _overlapping() -> Select[tuple[int]]:
+@cache
+def _overlapping(size: int) -> Select[tuple[int]]:
     """Return the query for a pointer with a place that is some folder, around it, or inside it.
 
+    It takes so many folders around it: a list of any length would be written out anew each time.
     What was dropped counts while it can come back, or while its files are being deleted. What a purge comes back for
     a day later does not: it keeps away from the places of others by then.
     """
@@ -36,7 +39,7 @@ def _overlapping() -> Select[tuple[int]]:
         select(rows.c.pointer_id)
         .where(
             or_(
-                rows.c.place.in_(bindparam("around", expanding=True)),
+                rows.c.place.in_([bindparam(f"around_{number}") for number in range(size)]),
                 and_(rows.c.place >= bindparam("first"), rows.c.place < bindparam("behind")),
             ),
             rows.c.pointer_id != bindparam("own_id", type_=BigInteger),
@@ -52,9 +55,6 @@ def _overlapping() -> Select[tuple[int]]:
     )
 
 
-_OVERLAPPING = _overlapping()
-
-
 def is_free(connection: Connection, place: str, own_id: int = _NO_ID) -> bool:
     """Say whether no other pointer has a place that is this folder, around it, or inside it.
 
@@ -63,16 +63,15 @@ def is_free(connection: Connection, place: str, own_id: int = _NO_ID) -> bool:
         place: as `app.fileio.locations.folder_name` spells it.
         own_id: the pointer whose own places do not matter.
     """
-    ends = [
-        number for number, letter in enumerate(place) if letter == "/" and number > place.index("://") + 2
-    ]
-    values = {
-        "around": [place[: end + 1] for end in ends],
+    start = place.index("://") + 3
+    around = [place[: end + 1] for end, letter in enumerate(place) if letter == "/" and end >= start]
+    size = max(4, 1 << (len(around) - 1).bit_length())
+    values = {f"around_{number}": around[min(number, len(around) - 1)] for number in range(size)} | {
         "first": place,
         "behind": place[:-1] + "0",  # what comes after a slash
         "own_id": own_id,
     }
-    return connection.execute(_OVERLAPPING, values).first() is None
+    return connection.execute(_overlapping(size), values).first() is None
 
 
 def check_alone(connection: Connection, claimed: Sequence[tuple[int, str]]) -> None:

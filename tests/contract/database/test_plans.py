@@ -98,7 +98,7 @@ def test_whether_a_folder_is_free_is_found_through_an_index(filled: Stores) -> N
 
     (found,) = [plan_of(sql, parameters, filled) for sql, parameters in asked]
 
-    assert not re.search(r"SCAN table_places\b(?! USING)|Seq Scan on (table_places|pointers|dropped)", found)
+    assert not re.search(r"SCAN table_places\b(?! USING)|Seq Scan on table_places", found)
     assert "ix_table_places_place" in found
 
 
