@@ -97,7 +97,7 @@ class SnapshotFiles:
             raise CorruptTable(self._base.location, str(error)) from error
 
     def _new_uuid(self) -> str:
-        return new_content_uuid(self._catalog.server, self._folder)
+        return new_content_uuid(self._catalog.server, self._base.uuid, self._folder)
 
     def _spec(self, spec_id: SpecId) -> PartitionSpec:
         spec = self._base.find_spec(spec_id)

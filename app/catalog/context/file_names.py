@@ -23,18 +23,19 @@ def new_file_uuid(server: Server) -> str:
     return marked(server.new_uuid(), mark_of(server))
 
 
-def content_mark(server: Server, folder: str) -> bytes:
-    """Return the mark in the names of what servers write into one folder.
+def content_mark(server: Server, uuid: str, folder: str) -> bytes:
+    """Return the mark in the names of what servers write into one folder for one table.
 
-    That is for manifests, lists and statistics. It is another one in each folder. So a copy of a table has no file that
-    looks like one of a server of ours, whatever its times say.
+    That is for manifests, lists and statistics. It is another one in each folder and for each table. So a copy of a
+    table has no file that looks like one of a server of ours, whatever its times say; nor has an earlier table that
+    lay in the same folder.
     """
-    return hashlib.sha256(mark_of(server) + "/".join(loose_place_of(folder)).encode()).digest()[:4]
+    return _hash(server, uuid, *loose_place_of(folder))
 
 
-def new_content_uuid(server: Server, folder: str) -> str:
-    """Return the uuid for the name of a new manifest, list or statistics file."""
-    return marked(server.new_uuid(), content_mark(server, folder))
+def new_content_uuid(server: Server, uuid: str, folder: str) -> str:
+    """Return the uuid for the name of a new manifest, list or statistics file of a table."""
+    return marked(server.new_uuid(), content_mark(server, uuid, folder))
 
 
 def uuid_for_place(server: Server, uuid: TableUuid, location: str) -> TableUuid:
@@ -43,9 +44,13 @@ def uuid_for_place(server: Server, uuid: TableUuid, location: str) -> TableUuid:
     It is made of a random one. Clients send it back with the location when they create a table that was staged. So the
     server knows the places that it has given, and keeps no list of them.
     """
-    return TableUuid(marked(uuid, content_mark(server, location)))
+    return TableUuid(marked(uuid, _hash(server, *loose_place_of(location))))
 
 
 def has_uuid_for_place(server: Server, uuid: str, location: str) -> bool:
     """Say whether a uuid is one that `uuid_for_place` has returned for this location."""
-    return has_mark(uuid, content_mark(server, location))
+    return has_mark(uuid, _hash(server, *loose_place_of(location)))
+
+
+def _hash(server: Server, *parts: str) -> bytes:
+    return hashlib.sha256(mark_of(server) + "\n".join(parts).encode("utf-8", "surrogatepass")).digest()[:4]

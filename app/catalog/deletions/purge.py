@@ -13,7 +13,7 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.context.locations import is_allowed
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.runner import LEASE_MS, PlanOutdated, delete_groups, groups_of
-from app.catalog.deletions.sweeps import OwnFiles, delete_orphans, own_files
+from app.catalog.deletions.sweeps import OwnFiles, delete_orphans, not_of_others, own_files
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.file_deletions import Deletion, FinalState
 from app.engine.model.ids import Location
@@ -133,13 +133,22 @@ def _delete_left(
     """
     found = OwnFiles()
     if catalog.rules.orphan_age_ms and is_allowed(catalog, purged.metadata_folder):
-        found = own_files(catalog, purged.metadata_folder)
-    left = list(found)
+        found = own_files(catalog, owner.uuid, purged.metadata_folder)
+    left = [*(location for location, _ in found.contents), *_own_metadata(catalog, owner, found)]
     delete_orphans(catalog, owner, left)
     folders = [f"{place}{name}/_" for place in purged.places for name in ("metadata", "data")]
     _delete_empty_folders(catalog, owner, [*named, *left, *map(Location, folders)])
     kept = set(map(place_of, named))
     return [location for location in found.young if place_of(location) not in kept]
+
+
+def _own_metadata(catalog: Catalog, owner: Owner, found: OwnFiles) -> list[Location]:
+    """Return the metadata files of a purged table, and none of one that was dropped in the same folder."""
+    history = None
+    if owner.pointer_id is not None:
+        history = catalog.server.metadata_sweeps.known_files(owner.pointer_id, owner.uuid)
+    known = set(map(place_of, history.locations)) if history is not None else set()
+    return not_of_others(catalog, owner.uuid, (location for location, _, _ in found.metadata), known)
 
 
 def _delete_empty_folders(catalog: Catalog, owner: Owner, deleted: Iterable[Location]) -> None:

@@ -7,14 +7,14 @@ whose upload it did not acknowledge. Which files servers wrote, their names say.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.file_names import content_mark, mark_of
-from app.catalog.context.kinds import TABLES
+from app.catalog.context.kinds import TABLES, VIEWS
 from app.catalog.context.server import Server
 from app.catalog.deletions.orphan_search import check_may_delete, path_hash
 from app.catalog.deletions.other_readers import OtherReaders
@@ -22,10 +22,10 @@ from app.catalog.deletions.reached_states import ReachedStates
 from app.catalog.deletions.runner import own_catalog
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.pointers.pointer import Pointer
-from app.engine.model.ids import Location
+from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.reachability import UNREADABLE, statistics_of
-from app.errors import OrphansRefused
+from app.errors import IcetowerError, OrphansRefused, Unavailable
 from app.fileio.locations import place_of
 from app.formats.metadata.names import metadata_folder
 from app.formats.metadata.own_names import is_own_content, own_version
@@ -49,11 +49,6 @@ class OwnFiles:
     newest_version: int = 0
     """Of all metadata files of servers on this database that lie there, however young."""
 
-    def __iter__(self) -> Iterator[Location]:
-        """Yield where all of them are, what is named by others first."""
-        yield from (location for location, _ in self.contents)
-        yield from (location for location, _, _ in self.metadata)
-
 
 def sweep_one(server: Server) -> bool:
     """Search the metadata folder of a table whose turn it is; return whether there was one.
@@ -74,7 +69,7 @@ def sweep_one(server: Server) -> bool:
     known = server.metadata_sweeps.known_files(pointer_id, pointer.uuid)
     if current is None or known is None:
         return True
-    files = own_files(catalog, metadata_folder(metadata.location, metadata.properties))
+    files = own_files(catalog, pointer.uuid, metadata_folder(metadata.location, metadata.properties))
     # A file of a later version may be one that a rollback left; one from before the history may have been the table's.
     named = {place_of(entry.metadata_file) for entry in metadata.metadata_log} | set(
         map(place_of, known.locations)
@@ -86,7 +81,7 @@ def sweep_one(server: Server) -> bool:
         if version <= current and modified_ms >= since_ms and place_of(location) not in named
     ]
     owner = Owner.of(pointer.uuid, pointer.id, metadata)
-    delete_orphans(catalog, owner, doomed)
+    delete_orphans(catalog, owner, not_of_others(catalog, pointer.uuid, doomed))
     if files.newest_version <= current:
         written = [
             location for location, modified_ms in files.contents if since_ms <= modified_ms < known.moved_ms
@@ -95,16 +90,16 @@ def sweep_one(server: Server) -> bool:
     return True
 
 
-def own_files(catalog: Catalog, folder: str) -> OwnFiles:
-    """Return the files in a metadata folder that servers of ours wrote long ago.
+def own_files(catalog: Catalog, uuid: TableUuid, folder: str) -> OwnFiles:
+    """Return the files in a table's metadata folder that servers of ours wrote long ago.
 
-    Servers of ours are those on this database.
+    Servers of ours are those on this database. The metadata files may be another table's that was there.
 
     Raises:
         FilesUnavailable: the store does not answer.
     """
     server, found = catalog.server, OwnFiles()
-    mark, of_contents = mark_of(server), content_mark(server, folder)
+    mark, of_contents = mark_of(server), content_mark(server, uuid, folder)
     written_before_ms = server.metadata_sweeps.now_ms() - server.rules.orphan_age_ms
     for file in catalog.files.list_files(Location(folder)):
         version = own_version(file.location, mark)
@@ -118,6 +113,40 @@ def own_files(catalog: Catalog, folder: str) -> OwnFiles:
         else:
             found.contents.append((file.location, file.modified_ms))
     return found
+
+
+def not_of_others(
+    catalog: Catalog, uuid: TableUuid, locations: Iterable[Location], known: Collection[Hashable] = ()
+) -> list[Location]:
+    """Return those of some metadata files that are this table's, or that nothing can be read from.
+
+    In one folder there may be files of a table, or a view, that was dropped there without purge: they stay.
+
+    Args:
+        catalog: the table's warehouse.
+        uuid: the table's.
+        locations: the files.
+        known: places of those that are known to be its own: they are not read.
+
+    Raises:
+        FilesUnavailable: one cannot be read now.
+    """
+    return [
+        location
+        for location in locations
+        if place_of(location) in known or not _is_anothers(catalog, uuid, location)
+    ]
+
+
+def _is_anothers(catalog: Catalog, uuid: TableUuid, location: Location) -> bool:
+    for kind in (TABLES, VIEWS):
+        try:
+            return catalog.read_file(kind, location).uuid != uuid
+        except Unavailable:
+            raise
+        except IcetowerError:
+            continue  # of the other kind, or what an upload left that was broken off
+    return False
 
 
 def _unreached(

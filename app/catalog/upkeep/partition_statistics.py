@@ -153,7 +153,9 @@ def _write(
     except ValueError as error:
         raise CorruptTable(metadata.location, str(error)) from error
     folder = metadata_folder(metadata.location, metadata.properties)
-    path = Location(f"{folder}/partition-stats-{wanted}-{new_content_uuid(catalog.server, folder)}.parquet")
+    path = Location(
+        f"{folder}/partition-stats-{wanted}-{new_content_uuid(catalog.server, metadata.uuid, folder)}.parquet"
+    )
     files = StagedFiles(catalog, remembers_contents=False)
     try:
         files.write(path, content)

@@ -64,10 +64,15 @@ def pass_time(catalog: Catalog, store: AgedFiles) -> None:
         store.age(location, 3 * DAY_MS)
 
 
-def left(catalog: Catalog, name: str, folder: str | None = None, age_ms: int = 2 * DAY_MS) -> Location:
+def left(
+    catalog: Catalog, name: str, folder: str | None = None, of: str | None = None, age_ms: int = 2 * DAY_MS
+) -> Location:
     """Write a file as a killed server would have left it."""
-    own = f"{load_table(catalog).metadata.location}/metadata"
-    location = Location(f"{own}/{name.format(new_content_uuid(catalog.server, folder or own))}")
+    metadata = load_table(catalog).metadata
+    own = f"{metadata.location}/metadata"
+    location = Location(
+        f"{own}/{name.format(new_content_uuid(catalog.server, of or metadata.uuid, folder or own))}"
+    )
     store = catalog.files
     assert isinstance(store, AgedFiles)
     store.write_new(location, b"never read")
@@ -86,6 +91,7 @@ def test_what_nothing_reaches_goes_and_nothing_else(files: PartitionedFiles, sto
         left(
             catalog, NAMES[0], folder="memory://warehouse/elsewhere/metadata"
         ),  # the copy of another table's
+        left(catalog, NAMES[0], of=str(uuid.uuid4())),  # of a table that lay there before
         left(catalog, NAMES[0].format(uuid.uuid4())),
         left(catalog, "{}-m0.avro.part"),
         left(catalog, "{}-m1.avro"),
@@ -99,7 +105,7 @@ def test_what_nothing_reaches_goes_and_nothing_else(files: PartitionedFiles, sto
 
 def test_what_servers_write_has_their_mark_in_its_name(files: PartitionedFiles, store: AgedFiles) -> None:
     folder = f"{files.location}/metadata"
-    mark = content_mark(files.catalog.server, folder)
+    mark = content_mark(files.catalog.server, files.metadata.uuid, folder)
     written = [name for name in store._files if name.startswith(folder) and ".metadata.json" not in name]
 
     assert len(written) >= 4 * 2 + 2 + 1

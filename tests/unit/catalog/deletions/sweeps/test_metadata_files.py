@@ -6,24 +6,27 @@ import json
 import uuid
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import Table, UpdateBase, update
+from sqlalchemy import Table, UpdateBase, delete, update
 
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.file_names import mark_of, new_file_uuid
-from app.catalog.context.kinds import TABLES
+from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.deletions.queue import work_off_one
 from app.catalog.deletions.sweeps import sweep_one
-from app.catalog.tables import purge_table
-from app.database.rows import metadata_sweeps, pointer_history, pointers
+from app.catalog.tables import NewTable, purge_table
+from app.catalog.views import NewView
+from app.database.rows import dropped, metadata_sweeps, pointer_history, pointers
 from app.engine.change.updates import SetProperties
+from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.fileio.memory import MemoryFiles
 from app.formats.metadata.own_names import own_version
 from tests.builders.catalogs import catalog_on, with_rules
-from tests.builders.tables import DEPARTURES, commit_to, load_table, table_in
+from tests.builders.tables import DEPARTURES, SCHEMA, commit_to, load_table, table_in, view_version
 from tests.unit.catalog.commits.interference import ARRIVALS
 
 DAY_MS = 24 * 3_600_000
@@ -150,3 +153,37 @@ def test_names_carry_the_mark_of_the_database(old_table: Catalog, tmp_path: Path
     )
     assert mark_of(again) == mark
     assert json.loads(old_table.files.read(location))["properties"]["n"] == "3"
+
+
+@pytest.mark.parametrize("ends", ["sweep", "purge"])
+def test_files_of_what_was_dropped_in_the_same_folder_stay(
+    old_table: Catalog, store: AgedFiles, ends: str
+) -> None:
+    """Their owner wanted to keep them, and may register them again."""
+    place = load_table(old_table).metadata.location
+    drop_for_good(old_table, TABLES, DEPARTURES)
+    named.create(old_table, NewView(ARRIVALS, SCHEMA, view_version(), place, {}))
+    drop_for_good(old_table, VIEWS, ARRIVALS)
+    stay = set(store._files)
+    assert len(stay) == 6
+    named.create(old_table, NewTable(DEPARTURES, SCHEMA, None, None, place, {}))
+    for number in range(5):
+        commit_to(old_table, SetProperties(updates={"n": str(number)}))
+    for location in set(store._files):
+        store.age(location)
+    let_age(old_table, 10 * DAY_MS)
+    gone = orphan(old_table, 1)
+
+    if ends == "sweep":
+        assert sweep_one(old_table.server)
+    else:
+        purge_table(old_table, DEPARTURES)
+        assert work_off_one(old_table.server)
+
+    assert stay <= set(store._files)
+    assert gone not in store._files
+
+
+def drop_for_good(catalog: Catalog, kind: Kind[Any], identifier: TableIdentifier) -> None:
+    named.drop(catalog, kind, identifier)
+    execute(catalog, delete(dropped))

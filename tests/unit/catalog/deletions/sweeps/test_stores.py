@@ -47,10 +47,11 @@ def files_in(catalog: Catalog) -> set[str]:
 
 def left_behind(catalog: Catalog) -> set[str]:
     """Write what a killed server would have left."""
-    folder = f"{load_table(catalog).metadata.location}/metadata"
+    metadata = load_table(catalog).metadata
+    folder = f"{metadata.location}/metadata"
     made = set()
     for name in ("{}-m0.avro", "snap-4711-1-{}.avro", "partition-stats-4711-{}.parquet"):
-        made.add(f"{folder}/{name.format(new_content_uuid(catalog.server, folder))}")
+        made.add(f"{folder}/{name.format(new_content_uuid(catalog.server, metadata.uuid, folder))}")
     made.add(f"{folder}/00001-{new_file_uuid(catalog.server)}.metadata.json")
     for location in made:
         catalog.files.write_new(Location(location), b"never read")
