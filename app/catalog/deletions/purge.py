@@ -123,7 +123,9 @@ def _look_again(catalog: Catalog, deletion: Deletion, purged: PurgedPlaces) -> F
 def _delete_left(
     catalog: Catalog, owner: Owner, purged: PurgedPlaces, named: Sequence[Location]
 ) -> list[Location]:
-    """Delete what servers wrote and no commit landed, and empty folders; return files that are too young.
+    """Delete what servers wrote and no commit landed, and empty folders.
+
+    Returns the files that are too young.
 
     Args:
         catalog: the table's warehouse.
@@ -143,7 +145,7 @@ def _delete_left(
 
 
 def _own_metadata(catalog: Catalog, owner: Owner, found: OwnFiles) -> list[Location]:
-    """Return the metadata files of a purged table, and none of one that was dropped in the same folder."""
+    """Return the metadata files of a purged table, and none of earlier ones there."""
     history = None
     if owner.pointer_id is not None:
         history = catalog.server.metadata_sweeps.known_files(owner.pointer_id, owner.uuid)

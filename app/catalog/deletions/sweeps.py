@@ -10,11 +10,12 @@ import logging
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.file_names import content_mark, mark_of
-from app.catalog.context.kinds import TABLES, VIEWS
+from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.server import Server
 from app.catalog.deletions.orphan_search import check_may_delete, path_hash
 from app.catalog.deletions.other_readers import OtherReaders
@@ -24,6 +25,7 @@ from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.model.view_metadata import ViewMetadata
 from app.engine.retention.reachability import UNREADABLE, statistics_of
 from app.errors import IcetowerError, OrphansRefused, Unavailable
 from app.fileio.locations import place_of
@@ -118,7 +120,7 @@ def own_files(catalog: Catalog, uuid: TableUuid, folder: str) -> OwnFiles:
 def not_of_others(
     catalog: Catalog, uuid: TableUuid, locations: Iterable[Location], known: Collection[Hashable] = ()
 ) -> list[Location]:
-    """Return those of some metadata files that are this table's, or that nothing can be read from.
+    """Return those of some metadata files that are no other table's.
 
     In one folder there may be files of a table, or a view, that was dropped there without purge: they stay.
 
@@ -139,9 +141,11 @@ def not_of_others(
 
 
 def _is_anothers(catalog: Catalog, uuid: TableUuid, location: Location) -> bool:
-    for kind in (TABLES, VIEWS):
+    kinds: Sequence[Kind[Any]] = (TABLES, VIEWS)
+    for kind in kinds:
         try:
-            return catalog.read_file(kind, location).uuid != uuid
+            found: TableMetadata | ViewMetadata = catalog.read_file(kind, location)
+            return found.uuid != uuid
         except Unavailable:
             raise
         except IcetowerError:
