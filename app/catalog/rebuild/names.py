@@ -20,7 +20,7 @@ def name_from_location(
     Args:
         location: of the table or view.
         root: of its warehouse.
-        uuid: of the table: new locations end with a piece of it.
+        uuid: of the table: one folder of a new location may end with a piece of it.
         namespace: for what lies right below the root.
     """
     segments = [segment for segment in _path(location).split("/") if segment]
