@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 from benchmarks.report import Row, rate
 from benchmarks.servers import icetower, wrk
 from benchmarks.tables import client, make_table
+from tests.servers.s3 import S3Server
 
 TABLES = 64
 CLIENTS = 16
@@ -66,11 +68,24 @@ def _one_table(folder: Path, postgres_url: str) -> list[Row]:
         with icetower(folder / f"one-{name}".replace(" ", "-"), **settings) as server:
             if url is None:  # the other database has it from before
                 make_table(client(server.url), "t0")
-            alone = wrk(server.url, connections=1, seconds=SECONDS, script=str(script))
-            many = wrk(server.url, connections=MANY_CLIENTS, seconds=SECONDS, script=str(script))
-        what = f"set-properties to one table, {MANY_CLIENTS} clients, {name}"
-        rows.append(Row(what, rate(many), f"1 client {rate(alone)}", f"{many / alone:.2f}", "≥ 1.00"))
+            rows.append(_many_beside_one(server.url, script, name))
+    with S3Server() as store:
+        store.create_bucket("bench")
+        settings = {
+            "default_warehouse_location": "s3://bench",
+            "default_warehouse_storage": json.dumps(store.storage),
+        }
+        with icetower(folder / "one-s3", **settings) as server:
+            make_table(client(server.url), "t0")
+            rows.append(_many_beside_one(server.url, script, "SQLite and S3"))
     return rows
+
+
+def _many_beside_one(url: str, script: Path, name: str) -> Row:
+    alone = wrk(url, connections=1, seconds=SECONDS, script=str(script))
+    many = wrk(url, connections=MANY_CLIENTS, seconds=SECONDS, script=str(script))
+    what = f"set-properties to one table, {MANY_CLIENTS} clients, {name}"
+    return Row(what, rate(many), f"1 client {rate(alone)}", f"{many / alone:.2f}", "≥ 1.00")
 
 
 def plain_script(folder: Path, content: bytes, threads: int) -> float:

@@ -21,7 +21,7 @@ from app.engine.model.identifiers import LEVEL_SEPARATOR, TableIdentifier
 def names_answer(visit: Visit, kind: Kind[M]) -> Response:
     """List the tables or views of a namespace."""
     catalog, namespace = visit.catalog, visit.namespace
-    listing = f"{kind}s {catalog.warehouse.id} {LEVEL_SEPARATOR.join(namespace.levels)}"
+    listing = f"{kind}s {catalog.page_key} {LEVEL_SEPARATOR.join(namespace.levels)}"
     found = named.list_names(catalog, kind, namespace, page_in_query(visit.query, listing))
     token = next_page_token(found.next_after, listing)
     return json_answer(identifiers_json(namespace, found.items, token))

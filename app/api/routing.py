@@ -62,6 +62,7 @@ _READING = ("/plan", "/plan/{plan-id}", "/tasks", "/metrics")
 _OF_NOW = re.compile(r"/(commits|tower|health|maintenance|orphans|dropped)(/|$)|{prefix}/diff$")
 """Of the present only: what is done to it, or was, and how it fares."""
 _OF_TABLE = re.compile(r"/v1/namespaces/(?P<namespace>[^/]+)/tables/(?P<table>[^/]+)")
+_OF_TABLES = re.compile(r"/v1/namespaces/(?P<namespace>[^/]+)/tables")
 _QUICK = {"GET": loads.load_table, "HEAD": loads.table_exists, "POST": commits.commit_table}
 
 
@@ -75,6 +76,7 @@ def routes() -> list[BaseRoute]:
     quick: list[BaseRoute] = [
         Route("/v1/namespaces/{namespace}/tables/{table}", of_table, methods=list(_QUICK)),
         Route("/v1/namespaces/{namespace}/tables/{table}/append", appends.append_files, methods=["POST"]),
+        _without_head(Route("/v1/namespaces/{namespace}/tables", tables.list_tables, methods=["GET"])),
         _without_head(Route(_CONFIG, config.get_config, methods=["GET"])),
         _without_head(Route("/health", health.health, methods=["GET"])),
     ]
@@ -188,6 +190,10 @@ def _quick_handler(scope: Scope) -> Callable[[Request], Awaitable[Response]] | N
         scope["path_params"] = found.groupdict()
         scope["endpoint"] = of_table
         return _QUICK[method]
+    if method == "GET" and (found := _OF_TABLES.fullmatch(path)) is not None:
+        scope["path_params"] = found.groupdict()
+        scope["endpoint"] = tables.list_tables
+        return tables.list_tables
     if method == "GET" and path in _ALONE:
         scope["endpoint"] = _ALONE[path]
         return _ALONE[path]

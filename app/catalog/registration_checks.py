@@ -156,6 +156,13 @@ def _of_names(catalog: Catalog, metadata: M, present: Pointer | None) -> Iterato
     for other in found:
         if present is None or other.pointer_id != present.id:
             yield _refused("same-uuid", f"{other} is the same table: it has uuid {metadata.uuid}")
+    for gone in catalog.server.neighbours.dropped_with_uuid(
+        metadata.uuid, catalog.now_ms(), SHOWN_NEIGHBOURS
+    ):
+        yield _warning(
+            "dropped-twin",
+            f"{gone} was dropped and is the same table: it cannot come back while this one is there",
+        )
 
 
 def _of_metadata(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import BigInteger, Connection, bindparam, delete, select, update
 
 from app.database.connections.database import Database
-from app.database.inserts import on_each_database
+from app.database.inserts import OnEachDatabase
 from app.database.rows import idempotency_keys as rows
 from app.errors import IdempotencyKeyTaken
 
@@ -51,7 +51,7 @@ _CHANGED = (
     rows.c.commit_id,
 )
 # An expired row is replaced; no row comes back if a row that is still valid is there.
-_INSERT = on_each_database(
+_INSERT = OnEachDatabase(
     rows,
     lambda insert: insert.on_conflict_do_update(
         index_elements=[rows.c.principal, rows.c.key],

@@ -8,7 +8,7 @@ from sqlalchemy import BigInteger, Connection, bindparam, delete, select, update
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
-from app.database.inserts import on_each_database
+from app.database.inserts import OnEachDatabase
 from app.database.rows import landing_queues as rows
 from app.database.rows import pointers
 
@@ -28,7 +28,7 @@ _FIND = select(rows.c.version, rows.c.content, database_now_ms().label("now_ms")
     rows.c.pointer_id == bindparam("of_id")
 )
 _NOW = select(database_now_ms())
-_INSERT = on_each_database(rows, lambda insert: insert.on_conflict_do_nothing().returning(rows.c.version))
+_INSERT = OnEachDatabase(rows, lambda insert: insert.on_conflict_do_nothing().returning(rows.c.version))
 _UPDATE = (
     update(rows)
     .where(rows.c.pointer_id == bindparam("of_id"), rows.c.version == bindparam("seen_version"))

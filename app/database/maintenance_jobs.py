@@ -11,13 +11,13 @@ from sqlalchemy import Connection, Delete, Row, delete, select, update
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
-from app.database.inserts import on_each_database
+from app.database.inserts import OnEachDatabase
 from app.database.rows import maintenance_jobs as rows
 from app.engine.model.jobs import JobState
 
 BATCH = 1_000
 # The index of running jobs lets a table have one of them.
-_START = on_each_database(rows, lambda insert: insert.on_conflict_do_nothing().returning(rows))
+_START = OnEachDatabase(rows, lambda insert: insert.on_conflict_do_nothing().returning(rows))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from sqlalchemy import case, func, or_, select
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
-from app.database.inserts import on_each_database
+from app.database.inserts import OnEachDatabase
 from app.database.pointers.pointer import PointerKind
 from app.database.rows import metadata_sweeps as rows
 from app.database.rows import pointer_history, pointers
@@ -17,7 +17,7 @@ from app.engine.model.ids import Location, TableUuid
 INTERVAL_MS = 24 * 3_600_000
 """How long each table is left alone after a search."""
 
-_TAKE = on_each_database(
+_TAKE = OnEachDatabase(
     rows,
     lambda insert: insert.on_conflict_do_update(
         index_elements=[rows.c.pointer_id],

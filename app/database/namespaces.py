@@ -11,7 +11,7 @@ from sqlalchemy import Connection, bindparam, delete, exists, select, update
 from app.database.connections.database import Database
 from app.database.connections.driver_errors import ConstraintBroken
 from app.database.idempotency_keys import IdempotencyClaim, complete_claim, insert_claim
-from app.database.inserts import on_each_database
+from app.database.inserts import OnEachDatabase
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, namespace_of, parameters_of
 from app.database.namespace_versions import begin_version, empty_since, end_version, free_since
 from app.database.pages import names_on_page, page_of, page_parameters
@@ -56,7 +56,7 @@ _ALL = (
     .order_by(rows.c.key)
     .limit(bindparam("at_most"))
 )
-_INSERT = on_each_database(
+_INSERT = OnEachDatabase(
     rows,
     lambda insert: insert.on_conflict_do_nothing(index_elements=[rows.c.warehouse_id, rows.c.key]).returning(
         rows.c.id

@@ -11,7 +11,7 @@ from sqlalchemy import Row, Select, and_, or_, select
 from app.database.connections.database import Database
 from app.database.namespace_keys import namespace_of
 from app.database.pointers.pointer import PointerKind
-from app.database.rows import namespaces, pointers, table_places, warehouses
+from app.database.rows import dropped, namespaces, pointers, table_places, warehouses
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 
@@ -61,6 +61,23 @@ class Neighbours:
             .where(pointers.c.uuid == uuid)
         )
         return self._read(query.order_by(pointers.c.id).limit(limit))
+
+    def dropped_with_uuid(self, uuid: TableUuid, now_ms: int, limit: int) -> list[Neighbour]:
+        """Return up to `limit` tables and views that have a uuid, were dropped, and can come back."""
+        query = (
+            select(
+                dropped.c.pointer_id,
+                warehouses.c.name.label("warehouse"),
+                dropped.c.kind,
+                dropped.c.namespace_key,
+                dropped.c.name,
+                dropped.c.uuid,
+                dropped.c.metadata_location,
+            )
+            .join_from(dropped, warehouses, warehouses.c.id == dropped.c.warehouse_id)
+            .where(dropped.c.uuid == uuid, dropped.c.until_ms > now_ms)
+        )
+        return self._read(query.order_by(dropped.c.id).limit(limit))
 
     def in_or_around(
         self, places: Collection[str], around: Collection[str], besides: int | None, limit: int

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Select, func, or_, select, update
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
-from app.database.inserts import on_each_database
+from app.database.inserts import OnEachDatabase
 from app.database.rows import pointer_exports as rows
 from app.database.rows import pointer_history as history
 from app.engine.model.ids import Location, TableUuid
@@ -36,7 +36,7 @@ def _rows_of(query: Select[tuple[int, str | None]], connection: Connection) -> l
     return list(connection.execute(query).all())
 
 
-_INSERT = on_each_database(rows, lambda insert: insert.on_conflict_do_nothing())
+_INSERT = OnEachDatabase(rows, lambda insert: insert.on_conflict_do_nothing())
 
 
 class PointerExports:

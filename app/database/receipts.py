@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     CTE,
@@ -25,15 +25,17 @@ from sqlalchemy import (
     text,
     update,
 )
-from sqlalchemy.dialects import postgresql, sqlite
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
 from app.database.driver_sql import sqlite_sql
-from app.database.inserts import AnyInsert, on_each_database
+from app.database.inserts import OnEachDatabase, insert_into
 from app.database.receipt import CommitReceipt, Outcome, ReceiptHead, facts_from, id_of_time
 from app.database.rows import receipts as rows
 from app.errors import DatabaseUnavailable
+
+if TYPE_CHECKING:
+    from app.database.inserts import AnyInsert
 
 MOST_FOUND = 100
 """How many receipts one look-up returns; a client may give many requests one id."""
@@ -59,23 +61,23 @@ def upsert(insert: AnyInsert, *replaced: Outcome, **values: Any) -> AnyInsert:
     )
 
 
-_LAND = on_each_database(
+_LAND = OnEachDatabase(
     rows, lambda insert: upsert(insert, Outcome.IN_PROGRESS).execution_options(preserve_rowcount=True)
 )
-_LAND_ON_SQLITE = sqlite_sql(upsert(sqlite.insert(rows), Outcome.IN_PROGRESS))
+_LAND_ON_SQLITE = sqlite_sql(upsert(insert_into(rows, "sqlite"), Outcome.IN_PROGRESS))
 # How old a request at work is will be asked by other servers: only the database's clock can say.
 _NOTED_MS = case(
     (_VALUES["outcome"] == Outcome.IN_PROGRESS, database_now_ms()),
     else_=_VALUES["noted_ms"],
 )
-_NOTE = on_each_database(
+_NOTE = OnEachDatabase(
     rows, lambda insert: upsert(insert, Outcome.IN_PROGRESS, Outcome.UNKNOWN, noted_ms=_NOTED_MS)
 )
 
 
 def landing_receipt() -> CTE:
     """Return the writing of one landed receipt as a part of another statement, for Postgres."""
-    written = upsert(postgresql.insert(rows), Outcome.IN_PROGRESS)
+    written = upsert(insert_into(rows, "postgresql"), Outcome.IN_PROGRESS)
     return written.returning(rows.c.commit_id).cte("receipt")
 
 

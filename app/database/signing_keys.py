@@ -5,10 +5,10 @@ from __future__ import annotations
 from sqlalchemy import select
 
 from app.database.connections.database import Database
-from app.database.inserts import on_each_database
+from app.database.inserts import OnEachDatabase
 from app.database.rows import signing_keys as rows
 
-_INSERT = on_each_database(rows, lambda insert: insert.on_conflict_do_nothing())
+_INSERT = OnEachDatabase(rows, lambda insert: insert.on_conflict_do_nothing())
 
 
 class SigningKeys:

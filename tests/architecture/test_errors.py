@@ -22,6 +22,7 @@ LEAVES = [kind for kind in ERRORS.values() if not kind.__subclasses__()]
 TREE = app.errors.__doc__ or ""
 
 CATCHING_EVERYTHING = {
+    "app/database/connections/shared_writes.py": "each write has its error raised in its own thread",
     "app/catalog/context/receipt_book.py": "the outermost handler of the thread that writes receipts",
     "app/catalog/deletions/housekeeping.py": "the outermost handler of the housekeeping thread",
     "app/api/front_door.py": "the outermost handler, which answers every failure",

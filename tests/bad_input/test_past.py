@@ -262,6 +262,20 @@ def test_tags_of_the_past(past: tuple[httpx.Client, str]) -> None:
         assert tuple(client.get(path, headers=headers).status_code for path in asked) == statuses
 
 
+@pytest.mark.parametrize("path", ["namespaces/a/tables", "namespaces/a/tables/s/history"])
+def test_page_tokens_of_another_time(past: tuple[httpx.Client, str], path: str) -> None:
+    client, prefix = past
+    later = f"/v1/default@{last_event_ms(client)}"
+    tokens = {
+        at: client.get(f"{at}/{path}?pageSize=1").json()["next-page-token"] for at in (prefix, later, "/v1")
+    }
+
+    for at in tokens:
+        for of, token in tokens.items():
+            answer = client.get(f"{at}/{path}?pageSize=1&pageToken={token}")
+            assert answer.status_code == (200 if at == of else 400), answer.text
+
+
 def test_snapshots_that_no_ref_names_are_left_out(past: tuple[httpx.Client, str]) -> None:
     client, prefix = past
     path = f"{prefix}/namespaces/a/tables/s"

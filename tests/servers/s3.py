@@ -28,14 +28,18 @@ _START_SECONDS = 60
 
 
 class S3Server:
-    """One SeaweedFS process on free ports, with its files in a temporary directory."""
+    """One SeaweedFS process on free ports, with its files in a temporary directory.
+
+    With `is_catalog`, its own Iceberg catalog listens at `catalog_url` as well.
+    """
 
     access_key = "icetower-test-key"
     secret_key = "icetower-test-secret"
     region = "us-east-1"
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_catalog: bool = False) -> None:
         self.port = 0
+        self._is_catalog = is_catalog
         self._ports: list[str] = []
         self._directory: Path | None = None
         self._process: subprocess.Popen[bytes] | None = None
@@ -44,6 +48,11 @@ class S3Server:
     def endpoint(self) -> str:
         """Where it listens, as the setting `s3.endpoint` wants it."""
         return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def catalog_url(self) -> str:
+        """Where its Iceberg catalog listens."""
+        return f"http://127.0.0.1:{self._ports[8]}"
 
     @property
     def storage(self) -> dict[str, str]:
@@ -63,7 +72,7 @@ class S3Server:
         identities.write_text(json.dumps(self._identities()))
         log = self._directory / "server.log"
         with ExitStack() as held:
-            self._ports = [str(port) for port in _free_ports(8, held)]
+            self._ports = [str(port) for port in _free_ports(9, held)]
         self.port = int(self._ports[0])
         with log.open("wb") as output:
             self._process = subprocess.Popen(
@@ -106,6 +115,17 @@ class S3Server:
         """Create a bucket; fine if it is there."""
         self.filesystem().create_dir(name)
 
+    def create_table_bucket(self, name: str) -> None:
+        """Create a bucket that the Iceberg catalog serves, under a prefix of this name."""
+        master, master_grpc = self._ports[2:4]
+        subprocess.run(
+            [_weed(), "shell", f"-master=127.0.0.1:{master}.{master_grpc}"],
+            input=f"s3tables.bucket -create -name {name} -account 000000000000\n",
+            text=True,
+            check=True,
+            capture_output=True,
+        )
+
     def filesystem(self) -> S3FileSystem:
         """Return a pyarrow filesystem of its own, for looking behind the code under test."""
         return S3FileSystem(
@@ -140,7 +160,7 @@ class S3Server:
         }
 
     def _command(self, identities: Path) -> list[str]:
-        s3, s3_grpc, master, master_grpc, volume, volume_grpc, filer, filer_grpc = self._ports
+        s3, s3_grpc, master, master_grpc, volume, volume_grpc, filer, filer_grpc, catalog = self._ports
         return [
             _weed(),
             "-logtostderr=true",
@@ -165,7 +185,7 @@ class S3Server:
             f"-s3.port={s3}",
             f"-s3.port.grpc={s3_grpc}",
             "-s3.autoCreateBucket=false",
-            "-s3.port.iceberg=0",
+            f"-s3.port.iceberg={catalog if self._is_catalog else 0}",
             "-s3.port.lance=0",
             f"-s3.localSocket={self._directory}/s3.sock",
             f"-s3.config={identities}",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -19,6 +21,8 @@ from app.main import build_server, create_app, open_database, prepare
 from app.setting_types import SecretProperties
 from app.settings import Settings
 from tests.builders.http_catalog import http_catalog, make_namespace, make_table, settings_in
+
+ROOT = Path(__file__).parents[2]
 
 
 def start_and_stop(app: FastAPI) -> None:
@@ -148,3 +152,20 @@ def test_one_warehouse_is_shared_by_servers_on_one_database(tmp_path: Path) -> N
         created = make_table(first, "a", "t")
 
         assert second.get("/v1/namespaces/a/tables/t").json() == created
+
+
+def test_a_server_on_sqlite_and_a_local_folder_does_without_large_libraries(tmp_path: Path) -> None:
+    program = f"""
+import sys
+from pathlib import Path
+from tests.builders.http_catalog import http_catalog, make_namespace, make_table, set_properties
+with http_catalog(Path({str(tmp_path)!r})) as http:
+    make_namespace(http, "ns")
+    make_table(http, "ns", "orders")
+    assert http.post("/v1/namespaces/ns/tables/orders", json=set_properties(k="v")).status_code == 200
+    assert http.get("/v1/namespaces/ns/tables/orders").status_code == 200
+print({{"numpy", "pandas", "psycopg", "pyarrow", "pyiceberg", "pyspark"}} & set(sys.modules))
+"""
+
+    # They would double the memory after a start, and make it longer.
+    assert subprocess.check_output([sys.executable, "-c", program], text=True, cwd=ROOT) == "set()\n"

@@ -79,7 +79,7 @@ def load_diff(visit: Visited) -> Response:
 def _listing(visit: Visit, what: str) -> str:
     identifier = visit.table
     names = LEVEL_SEPARATOR.join((*identifier.namespace.levels, identifier.name))
-    return f"{what} {visit.warehouse.id} {names}"
+    return f"{what} {visit.catalog.page_key} {names}"
 
 
 def _page(visit: Visit, listing: str) -> Page:

@@ -48,7 +48,7 @@ def list_namespaces(visit: Visited) -> Response:
 def _children(visit: Visit, parent: Namespace | None) -> Response:
     catalog = visit.catalog
     above = LEVEL_SEPARATOR.join(parent.levels) if parent else ""
-    listing = f"namespaces {catalog.warehouse.id} {above}"
+    listing = f"namespaces {catalog.page_key} {above}"
     found = namespaces.list_namespaces(catalog, parent, page_in_query(visit.query, listing))
     return json_answer(namespaces_json(found.items, next_page_token(found.next_after, listing)))
 

@@ -99,6 +99,11 @@ class Catalog:
             return self.warehouse.name
         return f"{self.warehouse.name}{SIGN}{moment_text(self.as_of_ms)}"
 
+    @property
+    def page_key(self) -> str:
+        """A text that no other warehouse has, nor this one at another time."""
+        return f"{self.warehouse.id}" if self.as_of_ms is None else f"{self.warehouse.id}@{self.as_of_ms}"
+
     def permit(self, operation: str, *names: Namespace | TableIdentifier) -> None:
         """Ask whether the caller may do this to these names.
 

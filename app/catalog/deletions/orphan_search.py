@@ -19,7 +19,6 @@ from app.engine.retention.orphans import NameRules, ReachedFiles, Stays, stays_b
 from app.errors import InvalidLocation, OrphansRefused
 from app.fileio.files import ListedFile
 from app.fileio.locations import folder_name, is_inside, loose_place_of
-from app.formats.file_lists import read_file_list
 
 MOST_ORPHANS = 1_000_000
 """How many files one run marks at most: each takes about 400 bytes of memory until it is marked."""
@@ -175,6 +174,9 @@ def _listed(catalog: Catalog, found: Orphans, wish: OrphanWish) -> Iterator[tupl
             for file in catalog.files.list_files(Location(place)):
                 yield file.location[len(place) :], file
         return
+    # Only here, for it imports pyarrow, which would double the memory of a server that needs none.
+    from app.formats.file_lists import read_file_list
+
     paths = [loose_place_of(place) for place in found.places]
     for file in read_file_list(catalog.files, wish.file_list, catalog.server.manifest_cache.max_file_bytes):
         store, path = loose_place_of(file.location)

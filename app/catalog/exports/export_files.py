@@ -49,6 +49,8 @@ class ExportedPointer:
     location: Location
     left: tuple[Location, ...] = ()
     """Where it was before, if it ever went elsewhere than forward."""
+    is_read_only: bool = False
+    """Whether it belongs to another catalog."""
 
 
 @dataclass(slots=True)
@@ -102,6 +104,7 @@ def pointer_line(pointer: ExportedPointer) -> str:
             "uuid": pointer.uuid,
             "metadata-location": pointer.location,
             **left,
+            **({"read-only": True} if pointer.is_read_only else {}),
         }
     )
 
@@ -159,7 +162,12 @@ def _take(export: Export, line: dict[str, Any]) -> None:
             identifier = TableIdentifier(Namespace(tuple(map(str, levels))), str(line[kind]))
             left = line.get("left", [])
             export.pointers[identifier] = ExportedPointer(
-                kind, identifier, TableUuid(uuid), Location(location), tuple(left)
+                kind,
+                identifier,
+                TableUuid(uuid),
+                Location(location),
+                tuple(left),
+                line.get("read-only") is True,
             )
         case _:
             pass  # the last line, and what later versions add

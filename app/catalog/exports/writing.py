@@ -122,6 +122,7 @@ def _lines(server: Server, warehouse: Warehouse) -> Iterator[tuple[bool, str]]:
                             pointer.uuid,
                             pointer.metadata_location,
                             tuple(sorted(places)),
+                            pointer.is_read_only,
                         )
                     ),
                 )

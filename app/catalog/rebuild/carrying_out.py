@@ -92,4 +92,4 @@ def _land(catalog: Catalog, kind: Kind[Any], items: Sequence[RebuildItem]) -> li
 def _intention(kind: Kind[M], item: RebuildItem) -> Rebuilt[M]:
     assert item.location is not None
     is_there = item.seen is not None
-    return Rebuilt(kind, item.identifier, item.location, is_there, seen=item.seen)
+    return Rebuilt(kind, item.identifier, item.location, is_there, item.is_read_only, seen=item.seen)

@@ -48,6 +48,8 @@ class KnownPointer:
     """Where it was before, if it ever went elsewhere than forward."""
     id: int | None = None
     """The pointer's, if the database has it."""
+    is_read_only: bool = False
+    """Whether it belongs to another catalog."""
 
     @property
     def since(self) -> Since:
@@ -111,6 +113,7 @@ def _of_database(catalog: Catalog) -> Iterator[KnownPointer]:
                     NamedBy.DATABASE,
                     tuple(left.get(pointer.id, frozenset()) - {pointer.metadata_location}),
                     pointer.id,
+                    pointer.is_read_only,
                 )
             after_id = page[-1].id
 
@@ -156,4 +159,5 @@ def _not_yet_there(present: Iterable[KnownPointer], export: Export) -> Iterator[
             pointer.location,
             NamedBy.EXPORT,
             pointer.left,
+            is_read_only=pointer.is_read_only,
         )

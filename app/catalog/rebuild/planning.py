@@ -66,6 +66,8 @@ class RebuildItem:
     reason: str | None = None
     others: tuple[Location, ...] = ()
     """Files that may be the newest instead."""
+    is_read_only: bool = False
+    """Whether it belongs to another catalog, as far as a database or an export says."""
 
 
 @dataclass
@@ -118,7 +120,12 @@ def _items_of(catalog: Catalog, wish: RebuildWish, known: Known, name: FoundName
     for pointer, verdict in name.judged:
         if pointer is not None:
             item = RebuildItem(
-                Action.LEAVE, name.kind, name.uuid or pointer.uuid, pointer.identifier, pointer.named_by
+                Action.LEAVE,
+                name.kind,
+                name.uuid or pointer.uuid,
+                pointer.identifier,
+                pointer.named_by,
+                is_read_only=pointer.is_read_only,
             )
             if pointer.named_by is NamedBy.DATABASE:
                 item = replace(item, seen=pointer.location)
@@ -210,6 +217,7 @@ def _not_found(catalog: Catalog, pointer: KnownPointer) -> RebuildItem:
         pointer.named_by,
         location=pointer.location,
         seen=pointer.location if pointer.named_by is NamedBy.DATABASE else None,
+        is_read_only=pointer.is_read_only,
     )
     if not is_allowed(catalog, pointer.location):
         return replace(item, reason=f"{pointer.location} is outside the warehouse")

@@ -11,11 +11,11 @@ from sqlalchemy import Connection, Engine
 
 from app.database.connections.dialects import engine_for_reads, engine_for_writes
 from app.database.connections.driver_errors import (
-    LIBRARY_ERRORS,
     MAX_ATTEMPTS_AFTER_COLLISION,
     MAX_ATTEMPTS_AFTER_LOST_CONNECTION,
     Undone,
     commit_was_refused,
+    library_errors,
     lost_connection,
     only_reads,
     our_error,
@@ -23,6 +23,7 @@ from app.database.connections.driver_errors import (
     undid_transaction,
 )
 from app.database.connections.readers import Readers
+from app.database.connections.shared_writes import SharedWrites
 from app.errors import CommitStateUnknown, DatabaseUnavailable
 
 _Result = TypeVar("_Result")
@@ -44,6 +45,7 @@ class Database:
         # SQLite has one writer at a time and the others poll; threads of this process wait here instead.
         self._sqlite_turn = Lock()
         self._turn_timeout_s = pool_timeout_s
+        self._shared_writes = SharedWrites(self.write, pool_timeout_s)
         self._begin = "BEGIN IMMEDIATE" if self._is_sqlite else "BEGIN ISOLATION LEVEL READ COMMITTED"
 
     @staticmethod
@@ -99,6 +101,13 @@ class Database:
         """
         return self._attempt(self._write_engine, work, self._commit)
 
+    def write_together(self, work: Callable[[Connection], _Result]) -> _Result:
+        """Like `write`, but on SQLite those that wait share one transaction and its sync.
+
+        Postgres shares the sync by itself, and one transaction for many would hold the locks of all.
+        """
+        return self._shared_writes.run(work) if self._is_sqlite else self.write(work)
+
     def write_lightly(self, work: Callable[[Connection], _Result]) -> _Result:
         """Like `write`, for what may be lost when the power fails: it does not wait for the disk."""
         return self._attempt(self._light_engine, work, self._commit)
@@ -153,12 +162,12 @@ class Database:
     ) -> _Result:
         try:
             connection = engine.connect()
-        except LIBRARY_ERRORS as error:
+        except library_errors() as error:
             raise our_error(error) from error
         try:
             connection.exec_driver_sql(self._begin)
             result = work(connection)
-        except LIBRARY_ERRORS as error:
+        except library_errors() as error:
             self._roll_back(connection)
             raise self._consequence(error, connection) from error
         except BaseException:
@@ -169,7 +178,7 @@ class Database:
             return result
         finally:
             # What became of the transaction is known by now, whatever happens here.
-            with suppress(*LIBRARY_ERRORS):
+            with suppress(*library_errors()):
                 connection.close()
 
     def _consequence(self, error: Exception, connection: Connection) -> Exception:
@@ -191,7 +200,7 @@ class Database:
         try:
             cursor = dbapi_connection.cursor()
             cursor.execute("COMMIT")
-        except LIBRARY_ERRORS as error:
+        except library_errors() as error:
             if not commit_was_refused(error, dbapi_connection):
                 connection.invalidate(error)
                 raise CommitStateUnknown(
@@ -225,5 +234,5 @@ class Database:
             # SQLite has none left where it rolled back by itself, as on a full disk.
             if getattr(dbapi_connection, "in_transaction", True):
                 dbapi_connection.cursor().execute("ROLLBACK")
-        except LIBRARY_ERRORS as error:
+        except library_errors() as error:
             connection.invalidate(error)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import Any, LiteralString
+from typing import TYPE_CHECKING, Any, LiteralString
 
-import psycopg
 from sqlalchemy import URL, Engine, NullPool, QueuePool, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 
 from app.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    import psycopg
 
 SQLITE_BUSY_TIMEOUT_S = 30.0
 
@@ -128,6 +130,8 @@ def _set_up_light_postgres_writer(connection: psycopg.Connection[Any], _record: 
 
 
 def _execute_or_close(connection: psycopg.Connection[Any], sql: LiteralString) -> None:
+    import psycopg
+
     try:
         connection.execute(sql)
     except psycopg.Error:

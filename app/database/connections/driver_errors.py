@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import sqlite3
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, TypeGuard
 
-import psycopg
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.errors import DatabaseBehind, DatabaseUnavailable
 
+if TYPE_CHECKING:
+    import psycopg
+
 _DEADLOCK, _SERIALIZATION_FAILURE = "40P01", "40001"
 _READ_ONLY = "25006"
+_BROKEN_CONSTRAINT = "23"
 _CONNECTION_ERRORS = ("08", "57P")
 _MISSING_SCHEMA_OBJECT = {"42P01", "42703", "3F000"}
 _MISSING_SQLITE_OBJECT = ("no such table", "no such column", "has no column named")
@@ -66,7 +72,7 @@ def our_error(error: Exception) -> DatabaseUnavailable | DatabaseBehind:
     """Return the error to raise for a failure that certainly changed nothing."""
     if isinstance(error, PoolTimeout):
         return DatabaseUnavailable("The database does not keep up: no connection became free in time")
-    if isinstance(origin_of(error), psycopg.IntegrityError | sqlite3.IntegrityError):
+    if _is_broken_constraint(error):
         return ConstraintBroken(f"The database refused a row ({error_code(error)}); nothing was changed")
     if _lacks_schema(error):
         return DatabaseBehind(
@@ -78,7 +84,7 @@ def our_error(error: Exception) -> DatabaseUnavailable | DatabaseBehind:
 def reason(error: Exception) -> str:
     """Return the reason without SQL, values and host names: the chained exception has those."""
     origin = origin_of(error)
-    if isinstance(origin, psycopg.Error):
+    if _is_of_postgres(origin):
         if origin.sqlstate is None:
             return "the connection failed or was lost"
         return f"{_POSTGRES_REASONS.get(origin.sqlstate, 'it failed')} ({origin.sqlstate})"
@@ -91,7 +97,7 @@ def reason(error: Exception) -> str:
 def error_code(error: Exception) -> str:
     """Return the driver's own code, such as 23505 or SQLITE_FULL."""
     origin = origin_of(error)
-    if isinstance(origin, psycopg.Error):
+    if _is_of_postgres(origin):
         return origin.sqlstate or type(origin).__name__
     return getattr(origin, "sqlite_errorname", type(origin).__name__)
 
@@ -106,7 +112,7 @@ def origin_of(error: Exception) -> BaseException:
 def undid_transaction(error: Exception) -> bool:
     """Say whether a deadlock or a serialization failure undid the transaction."""
     origin = origin_of(error)
-    return isinstance(origin, psycopg.Error) and origin.sqlstate in (_DEADLOCK, _SERIALIZATION_FAILURE)
+    return _is_of_postgres(origin) and origin.sqlstate in (_DEADLOCK, _SERIALIZATION_FAILURE)
 
 
 def lost_connection(error: Exception) -> bool:
@@ -117,7 +123,7 @@ def lost_connection(error: Exception) -> bool:
 def only_reads(error: Exception) -> bool:
     """Say whether the server of this connection takes no writes, as after a failover."""
     origin = origin_of(error)
-    return isinstance(origin, psycopg.Error) and origin.sqlstate == _READ_ONLY
+    return _is_of_postgres(origin) and origin.sqlstate == _READ_ONLY
 
 
 def commit_was_refused(error: Exception, connection: object) -> bool:
@@ -128,14 +134,15 @@ def commit_was_refused(error: Exception, connection: object) -> bool:
     SQLite: the transaction is still open, or a lock, a full disk or a constraint stopped it. An error of the disk
     itself proves nothing: after a crash, the log may contain the whole transaction.
     """
-    if isinstance(connection, psycopg.Connection):
+    driver = _postgres_driver()
+    if driver is not None and isinstance(connection, driver.Connection):
         return (
-            isinstance(error, psycopg.Error)
+            _is_of_postgres(error)
             and error.sqlstate is not None
             and not error.sqlstate.startswith(_CONNECTION_ERRORS)
             and error.diag.severity_nonlocalized == "ERROR"
             and not connection.closed
-            and connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
+            and connection.info.transaction_status == driver.pq.TransactionStatus.IDLE
         )
     if isinstance(error, sqlite3.Error):
         primary_code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_IOERR) & 0xFF
@@ -145,11 +152,33 @@ def commit_was_refused(error: Exception, connection: object) -> bool:
 
 def _lacks_schema(error: Exception) -> bool:
     origin = origin_of(error)
-    if isinstance(origin, psycopg.Error):
+    if _is_of_postgres(origin):
         return origin.sqlstate in _MISSING_SCHEMA_OBJECT
     return isinstance(origin, sqlite3.OperationalError) and any(
         text in str(origin) for text in _MISSING_SQLITE_OBJECT
     )
 
 
-LIBRARY_ERRORS: tuple[type[Exception], ...] = (SQLAlchemyError, sqlite3.Error, psycopg.Error)
+def library_errors() -> tuple[type[Exception], ...]:
+    """Return what SQLAlchemy and the drivers that are in use may raise."""
+    driver = _postgres_driver()
+    return (
+        (SQLAlchemyError, sqlite3.Error) if driver is None else (SQLAlchemyError, sqlite3.Error, driver.Error)
+    )
+
+
+def _is_broken_constraint(error: Exception) -> bool:
+    origin = origin_of(error)
+    if _is_of_postgres(origin):
+        return (origin.sqlstate or "").startswith(_BROKEN_CONSTRAINT)
+    return isinstance(origin, sqlite3.IntegrityError)
+
+
+def _is_of_postgres(error: BaseException) -> TypeGuard[psycopg.Error]:
+    driver = _postgres_driver()
+    return driver is not None and isinstance(error, driver.Error)
+
+
+def _postgres_driver() -> ModuleType | None:
+    # SQLAlchemy imports it for a database that needs it; on SQLite a start would be longer for nothing.
+    return sys.modules.get("psycopg")

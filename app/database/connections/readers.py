@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 
-from app.database.connections.driver_errors import LIBRARY_ERRORS, our_error
+from app.database.connections.driver_errors import library_errors, our_error
 from app.errors import DatabaseUnavailable
 
 _Result = TypeVar("_Result")
@@ -84,7 +84,7 @@ class Readers:
             return self._use_new(work)
         try:
             return self._use_once(reader, work)
-        except LIBRARY_ERRORS as error:
+        except library_errors() as error:
             if not reader.is_dead:
                 raise our_error(error) from error
         # The server restarted, most likely: then all idle connections are dead, and a new one will do.
@@ -94,7 +94,7 @@ class Readers:
     def _use_new(self, work: Callable[[_Reader], _Result]) -> _Result:
         try:
             return self._use_once(_Reader(self._engine.connect()), work)
-        except LIBRARY_ERRORS as error:
+        except library_errors() as error:
             raise our_error(error) from error
 
     def _use_once(self, reader: _Reader, work: Callable[[_Reader], _Result]) -> _Result:

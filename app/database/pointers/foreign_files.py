@@ -12,7 +12,7 @@ from collections.abc import Collection
 from sqlalchemy import Connection, func, select
 
 from app.database.connections.clock import database_now_ms
-from app.database.inserts import on_each_database
+from app.database.inserts import OnEachDatabase
 from app.database.pointers.left_files import exclude
 from app.database.rows import file_deletions, table_places
 from app.database.rows import foreign_places as rows
@@ -23,7 +23,7 @@ ANYWHERE = ""
 MOST_PLACES = 64
 """With more, a table counts as one that is not known, until somebody looks at it."""
 
-_NOTE = on_each_database(
+_NOTE = OnEachDatabase(
     rows,
     lambda insert: insert.on_conflict_do_update(
         index_elements=[rows.c.pointer_id, rows.c.place], set_={"noted": insert.excluded.noted}

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
-from sqlalchemy import BigInteger, Connection, Row, bindparam, delete, select, tuple_, update
+from sqlalchemy import BigInteger, Connection, Executable, Row, bindparam, delete, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
 from app.database.connections.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
 from app.database.driver_sql import sqlite_sql
-from app.database.inserts import on_each_database
+from app.database.inserts import OnEachDatabase
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, parameters_of
 from app.database.pointers.foreign_files import note_foreign
 from app.database.pointers.history import (
@@ -134,8 +135,7 @@ _ADVANCE = (
 )
 _ADVANCE_ON_SQLITE = sqlite_sql(_ADVANCE)
 _ADVANCE_WITH_EVENT = with_event(_ADVANCE).execution_options(preserve_rowcount=True)
-_ADVANCE_WITH_RECEIPT = with_event(_ADVANCE, landing_receipt())
-_INSERT_PLACE = on_each_database(table_places, lambda insert: insert.on_conflict_do_nothing())
+_INSERT_PLACE = OnEachDatabase(table_places, lambda insert: insert.on_conflict_do_nothing())
 # Reads first whether the name is taken: this saves waiting for a transaction that moves its owner.
 _NAMESPACE_KEPT = (
     select(
@@ -150,7 +150,7 @@ _NAMESPACE_KEPT = (
     .where(*IS_NAMESPACE)
     .with_for_update(read=True, key_share=True, of=namespaces)
 )
-_INSERT = on_each_database(
+_INSERT = OnEachDatabase(
     rows,
     lambda insert: insert.on_conflict_do_nothing(index_elements=[rows.c.namespace_id, rows.c.name]).returning(
         rows.c.id
@@ -233,7 +233,7 @@ def advance(
         if receipt is None:
             moved = connection.execute(_ADVANCE_WITH_EVENT, values | event).rowcount == 1
         else:
-            written = connection.execute(_ADVANCE_WITH_RECEIPT, values | event | values_of(receipt))
+            written = connection.execute(_advance_with_receipt(), values | event | values_of(receipt))
             receipts = written.scalar_one_or_none()
             if receipts == 0:
                 raise GivenUpMeanwhile
@@ -252,6 +252,12 @@ def advance(
         insert_event(connection, move.seen.id, name, other, move.location)
     if move.expiry is not None:
         insert_expiry(connection, move.expiry, move.seen, move.location, author.at_ms)
+
+
+@cache
+def _advance_with_receipt() -> Executable:
+    # Made when it is needed, for it imports the dialect of Postgres.
+    return with_event(_ADVANCE, landing_receipt())
 
 
 def time_of_all(

@@ -5,12 +5,14 @@ However the clocks of servers differ, at no time has a name two owners, or an ow
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Connection, bindparam, func, insert, select, update
+from sqlalchemy import BigInteger, Connection, bindparam, exists, func, insert, select, update
 
+from app.database.connections.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
 from app.database.pointers.history import event_time
 from app.database.pointers.pointer import PointerKind
 from app.database.rows import namespaces, pointers
 from app.database.rows import pointer_names as rows
+from app.errors import DatabaseUnavailable
 
 _NAMED = select(
     pointers.c.id,
@@ -20,9 +22,24 @@ _NAMED = select(
     pointers.c.name,
     pointers.c.updated_ms,
 ).join_from(pointers, namespaces, namespaces.c.id == pointers.c.namespace_id)
-_BEGIN = insert(rows).from_select(
-    ["pointer_id", "warehouse_id", "namespace_key", "kind", "name", "from_ms"],
-    _NAMED.where(pointers.c.id == bindparam("of_pointer", type_=BigInteger)),
+_KINDS = [kind.value for kind in PointerKind]
+_earlier = rows.alias("earlier")
+_BEGIN = (
+    insert(rows)
+    .from_select(
+        ["pointer_id", "warehouse_id", "namespace_key", "kind", "name", "from_ms"],
+        _NAMED.where(
+            pointers.c.id == bindparam("of_pointer", type_=BigInteger),
+            ~exists().where(
+                _earlier.c.warehouse_id == namespaces.c.warehouse_id,
+                _earlier.c.namespace_key == namespaces.c.key,
+                _earlier.c.kind.in_(_KINDS),
+                _earlier.c.name == pointers.c.name,
+                _earlier.c.until_ms > pointers.c.updated_ms,
+            ),
+        ),
+    )
+    .execution_options(preserve_rowcount=True)
 )
 _END = (
     update(rows)
@@ -37,15 +54,23 @@ _END = (
 LAST_FREED = select(func.max(rows.c.until_ms)).where(
     rows.c.warehouse_id == bindparam("in_warehouse", type_=BigInteger),
     rows.c.namespace_key == bindparam("of_key"),
-    rows.c.kind.in_([kind.value for kind in PointerKind]),
+    rows.c.kind.in_(_KINDS),
     rows.c.name == bindparam("of_name"),
 )
 """When a name was last taken from a table or view; nothing may have it before."""
 
 
 def begin_name(connection: Connection, pointer_id: int) -> None:
-    """Note that a pointer has its name since its last event."""
-    connection.execute(_BEGIN, {"of_pointer": pointer_id})
+    """Note that a pointer has its name since its last event.
+
+    Raises:
+        Undone: by another server's clock something had the name later than that. It lost it only after we had looked,
+            so the next attempt sees it.
+    """
+    if connection.execute(_BEGIN, {"of_pointer": pointer_id}).rowcount != 1:
+        raise Undone(
+            DatabaseUnavailable("A name was taken and freed meanwhile"), MAX_ATTEMPTS_AFTER_COLLISION
+        )
 
 
 def end_name(connection: Connection, pointer_id: int, at_ms: int) -> None:

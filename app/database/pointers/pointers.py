@@ -232,7 +232,7 @@ class Pointers:
             check_alone(connection, [(pointer_id, alone) for pointer_id, alone in made if alone is not None])
 
         try:
-            self._database.write(put)
+            self._database.write_together(put)
         except (PointerMovedOn, PlaceTaken):
             return PutOutcome.MOVED
         except CommitStateUnknown:

@@ -11,11 +11,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from sqlalchemy import Row, Table, select
+from sqlalchemy import Connection, Row, Table, select
 
 from app.database.dropped import DroppedMeanwhile, DroppedThings, FilesInUse
 from app.database.pointers.history import Author
 from app.database.pointers.moves import NameTaken
+from app.database.pointers.names_over_time import begin_name
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.recoverable import Recovery
 from app.database.rows import namespace_versions, namespaces, pointer_names, pointers
@@ -99,7 +100,7 @@ def test_each_pointer_has_one_name_at_a_time(stirred: Stores) -> None:
     assert sorted(
         (row.pointer_id, row.namespace_key, row.name) for row in stretches if row.until_ms is None
     ) == sorted(there)
-    assert each_ends_before_the_next(stretches, lambda row: row.pointer_id) > 2
+    assert each_ends_before_the_next(stretches, lambda row: row.pointer_id) >= 2
 
 
 def test_each_name_has_one_bearer_at_a_time(stirred: Stores) -> None:
@@ -107,7 +108,7 @@ def test_each_name_has_one_bearer_at_a_time(stirred: Stores) -> None:
         row for row in rows_of(stirred, pointer_names) if row.until_ms is None or row.until_ms > row.from_ms
     ]
 
-    assert each_ends_before_the_next(stretches, lambda row: (row.namespace_key, row.name)) > 2
+    assert each_ends_before_the_next(stretches, lambda row: (row.namespace_key, row.name)) >= 2
 
 
 def test_each_namespace_is_there_once_at_a_time(stirred: Stores) -> None:
@@ -115,7 +116,38 @@ def test_each_namespace_is_there_once_at_a_time(stirred: Stores) -> None:
 
     still = sorted((row.name, row.properties) for row in versions if row.until_ms is None)
     assert still == sorted((row.name, row.properties) for row in rows_of(stirred, namespaces))
-    assert each_ends_before_the_next(versions, lambda row: row.name) > 2
+    assert each_ends_before_the_next(versions, lambda row: row.name) >= 2
+
+
+def test_a_name_that_was_freed_after_the_look_is_taken_later(stores: Stores) -> None:
+    """Another server, whose clock is ahead, has made and dropped it between two statements."""
+    stores.add_namespace("a")
+    (space,) = rows_of(stores, namespaces)
+    ahead = replace(AUTHOR, at_ms=NOW_MS + 500)
+    stores.pointers.check_and_put([stores.creation("a.x", uuid="theirs")], ahead)
+    stores.pointers.drop(stores.id, name("a.x"), TABLE, ahead, recovery=LONG)
+    looked = [NOW_MS, NOW_MS + 500]
+    attempts: list[int] = []
+
+    def make(connection: Connection) -> None:
+        attempts.append(looked[len(attempts)])
+        values = {
+            "namespace_id": space.id,
+            "kind": TABLE,
+            "name": "x",
+            "uuid": "ours",
+            "metadata_location": "file:/x",
+            "created_ms": attempts[-1],
+            "updated_ms": attempts[-1],
+            "registration": 0,
+        }
+        made = connection.execute(pointers.insert().values(values).returning(pointers.c.id)).scalar_one()
+        begin_name(connection, made)
+
+    stores.database.write(make)
+
+    assert attempts == looked
+    assert each_ends_before_the_next(rows_of(stores, pointer_names), lambda row: row.name) == 2
 
 
 def each_ends_before_the_next(rows: Sequence[Row[Any]], key: Callable[[Row[Any]], object]) -> int:

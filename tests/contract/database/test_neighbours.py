@@ -6,8 +6,9 @@ from app.database.neighbours import Neighbours
 from app.database.pointers.moves import Creation
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.pointers import PutOutcome
+from app.database.pointers.recoverable import Recovery
 from app.engine.model.ids import Location, TableUuid
-from tests.contract.database.stores import AUTHOR, Stores, name
+from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, name
 
 
 def add(stores: Stores, table: str, uuid: str, *places: str) -> None:
@@ -33,6 +34,14 @@ def test_tables_are_found_by_uuid_and_by_folders_that_overlap(stores: Stores) ->
     assert [str(other.identifier) for other in found] == ["a.one", "a.beside"]
     assert [str(other.identifier) for other in neighbours.with_uuid(TableUuid("u"), 1)] == ["a.one"]
     assert str(found[0]) == f"table a.one of warehouse {stores.warehouse.name}"
+
+    recovery = Recovery(100)
+    stores.pointers.drop(stores.id, name("a.beside"), PointerKind.TABLE, AUTHOR, recovery=recovery)
+    assert [str(other.identifier) for other in neighbours.with_uuid(TableUuid("u"), 10)] == ["a.one"]
+    assert [str(other) for other in neighbours.dropped_with_uuid(TableUuid("u"), NOW_MS, 10)] == [
+        f"table a.beside of warehouse {stores.warehouse.name}"
+    ]
+    assert neighbours.dropped_with_uuid(TableUuid("u"), AUTHOR.at_ms + 100, 10) == []
 
     def overlapping(place: str, besides: int | None = None) -> list[tuple[str, str]]:
         pieces = place.removeprefix("s3://").rstrip("/").split("/")

@@ -159,7 +159,7 @@ def test_views_and_missing_namespaces_are_checked(catalog: Catalog) -> None:
     named.drop(catalog, VIEWS, DEPARTURES)
     found = check_registration(catalog, VIEWS, TableIdentifier(Namespace(("nowhere",)), "v"), location)
 
-    assert [item.code for item in found.findings] == ["namespace-missing"]
+    assert [item.code for item in found.findings] == ["namespace-missing", "dropped-twin"]
     assert found.would_register
     assert found.metadata is not None
     assert facts_of(found.metadata)["dialects"] == ["spark"]
@@ -259,3 +259,14 @@ def test_dry_run_of_a_commit_to_it_is_answered_as_the_commit_would_be(catalog: C
 
     with pytest.raises(NotAllowed, match="read-only here"):
         dry_run_transaction(catalog, [TableCommit(DEPARTURES, [], [SetProperties(updates={"a": "b"})])])
+
+
+def test_twin_that_was_dropped_and_can_come_back_is_found(catalog: Catalog) -> None:
+    location = table_in(catalog).location
+    assert location is not None
+    named.drop(catalog, TABLES, DEPARTURES)
+
+    assert findings(catalog, location) == {"dropped-twin": "warning"}
+
+    purge_dropped(catalog, Wanted(namespace=FLIGHTS, name=DEPARTURES.name))
+    assert "dropped-twin" not in findings(catalog, location)

@@ -16,6 +16,10 @@ from app.catalog.context.kinds import TABLES, VIEWS
 from app.catalog.context.listings import Page
 from app.catalog.deletions.orphan_search import OrphanWish
 from app.catalog.deletions.orphans import preview_orphans
+from app.catalog.past.catalog_diff import load_catalog_diff
+from app.catalog.past.dropped import Wanted, list_dropped, undrop
+from app.catalog.past.restore import restore_tables
+from app.catalog.rebuild.planning import RebuildWish, plan_rebuild
 from app.catalog.upkeep.jobs import begin_job
 from app.catalog.upkeep.table_health import table_health
 from app.catalog.upkeep.upkeep_plans import table_upkeep
@@ -37,6 +41,7 @@ from app.errors import (
     PurgeRefused,
 )
 from app.formats.metadata.version_names import version_in
+from app.recoveries import NoSuchDropped
 from app.tree_errors import TreeRefusal
 from tests.builders.catalogs import CALLER, START_MS, new_warehouse, with_server
 from tests.builders.commits import commit_table
@@ -306,6 +311,17 @@ def test_what_files_alone_cannot_do_is_refused(tree: Catalog, tmp_path: Path) ->
             attempt()
     with pytest.raises(OrphansRefused, match="file-system table"):
         preview_orphans(tree, T, OrphanWish())
+    for look in (
+        lambda: named.load(replace(tree, as_of_ms=START_MS), TABLES, T),
+        lambda: load_catalog_diff(tree, str(START_MS), None, Page()),
+        lambda: restore_tables(tree, [T], str(START_MS), dry_run=True),
+        lambda: plan_rebuild(tree, RebuildWish()),
+    ):
+        with pytest.raises(TreeRefusal, match="look at the past, restore or rebuild"):
+            look()
+    assert list_dropped(tree, Page()).items == []
+    with pytest.raises(NoSuchDropped):
+        undrop(tree, Wanted(namespace=T.namespace, name=T.name))
 
     assert {path: path.read_bytes() for path in tmp_path.glob("tables/**/*") if path.is_file()} == before
     assert named.list_names(tree, VIEWS, Namespace(("ns",)), Page()).items == []

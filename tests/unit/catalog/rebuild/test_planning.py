@@ -19,7 +19,7 @@ from app.database.backups import back_up
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
-from app.errors import FilesUnavailable, InvalidRequest
+from app.errors import FilesUnavailable, InvalidRequest, NotAllowed
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import CALLER, START_MS, Clock, catalog_on, server_on, with_rules, with_server
 from tests.builders.tables import DEPARTURES, FLIGHTS, commit_to, load_table, namespace_in, table_in, view_in
@@ -162,6 +162,24 @@ def test_names_and_properties_come_from_the_newest_export(lost: Catalog, found: 
     assert sole(plan).named_by is NamedBy.EXPORT
     assert load_table(found, ARRIVALS).location == load_table(lost, ARRIVALS).location
     assert found.namespaces.find(found.warehouse.id, Namespace(("quiet",))) == {"owner": "anna"}
+
+
+def test_table_of_another_catalog_stays_read_only(lost: Catalog, found: Catalog) -> None:
+    location = table_in(lost).location
+    assert location is not None
+    table_in(lost, ARRIVALS)
+    named.drop(lost, TABLES, DEPARTURES)
+    named.register(lost, TABLES, DEPARTURES, location, read_only=True)
+    export_pointers(lost.server, lost.warehouse)
+
+    rebuild(found)
+
+    assert {name: there.is_read_only for name in (DEPARTURES, ARRIVALS) if (there := found.find(name))} == {
+        DEPARTURES: True,
+        ARRIVALS: False,
+    }
+    with pytest.raises(NotAllowed, match="read-only"):
+        commit(found, 1)
 
 
 def test_what_was_dropped_before_the_export_is_left_unless_asked_for(lost: Catalog, found: Catalog) -> None:

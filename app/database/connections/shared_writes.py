@@ -1,0 +1,96 @@
+"""Writes that wait for SQLite at one time share one transaction and its wait for the disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from sqlalchemy import Connection
+
+from app.database.connections.driver_errors import Undone, library_errors
+from app.errors import CommitStateUnknown, DatabaseUnavailable, IcetowerError
+from app.lines import Lines
+
+MOST_TOGETHER = 32
+_Result = TypeVar("_Result")
+_Write = Callable[[Callable[[Connection], Any]], Any]
+
+
+class SharedWrites:
+    """Runs the writes that have come together in one transaction. Each keeps its own result or error."""
+
+    def __init__(self, write: _Write, longest_wait_s: float) -> None:
+        """Share what `write` runs; a write whose turn does not come in time changes nothing."""
+        self._write = write
+        self._lines = Lines[_Waiting](MOST_TOGETHER, longest_wait_s)
+
+    def run(self, work: Callable[[Connection], _Result]) -> _Result:
+        """Return what the work returns, once it is durable; raises what it would raise alone.
+
+        The work may see rows that others write in the same transaction. No reader sees some of them only.
+
+        Raises:
+            DatabaseUnavailable: nothing was changed.
+            CommitStateUnknown: the reply to COMMIT was lost.
+        """
+        waiting = _Waiting(work)
+        if not self._lines.join(None, waiting, self._run_all):
+            raise DatabaseUnavailable("The database does not keep up: other writers came first for too long")
+        if waiting.error is not None:
+            raise waiting.error
+        return cast(_Result, waiting.result)
+
+    def _run_all(self, group: list[_Waiting]) -> None:
+        if len(group) > 1:
+            try:
+                self._write(lambda connection: _run_each(connection, group))
+            except (CommitStateUnknown, IcetowerError) as error:
+                for each in group:
+                    each.end(error=error)
+                return
+            except _Broken:
+                for each in group:
+                    each.is_alone = True
+        for each in group:
+            if len(group) == 1 or each.is_alone:
+                each.run_alone(self._write)
+
+
+class _Waiting:
+    """One write, and what became of it."""
+
+    def __init__(self, work: Callable[[Connection], Any]) -> None:
+        self.work = work
+        self.end()
+
+    def end(
+        self, result: object = None, error: BaseException | None = None, *, is_alone: bool = False
+    ) -> None:
+        """Note the outcome; `is_alone` if only a transaction of its own can find it out."""
+        self.result, self.error, self.is_alone = result, error, is_alone
+
+    def run_alone(self, write: _Write) -> None:
+        """Run it in a transaction of its own."""
+        try:
+            self.end(write(self.work))
+        except BaseException as error:  # noqa: BLE001 - raised again in its own thread
+            self.end(error=error)
+
+
+class _Broken(Exception):
+    """The database undid the whole transaction by itself, as on a full disk."""
+
+
+def _run_each(connection: Connection, group: list[_Waiting]) -> None:
+    for each in group:
+        connection.exec_driver_sql("SAVEPOINT one_of_many")
+        try:
+            each.end(each.work(connection))
+        except BaseException as error:  # noqa: BLE001 - raised again in its own thread
+            # What the driver or a collision says is for a transaction of its own to judge.
+            each.end(error=error, is_alone=isinstance(error, (Undone, *library_errors())))
+            try:
+                connection.exec_driver_sql("ROLLBACK TO one_of_many")
+            except library_errors() as broken:
+                raise _Broken from broken
+        connection.exec_driver_sql("RELEASE one_of_many")
