@@ -13,7 +13,7 @@ from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog, find_and_read
 from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
 from app.catalog.context.listings import Listing, Page, page_of
-from app.catalog.context.locations import check_location, chosen_location, default_location
+from app.catalog.context.locations import check_location, chosen_location, place_for_new
 from app.catalog.context.protection import check_unprotected, recovery_of
 from app.catalog.filesystem_tables.rules import refused
 from app.database.pointers.history import PointerEvent
@@ -90,12 +90,10 @@ class NewNamed(Intention[M, None]):
     def apply(self, catalog: Catalog, _base: Base[M], _files: StagedFiles) -> Planned[M, None]:
         """Make the metadata to begin with."""
         namespace_properties = catalog.load_namespace(self.identifier.namespace)
-        uuid = TableUuid(catalog.server.new_uuid())
-        location = (
-            default_location(catalog, self.identifier, namespace_properties, uuid)
-            if not self.location
-            else chosen_location(catalog, self.location)
-        )
+        if self.location:
+            location, uuid = chosen_location(catalog, self.location), TableUuid(catalog.server.new_uuid())
+        else:
+            location, uuid = place_for_new(catalog, self.identifier, namespace_properties)
         return Planned(self.first_metadata(location, uuid, catalog.now_ms()), None)
 
 
@@ -109,7 +107,7 @@ def create(catalog: Catalog, new: NewNamed[M]) -> Loaded[M]:
         InvalidLocation: the location is outside the warehouse.
         NoSuchNamespace: the namespace is not there.
         TableExists, ViewExists: a table or view has this name.
-        FilesUnavailable: the metadata file could not be written; nothing was created.
+        FilesUnavailable: the metadata file could not be written, or the folder not be looked at; nothing was created.
         CommitStateUnknown: the database did not answer.
     """
     catalog.permit(f"create_{new.kind}", new.identifier)

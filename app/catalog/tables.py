@@ -95,6 +95,7 @@ def stage_table(catalog: Catalog, new: NewTable) -> LoadedTable:
         InvalidLocation: the location is outside the warehouse.
         NoSuchNamespace: the namespace is not there.
         TableExists, ViewExists: a table or view has this name.
+        FilesUnavailable: the folder could not be looked at.
     """
     catalog.permit("create_table", new.identifier)
     check_identifier(new.identifier)

@@ -34,7 +34,7 @@ class Deletion:
     pointer_id: int | None
     """The table's pointer; None for a purge that an older build has queued."""
     expired: str | None
-    """What an expiry took out, or the report of marked orphans, as JSON."""
+    """What an expiry took out, the report of marked orphans, or the places of a purged table, as JSON."""
 
 
 _COLUMNS = [rows.c[field.name] for field in fields(Deletion)]
@@ -115,6 +115,25 @@ class FileDeletions:
             leased_until_ms=0,
             last_error=error,
             attempts=rows.c.attempts + 1,
+        )
+
+    def note(self, deletion_id: int, facts: str) -> None:
+        """Keep what a later attempt has to know, as JSON."""
+        self._update(deletion_id, expired=facts)
+
+    def come_back(self, deletion_id: int, wait_ms: int, facts: str) -> None:
+        """Put an entry back into the queue for another look; until then nothing is being deleted.
+
+        Args:
+            facts: what that look has to know, as JSON.
+        """
+        self._update(
+            deletion_id,
+            not_before_ms=database_now_ms() + wait_ms,
+            leased_until_ms=0,
+            begun_ms=None,
+            attempts=0,
+            expired=facts,
         )
 
     def find_expired(self, uuid: TableUuid, metadata_location: Location) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import case, func, or_, select
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
@@ -33,6 +33,10 @@ class KnownFiles:
 
     since_ms: int
     """When the oldest event that is still known happened; what is older is not known."""
+    is_whole: bool
+    """Whether that event is the making of the table: no file from before was ever its own."""
+    moved_ms: int
+    """When the commit began that moved the pointer last."""
     locations: frozenset[Location]
 
 
@@ -82,11 +86,14 @@ class MetadataSweeps:
         """
         events = pointer_history.c
         of_pointer = events.pointer_id == pointer_id
-        oldest = select(func.min(events.at_ms)).where(of_pointer)
+        moved_at = case((func.coalesce(events.previous_location, "") != events.location, events.at_ms))
+        made_at = case((events.event == "created", events.at_ms))
+        times = select(func.min(events.at_ms), func.min(made_at), func.max(moved_at)).where(of_pointer)
         of_table = or_(of_pointer, (events.uuid == uuid) & (events.uuid != ""))
         named = select(events.location, events.previous_location).where(of_table)
-        since_ms = self._database.read(lambda connection: connection.scalars(oldest).one())
+        since_ms, made_ms, moved_ms = self._database.read(lambda connection: connection.execute(times).one())
         if since_ms is None:
             return None
         found = self._database.read(lambda connection: connection.execute(named).all())
-        return KnownFiles(since_ms, frozenset(each for row in found for each in row if each is not None))
+        locations = frozenset(each for row in found for each in row if each is not None)
+        return KnownFiles(since_ms, made_ms == since_ms, moved_ms or 0, locations)

@@ -311,7 +311,7 @@ file_deletions = Table(
     Column("created_ms", BigInteger, nullable=False),
     Column("finished_ms", BigInteger, nullable=True),
     Column("pointer_id", _Id, nullable=True),
-    # What an expiry took out, or the report of marked orphans.
+    # What an expiry took out, the report of marked orphans, or where a purged table was.
     Column("expired", Text, nullable=True),
     # From here on files may be gone.
     Column("begun_ms", BigInteger, nullable=True),

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import httpx
-from sqlalchemy import text
+from sqlalchemy import Connection, text
 
 from app.database.connections.database import Database
 
 ROOT = Path(__file__).parents[2]
+DAY_MS = 24 * 3_600_000
 SCHEMA = {
     "type": "struct",
     "schema-id": 0,
@@ -121,6 +122,27 @@ class CrashingServer:
         database = Database.open(self._settings["database_url"])
         release = text("UPDATE file_deletions SET leased_until_ms = 0 WHERE state = 'queued'")
         database.write(lambda connection: connection.execute(release))
+        database.close()
+
+    def let_time_pass(self, days: int = 2) -> None:
+        """Make rows and files look so much older, tables one day more, and let every table have its turn of a sweep."""
+        for path in (self.folder / "warehouse").rglob("*"):
+            status = path.stat()
+            os.utime(path, (status.st_atime, status.st_mtime - days * DAY_MS / 1000))
+        database = Database.open(self._settings["database_url"])
+        aged = (
+            f"pointers SET created_ms = created_ms - {(days + 1) * DAY_MS}, updated_ms = updated_ms - {days * DAY_MS}",
+            f"pointer_history SET at_ms = at_ms - {days * DAY_MS}",
+            f"pointer_history SET at_ms = at_ms - {DAY_MS} WHERE event = 'created'",
+            f"file_deletions SET not_before_ms = not_before_ms - {days * DAY_MS}",
+        )
+
+        def age(connection: Connection) -> None:
+            for change in aged:
+                connection.execute(text(f"UPDATE {change}"))
+            connection.execute(text("DELETE FROM metadata_sweeps"))
+
+        database.write(age)
         database.close()
 
     def __enter__(self) -> Self:

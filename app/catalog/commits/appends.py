@@ -222,7 +222,9 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
 
     def _live_files(self, metadata: TableMetadata) -> LiveFiles:
         if self._live is None:
-            branch = (self._catalog.warehouse.id, metadata.uuid, self._branch)
+            seen = self._base.seen
+            registration = seen.registration if seen is not None else 0
+            branch = (self._catalog.files, metadata.uuid, registration, self._branch)
             head = head_of(metadata, self._branch)
             self._live = self._catalog.server.live_paths.at(branch, self._source, head)
         return self._live

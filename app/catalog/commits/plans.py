@@ -17,7 +17,7 @@ from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog, find_and_read
 from app.catalog.context.file_names import new_file_uuid
 from app.catalog.context.kinds import Kind, Loaded, M
-from app.catalog.context.locations import check_locations
+from app.catalog.context.locations import check_locations, has_place_alone
 from app.catalog.context.table_places import claimed_places, homes_of
 from app.catalog.filesystem_tables.places import WarehouseTree
 from app.catalog.filesystem_tables.rules import next_version_location
@@ -30,6 +30,7 @@ from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.errors import BadRequest, CommitFailed
+from app.fileio.locations import folder_name
 from app.formats.metadata.names import next_metadata_location
 
 
@@ -155,6 +156,8 @@ class Plan(Generic[M, D]):
             foreign |= foreign_of_registered(metadata)
         if base.seen is None:
             kind, event = base.kind.of_pointer, intention.created_as
+            is_alone = not registration and has_place_alone(catalog, metadata)
+            alone = folder_name(metadata.location) if is_alone else None
             return Creation(
                 catalog.warehouse.id,
                 kind,
@@ -166,6 +169,7 @@ class Plan(Generic[M, D]):
                 registration,
                 read_since_ms,
                 foreign,
+                alone,
             )
         expiries = [item.expiry for item in self._changes if item.expiry is not None]
         assert len(expiries) <= 1, "a move of a pointer queues one expiry"

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.file_names import new_content_uuid
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import ManifestContent, ManifestEntry, ManifestFile, Partition
 from app.engine.model.partition_spec import PartitionSpec
@@ -95,6 +96,9 @@ class SnapshotFiles:
         except ValueError as error:
             raise CorruptTable(self._base.location, str(error)) from error
 
+    def _new_uuid(self) -> str:
+        return new_content_uuid(self._catalog.server, self._base.uuid, self._folder)
+
     def _spec(self, spec_id: SpecId) -> PartitionSpec:
         spec = self._base.find_spec(spec_id)
         if spec is None:
@@ -109,7 +113,7 @@ class SnapshotFiles:
         Raises:
             FilesUnavailable: the store does not answer, or refuses.
         """
-        location = Location(f"{self._folder}/{self._catalog.server.new_uuid()}-m0.avro")
+        location = Location(f"{self._folder}/{self._new_uuid()}-m0.avro")
         self._files.write(location, written.content)
         return written.at(location)
 
@@ -151,7 +155,7 @@ class SnapshotFiles:
             )
         except ValueError as error:
             raise CorruptTable(base.location, str(error)) from error
-        location = Location(f"{self._folder}/snap-{snapshot_id}-1-{self._catalog.server.new_uuid()}.avro")
+        location = Location(f"{self._folder}/snap-{snapshot_id}-1-{self._new_uuid()}.avro")
         self._files.write_soon(location, content)
         added_rows = None if first_row_id is None else (next_row_id or first_row_id) - first_row_id
         return StagedList(location, numbered, sequence_number, first_row_id, added_rows)

@@ -18,6 +18,7 @@ from app.catalog.commits.rebases import (
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
+from app.catalog.context.locations import check_place_is_free
 from app.engine.change.apply import apply_to_new, apply_updates
 from app.engine.change.requirements import (
     AssertRefSnapshotId,
@@ -123,9 +124,9 @@ class TableCommit(Intention[TableMetadata, None]):
             Reserved: it has to ask for the slots of others first.
         """
         if is_create(self.requirements):
-            return Planned(
-                apply_to_new(self.updates, catalog.now_ms(), self.report_update).finish(None), None
-            )
+            new = apply_to_new(self.updates, catalog.now_ms(), self.report_update).finish(None)
+            check_place_is_free(catalog, self.identifier, new)
+            return Planned(new, None)
         updates, rebase = self.updates, None
         if is_behind(base.present(), self.requirements, self.updates):
             came_of_it = self._rebased(catalog, base, files)

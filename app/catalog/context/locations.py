@@ -6,22 +6,24 @@ import re
 from collections.abc import Mapping
 
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.file_names import has_uuid_for_place, uuid_for_place
 from app.catalog.context.server import Rules
 from app.catalog.filesystem_tables.places import WarehouseTree
 from app.catalog.filesystem_tables.rules import check_metadata
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import Location
+from app.engine.model.ids import Location, TableUuid
 from app.engine.model.properties import LOCATION_PROPERTIES
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
-from app.errors import InvalidLocation
-from app.fileio.locations import flaw_of, is_inside, scheme_of, store_of
+from app.errors import CommitFailed, InvalidLocation
+from app.fileio.locations import flaw_of, folder_name, is_inside, scheme_of, store_of
 
 ALLOWED_LOCATIONS = "allowed-locations"
 """Storage setting of a warehouse: further roots, separated by commas."""
 TABLE_LOCATIONS, UNIQUE, PLAIN = "icetower.table-locations", "unique", "plain"
-"""Property of a warehouse: whether new tables lie at `<name>-<piece of the uuid>` or, where nothing is, at `<name>`."""
+"""Property of a warehouse: whether new tables lie at `<name>` where that is free (the default), or all at
+`<name>-<piece of the uuid>`."""
 _NO_SCHEME = (
     "; without a scheme it means a path in the warehouse's bucket, or a local file: write it as these, or leave it "
     "out, and the catalog chooses one"
@@ -116,28 +118,74 @@ def check_locations(
             check_location(catalog, value, f"location in table property {name}")
 
 
-def default_location(
-    catalog: Catalog, identifier: TableIdentifier, namespace_properties: Mapping[str, str], uuid: str
-) -> Location:
-    """Return where a new table goes: below its namespace's `location`, or the warehouse.
+def place_for_new(
+    catalog: Catalog, identifier: TableIdentifier, namespace_properties: Mapping[str, str]
+) -> tuple[Location, TableUuid]:
+    """Return where a new table or view goes, and its uuid.
 
-    The name is made safe for every file system and carries a piece of the table's uuid, so that a table never
-    shares its folder with an earlier or a renamed one: cleaning up one must not touch the other's files. A warehouse
-    may prefer the plain name; it is used where nothing is.
+    It goes below its namespace's `location` or the warehouse, to the folder of its name if that is free. Else, where
+    the name is not safe for every file system, and where the warehouse wants it, the folder carries a piece of the
+    uuid. A table never shares its folder with an earlier or a renamed one, nor lies inside or around another's:
+    cleaning up one must not touch the other's files. That holds when the table lands: see `has_place_alone`.
+
+    Raises:
+        FilesUnavailable, DatabaseUnavailable: it cannot be seen whether the folder is free.
     """
+    uuid = TableUuid(catalog.server.new_uuid())
     if not catalog.has_rows:
-        return WarehouseTree(catalog.warehouse.root_location).folder_of(identifier)
+        return WarehouseTree(catalog.warehouse.root_location).folder_of(identifier), uuid
     root = namespace_properties.get("location")
-    levels = [] if root else list(identifier.namespace.levels)
     start = (root or catalog.warehouse.root_location).rstrip("/")
-    if _prefers_plain(catalog.warehouse) and not any(map(_UNSAFE.search, [*levels, identifier.name])):
-        parents = ["/".join([start, *levels[: depth + 1]]) for depth in range(len(levels))]
-        plain = Location("/".join([start, *levels, identifier.name]))
-        # A parent folder that holds metadata is, or was, a table's.
-        if _is_empty(catalog, plain) and all(_is_empty(catalog, f"{parent}/metadata") for parent in parents):
-            return plain
-    folder = f"{_safe(identifier.name)}-{_UNSAFE.sub('', uuid)[:8]}"
-    return Location("/".join([start, *map(_safe, levels), folder]))
+    names = [*([] if root else identifier.namespace.levels), identifier.name]
+    safe = list(map(_safe, names))
+    plain = Location("/".join([start, *safe]))
+    if not is_allowed(catalog, plain):
+        return plain, uuid  # to be refused with this location
+    if (
+        _prefers_plain(catalog.warehouse)
+        and safe == names
+        and _is_free(catalog, plain)
+        and _is_empty(catalog, plain)
+    ):
+        return plain, uuid_for_place(catalog.server, uuid, plain)
+    location = _beside_others(catalog, start, safe, _UNSAFE.sub("", uuid)[:8])
+    # A table that a client has put around the warehouse leaves no room beside it.
+    return location, uuid_for_place(catalog.server, uuid, location) if _is_free(catalog, location) else uuid
+
+
+def _beside_others(catalog: Catalog, start: str, names: list[str], piece: str) -> Location:
+    """Return a folder that is like no other and in no table's.
+
+    The last name gets a piece of the uuid, or the outermost whose folder is a table's.
+    """
+    folders = [folder_name("/".join([start, *names[: depth + 1]])) for depth in range(len(names))]
+    claimed = catalog.server.pointers.claims((), folders[:-1]).places
+    changed = next((depth for depth, folder in enumerate(folders) if folder in claimed), len(names) - 1)
+    return Location("/".join([start, *names[:changed], f"{names[changed]}-{piece}", *names[changed + 1 :]]))
+
+
+def has_place_alone(catalog: Catalog, metadata: TableMetadata | ViewMetadata) -> bool:
+    """Say whether the server has given a new table or view its folder for itself alone.
+
+    Then nothing else is there, above it or below it when it is created; the transaction of the creation looks.
+    """
+    return catalog.has_rows and has_uuid_for_place(catalog.server, metadata.uuid, metadata.location)
+
+
+def check_place_is_free(
+    catalog: Catalog, identifier: TableIdentifier, metadata: TableMetadata | ViewMetadata
+) -> None:
+    """Check that a folder which was given to a staged table alone is still free.
+
+    Raises:
+        CommitFailed: another table has come to lie there, above it or below it.
+        DatabaseUnavailable: safe to try again.
+    """
+    if has_place_alone(catalog, metadata) and not _is_free(catalog, metadata.location):
+        raise CommitFailed(
+            f"Cannot create {identifier}: its location {metadata.location} was free when it was staged and belongs to "
+            "another table by now; create it anew, and it gets another location"
+        )
 
 
 def flaw_of_table_locations(properties: Mapping[str, str]) -> str | None:
@@ -152,7 +200,11 @@ def flaw_of_table_locations(properties: Mapping[str, str]) -> str | None:
 
 def _prefers_plain(warehouse: Warehouse) -> bool:
     properties = {**warehouse.default_properties, **warehouse.override_properties}
-    return properties.get(TABLE_LOCATIONS) == PLAIN
+    return properties.get(TABLE_LOCATIONS, PLAIN) == PLAIN
+
+
+def _is_free(catalog: Catalog, location: Location) -> bool:
+    return catalog.server.pointers.is_free(folder_name(location))
 
 
 def _is_empty(catalog: Catalog, place: str) -> bool:

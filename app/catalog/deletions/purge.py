@@ -1,31 +1,65 @@
-"""Purging: deleting the files of a dropped table, its metadata last."""
+"""Purging: deleting the files of a dropped table, and later what servers had left."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.locations import is_allowed
 from app.catalog.deletions.other_readers import OtherReaders
-from app.catalog.deletions.runner import LEASE_MS, delete_groups, groups_of
-from app.catalog.deletions.sweeps import delete_orphans, own_files
+from app.catalog.deletions.runner import LEASE_MS, PlanOutdated, delete_groups, groups_of
+from app.catalog.deletions.sweeps import OwnFiles, delete_orphans, not_of_others, own_files
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.file_deletions import Deletion, FinalState
 from app.engine.model.ids import Location
 from app.engine.model.properties import GC_ENABLED, bool_property
+from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.reachability import Expired, statistics_of, unreachable_files
 from app.errors import CorruptMetadata, MetadataFileMissing
 from app.fileio.locations import folders_of, place_of
+from app.formats.metadata.names import metadata_folder
 
 
-def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState:
-    """Delete the files of a dropped table; return `done` or `kept`.
+@dataclass(frozen=True, slots=True)
+class PurgedPlaces:
+    """Where a purged table was: what the queue keeps of it until it has been looked at again."""
+
+    places: frozenset[str]
+    """As those of an `Owner`."""
+    metadata_folder: Location
+    waits: bool = False
+    """Whether all is deleted that the table named, and only what was too young then is left to be looked for."""
+
+    @staticmethod
+    def of(metadata: TableMetadata) -> PurgedPlaces:
+        """Return the places of a table that is about to be deleted."""
+        folder = Location(metadata_folder(metadata.location, metadata.properties))
+        return PurgedPlaces(Owner.of(metadata.uuid, None, metadata).places, folder)
+
+    @staticmethod
+    def from_json(text: str) -> PurgedPlaces:
+        """Read what `to_json` has written."""
+        found = json.loads(text)
+        return PurgedPlaces(frozenset(found["places"]), Location(found["metadata-folder"]), found["waits"])
+
+    def to_json(self, *, waits: bool) -> str:
+        """Return it as the queue keeps it."""
+        return json.dumps(
+            {"places": sorted(self.places), "metadata-folder": self.metadata_folder, "waits": waits}
+        )
+
+
+def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
+    """Delete the files of a dropped table; return `done`, `kept`, or None to come back.
 
     Unreadable files are found before anything is deleted. The current metadata file is deleted last, so that an
-    interrupted purge starts again from it.
+    interrupted purge starts again from it. Files that servers wrote and that no commit landed go when they are old
+    enough: if any is too young, the entry comes back then.
 
     Raises:
         FilesUnavailable: a file could not be read or deleted; safe to try again.
@@ -35,10 +69,14 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     """
     if catalog.server.pointers.may_share_files(deletion.uuid):
         return "kept"
+    purged = None if deletion.expired is None else PurgedPlaces.from_json(deletion.expired)
+    if purged is not None and purged.waits:
+        return _look_again(catalog, deletion, purged)
     try:
         metadata = catalog.read_file(TABLES, deletion.metadata_location)
     except MetadataFileMissing:
-        return "done"  # An earlier attempt got through everything.
+        # An earlier attempt got through everything.
+        return "done" if purged is None else _end(catalog, deletion, purged, ())
     if metadata.uuid != deletion.uuid or not bool_property(metadata.properties, GC_ENABLED, default=True):
         # With another uuid it is not the file that was dropped, but one that took its place.
         return "kept"
@@ -51,13 +89,68 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState:
         "log": [entry.metadata_file for entry in metadata.metadata_log],
         "metadata": [deletion.metadata_location],
     }
+    purged = PurgedPlaces.of(metadata)
+    catalog.server.file_deletions.note(deletion.id, purged.to_json(waits=False))
     owner = Owner.of(deletion.uuid, deletion.pointer_id, metadata)
     readers = OtherReaders(catalog, owner, lambda: catalog.server.file_deletions.hold(deletion.id, LEASE_MS))
     delete_groups(catalog, deletion, owner, groups, None, readers.unread)
-    if catalog.rules.orphan_age_ms:
-        delete_orphans(catalog, owner, [location for location, _, _ in own_files(catalog, metadata)])
-    _delete_empty_folders(catalog, owner, itertools.chain.from_iterable(groups.values()))
+    return _end(catalog, deletion, purged, list(itertools.chain.from_iterable(groups.values())))
+
+
+def _end(
+    catalog: Catalog, deletion: Deletion, purged: PurgedPlaces, named: Sequence[Location]
+) -> FinalState | None:
+    """Delete what is old enough and was not named; come back if anything was too young."""
+    owner = Owner(deletion.uuid, deletion.pointer_id, purged.places)
+    if not _delete_left(catalog, owner, purged, named):
+        return "done"
+    wait_ms = catalog.rules.orphan_age_ms
+    catalog.server.file_deletions.come_back(deletion.id, wait_ms, purged.to_json(waits=True))
+    return None
+
+
+def _look_again(catalog: Catalog, deletion: Deletion, purged: PurgedPlaces) -> FinalState:
+    """Delete what was too young when the table was purged.
+
+    A table that lies there by now, or that names the files, keeps them: `deletable` and `OtherReaders` see to it.
+    """
+    if not catalog.server.file_deletions.begin(deletion, None):
+        raise PlanOutdated
+    _delete_left(catalog, Owner(deletion.uuid, deletion.pointer_id, purged.places), purged, ())
     return "done"
+
+
+def _delete_left(
+    catalog: Catalog, owner: Owner, purged: PurgedPlaces, named: Sequence[Location]
+) -> list[Location]:
+    """Delete what servers wrote and no commit landed, and empty folders.
+
+    Returns the files that are too young.
+
+    Args:
+        catalog: the table's warehouse.
+        owner: the table.
+        purged: where it was.
+        named: the files that it named; what is left of them is another's.
+    """
+    found = OwnFiles()
+    if catalog.rules.orphan_age_ms and is_allowed(catalog, purged.metadata_folder):
+        found = own_files(catalog, owner.uuid, purged.metadata_folder)
+    left = [*(location for location, _ in found.contents), *_own_metadata(catalog, owner, found)]
+    delete_orphans(catalog, owner, left)
+    folders = [f"{place}{name}/_" for place in purged.places for name in ("metadata", "data")]
+    _delete_empty_folders(catalog, owner, [*named, *left, *map(Location, folders)])
+    kept = set(map(place_of, named))
+    return [location for location in found.young if place_of(location) not in kept]
+
+
+def _own_metadata(catalog: Catalog, owner: Owner, found: OwnFiles) -> list[Location]:
+    """Return the metadata files of a purged table, and none of earlier ones there."""
+    history = None
+    if owner.pointer_id is not None:
+        history = catalog.server.metadata_sweeps.known_files(owner.pointer_id, owner.uuid)
+    known = set(map(place_of, history.locations)) if history is not None else set()
+    return not_of_others(catalog, owner.uuid, (location for location, _, _ in found.metadata), known)
 
 
 def _delete_empty_folders(catalog: Catalog, owner: Owner, deleted: Iterable[Location]) -> None:

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 FIRST_RETRY_MS = 30_000
 LONGEST_RETRY_MS = 3_600_000
 MAX_FAILURES = 50
-_WORK: Mapping[Kind, Callable[[Catalog, Deletion], FinalState]] = {
+_WORK: Mapping[Kind, Callable[[Catalog, Deletion], FinalState | None]] = {
     "purge": purge_files,
     "expire": delete_expired_files,
     "orphans": delete_marked_orphans,
@@ -55,12 +55,15 @@ def work_off_one(server: Server) -> bool:
         )
         _finish(server, deletion, "failed", str(error))
         return True
+    if state is None:
+        log.info("%s of %s: looks again later", deletion.kind, deletion.identifier)
+        return True
     _finish(server, deletion, state)
     log.info("%s of %s: %s", deletion.kind, deletion.identifier, state)
     return True
 
 
-def _work_off(server: Server, deletion: Deletion) -> FinalState:
+def _work_off(server: Server, deletion: Deletion) -> FinalState | None:
     return _WORK[deletion.kind](own_catalog(server, deletion.warehouse_id), deletion)
 
 

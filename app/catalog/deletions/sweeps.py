@@ -1,28 +1,55 @@
-"""Sweeps: deleting metadata files that a server wrote and that no commit landed.
+"""Sweeps: deleting files that a server wrote and that no commit landed.
 
-A server that is killed between writing a file and moving the pointer leaves one; so does a store that keeps a file
-whose upload it did not acknowledge. Manifests and data files are not looked for.
+A server that is killed between writing files and moving the pointer leaves them; so does a store that keeps a file
+whose upload it did not acknowledge. Which files servers wrote, their names say. Files of clients are not looked for.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
-from app.catalog.context.file_names import mark_of
-from app.catalog.context.kinds import TABLES
+from app.catalog.context.file_names import content_mark, mark_of
+from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.server import Server
+from app.catalog.deletions.orphan_search import check_may_delete, path_hash
 from app.catalog.deletions.other_readers import OtherReaders
+from app.catalog.deletions.reached_states import ReachedStates
 from app.catalog.deletions.runner import own_catalog
-from app.engine.model.ids import Location
+from app.catalog.manifests.table_manifests import CheckedManifests
+from app.database.pointers.pointer import Pointer
+from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
+from app.engine.model.view_metadata import ViewMetadata
+from app.engine.retention.reachability import UNREADABLE, statistics_of
+from app.errors import IcetowerError, OrphansRefused, Unavailable
 from app.fileio.locations import place_of
 from app.formats.metadata.names import metadata_folder
-from app.formats.metadata.own_names import own_version
+from app.formats.metadata.own_names import is_own_content, own_version
 
 log = logging.getLogger(__name__)
+
+CLOCKS_DIFFER_MS = 15 * 60_000
+"""How much the clocks of a store and of a server may differ; S3 refuses requests beyond it."""
+
+
+@dataclass
+class OwnFiles:
+    """Files in one folder that servers on this database wrote long ago, with their times."""
+
+    metadata: list[tuple[Location, int, int]] = field(default_factory=list)
+    """Metadata files, with the version in the name and epoch milliseconds."""
+    contents: list[tuple[Location, int]] = field(default_factory=list)
+    """Manifests, manifest lists and partition statistics, with epoch milliseconds."""
+    young: list[Location] = field(default_factory=list)
+    """Those that were written later, of both kinds."""
+    newest_version: int = 0
+    """Of all metadata files of servers on this database that lie there, however young."""
 
 
 def sweep_one(server: Server) -> bool:
@@ -44,39 +71,143 @@ def sweep_one(server: Server) -> bool:
     known = server.metadata_sweeps.known_files(pointer_id, pointer.uuid)
     if current is None or known is None:
         return True
+    files = own_files(catalog, pointer.uuid, metadata_folder(metadata.location, metadata.properties))
     # A file of a later version may be one that a rollback left; one from before the history may have been the table's.
     named = {place_of(entry.metadata_file) for entry in metadata.metadata_log} | set(
         map(place_of, known.locations)
     )
+    since_ms = known.since_ms + (CLOCKS_DIFFER_MS if known.is_whole else age_ms)
     doomed = [
         location
-        for location, version, modified_ms in own_files(catalog, metadata)
-        if version <= current and modified_ms >= known.since_ms + age_ms and place_of(location) not in named
+        for location, version, modified_ms in files.metadata
+        if version <= current and modified_ms >= since_ms and place_of(location) not in named
     ]
-    delete_orphans(catalog, Owner.of(pointer.uuid, pointer.id, metadata), doomed)
+    owner = Owner.of(pointer.uuid, pointer.id, metadata)
+    delete_orphans(catalog, owner, not_of_others(catalog, pointer.uuid, doomed))
+    if files.newest_version <= current:
+        written = [
+            location for location, modified_ms in files.contents if since_ms <= modified_ms < known.moved_ms
+        ]
+        delete_orphans(catalog, owner, _unreached(catalog, pointer, metadata, written))
     return True
 
 
-def own_files(catalog: Catalog, metadata: TableMetadata) -> Iterator[tuple[Location, int, int]]:
-    """Yield the files in a table's metadata folder that servers of ours wrote long ago.
+def own_files(catalog: Catalog, uuid: TableUuid, folder: str) -> OwnFiles:
+    """Return the files in a table's metadata folder that servers of ours wrote long ago.
 
-    Servers of ours are those on this database. Each file comes with the version in its name, and the epoch
-    milliseconds when it was written.
+    Servers of ours are those on this database. The metadata files may be another table's that was there.
+
+    Raises:
+        FilesUnavailable: the store does not answer.
     """
-    server = catalog.server
+    server, found = catalog.server, OwnFiles()
+    mark, of_contents = mark_of(server), content_mark(server, uuid, folder)
     written_before_ms = server.metadata_sweeps.now_ms() - server.rules.orphan_age_ms
-    folder = Location(metadata_folder(metadata.location, metadata.properties))
-    for file in catalog.files.list_files(folder):
-        version = own_version(file.location, mark_of(server))
-        if version is not None and file.modified_ms <= written_before_ms:
-            yield file.location, version, file.modified_ms
+    for file in catalog.files.list_files(Location(folder)):
+        version = own_version(file.location, mark)
+        if version is None and not is_own_content(file.location, of_contents):
+            continue
+        found.newest_version = max(found.newest_version, version or 0)
+        if not 0 < file.modified_ms <= written_before_ms:
+            found.young.append(file.location)
+        elif version is not None:
+            found.metadata.append((file.location, version, file.modified_ms))
+        else:
+            found.contents.append((file.location, file.modified_ms))
+    return found
 
 
-def delete_orphans(catalog: Catalog, owner: Owner, doomed: list[Location]) -> None:
+def not_of_others(
+    catalog: Catalog, uuid: TableUuid, locations: Iterable[Location], known: Collection[Hashable] = ()
+) -> list[Location]:
+    """Return those of some metadata files that are no other table's.
+
+    In one folder there may be files of a table, or a view, that was dropped there without purge: they stay.
+
+    Args:
+        catalog: the table's warehouse.
+        uuid: the table's.
+        locations: the files.
+        known: places of those that are known to be its own: they are not read.
+
+    Raises:
+        FilesUnavailable: one cannot be read now.
+    """
+    return [
+        location
+        for location in locations
+        if place_of(location) in known or not _is_anothers(catalog, uuid, location)
+    ]
+
+
+def _is_anothers(catalog: Catalog, uuid: TableUuid, location: Location) -> bool:
+    kinds: Sequence[Kind[Any]] = (TABLES, VIEWS)
+    for kind in kinds:
+        try:
+            found: TableMetadata | ViewMetadata = catalog.read_file(kind, location)
+            return found.uuid != uuid
+        except Unavailable:
+            raise
+        except IcetowerError:
+            continue  # of the other kind, or what an upload left that was broken off
+    return False
+
+
+def _unreached(
+    catalog: Catalog, pointer: Pointer, metadata: TableMetadata, written: Sequence[Location]
+) -> list[Location]:
+    """Return those of some manifests, lists and statistics that no state of a table reaches.
+
+    Args:
+        catalog: the table's warehouse.
+        pointer: the table.
+        metadata: as it is now.
+        written: files that are older than the table's last commit. Who wrote them and has not landed by then never
+            will: the pointer is not where that request had seen it. A request that plans anew after that has a day.
+    """
+    left = {path_hash(location): location for location in written}
+
+    def note(location: str) -> bool:
+        return left.pop(path_hash(location), None) is not None
+
+    _note_current(catalog, metadata, note, left)
+    if not left:
+        return []
+    try:
+        check_may_delete(catalog, pointer, metadata)
+        ReachedStates(catalog, note).add_table(pointer, metadata)
+    except OrphansRefused as error:
+        log.info("%d files of table %s may be orphans: %s", len(left), pointer.identifier, error)
+        return []
+    # A table that has moved meanwhile has its next turn tomorrow.
+    return list(left.values()) if catalog.server.pointers.find_locked(pointer.id) == pointer else []
+
+
+def _note_current(
+    catalog: Catalog, metadata: TableMetadata, note: Callable[[str], object], left: Mapping[int, Location]
+) -> None:
+    """Note what the lists of a table name.
+
+    Mostly nothing is left then, and no manifest has to be read.
+    """
+    for file in statistics_of(metadata):
+        note(file.location)
+    for snapshot in metadata.snapshots:
+        note(snapshot.manifest_list or "")
+    source = CheckedManifests(catalog)
+    for snapshot in reversed(metadata.snapshots):
+        if not left:
+            return
+        with suppress(*UNREADABLE):
+            for manifest in source.manifests(snapshot):
+                note(manifest.manifest_path)
+
+
+def delete_orphans(catalog: Catalog, owner: Owner, doomed: Sequence[Location]) -> None:
     """Delete files that nothing names, as far as `deletable` and other tables allow."""
     if not doomed:
         return
     going = OtherReaders(catalog, owner).unread(deletable(catalog, owner, doomed))
     for location in going:
         catalog.files.delete(location)
-    log.info("deleted %d metadata files of table %s that no commit landed", len(going), owner.uuid)
+    log.info("deleted %d files of table %s that no commit landed", len(going), owner.uuid)

@@ -20,7 +20,7 @@ def name_from_location(
     Args:
         location: of the table or view.
         root: of its warehouse.
-        uuid: of the table: new locations end with a piece of it.
+        uuid: of the table: one folder of a new location may end with a piece of it.
         namespace: for what lies right below the root.
     """
     segments = [segment for segment in _path(location).split("/") if segment]
@@ -29,6 +29,7 @@ def name_from_location(
     levels = segments[len(above) :] if is_inside else segments[-2:]
     name = levels.pop() if levels else "table"
     plain = without_uuid(name, uuid)
+    levels = [without_uuid(level, uuid) for level in levels]
     if len(levels) == 1 and levels[0].endswith(_HIVE) and levels[0] != _HIVE:
         levels = [levels[0].removesuffix(_HIVE)]
     named_by = NamedBy.PATH if is_inside and levels else NamedBy.LOCATION
@@ -36,7 +37,7 @@ def name_from_location(
 
 
 def without_uuid(name: str, uuid: str) -> str:
-    """Return a folder's name without the piece of a uuid that new tables' folders end with."""
+    """Return a folder's name without the piece of its table's uuid that it may end with."""
     piece = _UNSAFE.sub("", uuid)[:8]
     stripped = name.removesuffix(f"-{piece}") if piece else name
     return stripped or name

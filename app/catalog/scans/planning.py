@@ -140,7 +140,8 @@ def expand_task(catalog: Catalog, identifier: TableIdentifier, token: str, write
 def _key(catalog: Catalog, pointer: Pointer, asked: str) -> Hashable:
     # A filter may be long; its digest is not.
     digest = sha256(asked.encode("utf-8", "surrogatepass")).digest()
-    asked_of = pointer.id, pointer.metadata_location, pointer.registration
+    # With the store: a warehouse's settings may be changed to another one.
+    asked_of = catalog.files, pointer.id, pointer.metadata_location, pointer.registration
     return asked_of, catalog.rules.scan_page_files, digest
 
 
@@ -317,7 +318,9 @@ class _Scan:
         scope = self.scope
         snapshot = scope.snapshot
         key = (
-            self.catalog.warehouse.id,
+            self.catalog.files,
+            self.pointer.id,
+            self.pointer.registration,
             snapshot and (snapshot.manifest_list or snapshot.manifests),
             scope.rows.schema.schema_id,
             json.dumps(to_json(scope.rows.filter)),

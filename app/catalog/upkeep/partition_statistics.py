@@ -12,6 +12,7 @@ from app.catalog.commits.landing import land_one
 from app.catalog.commits.plans import load_base
 from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.file_names import new_content_uuid
 from app.catalog.context.kinds import TABLES
 from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.upkeep.readable_manifests import readable_manifests
@@ -152,7 +153,9 @@ def _write(
     except ValueError as error:
         raise CorruptTable(metadata.location, str(error)) from error
     folder = metadata_folder(metadata.location, metadata.properties)
-    path = Location(f"{folder}/partition-stats-{wanted}-{catalog.server.new_uuid()}.parquet")
+    path = Location(
+        f"{folder}/partition-stats-{wanted}-{new_content_uuid(catalog.server, metadata.uuid, folder)}.parquet"
+    )
     files = StagedFiles(catalog, remembers_contents=False)
     try:
         files.write(path, content)

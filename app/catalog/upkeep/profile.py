@@ -44,7 +44,8 @@ def load_profile(catalog: Catalog, identifier: TableIdentifier, wanted: str | No
         return profile, _BYTES_A_PROFILE + _BYTES_A_COLUMN * len(profile.columns)
 
     snapshot_id = None if snapshot is None else snapshot.snapshot_id
-    key = (pointer.id, pointer.metadata_location, pointer.registration, snapshot_id, wanted is None)
+    of_pointer = catalog.files, pointer.id, pointer.metadata_location, pointer.registration
+    key = (*of_pointer, snapshot_id, wanted is None)
     return catalog.server.table_profiles.find_or_read(key, read)
 
 

@@ -121,7 +121,7 @@ def _counted(
         return (file_facts(metadata, summary), manifest_facts(metadata, manifests)), _BYTES_OF_FACTS
 
     snapshot_id = None if snapshot is None else snapshot.snapshot_id
-    key: Hashable = (pointer.id, pointer.metadata_location, pointer.registration, snapshot_id)
+    key: Hashable = (catalog.files, pointer.id, pointer.metadata_location, pointer.registration, snapshot_id)
     return catalog.server.counted_files.find_or_read(key, count)
 
 

@@ -137,7 +137,7 @@ def _health(catalog: Catalog, pointer: Pointer) -> TableHealth:
 
 def _facts(catalog: Catalog, pointer: Pointer, metadata: TableMetadata) -> HealthFacts:
     kept = catalog.server.table_overviews
-    key = (pointer.id, pointer.metadata_location, pointer.registration)
+    key = (catalog.files, pointer.id, pointer.metadata_location, pointer.registration)
     facts = kept.find(key)
     if facts is None:
         snapshot = metadata.current_snapshot

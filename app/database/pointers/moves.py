@@ -95,6 +95,8 @@ class Creation:
     """As that of an advance."""
     foreign: frozenset[str] = frozenset()
     """As those of an advance."""
+    alone: str | None = None
+    """The one of its places where nothing else may be, nor above it or below it; None if none has to be so."""
     content: bytes = field(default=b"", repr=False)
     """As that of an advance."""
 
@@ -278,8 +280,8 @@ def keep(connection: Connection, unmoved: Unmoved) -> None:
         raise PointerMovedOn
 
 
-def create(connection: Connection, creation: Creation, author: Author) -> None:
-    """Insert a pointer, or raise `NoSuchNamespace` or `NameTaken`."""
+def create(connection: Connection, creation: Creation, author: Author) -> int:
+    """Insert a pointer and return its id, or raise `NoSuchNamespace` or `NameTaken`."""
     identifier = creation.identifier
     while True:
         free = free_name(connection, creation.warehouse_id, identifier)
@@ -300,7 +302,7 @@ def create(connection: Connection, creation: Creation, author: Author) -> None:
             note_foreign(connection, pointer_id, creation.foreign)
             insert_event(connection, pointer_id, creation.event, author, None)
             begin_name(connection, pointer_id)
-            return
+            return int(pointer_id)
         # Between the two statements another transaction took the name, and perhaps released it again.
 
 

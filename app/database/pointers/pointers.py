@@ -31,6 +31,7 @@ from app.database.pointers.moves import (
     rename,
     time_of_all,
 )
+from app.database.pointers.places import PlaceTaken, check_alone, is_free
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.recoverable import NO_RECOVERY, Recovery, dropped_as_pointers, keep_dropped
 from app.database.pointers.sharing import Claims, claimed_by_others, may_share_files, named_by_pointers
@@ -48,7 +49,7 @@ class PutOutcome(Enum):
 
     ADVANCED = "advanced"
     MOVED = "moved"
-    """A pointer was not where it was seen; nothing was changed."""
+    """A pointer was not where it was seen, or a place was taken meanwhile; nothing was changed."""
     UNKNOWN = "unknown"
     """The reply to COMMIT was lost: all of it happened, or nothing did."""
 
@@ -226,13 +227,13 @@ class Pointers:
                     keep(connection, change)
                 else:
                     advance(connection, change, by, along if change is first_move else None)
-            for creation in creations:
-                create(connection, creation, by)
+            made = [(create(connection, creation, by), creation.alone) for creation in creations]
             insert_landed(connection, [receipt for receipt in receipts if receipt is not along])
+            check_alone(connection, [(pointer_id, alone) for pointer_id, alone in made if alone is not None])
 
         try:
             self._database.write_together(put)
-        except PointerMovedOn:
+        except (PointerMovedOn, PlaceTaken):
             return PutOutcome.MOVED
         except CommitStateUnknown:
             return PutOutcome.UNKNOWN
@@ -372,6 +373,13 @@ class Pointers:
                 frozenset(connection.scalars(claimed)) if folders else frozenset(),
             )
         )
+
+    def is_free(self, place: str) -> bool:
+        """Say whether no pointer has a place that is this folder, above it or below it.
+
+        What can come back counts, and what is being deleted.
+        """
+        return self._database.read(lambda connection: is_free(connection, place))
 
     def history(
         self, pointer_id: int, before: int | None = None, limit: int | None = None

@@ -199,3 +199,16 @@ def test_a_dropped_name_is_free_for_a_new_table_with_a_history_of_its_own(sql: S
         assert sql.one("SELECT count(*) FROM our.t.history") == 1
         sql("DROP TABLE t")
     sql("DROP TABLE IF EXISTS t")
+
+
+def test_tables_lie_at_the_folder_of_their_name(sql: Sql) -> None:
+    """Also what is staged first, and made again when the folder is free."""
+    sql("CREATE TABLE t (id bigint) USING iceberg")
+    sql("CREATE TABLE u USING iceberg AS SELECT 1 AS id")
+    sql("CREATE OR REPLACE TABLE v USING iceberg AS SELECT 1 AS id")
+    sql("CREATE OR REPLACE TABLE v USING iceberg AS SELECT 2 AS id")
+
+    found = [str(location_of(sql, name)).rpartition(f"/{sql.namespace}/")[2] for name in "tuv"]
+
+    assert found == ["t", "u", "v"]
+    assert sql.one("SELECT id FROM v") == 2

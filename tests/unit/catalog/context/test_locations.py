@@ -1,7 +1,8 @@
-"""Where new tables go: never into a folder that is, or was, another's."""
+"""Where new tables go: to the folder of their name if it is free, and never into one that is, or was, another's."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,12 @@ import httpx
 import pytest
 
 from tests.builders.http_catalog import SCHEMA, error_of, http_catalog, make_namespace
+from tests.builders.staged_tables import land
+from tests.builders.tables import view_version
 
+VERSION = view_version().to_object()
 URL = "/management/v1/warehouses"
-PLAIN = {"icetower.table-locations": "plain"}
+UNIQUE = {"icetower.table-locations": "unique"}
 
 
 def new_table(api: httpx.Client, namespace: str, name: str, **more: Any) -> str:
@@ -21,22 +25,32 @@ def new_table(api: httpx.Client, namespace: str, name: str, **more: Any) -> str:
     return location.rpartition("/wh/")[2]
 
 
+def stage(api: httpx.Client, namespace: str, name: str) -> dict[str, Any]:
+    body = {"name": name, "schema": SCHEMA, "stage-create": True}
+    staged = api.post(f"/v1/wh/namespaces/{namespace}/tables", json=body).raise_for_status().json()
+    metadata: dict[str, Any] = staged["metadata"]
+    return metadata
+
+
 @pytest.fixture
-def api(tmp_path: Path) -> Any:
+def root(tmp_path: Path) -> str:
+    return f"file://{tmp_path}/wh"
+
+
+@pytest.fixture
+def api(tmp_path: Path, root: str) -> Any:
     with http_catalog(tmp_path) as api:
-        body = {"name": "wh", "root-location": f"file://{tmp_path}/wh", "default-properties": PLAIN}
+        body = {"name": "wh", "root-location": root}
         api.post(URL, json=body).raise_for_status()
         for levels in (["a"], ["a", "b"], ["a b"]):
             api.post("/v1/wh/namespaces", json={"namespace": levels}).raise_for_status()
         yield api
 
 
-def test_without_the_property_every_table_has_a_folder_of_its_own(tmp_path: Path) -> None:
-    with http_catalog(tmp_path) as api:
-        make_namespace(api, "a")
-        made = api.post("/v1/namespaces/a/tables", json={"name": "t", "schema": SCHEMA}).json()
+def test_a_warehouse_may_want_folders_that_are_never_used_again(api: httpx.Client) -> None:
+    api.patch(f"{URL}/wh", json={"default-properties": UNIQUE}).raise_for_status()
 
-    assert made["metadata"]["location"].rpartition("/")[2].startswith("t-")
+    assert new_table(api, "a", "t").startswith("a/t-")
 
 
 def test_plain_path_is_used_where_nothing_is(api: httpx.Client) -> None:
@@ -63,8 +77,42 @@ def test_folder_inside_or_around_another_tables_is_not_used(api: httpx.Client) -
     new_table(api, "a", "t")
     inside = new_table(api, "a%1Ft", "x")
 
-    assert around.startswith("a/b-")
-    assert inside.startswith("a/t/x-")
+    assert re.fullmatch("a/b-[0-9a-f]{8}", around)
+    assert re.fullmatch("a/t-[0-9a-f]{8}/x", inside), "beside the other table's folder"
+
+
+def test_staged_table_keeps_the_folder_that_it_was_given_or_is_refused(api: httpx.Client, root: str) -> None:
+    staged, late = (stage(api, *where) for where in (("a", "b"), ("a%1Fb", "c")))
+    assert (staged["location"], late["location"]) == (f"{root}/a/b", f"{root}/a/b/c")
+
+    landed, refused = (
+        land(api, where, name, metadata, "/v1/wh")
+        for where, name, metadata in (("a", "b", staged), ("a%1Fb", "c", late))
+    )
+
+    assert landed.json()["metadata"]["location"] == f"{root}/a/b"
+    assert error_of(refused)[0] == 409
+    assert error_of(refused)[2] == (
+        f"Cannot create a.b.c: its location {root}/a/b/c was free when it was staged and belongs to another table by "
+        "now; create it anew, and it gets another location"
+    )
+    assert re.fullmatch(f"{root}/a/b-[0-9a-f]{{8}}/c", stage(api, "a%1Fb", "c")["location"])
+
+
+def test_location_that_a_client_brings_is_its_own_affair(api: httpx.Client, root: str) -> None:
+    new_table(api, "a", "b")
+
+    assert new_table(api, "a", "inside", location=f"{root}/a/b/c") == "a/b/c"
+    assert new_table(api, "a", "same", location=f"{root}/a/b") == "a/b"
+
+
+def test_views_have_folders_of_their_own_too(api: httpx.Client, root: str) -> None:
+    body = {"name": "v", "schema": SCHEMA, "view-version": VERSION, "properties": {}}
+    made = api.post("/v1/wh/namespaces/a/views", json=body).raise_for_status()
+    api.post("/v1/wh/namespaces", json={"namespace": ["a", "v"]}).raise_for_status()
+
+    assert made.json()["metadata"]["location"] == f"{root}/a/v"
+    assert re.fullmatch("a/v-[0-9a-f]{8}/t", new_table(api, "a%1Fv", "t"))
 
 
 def test_files_of_others_and_odd_names_get_the_longer_name(api: httpx.Client, tmp_path: Path) -> None:

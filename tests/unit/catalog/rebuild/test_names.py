@@ -22,6 +22,8 @@ UUID = "3fa85f64-5717-4562-b3fc-2c963f66afa6"
         ("s3://lake/elsewhere/deep/sales/orders", "sales.orders", NamedBy.LOCATION),
         ("s3://lake/wh2/sales/orders", "sales.orders", NamedBy.LOCATION),
         ("s3://lake/wh/sales/-3fa85f64", "sales.-3fa85f64", NamedBy.PATH),
+        # Beside a table that lies at sales/eu.
+        ("s3://lake/wh/sales/eu-3fa85f64/orders", "sales.eu.orders", NamedBy.PATH),
     ],
 )
 def test_a_location_suggests_a_name(location: str, name: str, named_by: NamedBy) -> None:

@@ -42,6 +42,7 @@ from tests.builders.catalogs import (
     with_server,
 )
 from tests.builders.commits import commit_table
+from tests.builders.other_stores import moved_to_another_store
 from tests.builders.planned_scans import expand_task, files_of, plan_scan
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, FLIGHTS, load_table, table_in
@@ -468,3 +469,20 @@ def test_page_with_a_long_filter_has_few_files(catalog: Catalog) -> None:
     assert len(files_of(page)) == 4
     assert len(page.tasks) <= 2
     assert sorted(everything(catalog, page)) == ALL
+
+
+@pytest.mark.usefixtures("filled")
+def test_plan_of_one_store_is_no_answer_for_another(catalog: Catalog) -> None:
+    """The storage of a warehouse may be changed: what was read before is of the other store."""
+
+    def answer(of: Catalog) -> bytes:
+        found = scans.plan_scan(of, DEPARTURES, EVERYTHING, lambda page: " ".join(names(page)).encode())
+        assert isinstance(found, Completed)
+        return found.content
+
+    assert answer(catalog).decode().split() == ALL
+
+    moved = moved_to_another_store(catalog)
+
+    assert answer(moved).decode().split() == ALL[:3]
+    assert answer(catalog).decode().split() == ALL

@@ -8,12 +8,15 @@ import pytest
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import LoadedTable
+from app.catalog.context.listings import Page
 from app.catalog.upkeep.profile import load_profile
-from app.catalog.upkeep.table_health import table_health
+from app.catalog.upkeep.table_health import TableHealth, table_health
+from app.catalog.upkeep.warehouse_health import warehouse_health
 from app.errors import CorruptMetadata, FileMissing, NoSuchSnapshot, NoSuchTable
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import catalog_on
 from tests.builders.counting_files import CountingFiles
+from tests.builders.other_stores import moved_to_another_store
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, append, commit_to, head, load_table, table_in, view_in
 
@@ -167,3 +170,28 @@ def test_profile_has_the_columns_of_the_state_that_is_asked_for(catalog: Catalog
     # The writer of these files notes no metrics.
     assert {column.values.files for column in profile.columns} == {0}
     assert load_profile(catalog, DEPARTURES, "main") == profile
+
+
+def test_facts_about_one_store_are_none_about_another(catalog: Catalog, writer: TableFiles) -> None:
+    """The storage of a warehouse may be changed: what was counted before is of the other store."""
+    table_in(catalog)
+    write(catalog, writer, "a", "b")
+    write(catalog, writer, "c")
+
+    def counts(of: Catalog) -> list[int | None]:
+        health = table_health(of, DEPARTURES).facts
+        (overview,) = warehouse_health(of, Page(None, None)).items
+        assert isinstance(overview, TableHealth)
+        assert health.files is not None
+        assert overview.facts.manifests is not None
+        return [
+            health.files.data_files,
+            load_profile(of, DEPARTURES).data_files,
+            overview.facts.manifests.data_manifests,
+        ]
+
+    before = counts(catalog)
+    moved = counts(moved_to_another_store(catalog))
+
+    assert before == [3, 3, 2]
+    assert moved == [2, 2, 1]

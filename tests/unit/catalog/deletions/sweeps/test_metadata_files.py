@@ -6,24 +6,27 @@ import json
 import uuid
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import Table, Update, update
+from sqlalchemy import Table, UpdateBase, delete, update
 
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.file_names import mark_of, new_file_uuid
-from app.catalog.context.kinds import TABLES
+from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.deletions.queue import work_off_one
 from app.catalog.deletions.sweeps import sweep_one
-from app.catalog.tables import purge_table
-from app.database.rows import metadata_sweeps, pointer_history, pointers
+from app.catalog.tables import NewTable, purge_table
+from app.catalog.views import NewView
+from app.database.rows import dropped, metadata_sweeps, pointer_history, pointers
 from app.engine.change.updates import SetProperties
+from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.fileio.memory import MemoryFiles
 from app.formats.metadata.own_names import own_version
 from tests.builders.catalogs import catalog_on, with_rules
-from tests.builders.tables import DEPARTURES, commit_to, load_table, table_in
+from tests.builders.tables import DEPARTURES, SCHEMA, commit_to, load_table, table_in, view_version
 from tests.unit.catalog.commits.interference import ARRIVALS
 
 DAY_MS = 24 * 3_600_000
@@ -58,16 +61,16 @@ def old_table(tmp_path: Path, store: AgedFiles) -> Catalog:
 def let_age(catalog: Catalog, by_ms: int, *tables: Table) -> None:
     """Make rows look as if they were changed so long ago, by the database's clock."""
     then_ms = catalog.server.metadata_sweeps.now_ms() - by_ms
-    database = catalog.server.file_deletions._database
-
-    def execute(statement: Update) -> None:
-        database.write(lambda connection: connection.execute(statement))
-
     if not tables:
-        execute(update(pointers).values(created_ms=then_ms))
+        execute(catalog, update(pointers).values(created_ms=then_ms))
     columns = {pointers: "updated_ms", pointer_history: "at_ms", metadata_sweeps: "swept_ms"}
     for rows in tables or columns:
-        execute(update(rows).values({columns[rows]: then_ms}))
+        execute(catalog, update(rows).values({columns[rows]: then_ms}))
+
+
+def execute(catalog: Catalog, statement: UpdateBase) -> None:
+    """Change rows behind the catalog's back."""
+    catalog.server.file_deletions._database.write(lambda connection: connection.execute(statement))
 
 
 def orphan(catalog: Catalog, version: int, *, file_uuid: str | None = None, age_ms: int = 2 * DAY_MS) -> str:
@@ -85,7 +88,9 @@ def test_only_old_files_of_ours_that_nothing_names_go(old_table: Catalog, store:
     stay |= {
         orphan(old_table, 5),  # of a version that may come after a rollback
         orphan(old_table, 3, age_ms=0),
-        orphan(old_table, 3, age_ms=9 * DAY_MS + DAY_MS // 2),  # as old as what the history no longer knows
+        orphan(
+            old_table, 3, age_ms=10 * DAY_MS - 5 * 60_000
+        ),  # as old as the table, whose folder another one may have had
         orphan(old_table, 3, file_uuid=str(uuid.uuid4())),  # as other catalogs name theirs
         orphan(old_table, 3, file_uuid="11111111-1111-8111-8111-111111111111"),  # of another database
     }
@@ -148,3 +153,37 @@ def test_names_carry_the_mark_of_the_database(old_table: Catalog, tmp_path: Path
     )
     assert mark_of(again) == mark
     assert json.loads(old_table.files.read(location))["properties"]["n"] == "3"
+
+
+@pytest.mark.parametrize("ends", ["sweep", "purge"])
+def test_files_of_what_was_dropped_in_the_same_folder_stay(
+    old_table: Catalog, store: AgedFiles, ends: str
+) -> None:
+    """Their owner wanted to keep them, and may register them again."""
+    place = load_table(old_table).metadata.location
+    drop_for_good(old_table, TABLES, DEPARTURES)
+    named.create(old_table, NewView(ARRIVALS, SCHEMA, view_version(), place, {}))
+    drop_for_good(old_table, VIEWS, ARRIVALS)
+    stay = set(store._files)
+    assert len(stay) == 6
+    named.create(old_table, NewTable(DEPARTURES, SCHEMA, None, None, place, {}))
+    for number in range(5):
+        commit_to(old_table, SetProperties(updates={"n": str(number)}))
+    for location in set(store._files):
+        store.age(location)
+    let_age(old_table, 10 * DAY_MS)
+    gone = orphan(old_table, 1)
+
+    if ends == "sweep":
+        assert sweep_one(old_table.server)
+    else:
+        purge_table(old_table, DEPARTURES)
+        assert work_off_one(old_table.server)
+
+    assert stay <= set(store._files)
+    assert gone not in store._files
+
+
+def drop_for_good(catalog: Catalog, kind: Kind[Any], identifier: TableIdentifier) -> None:
+    named.drop(catalog, kind, identifier)
+    execute(catalog, delete(dropped))

@@ -1,0 +1,104 @@
+"""Which folders are free: nothing has a place there, above it or below it."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from functools import cache
+
+from sqlalchemy import BigInteger, Connection, Select, and_, bindparam, exists, func, literal, or_, select
+
+from app.database.rows import dropped, file_deletions, pointers, table_places
+from app.errors import IcetowerError
+
+_NO_ID = 0
+"""Rows are numbered from one."""
+
+
+class PlaceTaken(IcetowerError):
+    """A folder that a new table was to have alone is taken; nothing was changed."""
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        super().__init__(f"Another table or view keeps files in {place}, above it or below it")
+
+
+@cache
+def _overlapping(size: int) -> Select[tuple[int]]:
+    """Return the query for a pointer with a place that is some folder, around it, or inside it.
+
+    It takes so many folders around it: a list of any length would be written out anew each time.
+    What was dropped counts while it can come back, or while its files are being deleted. What a purge comes back for
+    a day later does not: it keeps away from the places of others by then.
+    """
+    rows, deletions = table_places, file_deletions
+    comes_back = and_(
+        deletions.c.kind == "purge", deletions.c.expired.is_not(None), deletions.c.begun_ms.is_(None)
+    )
+    return (
+        select(rows.c.pointer_id)
+        .where(
+            or_(
+                rows.c.place.in_([bindparam(f"around_{number}") for number in range(size)]),
+                and_(rows.c.place >= bindparam("first"), rows.c.place < bindparam("behind")),
+            ),
+            rows.c.pointer_id != bindparam("own_id", type_=BigInteger),
+            or_(
+                exists().where(pointers.c.id == rows.c.pointer_id),
+                exists().where(dropped.c.pointer_id == rows.c.pointer_id),
+                exists().where(
+                    deletions.c.pointer_id == rows.c.pointer_id, deletions.c.state == "queued", ~comes_back
+                ),
+            ),
+        )
+        .limit(1)
+    )
+
+
+def is_free(connection: Connection, place: str, own_id: int = _NO_ID) -> bool:
+    """Say whether no other pointer has a place that is this folder, around it, or inside it.
+
+    Args:
+        connection: of a transaction.
+        place: as `app.fileio.locations.folder_name` spells it.
+        own_id: the pointer whose own places do not matter.
+    """
+    start = place.index("://") + 3
+    around = [place[: end + 1] for end, letter in enumerate(place) if letter == "/" and end >= start]
+    size = max(4, 1 << (len(around) - 1).bit_length())
+    values = {f"around_{number}": around[min(number, len(around) - 1)] for number in range(size)} | {
+        "first": place,
+        "behind": place[:-1] + "0",  # what comes after a slash
+        "own_id": own_id,
+    }
+    return connection.execute(_overlapping(size), values).first() is None
+
+
+def check_alone(connection: Connection, claimed: Sequence[tuple[int, str]]) -> None:
+    """Check that new pointers have their folders alone; the last step of a transaction.
+
+    Those who do this for folders in one store wait for each other until they have ended, so one of them sees the other.
+    Nothing is waited for while the lock is held. Those who bring a location of their own do not ask,
+    and so do not wait: they might as well come later.
+
+    Args:
+        connection: of the transaction, in which the places are inserted already.
+        claimed: pointers with their folders.
+
+    Raises:
+        PlaceTaken: another one was first.
+    """
+    if connection.dialect.name == "postgresql":
+        for key in sorted(set(map(_lock_key, (place for _, place in claimed)))):
+            connection.execute(select(func.pg_advisory_xact_lock(literal(key, BigInteger))))
+    # SQLite has one writer at a time anyway.
+    for pointer_id, place in claimed:
+        if not is_free(connection, place, pointer_id):
+            raise PlaceTaken(place)
+
+
+def _lock_key(place: str) -> int:
+    """Return a number for the store and bucket of a folder: overlapping folders have the same."""
+    scheme, _, rest = place.partition("://")
+    name = f"places of {scheme}://{rest.partition('/')[0]}"
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big", signed=True)
