@@ -6,16 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.listings import Listing, Page, page_of
-from app.catalog.context.locations import check_location
+from app.catalog.context.locations import LOCATION, check_location, location_of_namespace
 from app.catalog.context.protection import check_namespace_unprotected, recovery_of
 from app.database.namespaces import PropertyChanges
 from app.engine.model.identifiers import Namespace, check_namespace
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import flaw_of_inherited
 from app.errors import AmbiguousProperties, InvalidRequest
-
-LOCATION = "location"
-"""The namespace property that says where its tables go."""
 
 
 def list_namespaces(catalog: Catalog, parent: Namespace | None, page: Page) -> Listing[Namespace]:
@@ -50,13 +47,16 @@ def create_namespace(catalog: Catalog, namespace: Namespace, properties: Mapping
 
 
 def load_namespace(catalog: Catalog, namespace: Namespace) -> dict[str, str]:
-    """Return a namespace's properties.
+    """Return a namespace's properties; where it has no `location`, the one that new tables get.
+
+    Other catalogs do so too, and Trino creates no table in a namespace without.
 
     Raises:
         NoSuchNamespace: it is not there.
     """
     catalog.permit("load_namespace", namespace)
-    return catalog.load_namespace(namespace)
+    properties = catalog.load_namespace(namespace)
+    return properties | {LOCATION: location_of_namespace(catalog, namespace, properties)}
 
 
 def drop_namespace(catalog: Catalog, namespace: Namespace) -> None:

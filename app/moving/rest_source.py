@@ -19,6 +19,7 @@ class RestSource:
     """One warehouse of a server."""
 
     drop_obstacle = None
+    shows_default_locations = True
     warnings = ()
 
     def __init__(self, catalog: RemoteCatalog, name: str) -> None:

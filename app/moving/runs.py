@@ -127,13 +127,24 @@ def _make_namespaces(
     }
     for name, namespace in sorted(names.items()):
         try:
-            properties = {
-                key: terms.paths.apply(value) if key == _LOCATION else value
-                for key, value in source.properties(namespace).items()
-            }
+            properties = dict(source.properties(namespace))
+            if _has_default_location(source, namespace, properties):
+                left_out = properties.pop(_LOCATION)
+                summary.remarks.append(
+                    f"Namespace {name}: location {left_out} looks like the source's own choice and is left out"
+                )
+            if _LOCATION in properties:
+                properties[_LOCATION] = terms.paths.apply(properties[_LOCATION])
             _make_namespace(target, name, properties, summary)
         except (CallFailed, SourceFailed) as failure:
             summary.namespaces[name] = str(failure)
+
+
+def _has_default_location(source: Source, namespace: Namespace, properties: Mapping[str, str]) -> bool:
+    """Say whether a namespace's location is what catalogs show where none was set: a root, then its levels."""
+    levels = namespace.levels
+    segments = properties.get(_LOCATION, "").rstrip("/").split("/")
+    return source.shows_default_locations and tuple(segments[-len(levels) :]) == levels
 
 
 def _make_namespace(

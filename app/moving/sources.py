@@ -48,6 +48,11 @@ class Source(Protocol):
         """What people have to know before they take tables from it."""
         ...
 
+    @property
+    def shows_default_locations(self) -> bool:
+        """Whether namespaces may show a `location` that nobody has set."""
+        ...
+
     def namespaces(self) -> Iterator[Namespace]:
         """Yield all namespaces, also inner ones."""
         ...

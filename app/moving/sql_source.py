@@ -24,6 +24,7 @@ class SqlSource:
     """The tables of one catalog in a database; several catalogs may share it."""
 
     drop_obstacle = None
+    shows_default_locations = False
     warnings = ()
 
     def __init__(self, url: str, catalog_name: str | None = None) -> None:

@@ -11,7 +11,7 @@ from app.catalog.context.server import Rules
 from app.catalog.filesystem_tables.places import WarehouseTree
 from app.catalog.filesystem_tables.rules import check_metadata
 from app.database.warehouses import Warehouse
-from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.properties import LOCATION_PROPERTIES
 from app.engine.model.table_metadata import TableMetadata
@@ -19,6 +19,8 @@ from app.engine.model.view_metadata import ViewMetadata
 from app.errors import CommitFailed, InvalidLocation
 from app.fileio.locations import flaw_of, folder_name, is_inside, scheme_of, store_of
 
+LOCATION = "location"
+"""Property of a namespace: where its new tables go."""
 ALLOWED_LOCATIONS = "allowed-locations"
 """Storage setting of a warehouse: further roots, separated by commas."""
 TABLE_LOCATIONS, UNIQUE, PLAIN = "icetower.table-locations", "unique", "plain"
@@ -134,7 +136,7 @@ def place_for_new(
     uuid = TableUuid(catalog.server.new_uuid())
     if not catalog.has_rows:
         return WarehouseTree(catalog.warehouse.root_location).folder_of(identifier), uuid
-    root = namespace_properties.get("location")
+    root = namespace_properties.get(LOCATION)
     start = (root or catalog.warehouse.root_location).rstrip("/")
     names = [*([] if root else identifier.namespace.levels), identifier.name]
     safe = list(map(_safe, names))
@@ -151,6 +153,14 @@ def place_for_new(
     location = _beside_others(catalog, start, safe, _UNSAFE.sub("", uuid)[:8])
     # A table that a client has put around the warehouse leaves no room beside it.
     return location, uuid_for_place(catalog.server, uuid, location) if _is_free(catalog, location) else uuid
+
+
+def location_of_namespace(catalog: Catalog, namespace: Namespace, properties: Mapping[str, str]) -> Location:
+    """Return the folder below which new tables of a namespace go, unless a part of its path is a table's."""
+    if not catalog.has_rows:
+        return WarehouseTree(catalog.warehouse.root_location).folder_of(namespace)
+    root = catalog.warehouse.root_location.rstrip("/")
+    return Location(properties.get(LOCATION) or "/".join([root, *map(_safe, namespace.levels)]))
 
 
 def _beside_others(catalog: Catalog, start: str, names: list[str], piece: str) -> Location:
