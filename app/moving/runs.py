@@ -141,7 +141,10 @@ def _make_namespaces(
 
 
 def _has_default_location(source: Source, namespace: Namespace, properties: Mapping[str, str]) -> bool:
-    """Say whether a namespace's location is what catalogs show where none was set: a root, then its levels."""
+    """Say whether a namespace's location may be what the source shows where none was set.
+
+    That is a root, then the levels of its name.
+    """
     levels = namespace.levels
     segments = properties.get(_LOCATION, "").rstrip("/").split("/")
     return source.shows_default_locations and tuple(segments[-len(levels) :]) == levels

@@ -50,7 +50,7 @@ class Source(Protocol):
 
     @property
     def shows_default_locations(self) -> bool:
-        """Whether namespaces may show a `location` that nobody has set."""
+        """Whether namespaces may show a `location` without one having been set."""
         ...
 
     def namespaces(self) -> Iterator[Namespace]:

@@ -156,7 +156,10 @@ def place_for_new(
 
 
 def location_of_namespace(catalog: Catalog, namespace: Namespace, properties: Mapping[str, str]) -> Location:
-    """Return the folder below which new tables of a namespace go, unless a part of its path is a table's."""
+    """Return the folder below which new tables of a namespace go.
+
+    If a part of that path is a table's own folder, they go beside it: see `place_for_new`.
+    """
     if not catalog.has_rows:
         return WarehouseTree(catalog.warehouse.root_location).folder_of(namespace)
     root = catalog.warehouse.root_location.rstrip("/")

@@ -53,7 +53,7 @@ def test_namespaces_nest_and_are_listed_by_level(catalog: RestCatalog, namespace
         (namespace, "dots.and spaces/ü 🧊"),
     ]
     assert catalog.list_namespaces((namespace, "a")) == [(namespace, "a", "b")]
-    assert catalog.load_namespace_properties((namespace, "a")) == {"owner": "ice"}
+    assert catalog.load_namespace_properties((namespace, "a"))["owner"] == "ice"
     assert catalog.namespace_exists((namespace, "a", "b"))
     assert not catalog.namespace_exists((namespace, "b"))
 
@@ -71,7 +71,8 @@ def test_namespace_properties_are_updated_and_removed(catalog: RestCatalog, name
     )
 
     assert (summary.removed, sorted(summary.updated), summary.missing) == (["a"], ["b", "c"], ["never"])
-    assert catalog.load_namespace_properties(namespace) == {"b": "3", "c": "4"}
+    properties = catalog.load_namespace_properties(namespace)
+    assert properties == {"b": "3", "c": "4", "location": properties["location"]}
     with pytest.raises(NoSuchNamespaceError):
         catalog.update_namespace_properties("nowhere", updates={"a": "1"})
 

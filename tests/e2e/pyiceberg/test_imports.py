@@ -147,7 +147,7 @@ def test_tables_of_a_sql_catalog_are_adopted_with_all_rows_and_written_on(
 
 
 def test_tables_views_and_properties_of_another_icetower_are_adopted(
-    old_table: Table, old_source: RestSource, old_home: str, moves: Moves
+    lake: Path, old_table: Table, old_source: RestSource, old_home: str, moves: Moves
 ) -> None:
     with RemoteCatalog(old_home) as catalog:
         catalog.views.create(TableIdentifier(SALES, "big"), SCHEMA, VIEW_VERSION)
@@ -159,7 +159,9 @@ def test_tables_views_and_properties_of_another_icetower_are_adopted(
     assert set(moves.run(old_source).values()) == {MoveState.DONE}
 
     here = RestCatalog("new", uri=moves.uri)
-    assert here.load_namespace_properties("sales") == {"owner": "anna"}
+    properties = here.load_namespace_properties("sales")
+    # Each catalog says where new tables go; that of the source is not brought along.
+    assert properties == {"owner": "anna", "location": f"file://{lake}/sales"}
     assert here.list_views("sales") == [("sales", "big")]
     assert ids_in(here.load_table("sales.orders")) == [1, 2, 3, 4]
     assert RestCatalog("old", uri=old_home).list_tables("sales") == []

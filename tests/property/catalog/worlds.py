@@ -82,7 +82,7 @@ def look(catalogs: list[Catalog], at_ms: int | None = None) -> World:
 
 def _look_into(found: World, number: int, catalog: Catalog, parent: Namespace | None) -> None:
     for namespace in namespaces.list_namespaces(catalog, parent, EVERYTHING).items:
-        found.namespaces[number, namespace] = namespaces.load_namespace(catalog, namespace)
+        found.namespaces[number, namespace] = catalog.load_namespace(namespace)
         kinds: tuple[Kind[Any], ...] = (TABLES, VIEWS)
         for kind in kinds:
             listed = named.list_names(catalog, kind, namespace, EVERYTHING).items

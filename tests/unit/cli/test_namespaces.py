@@ -16,7 +16,9 @@ def test_a_namespace_is_created_listed_shown_changed_and_dropped(icetower: Iceto
     assert listed.json == [["life", "inner"]]
     assert changed.out == "Set owner; removed formula.\n"
     assert changed.err == "Not there to be removed: absent.\n"
-    assert shown.json == {"namespace": ["life", "inner"], "properties": {"owner": "bert"}}
+    properties = shown.json["properties"]
+    assert properties == {"owner": "bert", "location": properties["location"]}
+    assert properties["location"].endswith("/life/inner")
     assert (dropped.status, dropped.out) == (0, "Dropped namespace life.inner.\n")
     assert icetower("namespace", "list", "life", "--json").json == []
 

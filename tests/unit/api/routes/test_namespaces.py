@@ -7,7 +7,7 @@ from urllib.parse import quote, quote_plus
 import httpx
 import pytest
 
-from tests.builders.http_catalog import error_of, make_namespace, make_table, make_view
+from tests.builders.http_catalog import SCHEMA, error_of, make_namespace, make_table, make_view
 
 
 def test_created_namespace_is_answered_and_loaded(api: httpx.Client) -> None:
@@ -16,8 +16,13 @@ def test_created_namespace_is_answered_and_loaded(api: httpx.Client) -> None:
     created = api.post("/v1/namespaces", json=body)
 
     assert (created.status_code, created.json()) == (200, body)
+    loaded = api.get("/v1/namespaces/created").json()
+    place = loaded["properties"].pop("location")
+    assert loaded == {"namespace": ["created"], "properties": {}}
+    body["properties"] = {"owner": "ada", "location": f"{place}/deep"}
     assert api.get("/v1/namespaces/created%1Fdeep").json() == body
-    assert api.get("/v1/namespaces/created").json() == {"namespace": ["created"], "properties": {}}
+    made = api.post("/v1/namespaces/created/tables", json={"name": "t", "schema": SCHEMA}).json()
+    assert made["metadata"]["location"] == f"{place}/t"
 
 
 def test_null_properties_are_none(api: httpx.Client) -> None:
@@ -142,7 +147,8 @@ def test_properties_are_set_removed_and_missed(api: httpx.Client, ns: str) -> No
     )
 
     assert changed.json() == {"updated": ["a"], "removed": ["b"], "missing": ["c"]}
-    assert api.get(f"/v1/namespaces/{ns}").json()["properties"] == {"a": "3"}
+    properties = api.get(f"/v1/namespaces/{ns}").json()["properties"]
+    assert properties == {"a": "3", "location": properties["location"]}
 
 
 def test_change_of_nothing_is_answered_with_three_lists(api: httpx.Client, ns: str) -> None:
