@@ -8,7 +8,7 @@ from typing import Any, TypeVar, cast
 from sqlalchemy import Connection
 
 from app.database.connections.driver_errors import Undone, library_errors
-from app.errors import CommitStateUnknown, DatabaseUnavailable, IcetowerError
+from app.errors import DatabaseUnavailable, IcetowerError
 from app.lines import Lines
 
 MOST_TOGETHER = 32
@@ -44,7 +44,7 @@ class SharedWrites:
         if len(group) > 1:
             try:
                 self._write(lambda connection: _run_each(connection, group))
-            except (CommitStateUnknown, IcetowerError) as error:
+            except IcetowerError as error:
                 for each in group:
                     each.end(error=error)
                 return

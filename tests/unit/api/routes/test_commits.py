@@ -19,6 +19,7 @@ from tests.builders.http_catalog import (
     make_view,
     set_properties,
 )
+from tests.builders.staged_tables import land
 
 
 def change(namespace: str, name: str, **updates: str) -> dict[str, Any]:
@@ -109,23 +110,8 @@ def test_senseless_commit_is_refused(api: httpx.Client, ns: str, body: object) -
 def test_commit_with_assert_create_creates(api: httpx.Client, ns: str) -> None:
     body = {"name": "t", "schema": SCHEMA, "stage-create": True}
     staged = api.post(f"/v1/namespaces/{ns}/tables", json=body).json()["metadata"]
-    create = {
-        "requirements": [{"type": "assert-create"}],
-        "updates": [
-            {"action": "assign-uuid", "uuid": staged["table-uuid"]},
-            {"action": "upgrade-format-version", "format-version": 2},
-            {"action": "add-schema", "schema": staged["schemas"][0]},
-            {"action": "set-current-schema", "schema-id": -1},
-            {"action": "add-spec", "spec": {"spec-id": 0, "fields": []}},
-            {"action": "set-default-spec", "spec-id": -1},
-            {"action": "add-sort-order", "sort-order": {"order-id": 0, "fields": []}},
-            {"action": "set-default-sort-order", "sort-order-id": -1},
-            {"action": "set-location", "location": staged["location"]},
-        ],
-    }
 
-    created = api.post(f"/v1/namespaces/{ns}/tables/t", json=create)
-    again = api.post(f"/v1/namespaces/{ns}/tables/t", json=create)
+    created, again = land(api, ns, "t", staged), land(api, ns, "t", staged)
 
     assert created.json()["metadata"]["table-uuid"] == staged["table-uuid"]
     assert error_of(again) == (409, "CommitFailedException", "Requirement failed: table already exists")
