@@ -24,12 +24,14 @@ from app.engine.model.table_metadata import TableMetadata
 from app.errors import FileMissing, InvalidDataFile, InvalidLocation, InvalidRequest
 from app.fileio.locations import place_of
 from app.fileio.tails import read_tail
-from app.formats.parquet.footers import NotParquetError, footer_bytes, read_footer
+from app.formats.parquet.footer_weights import WEIGHT_OF_A_PART
+from app.formats.parquet.footers import footer_bytes, read_footer, weight_of
+from app.formats.parquet.not_parquet import NotParquetError
 
 MOST_FILES: Final = 1_000
 """How many files one request may append."""
 MOST_FOOTER_BYTES: Final = 64 << 20
-"""How much one request may have read of footers in all."""
+"""How much one request may have read of footers in all, and how much they may weigh together."""
 _FIRST_LOOK_BYTES: Final = 64 << 10
 """Most footers are smaller, and are read in one request to the store."""
 _THREADS: Final = 8
@@ -165,6 +167,7 @@ class _Looks:
         self._spend(file.path, size_bytes)
         if size_bytes > len(tail.content):
             tail = read_tail(self._catalog.files, file.path, size_bytes)
+        self._spend(file.path, weight_of(tail, MOST_FOOTER_BYTES) - size_bytes)
         return ParquetFile(
             file.path, file.spec_id, read_footer(tail), file.partition, self._partition_from_path
         )
@@ -174,7 +177,9 @@ class _Looks:
             self._left_bytes -= size_bytes
             if self._left_bytes < 0:
                 raise InvalidDataFile(
-                    path, f"the footers of one request may have {MOST_FOOTER_BYTES} bytes at most, together"
+                    path,
+                    f"the footers of one request may have {MOST_FOOTER_BYTES} bytes at most, together, where "
+                    f"each column of a row group counts as {WEIGHT_OF_A_PART} bytes at least",
                 )
 
     def _check_size(self, file: WantedFile) -> AppendedFile:

@@ -24,12 +24,14 @@ from app.errors import IcetowerError, InvalidDataFile
 from app.fileio.files import FileIO
 from app.fileio.locations import loose_place_of
 from app.fileio.tails import read_tail
-from app.formats.parquet.footers import NotParquetError, footer_bytes, read_footer
+from app.formats.parquet.footers import footer_bytes, read_footer, weight_of
+from app.formats.parquet.not_parquet import NotParquetError
 from app.moving.sources import SourceFailed
 
 FILES_A_REQUEST: Final = 1_000
 FIRST_LOOK_BYTES: Final = 64 << 10
 READERS: Final = 8
+_HEAVIEST_FOOTER: Final = 64 << 20
 _NO_VALUE: Final = "__HIVE_DEFAULT_PARTITION__"
 _WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
@@ -110,6 +112,8 @@ def _footer(path: str, files: FileIO) -> Footer:
         size_bytes = footer_bytes(tail)
         if size_bytes > len(tail.content):
             tail = read_tail(files, Location(path), size_bytes)
+        if weight_of(tail, _HEAVIEST_FOOTER) > _HEAVIEST_FOOTER:
+            raise NotParquetError("its Parquet footer has too many columns and row groups")
         return read_footer(tail)
     except (NotParquetError, IcetowerError) as error:
         raise InvalidDataFile(path, str(error)) from error

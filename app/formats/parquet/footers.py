@@ -13,11 +13,16 @@ from app.engine.appends.footers import FileColumn, Footer, LeafFacts, Shape
 from app.engine.model.types import PrimitiveType, parse_primitive
 from app.engine.model.values import decimal_of, order_key
 from app.fileio.tails import Tail
+from app.formats.parquet.footer_weights import footer_weight
+from app.formats.parquet.not_parquet import NotParquetError
 
 _MAGIC: Final = b"PAR1"
 _END_BYTES: Final = 8
 """The length of the footer, and the magic bytes."""
 _FIELD_ID: Final = b"PARQUET:field_id"
+_ARROW_SCHEMA: Final = b"\x18\x0cARROW:schema\x18"
+"""The key under which Arrow keeps a schema of its own, between the heads of a key and of a value."""
+_OTHER_KEY: Final = b"\x18\x0cother:schema\x18"
 _LOWEST_LONG: Final = -(1 << 63)
 
 
@@ -38,10 +43,6 @@ _PLAIN: Final = {
 """Types by physical and logical type, where nothing else matters."""
 
 
-class NotParquetError(Exception):
-    """The bytes are not the end of a Parquet file that can be read; says why."""
-
-
 def footer_bytes(tail: Tail) -> int:
     """Return how many bytes at the end of a file its footer takes.
 
@@ -59,8 +60,16 @@ def footer_bytes(tail: Tail) -> int:
     return size_bytes
 
 
+def weight_of(tail: Tail, most: int) -> int:
+    """Return how much the footer of a file weighs, `footer_weight`; raises `NotParquetError`."""
+    size_bytes = footer_bytes(tail)
+    return footer_weight(tail.content[-size_bytes:-_END_BYTES], most)
+
+
 def read_footer(tail: Tail) -> Footer:
     """Return what the end of a file, with its whole footer, says.
+
+    Look at its weight first, `weight_of`: a small footer can claim millions of columns.
 
     Raises:
         NotParquetError: it cannot be read.
@@ -70,7 +79,8 @@ def read_footer(tail: Tail) -> Footer:
 
     size_bytes = footer_bytes(tail)
     # The pages of rows are not looked at: a footer behind the magic bytes is a file to the reader.
-    content = _MAGIC + tail.content[-size_bytes:]
+    # Arrow's own schema adds nothing, and a small one can be made of so many references that it fills the memory.
+    content = _MAGIC + tail.content[-size_bytes:].replace(_ARROW_SCHEMA, _OTHER_KEY)
     try:
         found = pq.read_metadata(pa.BufferReader(content))
         return _footer(found, tail.size_bytes)
@@ -81,10 +91,14 @@ def read_footer(tail: Tail) -> Footer:
 
 
 def _footer(found: Any, file_size_in_bytes: int) -> Footer:
+    import pyarrow.parquet as pq
+
+    # Not `found.schema`, which refers to what it belongs to: both would stay until the garbage collector comes.
+    schema = pq.ParquetSchema(found)
     groups = [found.row_group(number) for number in range(found.num_row_groups)]
-    leaves = iter([_leaf(found.schema.column(place), place, groups) for place in range(found.num_columns)])
+    leaves = iter([_leaf(schema.column(place), place, groups) for place in range(found.num_columns)])
     try:
-        columns = tuple(_column(field, leaves) for field in found.schema.to_arrow_schema())
+        columns = tuple(_column(field, leaves) for field in schema.to_arrow_schema())
     except StopIteration:
         columns = ()
     if next(leaves, None) is not None or (found.num_columns and not columns):

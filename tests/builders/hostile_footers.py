@@ -1,0 +1,81 @@
+"""Parquet files that are small and claim to be large: footers in Thrift's protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+_I32, _I64, _BINARY, _LIST, _STRUCT = 5, 6, 8, 9, 12
+END = b"\x00"
+
+
+def footer_of(elements: Sequence[bytes], groups: Sequence[bytes] = (), pairs: Sequence[bytes] = ()) -> bytes:
+    """Return a `FileMetaData`, without rows."""
+    written = _head(1, _I32) + _zigzag(1) + _head(1, _LIST) + listed(elements)
+    written += _head(1, _I64) + _zigzag(0) + _head(1, _LIST) + listed(groups)
+    return written + (_head(1, _LIST) + listed(pairs) if pairs else b"") + END
+
+
+def file_of(footer: bytes) -> bytes:
+    """Return a file that has nothing but a footer."""
+    return b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
+def nest(name: str, children: int) -> bytes:
+    """Return a `SchemaElement` that has children."""
+    return (
+        _head(3, _I32)
+        + _zigzag(1)
+        + _head(1, _BINARY)
+        + text(name)
+        + _head(1, _I32)
+        + _zigzag(children)
+        + END
+    )
+
+
+def leaf(name: str) -> bytes:
+    """Return a `SchemaElement` for a column of int32."""
+    return _head(1, _I32) + _zigzag(1) + _head(2, _I32) + _zigzag(1) + _head(1, _BINARY) + text(name) + END
+
+
+def row_group(columns: Sequence[bytes]) -> bytes:
+    """Return a `RowGroup` without rows."""
+    return _head(1, _LIST) + listed(columns) + _head(1, _I64) + _zigzag(0) + _head(1, _I64) + _zigzag(0) + END
+
+
+def bare_column() -> bytes:
+    """Return the shortest `ColumnChunk` there is: three bytes."""
+    return _head(2, _I64) + _zigzag(4) + END
+
+
+def pair(key: str, value: str) -> bytes:
+    """Return a `KeyValue`."""
+    return _head(1, _BINARY) + text(key) + _head(1, _BINARY) + text(value) + END
+
+
+def listed(elements: Sequence[bytes]) -> bytes:
+    """Return a list of structs."""
+    count = len(elements)
+    head = bytes([count << 4 | _STRUCT]) if count < 15 else bytes([0xF0 | _STRUCT]) + _number(count)
+    return head + b"".join(elements)
+
+
+def text(content: str) -> bytes:
+    """Return a binary value."""
+    return _number(len(content.encode())) + content.encode()
+
+
+def _head(step: int, kind: int) -> bytes:
+    return bytes([step << 4 | kind])
+
+
+def _zigzag(number: int) -> bytes:
+    return _number(number << 1)
+
+
+def _number(number: int) -> bytes:
+    written = bytearray()
+    while number > 127:
+        written.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*written, number])
