@@ -9,15 +9,23 @@ from typing import Any, Final
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute
 from pyarrow import csv, parquet
 
 from app.engine.model.ids import Location
 from app.errors import FileMissing, InvalidRequest
 from app.fileio.files import FileIO, ListedFile
+from app.fileio.tails import Tail
+from app.fileio.wanted import check_wanted
 from app.formats.bounds import read_bounded
+from app.formats.parquet.footers import weight_of
+from app.formats.parquet.not_parquet import NotParquetError
 
 PATH, TIME = "file_path", "last_modified"
 """The columns of Spark's `file_list_view`; others are not read."""
+_LONGEST_PATH: Final = 32 << 10
+_ROWS_AT_ONCE: Final = 1_000
+_HEAVIEST_FOOTER: Final = 16 << 20
 _ENDINGS: Final = (".parquet", ".csv", ".json", ".ndjson", ".jsonl")
 
 
@@ -33,6 +41,7 @@ def read_file_list(files: FileIO, location: Location, max_file_bytes: int) -> It
         InvalidRequest: it is not there, not one of the formats, or a row makes no sense; names the file.
         InvalidMetadata: it is larger than that.
         FilesUnavailable: the store does not answer.
+        GivenUp: the client has gone.
     """
     found = [location]
     if not location.endswith(_ENDINGS) or files.find_file(location) is None:
@@ -49,7 +58,7 @@ def read_file_list(files: FileIO, location: Location, max_file_bytes: int) -> It
             raise InvalidRequest(f"Invalid file-list {where}: no file is there") from error
         try:
             yield from _rows(where, content)
-        except (pa.ArrowException, ValueError, KeyError, TypeError, OverflowError) as error:
+        except (pa.ArrowException, NotParquetError, ValueError, KeyError, TypeError, OverflowError) as error:
             raise InvalidRequest(
                 f"Invalid file-list {where}: {PATH} and {TIME} cannot be read: {error}"
             ) from error
@@ -63,25 +72,47 @@ def _is_part(location: Location, folder: Location) -> bool:
 
 def _rows(location: Location, content: bytes) -> Iterator[ListedFile]:
     if location.endswith(".parquet"):
-        for batch in parquet.ParquetFile(pa.BufferReader(content)).iter_batches(columns=[PATH, TIME]):
+        for batch in _parquet_batches(content):
             yield from _from_columns(batch)
     elif location.endswith(".csv"):
-        for batch in csv.open_csv(io.BytesIO(content)):
+        only = csv.ConvertOptions(include_columns=[PATH, TIME])
+        for batch in csv.open_csv(io.BytesIO(content), convert_options=only):
             yield from _from_columns(batch)
     else:
-        for line in content.splitlines():
+        # One after the other: a list of all lines would take many times as much as the file.
+        for number, line in enumerate(io.BytesIO(content)):
+            if number % _ROWS_AT_ONCE == 0:
+                check_wanted()
             if line.strip():
                 row = orjson.loads(line)
                 yield _listed(row[PATH], row[TIME])
 
 
+def _parquet_batches(content: bytes) -> Iterator[Any]:
+    """Yield the rows of a Parquet file, a few at once: pages of a kilobyte can hold any number of long paths."""
+    if weight_of(Tail(len(content), content), _HEAVIEST_FOOTER) > _HEAVIEST_FOOTER:
+        raise ValueError("its footer has too many columns and row groups")
+    file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=[PATH])
+    yield from file.iter_batches(_ROWS_AT_ONCE, columns=[PATH, TIME])
+
+
 def _from_columns(batch: Any) -> Iterator[ListedFile]:
-    times = batch.column(TIME)
+    check_wanted()
+    paths, times = batch.column(PATH), batch.column(TIME)
+    if pa.types.is_dictionary(paths.type):
+        _check_lengths(paths.dictionary)
     if pa.types.is_timestamp(times.type):
         # To milliseconds: cut off, as Java does.
         times = times.cast(pa.timestamp("ms", times.type.tz), safe=False).cast(pa.int64())
-    for path, at in zip(batch.column(PATH).to_pylist(), times.to_pylist(), strict=True):
+    for path, at in zip(paths.to_pylist(), times.to_pylist(), strict=True):
         yield _listed(path, at)
+
+
+def _check_lengths(paths: Any) -> None:
+    """Check the paths of a dictionary before each is copied for all the rows that have it."""
+    longest = pa.compute.max(pa.compute.binary_length(paths)).as_py()
+    if longest is not None and longest > _LONGEST_PATH:
+        raise ValueError(f"a path has {longest} bytes")
 
 
 def _listed(path: object, at: object) -> ListedFile:

@@ -51,9 +51,9 @@ class Ground:
         self.client.post(f"{NS}/register", json=body).raise_for_status()
 
     def write(self, name: str, document: Any) -> str:
-        """Lay a document into the warehouse; return its location."""
+        """Lay a document, or bytes as they are, into the warehouse; return its location."""
         location = Location(f"{WAREHOUSE}/{name}")
-        SHARED.write_new(location, as_json(document))
+        SHARED.write_new(location, document if isinstance(document, bytes) else as_json(document))
         return location
 
 

@@ -1,4 +1,4 @@
-"""How much memory a Parquet footer takes once it is read, counted before anything is built from it."""
+"""The weight of Parquet footers: what they take once read, counted before anything is built."""
 
 from __future__ import annotations
 
