@@ -56,9 +56,17 @@ Then, in another terminal: `icetower namespace create demo` and `icetower namesp
     return commands
 
 
+def _check_text(arguments: Sequence[str]) -> None:
+    """Check that arguments are text: others arrive with lone surrogates, which no JSON has."""
+    for argument in arguments:
+        if any("\ud800" <= character <= "\udfff" for character in argument):
+            raise InvalidSetting(f"Invalid argument {argument!r}: it is not valid UTF-8")
+
+
 def run() -> None:
     """Run the command line, and exit with its status."""
     try:
+        _check_text(sys.argv[1:])
         command_line(sys.argv[1:])(prog_name="icetower")
     except InvalidSetting as error:
         print_failure(str(error))

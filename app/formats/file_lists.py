@@ -89,7 +89,7 @@ def _rows(location: Location, content: bytes) -> Iterator[ListedFile]:
 
 
 def _parquet_batches(content: bytes) -> Iterator[Any]:
-    """Yield the rows of a Parquet file, a few at once: pages of a kilobyte can hold any number of long paths."""
+    """Yield the rows of a Parquet file, a few at once: small pages can hold many long paths."""
     if weight_of(Tail(len(content), content), _HEAVIEST_FOOTER) > _HEAVIEST_FOOTER:
         raise ValueError("its footer has too many columns and row groups")
     file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=[PATH])

@@ -41,8 +41,17 @@ def no_collector() -> Iterator[None]:
         ("/v1/namespaces/a/tables/t", {"requirements": [], "updates": [{"action": "no-such"}]}, 400),
         ("/v1/namespaces/a/tables/gone", {"requirements": [], "updates": []}, 404),
         ("/v1/namespaces/a/register", {"name": "x", "metadata-location": "file:///elsewhere"}, 400),
+        ("/v1/namespaces/a/tables/t/append", {"files": [{"file-path": "file:///elsewhere"}]}, 400),
+        ("/v1/namespaces/a/tables/t/orphans", {"older-than-ms": -1}, 400),
+        ("/v1/namespaces/a/tables/t/rewrite-manifests", {"branch": "gone"}, 404),
+        ("/v1/namespaces/a/tables/t/maintenance/jobs", {"job": "expire-snapshots", "id": "odd"}, 400),
+        ("/v1/undrop", {"id": 7}, 404),
+        ("/v1/restore", {"at": "2026-01-01", "tables": [{"namespace": ["a"], "name": "t"}]}, 400),
     ],
-    ids=["conflict", "malformed", "absent", "register"],
+    ids=[
+        *("conflict", "malformed", "absent", "register"),
+        *("append", "orphans", "rewrite", "job", "undrop", "restore"),
+    ],
 )
 def test_bodies_of_refused_requests_are_let_go(
     tmp_path: Path, path: str, body: dict[str, object], status: int

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from app.api.description import description
 from tests.bad_input.attacks import GET, HEAD, POST, Attack, check_refused
 from tests.bad_input.victim import Victim
 from tests.bad_input.wire import chunked, request, send
@@ -194,3 +196,32 @@ def test_chain_of_plain_posts_by_which_a_page_deleted_a_file_of_its_reader(tmp_p
     assert [answer.status for answer in answers] == [415] * 6
     assert [warehouse["name"] for warehouse in warehouses] == ["default"]
     assert precious.read_text() == "years of work"
+
+
+def described() -> list[tuple[str, str]]:
+    """Return each operation of openapi.yaml, with names in place of the pieces of its path."""
+    filled = {"namespace": "a", "table": "v2", "view": "v", "ref": "main", "prefix": "default"}
+    return [
+        (method.upper(), re.sub(r"{([^}]+)}", lambda piece: filled.get(piece[1], "x"), path))
+        for path, operations in description()["paths"].items()
+        for method in operations
+        if method in {"get", "head", "post", "put", "patch", "delete"}
+    ]
+
+
+@pytest.mark.parametrize(("method", "path"), described())
+def test_no_operation_is_open_to_a_page(victim: Victim, method: str, path: str) -> None:
+    """Those that read nothing and change nothing too: what a route answers is not asked first."""
+    body = b"{}" if method in {POST, "PUT", "PATCH"} else None
+    sent: list[tuple[dict[str, str], int]] = [
+        (PAGE, 403),
+        ({"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, 403),
+        ({"Host": "evil.example"}, 403),
+    ]
+    if body is not None:
+        sent += [({"Content-Type": type_}, 415) for type_ in ("text/plain", "application/x-ndjson")]
+
+    statuses = [send(victim.port, request(method, path, headers, body), method).status for headers, _ in sent]
+
+    assert statuses == [status for _, status in sent]
+    victim.check_unchanged()

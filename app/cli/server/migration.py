@@ -11,6 +11,7 @@ from app.cli.terminal.output import print_json, print_line
 from app.database.connections.database import Database
 from app.database.migrations import downgrade, migrate
 from app.database.revisions import found_revision
+from app.errors import InvalidSetting
 from app.setting_types import mask_url_password
 from app.settings import load_settings
 
@@ -19,6 +20,8 @@ def run_migration(
     flags: Mapping[str, object], config_file: Path | None, *, revision: str, is_down: bool, as_json: bool
 ) -> None:
     """Bring the database up or down to a revision and print the revisions before and after."""
+    if not revision:
+        raise InvalidSetting("Invalid --to: it is empty; give a revision, such as 0001 or head")
     settings = load_settings(flags, config_file).settings
     url = settings.database_url.get_secret_value()
     make_database_folder(url)

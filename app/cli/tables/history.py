@@ -29,7 +29,9 @@ commands = group()
 @commands.command("snapshots")
 def show_snapshots(
     name: TableName,
-    last: Annotated[int, typer.Option(help="How many of the newest to show; 0 for all.")] = 100,
+    last: Annotated[
+        int, typer.Option(min=0, max=1_000_000_000, help="How many of the newest to show; 0 for all.")
+    ] = 100,
     uri: Uri = None,
     warehouse: Warehouse = None,
     separator: Separator = ".",

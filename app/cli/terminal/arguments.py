@@ -49,7 +49,7 @@ def properties_from(texts: list[str] | None) -> dict[str, str]:
         key, equals, value = text.partition("=")
         if not key or not equals:
             raise typer.BadParameter(f"{text!r} is not <key>=<value>")
-        found[_encodable(key)] = _encodable(value)
+        found[key] = value
     return found
 
 
@@ -106,10 +106,3 @@ def _pieces(text: str, separator: str) -> tuple[str, ...]:
     if not all(pieces):
         raise typer.BadParameter(f"{text!r} has an empty name between its separators {separator!r}")
     return pieces
-
-
-def _encodable(text: str) -> str:
-    # Arguments that are not valid UTF-8 arrive with lone surrogates, which JSON cannot carry.
-    if any("\ud800" <= character <= "\udfff" for character in text):
-        raise typer.BadParameter(f"{text!r} is not valid UTF-8")
-    return text

@@ -1,4 +1,4 @@
-"""The weight of Parquet footers: what they take once read, counted before anything is built."""
+"""The weight of Parquet footers: what they take when they are read, counted before."""
 
 from __future__ import annotations
 

@@ -134,12 +134,16 @@ def test_the_server_may_be_named_in_dotenv(bare: Icetower, folder: Path, server_
     assert bare("namespace", "list", "--warehouse", "default").status == 0
 
 
-def test_a_property_that_is_not_utf_8_is_wrong_usage(icetower: Icetower, namespace: str) -> None:
-    refused = icetower("namespace", "set", namespace, "a=\udcff")
+@pytest.mark.parametrize("arguments", [["zzz", "\udcff"], ["table", "show", "\udcff"], ["undrop", "\udcff"]])
+def test_an_argument_that_is_not_utf_8_is_wrong_usage(bare: Icetower, arguments: list[str]) -> None:
+    refused = bare(*arguments)
+
+    assert (refused.status, refused.out) == (2, "")
+    assert refused.err == "Error: Invalid argument '\\udcff': it is not valid UTF-8\n"
+
+
+def test_a_migration_to_no_revision_is_wrong_usage(bare: Icetower) -> None:
+    refused = bare("migrate", "--to", "")
 
     assert refused.status == 2
-    assert "is not valid UTF-8" in refused.err
-
-
-def test_a_name_that_is_not_utf_8_is_wrong_usage(icetower: Icetower) -> None:
-    assert icetower("namespace", "show", "\udcff").status == 2
+    assert refused.err.startswith("Error: Invalid --to: it is empty")

@@ -41,6 +41,16 @@ def test_snapshots_are_drawn_with_their_branches(icetower: Icetower, written: st
     assert len(icetower("table", "snapshots", written, "--json", "--last", "1").json) == 1
 
 
+@pytest.mark.parametrize("last", ["-1", "9" * 30, "many"])
+def test_number_of_snapshots_that_makes_no_sense_is_wrong_usage(
+    icetower: Icetower, written: str, last: str
+) -> None:
+    refused = icetower("table", "snapshots", written, "--last", last)
+
+    assert refused.status == 2
+    assert "--last" in refused.err
+
+
 def test_snapshot_on_no_branch_is_marked(icetower: Icetower, written: str) -> None:
     icetower("table", "drop-ref", written, "audit")
 
