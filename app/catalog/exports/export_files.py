@@ -13,15 +13,21 @@ import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import InvalidRequest
+from app.fileio.bounded_reads import read_at_most
 from app.fileio.files import FileIO
 
 FORMAT = "icetower-pointers"
 VERSION = 1
+MOST_BYTES: Final = 256 << 20
+"""A million tables take a fifth of it."""
+_MOST_UNPACKED_BYTES: Final = 4 << 30
+_LONGEST_LINE: Final = 16 << 20
+"""The properties of a namespace are one line."""
 _NAME = re.compile(
     r"(?P<at>\d{15})-(?P<mark>[0-9a-f]{8})-(?P<digest>[0-9a-f]{16})-[0-9a-f-]{36}\.ndjson\.gz", re.ASCII
 )
@@ -127,13 +133,17 @@ def read_export(files: FileIO, location: Location) -> Export:
         InvalidRequest: it is not an export, not whole, or of a later version.
         FileMissing, FilesUnavailable, InvalidLocation: it cannot be read.
     """
-    content = files.read(location)
+    content = read_at_most(files, location, MOST_BYTES)
+    if content is None:
+        raise InvalidRequest(f"{location} is no export of pointers: it has more than {MOST_BYTES} bytes")
     try:
         lines = _lines(content)
         header = next(lines)
         if header.get(FORMAT) != VERSION:
             raise InvalidRequest(f"{location} is no export of pointers that this build can read")
         export = Export(location, header["at-ms"], header["sequence"])
+        if not isinstance(export.at_ms, int) or not isinstance(export.sequence, int):
+            raise TypeError("at-ms and sequence must be numbers")
         last: dict[str, Any] = {}
         for last in lines:
             _take(export, last)
@@ -147,6 +157,7 @@ def read_export(files: FileIO, location: Location) -> Export:
         TypeError,
         AttributeError,
         StopIteration,
+        RecursionError,
         zlib.error,
     ) as error:
         raise InvalidRequest(f"{location} is no export of pointers: {error!r:.300}") from error
@@ -174,8 +185,14 @@ def _take(export: Export, line: dict[str, Any]) -> None:
 
 
 def _lines(content: bytes) -> Iterator[dict[str, Any]]:
-    with gzip.open(io.BytesIO(content), "rt", encoding="utf-8") as stream:
-        yield from map(json.loads, stream)
+    left_bytes = _MOST_UNPACKED_BYTES
+    with gzip.open(io.BytesIO(content)) as stream:
+        # What is named as gzip can unpack to any size, and be one line.
+        while line := stream.readline(_LONGEST_LINE + 1):
+            left_bytes -= len(line)
+            if len(line) > _LONGEST_LINE or left_bytes < 0:
+                raise ValueError("it unpacks to more than an export can have")
+            yield json.loads(line)
 
 
 def _line(value: dict[str, object]) -> str:

@@ -1,0 +1,59 @@
+from __future__ import annotations
+
+import gzip
+import tracemalloc
+from pathlib import Path
+
+import pytest
+
+from app.catalog.exports.export_files import MOST_BYTES, read_export
+from app.engine.model.ids import Location
+from app.errors import InvalidRequest
+from app.fileio.local import LocalFiles
+from app.fileio.memory import MemoryFiles
+
+PLACE = Location("memory://exports/e.ndjson.gz")
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"[" * 100_000, "RecursionError"),
+        (b"", "StopIteration"),
+        (b"[]\n", "AttributeError"),
+        (b"{}\n", "no export of pointers that this build can read"),
+        (b'{"icetower-pointers": 1, "at-ms": 1}\n', "KeyError"),
+        (b'{"icetower-pointers": 1, "at-ms": 1, "sequence": "1"}\n', "TypeError"),
+        (b'{"icetower-pointers": 1, "at-ms": 1, "sequence": 1}\n\xff\n', "UnicodeDecodeError"),
+    ],
+)
+def test_what_is_no_export_is_refused_in_words(content: bytes, reason: str) -> None:
+    files = MemoryFiles()
+    files.write_new(PLACE, gzip.compress(content))
+
+    with pytest.raises(InvalidRequest, match=reason):
+        read_export(files, PLACE)
+
+
+def test_small_export_that_unpacks_to_one_endless_line_is_refused() -> None:
+    files = MemoryFiles()
+    content = gzip.compress(bytes(100 << 20))
+    files.write_new(PLACE, content)
+    tracemalloc.start()
+    try:
+        with pytest.raises(InvalidRequest, match="unpacks to more than an export can have"):
+            read_export(files, PLACE)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert len(content) < 1 << 20
+    assert peak_bytes < 60 << 20
+
+
+def test_huge_file_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "e.ndjson.gz").open("wb") as sparse:
+        sparse.truncate(MOST_BYTES + 1)
+
+    with pytest.raises(InvalidRequest, match="it has more than 268435456 bytes"):
+        read_export(LocalFiles(), Location(f"file://{tmp_path}/e.ndjson.gz"))
