@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import re
 from collections import defaultdict
@@ -17,11 +16,13 @@ from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
 from app.errors import IcetowerError
 from app.fileio.files import FileIO
+from app.formats.bounds import MAX_FILE_BYTES, check_json, read_bounded, unpack
 from app.formats.metadata.chain_facts import chain_facts, place_text
 from app.formats.metadata.files import MetadataFiles
 from app.moving.sources import Entry, EntryKind, SourceFailed
 
 _METADATA = re.compile(r"/metadata/([^/]+\.metadata\.json(?:\.gz)?)$")
+_LONGEST_HINT: Final = 1_000
 _HINT: Final = "version-hint.text"
 _FILE_SYSTEM_NAME = re.compile(r"v(\d{1,9})(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
 _NUMBERED_NAME = re.compile(r"(\d{1,9})-", re.ASCII)
@@ -158,7 +159,7 @@ class FolderSource:
         if not folder.has_hint:
             return None
         try:
-            text = self._files.read(folder.location(_HINT)).decode("utf-8", "replace")
+            text = read_bounded(self._files, folder.location(_HINT), _LONGEST_HINT).decode("utf-8", "replace")
         except IcetowerError:
             return None
         first = text.splitlines()[0].strip() if text else ""
@@ -213,9 +214,12 @@ class FolderSource:
     def _read(self, folder: _Folder, name: str) -> dict[str, Any]:
         location = folder.location(name)
         try:
-            content = self._files.read(location)
-            found = json.loads(gzip.decompress(content) if content[:2] == b"\x1f\x8b" else content)
-        except (IcetowerError, OSError, EOFError, ValueError) as error:
+            content = read_bounded(self._files, location, MAX_FILE_BYTES)
+            if content[:2] == b"\x1f\x8b":
+                content = unpack(content, MAX_FILE_BYTES)
+            check_json(content, MAX_FILE_BYTES)
+            found = json.loads(content)
+        except (IcetowerError, ValueError, RecursionError) as error:
             raise SourceFailed(f"{location} cannot be read: {error}") from error
         if not isinstance(found, dict):
             raise SourceFailed(f"{location} is not a metadata file")

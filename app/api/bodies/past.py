@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
-
-import orjson
 
 from app.api.bodies.identifiers import IdentifierBody
 from app.api.bodies.json_answer import page_json, present
 from app.api.bodies.json_body import Body
 from app.catalog.past.catalog_diff import CatalogDiff, ChangedName, Side
-from app.catalog.past.restore import Restored
 from app.engine.model.document import Bool
 
 
@@ -19,31 +15,6 @@ class RestoreBody(Body):
     at: str
     tables: tuple[IdentifierBody, ...]
     dry_run: Bool = False
-
-
-def restored_json(at_ms: int, restored: Sequence[Restored], *, dry_run: bool) -> bytes:
-    """Return what becomes of each table; the updates only for a dry run."""
-    return orjson.dumps(
-        {
-            "at-ms": at_ms,
-            "tables": [
-                present(
-                    {
-                        "namespace": list(each.identifier.namespace.levels),
-                        "name": each.identifier.name,
-                        "metadata-location-then": each.location,
-                        "snapshot-id": each.snapshot_id,
-                        "updates": _updates(each) if dry_run else None,
-                    }
-                )
-                for each in restored
-            ],
-        }
-    )
-
-
-def _updates(restored: Restored) -> list[dict[str, Any]]:
-    return [update.model_dump(mode="json", by_alias=True, exclude_none=True) for update in restored.updates]
 
 
 def catalog_diff_json(found: CatalogDiff, token: str | None) -> bytes:

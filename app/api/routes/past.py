@@ -7,13 +7,13 @@ from starlette.responses import Response
 
 from app.api.answers import json_answer
 from app.api.bodies.json_body import parse_body
-from app.api.bodies.past import RestoreBody, catalog_diff_json, restored_json
+from app.api.bodies.past import RestoreBody, catalog_diff_json
 from app.api.dependencies import Visited
 from app.api.idempotency import run_once
 from app.api.paging import next_page_token, page_in_query
 from app.catalog.context.catalog import Catalog
 from app.catalog.past.catalog_diff import load_catalog_diff
-from app.catalog.past.restore import load_restored, restore_tables
+from app.catalog.past.restore import answer_text, restore_tables
 from app.errors import InvalidPageToken
 
 router = APIRouter()
@@ -26,13 +26,12 @@ def restore_table_states(visit: Visited) -> Response:
     identifiers = [each.checked() for each in body.tables]
 
     def restore(catalog: Catalog) -> Response:
-        found = restore_tables(catalog, identifiers, body.at, dry_run=body.dry_run)
-        return json_answer(restored_json(*found, dry_run=body.dry_run))
+        at_ms, found = restore_tables(catalog, identifiers, body.at, dry_run=body.dry_run)
+        return json_answer(answer_text(at_ms, found, dry_run=body.dry_run).encode())
 
-    def replay(_location: str) -> Response:
-        return json_answer(restored_json(*load_restored(visit.catalog, identifiers, body.at), dry_run=False))
-
-    return restore(visit.catalog) if body.dry_run else run_once(visit, restore, replay)
+    if body.dry_run:
+        return restore(visit.catalog)
+    return run_once(visit, restore, lambda recorded: json_answer(recorded.encode()))
 
 
 @router.get("/v1/diff")

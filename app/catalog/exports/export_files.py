@@ -141,9 +141,9 @@ def read_export(files: FileIO, location: Location) -> Export:
         header = next(lines)
         if header.get(FORMAT) != VERSION:
             raise InvalidRequest(f"{location} is no export of pointers that this build can read")
-        export = Export(location, header["at-ms"], header["sequence"])
-        if not isinstance(export.at_ms, int) or not isinstance(export.sequence, int):
+        if not all(isinstance(header[name], int) for name in ("at-ms", "sequence")):
             raise TypeError("at-ms and sequence must be numbers")
+        export = Export(location, header["at-ms"], header["sequence"])
         last: dict[str, Any] = {}
         for last in lines:
             _take(export, last)

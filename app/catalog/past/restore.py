@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import orjson
+
 from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landing import land
 from app.catalog.commits.staged_files import StagedFiles
@@ -48,6 +50,8 @@ class Restoration(Intention[TableMetadata, None]):
     identifier: TableIdentifier
     then: TableMetadata
     at_ms: int
+    answer: str = ""
+    """What is answered if the request is sent again under its Idempotency-Key."""
     kind = TABLES
     advanced_as = "restored"
 
@@ -75,6 +79,10 @@ class Restoration(Intention[TableMetadata, None]):
         draft = apply_updates(base.present(), updates, catalog.now_ms())
         after = draft.finish(base.stored_at) if draft.has_changes else None
         return Planned(after, None, updates=updates)
+
+    def remembered_as(self, location: Location, *, changed: bool, detail: None) -> str:  # noqa: ARG002 - the answer says it
+        """Return the answer of the whole restoration."""
+        return self.answer
 
 
 def restore_tables(
@@ -118,21 +126,29 @@ def restore_tables(
         intention.require(Base(TABLES, intention.identifier, pointer, now))
         planned.append(_restored(was, then, restoring_updates(now, then, staying=_STAYING)))
     if not dry_run:
-        land(catalog, intentions)
+        # The first one remembers the answer for all: what was read may be gone when it is asked for again.
+        answer = answer_text(at_ms, planned, dry_run=False)
+        land(catalog, [replace(intentions[0], answer=answer), *intentions[1:]])
     return at_ms, planned
 
 
-def load_restored(
-    catalog: Catalog, identifiers: Sequence[TableIdentifier], at: str
-) -> tuple[int, list[Restored]]:
-    """Return what a restoration that landed has made of tables.
-
-    Raises like `restore_tables`, but says nothing of the present.
-    """
-    catalog.permit("restore_tables", *identifiers)
-    at_ms = check_moment(catalog.server, at)
-    past = replace(catalog, as_of_ms=at_ms)
-    return at_ms, [_restored(*past.read_now(TABLES, identifier), ()) for identifier in identifiers]
+def answer_text(at_ms: int, restored: Sequence[Restored], *, dry_run: bool) -> str:
+    """Return what becomes of each table as JSON, with the updates only for a dry run."""
+    tables = []
+    for each in restored:
+        table: dict[str, object] = {
+            "namespace": list(each.identifier.namespace.levels),
+            "name": each.identifier.name,
+            "metadata-location-then": each.location,
+        }
+        if each.snapshot_id is not None:
+            table["snapshot-id"] = each.snapshot_id
+        if dry_run:
+            table["updates"] = [
+                update.model_dump(mode="json", by_alias=True, exclude_none=True) for update in each.updates
+            ]
+        tables.append(table)
+    return orjson.dumps({"at-ms": at_ms, "tables": tables}).decode()
 
 
 def _restored(was: Pointer, then: TableMetadata, updates: Sequence[Update]) -> Restored:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -66,7 +67,30 @@ def test_views_are_known_by_their_files(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("text", [None, "2", "2\n", "10", "1", "nonsense", ""])
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("00000-a.metadata.json", b"[" * 100_000),
+        ("00000-a.gz.metadata.json", gzip.compress(bytes(100 << 20))),
+        ("00000-a.metadata.json", b"[" + b"[]," * 5_000_000 + b"[]]"),
+    ],
+    ids=["nested too deeply", "unpacks to too much", "too many values"],
+)
+def test_what_is_no_metadata_is_left_to_the_server(tmp_path: Path, name: str, content: bytes) -> None:
+    write(tmp_path, name)
+    (tmp_path / "sales" / "orders" / "metadata" / name).write_bytes(content)
+    source = FolderSource(f"file://{tmp_path}", files_for({}))
+    tracemalloc.start()
+    try:
+        assert list(source.entries(SALES)) == [ORDERS]
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak_bytes < 3 * len(content) + (64 << 20)
+
+
+@pytest.mark.parametrize("text", [None, "2", "2\n", "10", "1", "nonsense", "", "9" * 5_000])
 def test_version_goes_on_from_any_hint(tmp_path: Path, text: str | None) -> None:
     for number in range(1, 11):
         write(tmp_path, f"v{number}.metadata.json" if number % 2 else f"v{number}.gz.metadata.json")

@@ -10,10 +10,9 @@ from app.catalog import named, tables
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.past.dropped import NewName, Wanted, undrop
-from app.catalog.past.restore import MOST_TABLES, Restored, load_restored, restore_tables
+from app.catalog.past.restore import MOST_TABLES, Restored, restore_tables
 from app.engine.change.updates import (
     AddSchema,
-    RemoveSnapshotRef,
     RemoveSnapshots,
     SetCurrentSchema,
     SetProperties,
@@ -216,18 +215,3 @@ def test_bad_requests(catalog: Catalog) -> None:
         restore_tables(catalog, [DEPARTURES] * (MOST_TABLES + 1), now(catalog), dry_run=False)
     with pytest.raises(NoSuchTable):
         restore(catalog, now(catalog), type(DEPARTURES)(DEPARTURES.namespace, "missing"))
-
-
-def test_answer_again_says_what_was_whatever_came_since(catalog: Catalog) -> None:
-    first = append_to(catalog, table_in(catalog))
-    at = now(catalog)
-    append_to(catalog, first)
-    at_ms, done = restore_tables(catalog, [DEPARTURES], at, dry_run=False)
-    commit_to(catalog, RemoveSnapshotRef(ref_name="main"))
-
-    again_ms, again = load_restored(catalog, [DEPARTURES], at)
-
-    assert again_ms == at_ms
-    assert [(each.location, each.snapshot_id) for each in again] == [
-        (each.location, each.snapshot_id) for each in done
-    ]
