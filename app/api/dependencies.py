@@ -33,6 +33,8 @@ from app.catalog.context.rows import IdempotencyClaim, ReceiptHead, Warehouse
 from app.catalog.context.server import Server
 from app.catalog.past.moments import check_moment
 from app.catalog.pointer_batches import PointerBatches
+from app.catalog.slots.beginnings import Client
+from app.catalog.slots.held_loads import HeldLoads
 from app.catalog.slots.landing_slots import LandingSlots
 from app.catalog.warehouses import WarehouseMemo
 from app.engine.model.identifiers import Namespace, TableIdentifier
@@ -48,6 +50,7 @@ class Parts:
     server: Server
     rooms: Rooms
     slots: LandingSlots
+    held_loads: HeldLoads
     warehouses: WarehouseMemo
     lookups: PointerBatches
     packed_answers: PackedAnswers
@@ -121,6 +124,12 @@ class Visit:
     @property
     def principal(self) -> str:
         return str(self._scope[PRINCIPAL])
+
+    @property
+    def client(self) -> Client | None:
+        """The connection that the request came on; None behind a proxy, where many clients may share one."""
+        found = self._scope.get("client")
+        return (found[0], found[1]) if found and found[1] else None
 
     @property
     def query(self) -> dict[str, str]:

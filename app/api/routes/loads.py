@@ -34,6 +34,8 @@ async def load_table(request: Request) -> Response:
     catalog, identifier = await _place(visit)
     if catalog.as_of_ms is not None:
         return await _load_as_it_was(visit, catalog, identifier, refs_only=snapshots == "refs")
+    if (client := visit.client) is not None and not visit.has_plus:
+        await visit.parts.held_loads.wait((visit.warehouse_name, identifier), client)
     pointer = await _pointer(visit, catalog, "load_table", identifier)
     while True:
         try:

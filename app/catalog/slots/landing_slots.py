@@ -126,6 +126,13 @@ class LandingSlots:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
+def put_queue(queues: LandingQueues, pointer_id: int, seen: StoredQueue, queue: LandingQueue) -> bool:
+    """Store a table's queue; False if another server has changed it since it was read."""
+    is_reserved = queue.is_reserved_at(seen.now_ms)
+    content = orjson.dumps({**queue.to_json(), "is-reserved": is_reserved}).decode()
+    return content == seen.content or queues.put(pointer_id, seen, content, is_reserved=is_reserved)
+
+
 def read_queue(stored: StoredQueue) -> LandingQueue:
     """Return the queue that is stored for a table, or a new one."""
     return LandingQueue() if stored.content is None else LandingQueue.from_json(orjson.loads(stored.content))
@@ -233,11 +240,7 @@ class _Table:
                 change(queue, now_ms)
             may_go, look_in_s = self._look_at(queue, at_gate, held, now_ms)
             ended, state = queue.settle(now_ms), queue.state_at(now_ms)
-            is_reserved = queue.is_reserved_at(now_ms)
-            content = orjson.dumps({**queue.to_json(), "is-reserved": is_reserved}).decode()
-            if content == seen.content or self.queues.put(
-                self.which.pointer_id, seen, content, is_reserved=is_reserved
-            ):
+            if put_queue(self.queues, self.which.pointer_id, seen, queue):
                 # Only now, and only here: no other server has made these changes.
                 has_formed = queue.rush is not None and queue.rush is not rush_before
                 self._report(queue, ended, has_formed=has_formed)
