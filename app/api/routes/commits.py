@@ -103,7 +103,9 @@ class _Commit:
         """Hold the refusal after a lost race back until the client may try again."""
         commit = self._commit
         assert commit is not None
-        if not self._slots.is_on:
+        # After its first loss the writer's next load waits for its turn: nothing is gained by keeping it here.
+        losses = 0 if self._sender is None else self._held_loads.losses(*self._sender)
+        if not self._slots.is_on or losses == 1:
             return
         assert commit.writer is not None
         try:
@@ -112,7 +114,9 @@ class _Commit:
             )
         except IcetowerError:
             return  # The refusal stands, whatever became of the table meanwhile.
-        await self._slots.hold(self._queued(pointer_id), commit.writer, retries, sequence, self._is_wanted)
+        await self._slots.hold(
+            self._queued(pointer_id), commit.writer, retries, sequence, max(0, losses - 1), self._is_wanted
+        )
 
     def note_landed(self) -> None:
         """Let the queue of the table know."""

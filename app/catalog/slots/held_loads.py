@@ -18,8 +18,6 @@ from app.errors import IcetowerError
 
 log = logging.getLogger(__name__)
 
-LONGEST_HOLD_S: Final = 5.0
-"""No load waits longer: it may be one that only reads."""
 MOST_TABLES: Final = 1_000
 ATTEMPTS: Final = 10
 """How often to take a lease while other servers change the queue."""
@@ -31,7 +29,7 @@ class HeldLoads:
     def __init__(self, queues: LandingQueues, longest_hold_s: float) -> None:
         """Prepare; with `longest_hold_s` 0 nothing waits."""
         self._queues = queues
-        self._longest_hold_s = min(longest_hold_s, LONGEST_HOLD_S)
+        self._longest_hold_s = longest_hold_s
         self._holder = secrets.token_hex(8)
         self._tables: dict[TableKey, _Table] = {}
 
@@ -65,6 +63,12 @@ class HeldLoads:
             here = self._tables[table] = _Table(self._queues, self._holder, self._longest_hold_s)
         here.beginnings.note_end(client, _now_ms(), is_writer=is_writer, has_lost=has_lost)
         here.wake()
+
+    def losses(self, table: TableKey, client: Client) -> int:
+        """Return how many races a client has lost since it landed last; 0 if its loads are not held back."""
+        here = self._tables.get(table)
+        writer = None if here is None else here.beginnings.writers.get(client)
+        return 0 if writer is None or not self._longest_hold_s else writer.losses
 
     def note_pointer(self, table: TableKey, pointer_id: int) -> None:
         """Note which pointer a table has: all servers share its queue."""

@@ -69,6 +69,7 @@ class LandingSlots:
         writer: str,
         retries: RetryRules,
         sequence: int,
+        losses_before: int,
         is_wanted: Callable[[], Awaitable[bool]],
     ) -> None:
         """Return when a writer that has lost a race may have its answer, and so begin anew.
@@ -78,11 +79,14 @@ class LandingSlots:
             writer: what the client keeps from one attempt to the next: its snapshot's id.
             retries: how it tries again.
             sequence: the table's last sequence number.
+            losses_before: how often it has lost without its answer being held back.
             is_wanted: says whether the client still waits for the answer.
         """
         self._expect(table, writer)
         here = self._table(table)
-        here.changes.append(lambda queue, now_ms: queue.lose(writer, retries, sequence, now_ms))
+        here.changes.append(
+            lambda queue, now_ms: queue.lose(writer, retries, sequence, now_ms, losses_before)
+        )
         held = asyncio.ensure_future(here.wait_in(at_gate=False, writer=writer))
         try:
             while not held.done():

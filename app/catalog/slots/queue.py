@@ -204,7 +204,9 @@ class LandingQueue:
         if self.rush is not None:
             self.rush.longest_wait_ms = max(self.rush.longest_wait_ms, now_ms - slot.first_ms)
 
-    def lose(self, writer: str, retries: RetryRules, sequence: int, now_ms: int) -> bool:
+    def lose(
+        self, writer: str, retries: RetryRules, sequence: int, now_ms: int, losses_before: int = 0
+    ) -> bool:
         """Note that a writer has lost a race; False if its retries are used up by now.
 
         Args:
@@ -212,13 +214,14 @@ class LandingQueue:
             retries: how it tries again.
             sequence: the table's last sequence number: it shows how many have landed.
             now_ms: the time.
+            losses_before: how often it has lost before it came into the queue.
         """
         self._learn(writer, now_ms, has_landed=False)
         self._count(sequence, now_ms)
         before = self.slots.pop(writer, None)
         if before is not None:
             self._count_end(before, now_ms, lost=1)
-        losses = 1 + (before.losses if before else 0)
+        losses = 1 + (before.losses if before else losses_before)
         if losses > retries.count:
             self.counts.gave_up += 1
             return False
