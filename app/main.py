@@ -96,7 +96,7 @@ def create_app(
     server = build_server(settings, database, step=step, files_of=files_of, ask_permission=ask_permission)
     executor = None if database.dialect_name == "sqlite" else ThreadPoolExecutor(1, "pointer-lookups")
     slots = LandingSlots(server.landing_queues, settings.commit_hold_seconds, server.traffic)
-    held_loads = HeldLoads(server.landing_queues, settings.commit_hold_seconds)
+    held_loads = HeldLoads(server.landing_queues, settings.commit_hold_seconds, server.traffic)
     served = routes()
     app = FastAPI(
         title="Icetower",

@@ -41,6 +41,8 @@ from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.fileio.wanted import ask_if_wanted
 
 Work = TypeVar("Work")
+_PROXIES = (b"x-forwarded-for", b"forwarded", b"via")
+"""Headers by which proxies show themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +129,14 @@ class Visit:
 
     @property
     def client(self) -> Client | None:
-        """The connection that the request came on; None behind a proxy, where many clients may share one."""
+        """The connection that the request came on; None behind a proxy.
+
+        Many clients may share the connections of a proxy.
+        """
         found = self._scope.get("client")
-        return (found[0], found[1]) if found and found[1] else None
+        if not found or not found[1] or any(self.header(name) for name in _PROXIES):
+            return None
+        return found[0], found[1]
 
     @property
     def query(self) -> dict[str, str]:

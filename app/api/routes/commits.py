@@ -115,7 +115,7 @@ class _Commit:
         except IcetowerError:
             return  # The refusal stands, whatever became of the table meanwhile.
         await self._slots.hold(
-            self._queued(pointer_id), commit.writer, retries, sequence, max(0, losses - 1), self._is_wanted
+            self._queued(pointer_id), commit.writer, retries, sequence, self._is_wanted, max(0, losses - 1)
         )
 
     def note_landed(self) -> None:

@@ -1,4 +1,4 @@
-"""Beginnings: which writer of a contended table may load it next, so that it builds on what stays. Pure."""
+"""Beginnings: which writer of a contended table may load it next. Pure: times are given."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONTENDED_MS: Final = 5_000.0
 FIRST_WINDOW_MS: Final = 60.0
 SHORTEST_WINDOW_MS: Final = 3.0
 LONGEST_WINDOW_MS: Final = 5_000.0
-LONGEST_HOLD_MS: Final = 5_000.0
+LONGEST_HOLD_MS: Final = 10_000.0
 """How long a load waits that may only read."""
 LONGER, SHORTER = 1.25, 0.975
 """How the window grows when a commit comes later, and shrinks when one comes earlier: nine of ten fit in."""
@@ -28,7 +28,7 @@ PROTECTED_LOSSES: Final = 2
 LEASE_MS: Final = 200.0
 LEASE_WINDOWS: Final = 4
 """A lease is at least so long, and so many windows."""
-MOST_WRITERS: Final = 1_000
+MOST_WRITERS: Final = 256
 
 
 @dataclass(slots=True)
@@ -49,8 +49,8 @@ class Beginnings:
     """The writers of one table, as one process sees them.
 
     A writer loads the table, builds its snapshot and commits. Where writers collide, a load waits while another writer
-    is between its load and the end of its commit: so nobody builds what must lose. Only clients that have committed to
-    this table before are writers; loads of all others never wait.
+    is between its load and the end of its commit: so no writer builds what must lose. Only clients that have committed
+    to this table before are writers; loads of all others never wait.
     """
 
     writers: dict[Client, Writer] = field(default_factory=dict)
@@ -92,7 +92,10 @@ class Beginnings:
         self.waiting.pop(client, None)
 
     def release(self, now_ms: float, longest_hold_ms: float, *, may_begin: bool) -> list[Client]:
-        """Return whose loads may go on now: the next one's if nobody is on its way, and those that waited too long."""
+        """Return whose loads may go on now.
+
+        Those are the next one's, if no writer is on its way, and those that have waited too long.
+        """
         for client, since_ms in [*self.at_work.items()]:
             if since_ms is not None and now_ms - since_ms >= SAFETY * self.window_ms:
                 del self.at_work[client]
@@ -109,10 +112,12 @@ class Beginnings:
         return going
 
     def next_ms(self, longest_hold_ms: float) -> float | None:
-        """Return when to call `release` next if nothing happens before; None if nobody waits."""
+        """Return when to call `release` next if nothing happens before; None if no load waits."""
         if not self.waiting:
             return None
-        ends = [since_ms + SAFETY * self.window_ms for since_ms in self.at_work.values() if since_ms is not None]
+        ends = [
+            since_ms + SAFETY * self.window_ms for since_ms in self.at_work.values() if since_ms is not None
+        ]
         return min([*ends, *(self._end_ms(client, longest_hold_ms) for client in self.waiting)])
 
     def note_commit(self, client: Client, now_ms: float) -> None:
@@ -126,11 +131,6 @@ class Beginnings:
             window_ms = self.window_ms * (LONGER if is_late else SHORTER)
             self.window_ms = min(LONGEST_WINDOW_MS, max(SHORTEST_WINDOW_MS, window_ms))
             writer.began_ms = None
-
-    @property
-    def last_seen_ms(self) -> float:
-        """When the last writer has committed."""
-        return max((writer.seen_ms for writer in self.writers.values()), default=0.0)
 
     @property
     def lease_ms(self) -> int:
@@ -151,7 +151,7 @@ class Beginnings:
             self.contended_until_ms = now_ms + CONTENDED_MS
 
     def _end_ms(self, client: Client, longest_hold_ms: float) -> float:
-        """Return until when a load waits at most: one that tries again is sure to commit, another may only read."""
+        """Return until when a load waits at most; one without a loss before it may only read."""
         writer = self.writers.get(client)
         is_retry = writer is not None and writer.losses > 0
         return self.waiting[client] + (longest_hold_ms if is_retry else min(longest_hold_ms, LONGEST_HOLD_MS))

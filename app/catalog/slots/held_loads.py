@@ -1,4 +1,4 @@
-"""Held loads: a writer's load of a contended table waits until nobody else is on its way to a commit."""
+"""Held loads: a writer loads a contended table while no other writer is on its way."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Final
 
 from anyio import to_thread
 
-from app.catalog.context.traffic import TableKey
-from app.catalog.slots.beginnings import REMEMBERED_MS, Beginnings, Client
+from app.catalog.context.traffic import TableKey, Traffic
+from app.catalog.slots.beginnings import Beginnings, Client
 from app.catalog.slots.landing_slots import GATE_LOOK_S, put_queue, read_queue
 from app.database.landing_queues import LandingQueues
 from app.errors import IcetowerError
 
 log = logging.getLogger(__name__)
 
-MOST_TABLES: Final = 1_000
+MOST_TABLES: Final = 256
 ATTEMPTS: Final = 10
 """How often to take a lease while other servers change the queue."""
 
@@ -26,17 +26,26 @@ ATTEMPTS: Final = 10
 class HeldLoads:
     """The loads of one process that wait. Belongs to one event loop."""
 
-    def __init__(self, queues: LandingQueues, longest_hold_s: float) -> None:
+    def __init__(self, queues: LandingQueues, longest_hold_s: float, traffic: Traffic) -> None:
         """Prepare; with `longest_hold_s` 0 nothing waits."""
         self._queues = queues
         self._longest_hold_s = longest_hold_s
+        self._traffic = traffic
         self._holder = secrets.token_hex(8)
         self._tables: dict[TableKey, _Table] = {}
+
+    def is_contended(self, table: TableKey) -> bool:
+        """Return whether loads of a table may have to wait."""
+        here = self._tables.get(table)
+        return (
+            here is not None and _now_ms() < here.beginnings.contended_until_ms and self._longest_hold_s > 0
+        )
 
     async def wait(self, table: TableKey, client: Client) -> None:
         """Return once a client may load a table."""
         here = self._tables.get(table)
-        if here is not None and self._longest_hold_s:
+        if here is not None and self._longest_hold_s and here.has_to_wait(client):
+            self._traffic.count(table, loads_held=1)
             await here.wait(client)
 
     def note_commit(self, table: TableKey, client: Client) -> None:
@@ -54,18 +63,19 @@ class HeldLoads:
             is_writer: whether the commit adds a snapshot, so that the client counts as a writer.
             has_lost: whether others came first.
         """
-        here = self._tables.get(table)
+        here = self._tables.pop(table, None)
         if here is None:
             if not is_writer:
                 return
             if len(self._tables) >= MOST_TABLES:
-                self._forget()
-            here = self._tables[table] = _Table(self._queues, self._holder, self._longest_hold_s)
+                self._forget_one()
+            here = _Table(self._queues, self._holder, self._longest_hold_s)
+        self._tables[table] = here  # as the one that was written to last
         here.beginnings.note_end(client, _now_ms(), is_writer=is_writer, has_lost=has_lost)
         here.wake()
 
     def losses(self, table: TableKey, client: Client) -> int:
-        """Return how many races a client has lost since it landed last; 0 if its loads are not held back."""
+        """Return how many races a client has lost since it landed last; 0 with slots off."""
         here = self._tables.get(table)
         writer = None if here is None else here.beginnings.writers.get(client)
         return 0 if writer is None or not self._longest_hold_s else writer.losses
@@ -83,13 +93,11 @@ class HeldLoads:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    def _forget(self) -> None:
-        """Forget the tables without recent writers; if there are none, one that nobody waits for."""
-        oldest_ms = _now_ms() - REMEMBERED_MS
-        idle = [table for table, here in self._tables.items() if here.task is None]
-        old = [table for table in idle if self._tables[table].beginnings.last_seen_ms < oldest_ms]
-        for table in old or idle[:1]:
-            del self._tables[table]
+    def _forget_one(self) -> None:
+        """Forget the table that was quiet the longest, of those for which no load waits."""
+        idle = next((table for table, here in self._tables.items() if here.task is None), None)
+        if idle is not None:
+            del self._tables[idle]
 
 
 class _Table:
@@ -106,12 +114,15 @@ class _Table:
         self._turns: dict[Client, asyncio.Future[None]] = {}
         self._woken = asyncio.Event()
 
+    def has_to_wait(self, client: Client) -> bool:
+        """Return whether a client's load has to wait; `wait` must follow then."""
+        # On one connection, requests come one after the other.
+        return client not in self._turns and self.beginnings.must_wait(
+            client, _now_ms(), may_begin=self._may_begin
+        )
+
     async def wait(self, client: Client) -> None:
         """Return once a client may load the table."""
-        if client in self._turns:
-            return
-        if not self.beginnings.must_wait(client, _now_ms(), may_begin=self._may_begin):
-            return
         turn = self._turns[client] = asyncio.get_running_loop().create_future()
         if self.task is None:
             # Not in the context of the request that came first: the task works for all.

@@ -69,8 +69,8 @@ class LandingSlots:
         writer: str,
         retries: RetryRules,
         sequence: int,
-        losses_before: int,
         is_wanted: Callable[[], Awaitable[bool]],
+        losses_before: int = 0,
     ) -> None:
         """Return when a writer that has lost a race may have its answer, and so begin anew.
 
@@ -79,8 +79,8 @@ class LandingSlots:
             writer: what the client keeps from one attempt to the next: its snapshot's id.
             retries: how it tries again.
             sequence: the table's last sequence number.
-            losses_before: how often it has lost without its answer being held back.
             is_wanted: says whether the client still waits for the answer.
+            losses_before: how often it has lost without its answer being held back.
         """
         self._expect(table, writer)
         here = self._table(table)

@@ -99,7 +99,7 @@ class Slot:
 
 
 @dataclass(frozen=True, slots=True)
-class Lease:
+class LoadLease:
     """Which server lets its writers load the table, one after the other."""
 
     holder: str
@@ -123,7 +123,7 @@ class LandingQueue:
     """The table's last sequence number that was seen, and when."""
     rush: Rush | None = None
     """What has happened since writers came; None if there are none, or one alone."""
-    lease: Lease | None = None
+    lease: LoadLease | None = None
     """Of the server whose writers may load the table now; see `held_loads`."""
     counts: SlotCounts = field(default_factory=SlotCounts, compare=False)
     """What has happened since the queue was read; not stored with it."""
@@ -160,7 +160,7 @@ class LandingQueue:
         return max(ends, default=None)
 
     def take_lease(self, holder: str, now_ms: int, length_ms: int) -> int:
-        """Return for how many milliseconds a server may let its writers load the table; 0 if not now."""
+        """Return for how many milliseconds writers of a server may load the table; 0 if not now."""
         if self.closed_until_ms("", now_ms) is not None:
             return 0
         lease = self.lease
@@ -180,7 +180,7 @@ class LandingQueue:
             if slot.is_protected and slot.opens_ms is not None and slot.opens_ms - MARGIN_MS > now_ms
         ]
         until_ms = min([now_ms + length_ms, *opens])
-        self.lease = Lease(holder, until_ms)
+        self.lease = LoadLease(holder, until_ms)
         return until_ms - now_ms
 
     def _is_unfair(self, now_ms: int) -> bool:
@@ -362,6 +362,6 @@ class LandingQueue:
         slots = [Slot(**{**item, "retries": RetryRules(**item["retries"])}) for item in value["slots"]]
         learnt = value["window-ms"], value["spacing-ms"], value["interval-ms"]
         rush = Rush.from_json(value["rush"]) if value.get("rush") else None
-        lease = Lease(**value["lease"]) if value.get("lease") else None
+        lease = LoadLease(**value["lease"]) if value.get("lease") else None
         head = value["head"][0], value["head"][1]
         return cls({slot.writer: slot for slot in slots}, *learnt, head, rush, lease)

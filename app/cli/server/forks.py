@@ -1,4 +1,4 @@
-"""Server processes that are forked from one that has imported everything: they share its memory."""
+"""Server processes that are forked from one, and share the memory of what it has imported."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def share_memory() -> None:
 
 
 def stop_without(parent: BaseProcess) -> None:
-    """Stop this process when the one that supervises it has ended, so that it does not keep the port."""
+    """Stop this process when the one that supervises it has ended: it must not keep the port."""
     threading.Thread(target=_watch, args=(parent.pid,), daemon=True).start()
 
 

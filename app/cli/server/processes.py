@@ -27,7 +27,6 @@ def run_server(flags: Mapping[str, object], config_file: Path | None) -> None:
         _metrics_folder(settings.workers),
     ):
         settings = settings.model_copy(update={"port": listeners.port, "management": listeners.management})
-        # The library of the metrics looks for their folder when it is imported.
         from app.cli.server.serving import prepare_once, serve
 
         prepare_once(settings)

@@ -1,4 +1,4 @@
-"""Serving: the database is prepared, then uvicorn answers, in this process or in several forked from it."""
+"""Serving: the database is prepared, then uvicorn answers, in one process or in several."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from app.telemetry import configure_logging, log_lines
 
 
 def prepare_once(settings: Settings) -> None:
-    """Prepare the database, so that a refusal is one line and an exit status: each process does it again.
+    """Prepare the database, so that a refusal is one line and an exit status.
+
+    Each process does it again.
 
     Raises like `app.main.prepare`.
     """
