@@ -165,6 +165,7 @@ pointer_history = Table(
     Column("request_id", Text, nullable=False),
     Column("job", Text, nullable=True),  # of upkeep, if one did it
     Index(None, "pointer_id", "sequence"),
+    Index(None, "pointer_id", "at_ms", "sequence"),  # what a pointer was at a time
     Index(None, "uuid"),
     Index(None, "at_ms"),
     sqlite_autoincrement=True,
