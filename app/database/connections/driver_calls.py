@@ -1,0 +1,14 @@
+"""Statements of every commit on SQLite, sent by its driver: SQLAlchemy needs longer for one than SQLite does."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Connection
+
+
+def run_on_sqlite(connection: Connection, sql: str, values: Mapping[str, Any] | Sequence[Any] = ()) -> int:
+    """Run a statement and return how many rows it has changed; errors are those of the driver."""
+    driver_connection: Any = connection.connection.dbapi_connection
+    return int(driver_connection.execute(sql, values).rowcount)
