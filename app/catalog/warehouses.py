@@ -23,7 +23,7 @@ from app.errors import (
     NoSuchWarehouse,
 )
 from app.fileio.locations import flaw_of, is_inside, local_path, scheme_of
-from app.fileio.schemes import KNOWN_SCHEMES, files_for
+from app.fileio.schemes import KNOWN_SCHEMES, check_storage
 from app.fileio.trees import check_tree_scheme
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
@@ -68,7 +68,7 @@ def create_warehouse(
     server.permit(caller, "create_warehouse")
     check_warehouse_name(name)
     root = check_root(root_location)
-    files_for(storage, server.rules.storage_environment)  # refuses settings that make no sense
+    check_storage(root, storage, server.rules.storage_environment)
     _check_properties(default_properties, override_properties)
     if layout is Layout.HADOOP:
         check_tree_scheme(root)
@@ -123,7 +123,10 @@ def update_warehouse(
     """
     server.permit(caller, "update_warehouse")
     if storage is not None:
-        files_for(storage, server.rules.storage_environment)
+        found = server.warehouses.find(name)
+        if found is None:
+            raise NoSuchWarehouse(name)
+        check_storage(found.root_location, storage, server.rules.storage_environment)
     _check_properties(default_properties or {}, override_properties or {})
     return server.warehouses.update(
         name,

@@ -12,6 +12,7 @@ from app.engine.model.ids import Location
 from app.errors import FilesUnavailable
 from app.fileio.circuit import ANSWER_SECONDS, Circuit
 from app.fileio.files import ListedFile
+from app.fileio.hdfs_store import HdfsStore
 from app.fileio.object_store import ObjectStore
 from app.fileio.tails import Tail
 from app.fileio.trees import FolderEntry, tree_of
@@ -32,7 +33,7 @@ class PunctualStore:
     asked any more (`Circuit`), so few threads are left behind.
     """
 
-    def __init__(self, store: ObjectStore, answer_s: float = ANSWER_SECONDS) -> None:
+    def __init__(self, store: ObjectStore | HdfsStore, answer_s: float = ANSWER_SECONDS) -> None:
         self._store = store
         self._answer_s = answer_s
         self._circuit = Circuit()

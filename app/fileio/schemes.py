@@ -136,6 +136,22 @@ def files_for(
     return _files_for(values, settings.from_environment, answer_s, local_roots)
 
 
+def check_storage(
+    root: str, storage: Mapping[str, str], environment: StorageEnvironment = _NO_ENVIRONMENT
+) -> None:
+    """Check a warehouse's storage settings as far as that needs no answer of its store.
+
+    Raises:
+        InvalidSetting: they make no sense; as `files_for`.
+        InvalidLocation: they are of another store than the warehouse's root.
+    """
+    files_for(storage, environment)
+    if scheme_of(root) == "hdfs":
+        from app.fileio import network_stores
+
+        network_stores.check_settings(root, environment.read(storage))
+
+
 @functools.lru_cache(maxsize=256)
 def _files_for(
     values: tuple[tuple[str, str], ...],
