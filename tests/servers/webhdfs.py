@@ -164,10 +164,16 @@ class FakeHdfs:
 
     tree: Tree = field(default_factory=Tree)
     asked: list[str] = field(default_factory=list)
+    queries: list[dict[str, str]] = field(default_factory=list)
     intervene: Callable[[str, str, bool], None] = lambda *_: None
     knows_options: bool = True
     redirect: str | None = None
     servers: list[ThreadingHTTPServer] = field(default_factory=list)
+
+    @property
+    def excluded(self) -> list[str]:
+        """What data nodes were to be left out."""
+        return [query["excludedatanodes"] for query in self.queries if "excludedatanodes" in query]
 
     @property
     def place(self) -> HdfsPlace:
@@ -261,6 +267,7 @@ class _Handler(BaseHTTPRequestHandler):
         }
         operation = query["op"]
         named = f"data {operation}" if self.is_data_node else operation
+        self.hdfs.queries.append(query)
         self.hdfs.asked.append(f"{named} {path}")
         try:
             self.hdfs.intervene(named, path, False)
@@ -279,6 +286,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(packed)))
         if redirect:
             self.send_header("Location", redirect)
+        if status == 401:
+            self.send_header("WWW-Authenticate", "Negotiate")
         self.end_headers()
         self.wfile.write(packed)
 
