@@ -30,7 +30,7 @@ from app.catalog.context.traffic import Traffic
 from app.catalog.deletions.housekeeping import keep_house
 from app.catalog.pointer_batches import PointerBatches
 from app.catalog.slots.landing_slots import LandingSlots
-from app.catalog.warehouses import WarehouseMemo, create_warehouse
+from app.catalog.warehouses import WarehouseMemo, check_stores_soon, create_warehouse
 from app.database.connections.database import Database
 from app.database.dropped import DroppedThings
 from app.database.file_deletions import FileDeletions
@@ -274,6 +274,7 @@ async def _lifespan(
     housekeeping.start()
     writing = threading.Thread(target=server.receipts.keep_writing, args=(stop,), name="receipts")
     writing.start()
+    await asyncio.to_thread(check_stores_soon, server)
     flushing = asyncio.create_task(_flush_logs())
     try:
         yield

@@ -63,6 +63,9 @@ class PunctualStore:
         # It has time-outs of its own; what was given up here might still be written.
         tree_of(self._store, location).write_once(location, content)
 
+    def check_writes_once(self, location: Location) -> None:
+        tree_of(self._store, location).check_writes_once(location)
+
     def remove_folder(self, location: Location) -> bool:
         return tree_of(self._store, location).remove_folder(location)
 

@@ -64,6 +64,9 @@ class SchemedFiles:
     def write_once(self, location: Location, content: bytes) -> None:
         self._tree(location).write_once(location, content)
 
+    def check_writes_once(self, location: Location) -> None:
+        self._tree(location).check_writes_once(location)
+
     def replace(self, location: Location, content: bytes) -> None:
         self._tree(location).replace(location, content)
 

@@ -44,6 +44,17 @@ class FileTree(Protocol):
         """
         ...
 
+    def check_writes_once(self, location: Location) -> None:
+        """Check that the store keeps what `write_once` promises, where that has to be tried.
+
+        Args:
+            location: of a folder, in which a file may come and go for this.
+
+        Raises:
+            TreeRefusal: it does not.
+        """
+        ...
+
     def replace(self, location: Location, content: bytes) -> None:
         """Write a file whole, also over one that is there; readers see the one or the other."""
         ...

@@ -66,6 +66,16 @@ def refusal(status: int, kind: str, message: str = "said the node") -> Callable[
     return fault
 
 
+def once(fault: Callable[[], None]) -> Callable[[], None]:
+    left = [fault]
+
+    def first() -> None:
+        if left:
+            left.pop()()
+
+    return first
+
+
 # ----------------------------------------------------------------------- the rename of a commit, and its answer
 
 
@@ -123,8 +133,8 @@ def test_a_name_node_that_stays_away_leaves_the_outcome_unknown(fake_hdfs: FakeH
 
 def test_a_name_node_that_starts_again_in_between_has_renamed_or_not(fake_hdfs: FakeHdfs) -> None:
     files = opened(fake_hdfs)
-    answers = iter([refusal(403, "SafeModeException", "Name node is in safe mode")])
-    fake_hdfs.intervene = on("RENAME", lambda: next(answers, lambda: None)(), after=False)
+    fault = once(refusal(403, "SafeModeException", "Name node is in safe mode"))
+    fake_hdfs.intervene = on("RENAME", fault, after=False)
 
     with pytest.raises(FilesUnavailable, match="safe mode"):
         files.write_once(_VERSION, b"ours")
@@ -223,8 +233,7 @@ def test_the_name_node_that_is_active_is_found_and_kept() -> None:
 
 def test_a_connection_that_broke_is_made_again_for_what_may_be_repeated(fake_hdfs: FakeHdfs) -> None:
     files = opened(fake_hdfs)
-    faults = iter([broken])
-    fake_hdfs.intervene = on("GETFILESTATUS", lambda: next(faults, lambda: None)(), after=False)
+    fake_hdfs.intervene = on("GETFILESTATUS", once(broken), after=False)
 
     assert not files.exists(_VERSION)
 
