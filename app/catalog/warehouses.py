@@ -14,9 +14,9 @@ from app.catalog.context.locations import flaw_of_table_locations
 from app.catalog.context.protection import check_warehouse_unprotected, recovery_of
 from app.catalog.context.server import Server
 from app.database.warehouses import Layout, Warehouse
+from app.engine.model.ids import Location
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import flaw_of_inherited
-from app.engine.model.ids import Location
 from app.errors import (
     IcetowerError,
     InvalidLocation,
