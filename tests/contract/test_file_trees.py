@@ -213,6 +213,15 @@ def test_a_store_that_ignores_the_condition_takes_no_commits() -> None:
                 puts.check("bucket", "t/metadata/")
 
 
+def test_a_tree_says_at_once_that_it_keeps_its_promise_and_leaves_nothing(place: Place) -> None:
+    files, root = place
+    files.create_folder(root)
+
+    files.check_writes_once(root)
+
+    assert files.list_folder(root) == []
+
+
 def test_a_store_that_obeys_is_asked_once() -> None:
     with store_that_answers(200, 412) as puts:
         puts.check("bucket", "t/metadata/")

@@ -24,17 +24,13 @@ _START_SECONDS = 120
 def mini_hdfs(folder: Path) -> Iterator[str]:
     """Run one name node and one data node in a folder; hand out the value of `ICETOWER_TEST_HDFS`."""
     classes = folder / "classpath"
-    maven = ["mvn", "--batch-mode", "--quiet", "-f", HERE / "pom.xml", "dependency:build-classpath"]
+    maven = ["mvn", "--batch-mode", "--quiet", "-f", str(HERE / "pom.xml"), "dependency:build-classpath"]
     subprocess.run([*maven, f"-Dmdep.outputFile={classes}"], check=True)
     # Hadoop reaches into the JDK's own packages.
     java = ["java", "-Xmx512m", "--add-opens=java.base/java.lang=ALL-UNNAMED", "-cp", classes.read_text()]
+    command = [*java, str(HERE / "MiniHdfs.java"), str(folder)]
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(
-            [*java, HERE / "MiniHdfs.java", folder],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-        )
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT)
     try:
         ports, deadline, pause = folder / "ports", time.monotonic() + _START_SECONDS, threading.Event()
         while not ports.exists():
