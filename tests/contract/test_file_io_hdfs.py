@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import pytest
@@ -17,6 +18,7 @@ from app.errors import (
     Throttled,
 )
 from app.fileio.schemes import SchemedFiles, files_for
+from tests.e2e.patience import wait_until
 from tests.servers.webhdfs import FakeHdfs, Node, Refused
 
 _ROOT = "hdfs://127.0.0.1:8020/wh"
@@ -129,6 +131,27 @@ def test_a_name_node_that_stays_away_leaves_the_outcome_unknown(fake_hdfs: FakeH
         files.write_once(_VERSION, b"ours")
 
     assert ("v2.metadata.json" in names(fake_hdfs)) == is_done
+
+
+def test_a_rename_that_is_never_answered_ends_in_time_and_is_unknown(fake_hdfs: FakeHdfs) -> None:
+    files = opened(fake_hdfs)
+    hangs = files_for(
+        {"hdfs.endpoint": fake_hdfs.place.endpoint, "hdfs.request-timeout": "60"}, answer_s=0.05
+    )
+    assert isinstance(hangs, SchemedFiles)
+    answer = threading.Event()
+    fake_hdfs.intervene = on("RENAME", lambda: assert_true(answer.wait()), after=False)
+
+    with pytest.raises(CommitStateUnknown, match="no whole answer after"):
+        hangs.write_once(_VERSION, b"ours")
+
+    answer.set()
+    wait_until(lambda: files.exists(_VERSION))
+    assert files.read(_VERSION) == b"ours"
+
+
+def assert_true(claim: bool) -> None:
+    assert claim
 
 
 def test_a_name_node_that_starts_again_in_between_has_renamed_or_not(fake_hdfs: FakeHdfs) -> None:

@@ -15,7 +15,12 @@ from pathlib import Path
 from tests.servers.webhdfs import REAL
 
 HERE = Path(__file__).parent
-SUITES = [f"tests/contract/{name}.py" for name in ("test_file_io", "test_file_trees", "test_pointer_stores")]
+SUITES = [
+    "tests/contract/test_file_io.py",
+    "tests/contract/test_file_trees.py",
+    "tests/contract/test_pointer_stores.py",
+    "tests/concurrency/test_file_system_tables.py",
+]
 SPARK = "tests/e2e/spark/test_f3_on_hdfs.py"
 _START_SECONDS = 120
 
