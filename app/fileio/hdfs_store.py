@@ -92,7 +92,10 @@ class HdfsStore:
     def write_new(self, location: Location, content: bytes) -> None:
         path = self._file_at(location)
         if not UUID_IN_NAME.search(location):
-            self._create_by_rename(location, path, content, makes_folders=True)
+            try:
+                self._create_by_rename(location, path, content, makes_folders=True)
+            except (CommitStateUnknown, FileMissing) as error:  # no answer, or its folder was deleted again
+                raise FilesUnavailable(f"Cannot write {location}: {error}") from error
             return
         with self._translated("write", location):
             try:

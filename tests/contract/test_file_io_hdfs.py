@@ -133,6 +133,19 @@ def test_a_name_node_that_stays_away_leaves_the_outcome_unknown(fake_hdfs: FakeH
     assert ("v2.metadata.json" in names(fake_hdfs)) == is_done
 
 
+def test_a_new_file_is_written_or_not_whatever_is_known_of_its_rename(fake_hdfs: FakeHdfs) -> None:
+    files = opened(fake_hdfs)
+
+    def goes_away() -> None:
+        fake_hdfs.intervene = lambda *_: broken()
+        raise ConnectionError
+
+    fake_hdfs.intervene = on("RENAME", goes_away, after=False)
+
+    with pytest.raises(FilesUnavailable):
+        files.write_new(_VERSION, b"ours")
+
+
 def test_a_rename_that_is_never_answered_ends_in_time_and_is_unknown(fake_hdfs: FakeHdfs) -> None:
     files = opened(fake_hdfs)
     hangs = files_for(
