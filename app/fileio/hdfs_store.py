@@ -204,10 +204,18 @@ class HdfsStore:
             except OSError as error:
                 self._settle(location, path, temporary, content, error)
                 return
-            if answer and (self._find_status(path) or {}).get("type") == "DIRECTORY":
-                # A gateway that does not know the option has moved it into the folder that has the name.
-                self._remove_quietly(f"{path}/{temporary.rpartition('/')[2]}")
-                raise FileExists(location)
+            if answer:
+                self._check_not_moved_inside(location, path, temporary)
+
+    def _check_not_moved_inside(self, location: Location, path: str, temporary: str) -> None:
+        """Check where a gateway that does not know the option has put a file: perhaps into a folder of the name."""
+        try:
+            found = self._find_status(path) or {}
+        except (OSError, LookupError, TypeError) as error:
+            raise CommitStateUnknown(f"Cannot tell whether {location} was written: {error}") from error
+        if found.get("type") == "DIRECTORY":
+            self._remove_quietly(f"{path}/{temporary.rpartition('/')[2]}")
+            raise FileExists(location)
 
     def _rename(self, source: str, destination: str, option: str) -> dict[str, Any]:
         # With an option the name node says why not, and never moves a file into a folder that has the name.
@@ -230,7 +238,8 @@ class HdfsStore:
             raise FileExists(location) from failure
         try:
             found = self._content(path, len(content)) if self._find_status(path) else None
-        except OSError as error:
+            is_folder_gone = found is None and self._find_status(path.rpartition("/")[0] or "/") is None
+        except (OSError, LookupError, TypeError) as error:
             if is_deleted:
                 raise failure from error
             raise CommitStateUnknown(f"Cannot tell whether {location} was written: {failure}") from error
@@ -240,7 +249,7 @@ class HdfsStore:
             raise FileExists(location) from failure
         if is_deleted:
             raise failure
-        if self._find_status(path.rpartition("/")[0] or "/") is None:
+        if is_folder_gone:
             raise FileMissing(location) from failure
         raise CommitStateUnknown(f"Cannot tell whether {location} was written: {failure}") from failure
 

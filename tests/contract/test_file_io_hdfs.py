@@ -133,6 +133,35 @@ def test_a_name_node_that_stays_away_leaves_the_outcome_unknown(fake_hdfs: FakeH
     assert ("v2.metadata.json" in names(fake_hdfs)) == is_done
 
 
+@pytest.mark.parametrize("lost", ["FileStatus", "connection"])
+def test_a_gateway_that_goes_away_after_its_rename_leaves_the_outcome_unknown(
+    fake_hdfs: FakeHdfs, lost: str
+) -> None:
+    files = opened(fake_hdfs)
+    fake_hdfs.knows_options = False
+    fault = refusal(404, "") if lost == "FileStatus" else broken
+    fake_hdfs.intervene = on("GETFILESTATUS", fault, after=False)
+
+    with pytest.raises(CommitStateUnknown):
+        files.write_once(_VERSION, b"ours")
+
+    assert names(fake_hdfs) == ["v2.metadata.json"]
+
+
+@pytest.mark.parametrize("is_done", [False, True])
+def test_answers_that_are_not_webhdfs_s_leave_the_outcome_unknown(fake_hdfs: FakeHdfs, is_done: bool) -> None:
+    files = opened(fake_hdfs)
+
+    def something_else_answers() -> None:
+        fake_hdfs.intervene = lambda *_: refusal(200, "")()
+        raise ConnectionError
+
+    fake_hdfs.intervene = on("RENAME", something_else_answers, after=is_done)
+
+    with pytest.raises(CommitStateUnknown):
+        files.write_once(_VERSION, b"ours")
+
+
 def test_a_new_file_is_written_or_not_whatever_is_known_of_its_rename(fake_hdfs: FakeHdfs) -> None:
     files = opened(fake_hdfs)
 
