@@ -159,7 +159,8 @@ class FakeHdfs:
     Attributes:
         intervene: called with the operation and its path before it is done (`False`) and after it (`True`); raises
             `Refused` to answer so, or `ConnectionError` to break the connection.
-        knows_options: whether a rename heeds its options, which a gateway (HttpFS) does not.
+        knows_options: whether a rename heeds its options, which a gateway (HttpFS) does not, and whether an address is
+            said without a redirect, which older nodes do not.
     """
 
     tree: Tree = field(default_factory=Tree)
@@ -203,8 +204,11 @@ class FakeHdfs:
                 if operation == "OPEN" and tree.find(path) is None:
                     raise _missing(path)
                 there = f"http://127.0.0.1:{self.servers[1].server_port}/webhdfs/v1{quote(path)}?"
-                rest = "&".join(f"{name}={quote(text)}" for name, text in query.items())
-                return 307, b"", self.redirect or there + rest
+                rest = "&".join(
+                    f"{name}={quote(text)}" for name, text in query.items() if name != "noredirect"
+                )
+                target = self.redirect or there + rest
+                return (200, {"Location": target}, "") if self.knows_options else (307, b"", target)
             case "CREATE":
                 overwrite, folders = query.get("overwrite") == "true", query.get("createparent") != "false"
                 tree.create(path, content, overwrite=overwrite, makes_folders=folders)
