@@ -205,10 +205,10 @@ class HdfsStore:
                 self._settle(location, path, temporary, content, error)
                 return
             if answer:
-                self._check_not_moved_inside(location, path, temporary)
+                self._check_place(location, path, temporary)
 
-    def _check_not_moved_inside(self, location: Location, path: str, temporary: str) -> None:
-        """Check where a gateway that does not know the option has put a file: perhaps into a folder of the name."""
+    def _check_place(self, location: Location, path: str, temporary: str) -> None:
+        """Check where a gateway has put a file that does not know the option: perhaps into a folder."""
         try:
             found = self._find_status(path) or {}
         except (OSError, LookupError, TypeError) as error:
@@ -216,6 +216,9 @@ class HdfsStore:
         if found.get("type") == "DIRECTORY":
             self._remove_quietly(f"{path}/{temporary.rpartition('/')[2]}")
             raise FileExists(location)
+        if not found:
+            # HttpFS leaves out blanks at the end of a name.
+            raise CommitStateUnknown(f"Cannot tell where {location} was written: it is not there")
 
     def _rename(self, source: str, destination: str, option: str) -> dict[str, Any]:
         # With an option the name node says why not, and never moves a file into a folder that has the name.

@@ -133,6 +133,20 @@ def test_a_name_node_that_stays_away_leaves_the_outcome_unknown(fake_hdfs: FakeH
     assert ("v2.metadata.json" in names(fake_hdfs)) == is_done
 
 
+def test_a_gateway_that_renames_to_another_name_has_not_created_the_file(fake_hdfs: FakeHdfs) -> None:
+    """HttpFS does so with blanks at the end of a name."""
+    files = opened(fake_hdfs)
+    fake_hdfs.knows_options = False
+
+    def is_renamed_again() -> None:
+        fake_hdfs.tree.rename("/wh/t/v2.metadata.json", "/wh/t/another", "NONE")
+
+    fake_hdfs.intervene = on("RENAME", is_renamed_again, after=True)
+
+    with pytest.raises(CommitStateUnknown, match="it is not there"):
+        files.write_once(_VERSION, b"ours")
+
+
 @pytest.mark.parametrize("lost", ["FileStatus", "connection"])
 def test_a_gateway_that_goes_away_after_its_rename_leaves_the_outcome_unknown(
     fake_hdfs: FakeHdfs, lost: str
