@@ -208,7 +208,7 @@ class HdfsStore:
                 self._check_place(location, path, temporary)
 
     def _check_place(self, location: Location, path: str, temporary: str) -> None:
-        """Check where a gateway has put a file that does not know the option: perhaps into a folder."""
+        """Check where a gateway that does not know the option has put a file."""
         try:
             found = self._find_status(path) or {}
         except (OSError, LookupError, TypeError) as error:
