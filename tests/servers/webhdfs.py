@@ -18,6 +18,8 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 import pytest
 
 REAL = "ICETOWER_TEST_HDFS"
+FOLDER = "ICETOWER_TEST_HDFS_FOLDER"
+"""Where the real one takes commands, and says that it is ready."""
 _PAGE = 100
 
 

@@ -7,7 +7,7 @@ import org.apache.hadoop.hdfs.MiniDFSCluster;
  * A small HDFS for tests: one name node and one data node in this process, in the folder that is given.
  *
  * Writes "<RPC port> <HTTP port>" to the file `ports` in that folder when it is ready. A line "restart" on the standard
- * input restarts the name node; the end of the input ends the cluster.
+ * input restarts the name node, and the file is written again.
  */
 public final class MiniHdfs {
     public static void main(String[] arguments) throws Exception {

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.servers.webhdfs import REAL
+from tests.servers.webhdfs import FOLDER, REAL
 
 HERE = Path(__file__).parent
 SUITES = [
@@ -20,6 +20,7 @@ SUITES = [
     "tests/contract/test_file_trees.py",
     "tests/contract/test_pointer_stores.py",
     "tests/concurrency/test_file_system_tables.py",
+    "tests/crash/test_hdfs_restarts.py",
 ]
 SPARK = "tests/e2e/spark/test_f3_on_hdfs.py"
 _START_SECONDS = 120
@@ -34,8 +35,9 @@ def mini_hdfs(folder: Path) -> Iterator[str]:
     # Hadoop reaches into the JDK's own packages.
     java = ["java", "-Xmx512m", "--add-opens=java.base/java.lang=ALL-UNNAMED", "-cp", classes.read_text()]
     command = [*java, str(HERE / "MiniHdfs.java"), str(folder)]
-    with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=log, stderr=subprocess.STDOUT)
+    os.mkfifo(folder / "commands")
+    with (folder / "log").open("wb") as log, (folder / "commands").open("r+b", buffering=0) as commands:
+        process = subprocess.Popen(command, stdin=commands, stdout=log, stderr=subprocess.STDOUT)
     try:
         ports, deadline, pause = folder / "ports", time.monotonic() + _START_SECONDS, threading.Event()
         while not ports.exists():
@@ -45,7 +47,8 @@ def mini_hdfs(folder: Path) -> Iterator[str]:
         rpc, http = ports.read_text().split()
         yield f"http://127.0.0.1:{http} 127.0.0.1:{rpc}"
     finally:
-        process.communicate()
+        process.terminate()
+        process.wait()
 
 
 def main() -> None:
@@ -54,7 +57,7 @@ def main() -> None:
     wanted = [*SUITES, *([SPARK] if "--spark" in sys.argv else [])]
     with tempfile.TemporaryDirectory(prefix="icetower-hdfs-") as name, mini_hdfs(Path(name)) as hdfs:
         tests = [sys.executable, "-m", "pytest", *wanted, "-m", "", "-n0", "-k", "hdfs", *arguments]
-        done = subprocess.run(tests, env=os.environ | {REAL: hdfs}, check=False)
+        done = subprocess.run(tests, env=os.environ | {REAL: hdfs, FOLDER: name}, check=False)
     sys.exit(done.returncode)
 
 
