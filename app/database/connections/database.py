@@ -199,7 +199,10 @@ class Database:
                 self._give_back(engine, connection)
 
     def _give_back(self, engine: Engine, connection: Connection) -> None:
-        """Keep SQLite's one writer, for the pool costs more than a statement; all else goes to the pool."""
+        """Give a connection back to the pool, but keep SQLite's one writer.
+
+        The pool would cost more than a statement does.
+        """
         if not self._is_sqlite or self._is_closed or connection.invalidated:
             connection.close()
             return

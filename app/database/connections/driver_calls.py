@@ -1,4 +1,7 @@
-"""Statements of every commit on SQLite, sent by its driver: SQLAlchemy needs longer for one than SQLite does."""
+"""Statements of every commit on SQLite, which its driver sends by itself.
+
+SQLAlchemy needs longer for one of them than SQLite does.
+"""
 
 from __future__ import annotations
 
