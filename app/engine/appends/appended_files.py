@@ -24,6 +24,8 @@ from app.errors import InvalidDataFile
 
 _SHORTEST_CUT: Final = 1
 """Tables may ask for bounds as short as that."""
+_MOST_ROWS: Final = 1 << 45
+"""Of one file: the rows of a quarter of a million such files can be counted in one manifest."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,12 @@ class AppendedFile(ABC):
         if spec is None:
             raise InvalidDataFile(self.path, f"the table has no partition spec {spec_id}")
         return spec_id, PartitionRules(spec, schema_with_sources(metadata, spec))
+
+    def checked_rows(self, count: int) -> int:
+        """Return the number of its rows, if it can be that; raises `InvalidDataFile`."""
+        if not 0 <= count <= _MOST_ROWS:
+            raise InvalidDataFile(self.path, f"it is said to have {count} rows")
+        return count
 
 
 @dataclass(frozen=True)
@@ -96,7 +104,7 @@ class ParquetFile(AppendedFile):
             file_format="PARQUET",
             spec_id=spec_id,
             partition=partition,
-            record_count=self.footer.record_count,
+            record_count=self.checked_rows(self.footer.record_count),
             file_size_in_bytes=self.footer.file_size_in_bytes,
             split_offsets=self.footer.split_offsets,
             **file_metrics(columns, metadata),
@@ -145,7 +153,7 @@ class ReadyFile(AppendedFile):
             file_format=file.file_format,
             spec_id=spec_id,
             partition=partition,
-            record_count=file.record_count,
+            record_count=self.checked_rows(file.record_count),
             file_size_in_bytes=file.file_size_in_bytes,
             column_sizes=file.column_sizes,
             value_counts=file.value_counts,

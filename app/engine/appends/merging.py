@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.engine.model.document import find_count
+from app.engine.model.document import MAX_LONG, find_count
 from app.engine.model.ids import SpecId
 from app.engine.model.manifests import EntryStatus, ManifestEntry, ManifestFile
 
@@ -93,16 +93,22 @@ def _files_in(manifest: ManifestFile) -> int:
     return max(1, manifest.manifest_length // _BYTES_A_FILE) if count is None else count
 
 
+def _rows_in(manifest: ManifestFile) -> int:
+    return (manifest.added_rows_count or 0) + (manifest.existing_rows_count or 0)
+
+
 def _packed_from_end(manifests: Sequence[ManifestFile], target_bytes: int) -> list[list[ManifestFile]]:
     groups: list[list[ManifestFile]] = []
-    size_bytes = 0
+    size_bytes = rows = 0
     for manifest in reversed(manifests):
-        if groups and size_bytes + manifest.manifest_length <= target_bytes:
+        size_bytes += manifest.manifest_length
+        rows += _rows_in(manifest)
+        # What writers claim can be more than the line of one manifest can count.
+        if groups and size_bytes <= target_bytes and rows <= MAX_LONG:
             groups[-1].append(manifest)
-            size_bytes += manifest.manifest_length
         else:
             groups.append([manifest])
-            size_bytes = manifest.manifest_length
+            size_bytes, rows = manifest.manifest_length, _rows_in(manifest)
     return [group[::-1] for group in reversed(groups)]
 
 

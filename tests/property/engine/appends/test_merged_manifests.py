@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.appends.merging import MergeRules, merge_groups, merged_entries
+from app.engine.model.document import MAX_LONG
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from app.formats.manifests.columns import ManifestColumns
@@ -115,6 +116,16 @@ def test_many_small_appends_leave_few_manifests_and_write_files_a_few_times(file
         assert len(manifests) <= 110
     assert sum(item.live_files or 0 for item in manifests) == 5_000 * files
     assert written <= 12 * 5_000 * files
+
+
+def test_manifests_of_more_rows_than_can_be_counted_are_not_merged() -> None:
+    """Writers may claim any number, and a table must not end with the merge that they make impossible."""
+    manifests = [replace(item, added_rows_count=MAX_LONG) for item in listed_manifests([(0, 1, 1)] * 3)]
+    manifests += [replace(item, added_rows_count=1) for item in listed_manifests([(0, 1, 1)] * 2)]
+
+    groups = merge_groups(manifests, MergeRules(True, 2, 1_000))
+
+    assert sorted(map(len, groups)) == [1, 1, 1, 2]
 
 
 @given(LISTED)

@@ -293,6 +293,10 @@ def test_file_that_does_not_fit_is_named_and_nothing_changes(
         ({"file_size_in_bytes": -5}, "file-size-in-bytes"),
         ({"record_count": -1}, "record-count"),
         ({"record_count": 1.5}, "record-count"),
+        (
+            {"record_count": 2**63 - 1, "value_counts": ..., "null_value_counts": ...},
+            "said to have 9223372036854775807 rows",
+        ),
         ({"record_count": ...}, "record-count"),
         ({"spec_id": 7}, "the table has no partition spec 7"),
         ({"partition": [1]}, "it has 1 partition values, and its partition spec 0 fields"),
