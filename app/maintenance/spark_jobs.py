@@ -96,6 +96,7 @@ class SparkJobs:
         except CallFailed as unanswered:
             return Ending(JobState.FAILED, f"Nothing was begun: {unanswered}")
         figures = attempted(lambda: procedure.run(table, call))
+        table.is_lost = isinstance(figures, SparkFailure) and figures.is_connection_lost
         try:
             with RemoteCatalog(self._uri, self._warehouse) as catalog:
                 traces = traces_of(catalog, assignment.table, assignment.job_id, known)
