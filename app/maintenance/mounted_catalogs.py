@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from app.engine.model.identifiers import TableIdentifier
+from app.engine.upkeep.sql_text import quoted
 from app.maintenance.spark_sessions import SqlSession
 from app.maintenance.spark_sql import ProcedureCall, qualified
 
@@ -45,6 +46,10 @@ class MountedTable:
         """Return the only row of a query."""
         (row,) = self._session.sql(query).collect()
         return tuple(row)
+
+    def function(self, name: str) -> str:
+        """Return one of Iceberg's functions, as SQL calls it."""
+        return f"{quoted(self._catalog)}.system.{name}"
 
     def metadata_table(self, name: str) -> str:
         """Return one of Iceberg's metadata tables, as SQL has it after FROM."""

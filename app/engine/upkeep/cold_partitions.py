@@ -49,8 +49,8 @@ class ColdPart:
 def latest_partitions(metadata: TableMetadata, files: FileFacts | None) -> tuple[WrittenPartition, ...]:
     """Return the partitions that were written last, newest first.
 
-    Sequence numbers of their files say when.     A compaction gives its files the sequence number of the snapshot that it has read, so partitions that it has
-    rewritten count as written then. Format version 1 has no sequence numbers, and none are returned.
+    Sequence numbers of their files say when. A compaction gives its files that of the snapshot which it has read, so
+    partitions that it has rewritten count as written then. Format version 1 has none, and nothing is returned.
     """
     if files is None:
         return ()
