@@ -104,7 +104,7 @@ def rewrite_paths(
         if isinstance(answers, SparkFailure):
             seen.is_lost = answers.is_connection_lost
             return answers
-    known = {**loaded.config, **spark_catalog}
+    known = {**catalog.properties, **loaded.config, **spark_catalog}
     files = files_for({name: text for name, text in known.items() if name in SETTINGS})
     file_list = Location(answers[0]["file_list_location"])
     return RewrittenPaths(

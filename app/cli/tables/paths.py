@@ -12,6 +12,7 @@ from app.cli.terminal.connection import chosen_uri, chosen_warehouse, connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
 from app.cli.terminal.output import print_facts, print_json, print_line, warn
 from app.engine.model.ids import Location
+from app.errors import IcetowerError
 from app.maintenance.path_rewrite import RewrittenPaths, rewrite_paths
 from app.maintenance.procedures import JobRefused
 from app.maintenance.spark_failures import SparkFailure
@@ -78,6 +79,9 @@ def rewrite_table_paths(  # noqa: PLR0917 - a command has as many arguments as i
         except (JobRefused, SparkMissing) as refused:
             warn(str(refused))
             raise typer.Exit(1) from refused
+        except IcetowerError as unread:
+            warn(f"What was staged could not be read, and must not be used: {unread}")
+            raise typer.Exit(1) from unread
     if isinstance(found, SparkFailure):
         warn(f"Spark could not do it: {found.message}")
         raise typer.Exit(1)
