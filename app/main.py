@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -29,6 +29,7 @@ from app.catalog.context.server import COMMIT_WAIT_S, Rules, Server
 from app.catalog.context.traffic import Traffic
 from app.catalog.deletions.housekeeping import keep_house
 from app.catalog.pointer_batches import PointerBatches
+from app.catalog.slots.held_loads import HeldLoads
 from app.catalog.slots.landing_slots import LandingSlots
 from app.catalog.warehouses import WarehouseMemo, create_warehouse
 from app.database.connections.database import Database
@@ -95,19 +96,21 @@ def create_app(
     server = build_server(settings, database, step=step, files_of=files_of, ask_permission=ask_permission)
     executor = None if database.dialect_name == "sqlite" else ThreadPoolExecutor(1, "pointer-lookups")
     slots = LandingSlots(server.landing_queues, settings.commit_hold_seconds, server.traffic)
+    held_loads = HeldLoads(server.landing_queues, settings.commit_hold_seconds, server.traffic)
     served = routes()
     app = FastAPI(
         title="Icetower",
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
-        lifespan=lambda _app: _lifespan(settings, database, server, slots, executor),
+        lifespan=lambda _app: _lifespan(settings, database, server, (slots, held_loads), executor),
     )
     commit_ids = CommitIds(mutations(served), server.receipts, settings.default_warehouse)
     app.state.parts = Parts(
         server=server,
         rooms=server.rooms,
         slots=slots,
+        held_loads=held_loads,
         warehouses=WarehouseMemo(server),
         lookups=PointerBatches(server.pointers, executor),
         packed_answers=PackedAnswers(settings.metadata_cache_bytes // PACKED_SHARE),
@@ -255,7 +258,11 @@ def prepare(settings: Settings, database: Database, server: Server) -> None:
 
 @contextlib.asynccontextmanager
 async def _lifespan(
-    settings: Settings, database: Database, server: Server, slots: LandingSlots, executor: Executor | None
+    settings: Settings,
+    database: Database,
+    server: Server,
+    holds: Sequence[LandingSlots | HeldLoads],
+    executor: Executor | None,
 ) -> AsyncIterator[None]:
     # `Rooms` decides who has a thread; what belongs to no request, such as looking up a warehouse, needs some more.
     to_thread.current_default_thread_limiter().total_tokens = settings.threads + SPARE_THREADS
@@ -281,7 +288,8 @@ async def _lifespan(
         flushing.cancel()
         stop.set()
         server.has_deletions.set()
-        await slots.stop()
+        for hold in holds:
+            await hold.stop()
         await asyncio.to_thread(housekeeping.join, settings.shutdown_grace_seconds or None)
         await asyncio.to_thread(writing.join, settings.shutdown_grace_seconds or None)
         await asyncio.to_thread(server.scan_workers.stop, settings.shutdown_grace_seconds or None)

@@ -68,8 +68,17 @@ FILE_DELETIONS = Counter("icetower_file_deletions", "Purges worked off, by how t
 FLUSH_AT_BYTES = 64 * 1024
 
 # A number is some forty times cheaper than a random value for every request.
-_PROCESS = secrets.token_hex(6)
+_process = secrets.token_hex(6)
 _numbers = itertools.count(1)
+
+
+def _become_another_process() -> None:
+    global _process  # noqa: PLW0603 - a forked process has the memory of the first, and must not have its ids
+    _process = secrets.token_hex(6)
+    log_lines.forget()
+
+
+os.register_at_fork(after_in_child=_become_another_process)
 
 
 class LogLines:
@@ -94,6 +103,11 @@ class LogLines:
         """Write all buffered lines to the stream."""
         with self._lock:
             self._flush_locked()
+
+    def forget(self) -> None:
+        """Forget what is buffered, in a forked process: the first one writes it."""
+        self._lock = threading.Lock()
+        self._lines, self._size_bytes = [], 0
 
     def _flush_locked(self) -> None:
         if not self._lines:
@@ -150,7 +164,7 @@ def configure_logging(level: str) -> None:
 
 def new_request_id() -> str:
     """Return an id that no other request has, in this process or another."""
-    return f"{_PROCESS}-{next(_numbers):06x}"
+    return f"{_process}-{next(_numbers):06x}"
 
 
 def render_metrics(more: Iterable[Metric] = ()) -> bytes:

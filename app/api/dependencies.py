@@ -33,12 +33,16 @@ from app.catalog.context.rows import IdempotencyClaim, ReceiptHead, Warehouse
 from app.catalog.context.server import Server
 from app.catalog.past.moments import check_moment
 from app.catalog.pointer_batches import PointerBatches
+from app.catalog.slots.beginnings import Client
+from app.catalog.slots.held_loads import HeldLoads
 from app.catalog.slots.landing_slots import LandingSlots
 from app.catalog.warehouses import WarehouseMemo
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.fileio.wanted import ask_if_wanted
 
 Work = TypeVar("Work")
+_PROXIES = (b"x-forwarded-for", b"forwarded", b"via")
+"""Headers by which proxies show themselves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +52,7 @@ class Parts:
     server: Server
     rooms: Rooms
     slots: LandingSlots
+    held_loads: HeldLoads
     warehouses: WarehouseMemo
     lookups: PointerBatches
     packed_answers: PackedAnswers
@@ -121,6 +126,17 @@ class Visit:
     @property
     def principal(self) -> str:
         return str(self._scope[PRINCIPAL])
+
+    @property
+    def client(self) -> Client | None:
+        """The connection that the request came on; None behind a proxy.
+
+        Many clients may share the connections of a proxy.
+        """
+        found = self._scope.get("client")
+        if not found or not found[1] or any(self.header(name) for name in _PROXIES):
+            return None
+        return found[0], found[1]
 
     @property
     def query(self) -> dict[str, str]:

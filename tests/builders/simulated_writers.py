@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
+from app.catalog.slots.beginnings import Beginnings, Client
 from app.catalog.slots.queue import LandingQueue, RetryRules
 
 HOLD_MS = 20_000
@@ -31,6 +32,8 @@ class Load:
     slowness: float = 20
     vanishing: float = 0
     """The share of refused writers that never come back."""
+    has_connections: bool = True
+    """Whether each writer keeps a connection of its own; behind a proxy nobody knows whose load it is."""
     lag_ms: float = 0
     """How late a server sees what another one did to the queue."""
 
@@ -46,6 +49,10 @@ class _Attempt:
     @property
     def key(self) -> str:
         return f"{self.writer}.{self.round}"
+
+    @property
+    def client(self) -> Client:
+        return "writer", self.writer
 
 
 @dataclass
@@ -71,6 +78,7 @@ class Simulation:
     def __init__(self, load: Load, seed: int, *, with_slots: bool) -> None:
         self._load, self._chance = load, random.Random(seed)
         self.queue = LandingQueue() if with_slots else None
+        self.beginnings = Beginnings() if with_slots and load.has_connections else None
         self.course = Course()
         self._retries = RetryRules()
         self._now, self._head, self._busy_until = 1_000_000.0, 0, 0.0
@@ -79,6 +87,8 @@ class Simulation:
         self._at_gate: dict[str, _Attempt] = {}
         self._held: dict[str, _Attempt] = {}
         self._looks_at: float | None = None
+        self._loads: dict[Client, _Attempt] = {}
+        self._lets_load_at = 0.0
 
     def run(self) -> Course:
         """Let all writers come to their end."""
@@ -101,6 +111,24 @@ class Simulation:
         return lambda: self._load_table(_Attempt(writer, number, 0, self._now))
 
     def _load_table(self, attempt: _Attempt) -> None:
+        beginnings = self.beginnings
+        if beginnings is not None and beginnings.must_wait(attempt.client, self._now, may_begin=True):
+            self._loads[attempt.client] = attempt
+            self._let_load()
+        else:
+            self._load_now(attempt)
+
+    def _let_load(self) -> None:
+        if self.beginnings is None:
+            return
+        for client in self.beginnings.release(self._now, HOLD_MS, may_begin=True):
+            self._load_now(self._loads.pop(client))
+        at = self.beginnings.next_ms(HOLD_MS)
+        if at is not None and not self._now < self._lets_load_at <= at:
+            self._lets_load_at = max(at, self._now + 1)
+            self._later(self._lets_load_at - self._now, self._let_load)
+
+    def _load_now(self, attempt: _Attempt) -> None:
         self._later(self._varied(self._load.load_ms), lambda: self._prepare(attempt))
 
     def _prepare(self, attempt: _Attempt) -> None:
@@ -109,6 +137,8 @@ class Simulation:
         self._later(self._varied(self._load.prepare_ms * slowness), lambda: self._post(attempt))
 
     def _post(self, attempt: _Attempt) -> None:
+        if self.beginnings is not None:
+            self.beginnings.note_commit(attempt.client, self._now)
         if self.queue is not None and attempt.base == self._head:
             until = self.queue.closed_until_ms(attempt.key, round(self._now))
             if until is not None:
@@ -129,15 +159,31 @@ class Simulation:
             self._later(self._busy_until - self._now, lambda: self._landed(attempt))
             if self.queue is not None:
                 self.queue.land(attempt.key, round(self._now))
-        elif self.queue is None or not self.queue.lose(
-            attempt.key, self._retries, self._head + 1, round(self._now)
-        ):
+        elif self._is_refused_at_once(attempt):
             self._refused(attempt)
         else:
             self._held[attempt.key] = attempt
         for key in list(self._at_gate):
             self._later(self._chance.uniform(0, self._load.lag_ms), partial(self._post_again, key))
         self._look()
+
+    def _is_refused_at_once(self, attempt: _Attempt) -> bool:
+        losses = 0
+        if self.beginnings is not None:
+            self._end(attempt, has_lost=True)
+            losses = self.beginnings.writers[attempt.client].losses
+        return (
+            self.queue is None
+            or losses == 1
+            or not self.queue.lose(
+                attempt.key, self._retries, self._head + 1, round(self._now), max(0, losses - 1)
+            )
+        )
+
+    def _end(self, attempt: _Attempt, *, has_lost: bool) -> None:
+        if self.beginnings is not None:
+            self.beginnings.note_end(attempt.client, self._now, is_writer=True, has_lost=has_lost)
+            self._let_load()
 
     def _look(self) -> None:
         if self.queue is None:
@@ -164,6 +210,7 @@ class Simulation:
             self._later(wait_ms, lambda: self._load_table(attempt))
 
     def _landed(self, attempt: _Attempt) -> None:
+        self._end(attempt, has_lost=False)
         self.course.attempts += 1
         self.course.landed_at_ms.append(self._now)
         is_slow = attempt.writer < self._load.slow

@@ -23,6 +23,7 @@ _HELP = {
     "slots_used": "Slots in which the writer has landed.",
     "slots_lost": "Slots in which the writer has lost once more.",
     "slots_passed": "Slots in which the writer has not come.",
+    "loads_held": "Loads by writers that waited until no other writer was on its way.",
     "landed_after_losses": "Commits that landed though their writer had lost two races or more.",
     "gave_up": "Writers that have lost as often as they may try again.",
 }

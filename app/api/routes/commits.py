@@ -35,14 +35,22 @@ router = APIRouter()
 async def commit_table(request: Request) -> Response:
     """Commit changes to a table; on the quick road, past FastAPI's dependencies."""
     commit = _Commit(await open_visit(request), request)
+    commit.note_coming()
     try:
         try:
             answer = await commit.attempt()
         except Reserved as reserved:
             answer = await commit.attempt_in_turn(reserved)
     except CommitFailed as error:
-        await commit.hold(error)
+        has_lost = commit.has_lost_race(error)
+        commit.note_end(has_lost=has_lost)
+        if has_lost:
+            await commit.hold()
         raise
+    except BaseException:
+        commit.note_end(has_lost=False)
+        raise
+    commit.note_end(has_lost=False)
     commit.note_landed()
     return answer
 
@@ -54,6 +62,10 @@ class _Commit:
         self._visit = visit
         self._request = request
         self._slots = visit.parts.slots
+        self._held_loads = visit.parts.held_loads
+        # A literal plus can be a space in another name: which one it is only the database knows, and not here.
+        client = None if visit.has_plus else visit.client
+        self._sender = None if client is None else ((visit.warehouse_name, visit.table), client)
         self._commit: TableCommit | None = None
         self._landed_at: int | None = None
 
@@ -72,10 +84,28 @@ class _Commit:
         await self._slots.ask(self._queued(reserved.pointer_id), reserved.writer)
         return await self.attempt()
 
-    async def hold(self, error: CommitFailed) -> None:
-        """Hold a refusal back until the client may try again, if that is because others came first."""
+    def note_coming(self) -> None:
+        """Let those who wait with a load of the table know that this commit is on its way."""
+        if self._sender is not None:
+            self._held_loads.note_commit(*self._sender)
+
+    def note_end(self, *, has_lost: bool) -> None:
+        """Let the next writer load the table."""
+        if self._sender is not None:
+            is_writer = self._commit is not None and self._commit.writer is not None
+            self._held_loads.note_end(*self._sender, is_writer=is_writer, has_lost=has_lost)
+
+    def has_lost_race(self, error: CommitFailed) -> bool:
+        """Return whether it was refused because others came first."""
+        return self._commit is not None and table_commits.has_lost_race(self._commit, error)
+
+    async def hold(self) -> None:
+        """Hold the refusal after a lost race back until the client may try again."""
         commit = self._commit
-        if commit is None or not self._slots.is_on or not table_commits.has_lost_race(commit, error):
+        assert commit is not None
+        # After its first loss the writer's next load waits for its turn: nothing is gained by keeping it here.
+        losses = 0 if self._sender is None else self._held_loads.losses(*self._sender)
+        if not self._slots.is_on or losses == 1:
             return
         assert commit.writer is not None
         try:
@@ -84,11 +114,17 @@ class _Commit:
             )
         except IcetowerError:
             return  # The refusal stands, whatever became of the table meanwhile.
-        await self._slots.hold(self._queued(pointer_id), commit.writer, retries, sequence, self._is_wanted)
+        await self._slots.hold(
+            self._queued(pointer_id), commit.writer, retries, sequence, self._is_wanted, max(0, losses - 1)
+        )
 
     def note_landed(self) -> None:
         """Let the queue of the table know."""
-        if self._landed_at is not None and self._commit is not None and self._commit.writer is not None:
+        if self._landed_at is None:
+            return
+        if self._sender is not None:
+            self._held_loads.note_pointer(self._sender[0], self._landed_at)
+        if self._commit is not None and self._commit.writer is not None:
             self._slots.note_landed(self._queued(self._landed_at), self._commit.writer)
 
     def _queued(self, pointer_id: int) -> QueuedTable:

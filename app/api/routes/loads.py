@@ -34,6 +34,9 @@ async def load_table(request: Request) -> Response:
     catalog, identifier = await _place(visit)
     if catalog.as_of_ms is not None:
         return await _load_as_it_was(visit, catalog, identifier, refs_only=snapshots == "refs")
+    held_loads, table = visit.parts.held_loads, (visit.warehouse_name, identifier)
+    if held_loads.is_contended(table) and not visit.has_plus and (client := visit.client) is not None:
+        await held_loads.wait(table, client)
     pointer = await _pointer(visit, catalog, "load_table", identifier)
     while True:
         try:

@@ -42,6 +42,8 @@ class Counts:
     """Slots in which the writer has lost once more."""
     slots_passed: int = 0
     """Slots in which the writer has not come."""
+    loads_held: int = 0
+    """Loads by writers that waited until no other writer was on its way."""
     landed_after_losses: int = 0
     """Commits that landed though their writer had lost two races or more."""
     gave_up: int = 0

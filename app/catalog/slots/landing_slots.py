@@ -70,6 +70,7 @@ class LandingSlots:
         retries: RetryRules,
         sequence: int,
         is_wanted: Callable[[], Awaitable[bool]],
+        losses_before: int = 0,
     ) -> None:
         """Return when a writer that has lost a race may have its answer, and so begin anew.
 
@@ -79,10 +80,13 @@ class LandingSlots:
             retries: how it tries again.
             sequence: the table's last sequence number.
             is_wanted: says whether the client still waits for the answer.
+            losses_before: how often it has lost without its answer being held back.
         """
         self._expect(table, writer)
         here = self._table(table)
-        here.changes.append(lambda queue, now_ms: queue.lose(writer, retries, sequence, now_ms))
+        here.changes.append(
+            lambda queue, now_ms: queue.lose(writer, retries, sequence, now_ms, losses_before)
+        )
         held = asyncio.ensure_future(here.wait_in(at_gate=False, writer=writer))
         try:
             while not held.done():
@@ -124,6 +128,13 @@ class LandingSlots:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def put_queue(queues: LandingQueues, pointer_id: int, seen: StoredQueue, queue: LandingQueue) -> bool:
+    """Store a table's queue; False if another server has changed it since it was read."""
+    is_reserved = queue.is_reserved_at(seen.now_ms)
+    content = orjson.dumps({**queue.to_json(), "is-reserved": is_reserved}).decode()
+    return content == seen.content or queues.put(pointer_id, seen, content, is_reserved=is_reserved)
 
 
 def read_queue(stored: StoredQueue) -> LandingQueue:
@@ -233,11 +244,7 @@ class _Table:
                 change(queue, now_ms)
             may_go, look_in_s = self._look_at(queue, at_gate, held, now_ms)
             ended, state = queue.settle(now_ms), queue.state_at(now_ms)
-            is_reserved = queue.is_reserved_at(now_ms)
-            content = orjson.dumps({**queue.to_json(), "is-reserved": is_reserved}).decode()
-            if content == seen.content or self.queues.put(
-                self.which.pointer_id, seen, content, is_reserved=is_reserved
-            ):
+            if put_queue(self.queues, self.which.pointer_id, seen, queue):
                 # Only now, and only here: no other server has made these changes.
                 has_formed = queue.rush is not None and queue.rush is not rush_before
                 self._report(queue, ended, has_formed=has_formed)

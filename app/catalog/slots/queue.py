@@ -30,6 +30,8 @@ SHORTEST_WINDOW_MS: Final = 3.0
 LONGEST_WINDOW_MS: Final = 15_000.0
 OFTEN: Final = 2
 """A writer that has lost so often is counted when it lands."""
+HANDOVER_MS: Final = 50
+"""How long a server leaves a lease that another one waits for before it takes it again."""
 KEPT_MS: Final = 60_000
 """How long a writer that has not come back is remembered after its slot."""
 
@@ -96,6 +98,16 @@ class Slot:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class LoadLease:
+    """Which server lets its writers load the table, one after the other."""
+
+    holder: str
+    until_ms: int
+    is_wanted: bool = False
+    """Whether another server waits for it."""
+
+
 @dataclass
 class LandingQueue:
     """The writers of one table that have lost a race, in the order in which they lost it."""
@@ -111,6 +123,8 @@ class LandingQueue:
     """The table's last sequence number that was seen, and when."""
     rush: Rush | None = None
     """What has happened since writers came; None if there are none, or one alone."""
+    lease: LoadLease | None = None
+    """Of the server whose writers may load the table now; see `held_loads`."""
     counts: SlotCounts = field(default_factory=SlotCounts, compare=False)
     """What has happened since the queue was read; not stored with it."""
 
@@ -145,6 +159,30 @@ class LandingQueue:
             ends.append(now_ms + round(self.window_ms))
         return max(ends, default=None)
 
+    def take_lease(self, holder: str, now_ms: int, length_ms: int) -> int:
+        """Return for how many milliseconds writers of a server may load the table; 0 if not now."""
+        if self.closed_until_ms("", now_ms) is not None:
+            return 0
+        lease = self.lease
+        if lease is not None and lease.holder != holder and now_ms < lease.until_ms:
+            self.lease = replace(lease, is_wanted=True)
+            return 0
+        if (
+            lease is not None
+            and lease.holder == holder
+            and lease.is_wanted
+            and now_ms < lease.until_ms + HANDOVER_MS
+        ):
+            return 0
+        opens = [
+            slot.opens_ms - MARGIN_MS
+            for slot in self.slots.values()
+            if slot.is_protected and slot.opens_ms is not None and slot.opens_ms - MARGIN_MS > now_ms
+        ]
+        until_ms = min([now_ms + length_ms, *opens])
+        self.lease = LoadLease(holder, until_ms)
+        return until_ms - now_ms
+
     def _is_unfair(self, now_ms: int) -> bool:
         """Return whether newcomers must wait, because a writer has waited for too long."""
         # Those who are released are on their way, and cannot come sooner than their back-off lets them.
@@ -166,7 +204,9 @@ class LandingQueue:
         if self.rush is not None:
             self.rush.longest_wait_ms = max(self.rush.longest_wait_ms, now_ms - slot.first_ms)
 
-    def lose(self, writer: str, retries: RetryRules, sequence: int, now_ms: int) -> bool:
+    def lose(
+        self, writer: str, retries: RetryRules, sequence: int, now_ms: int, losses_before: int = 0
+    ) -> bool:
         """Note that a writer has lost a race; False if its retries are used up by now.
 
         Args:
@@ -174,13 +214,14 @@ class LandingQueue:
             retries: how it tries again.
             sequence: the table's last sequence number: it shows how many have landed.
             now_ms: the time.
+            losses_before: how often it has lost before it came into the queue.
         """
         self._learn(writer, now_ms, has_landed=False)
         self._count(sequence, now_ms)
         before = self.slots.pop(writer, None)
         if before is not None:
             self._count_end(before, now_ms, lost=1)
-        losses = 1 + (before.losses if before else 0)
+        losses = 1 + (before.losses if before else losses_before)
         if losses > retries.count:
             self.counts.gave_up += 1
             return False
@@ -311,6 +352,7 @@ class LandingQueue:
             "interval-ms": self.interval_ms,
             "head": self.head,
             "rush": None if self.rush is None else asdict(self.rush),
+            "lease": None if self.lease is None else asdict(self.lease),
         }
         return learnt | {"slots": [asdict(slot) for slot in self.slots.values()]}
 
@@ -320,4 +362,6 @@ class LandingQueue:
         slots = [Slot(**{**item, "retries": RetryRules(**item["retries"])}) for item in value["slots"]]
         learnt = value["window-ms"], value["spacing-ms"], value["interval-ms"]
         rush = Rush.from_json(value["rush"]) if value.get("rush") else None
-        return cls({slot.writer: slot for slot in slots}, *learnt, (value["head"][0], value["head"][1]), rush)
+        lease = LoadLease(**value["lease"]) if value.get("lease") else None
+        head = value["head"][0], value["head"][1]
+        return cls({slot.writer: slot for slot in slots}, *learnt, head, rush, lease)

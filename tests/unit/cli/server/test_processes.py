@@ -88,7 +88,10 @@ def test_several_processes_share_the_port_and_add_up_their_metrics_and_stop_toge
         uri = f"http://127.0.0.1:{port_in(said)}"
         answers = [httpx.get(f"{uri}/v1/namespaces", timeout=PATIENCE_SECONDS) for _ in range(20)]
         metrics = httpx.get(f"{uri}/metrics").text
+        ids = [httpx.get(f"{uri}/health").headers["x-request-id"] for _ in range(20)]
+        own_command = psutil.Process(process.pid).cmdline()
         workers = psutil.Process(process.pid).children(recursive=True)
+        commands = [worker.cmdline() for worker in workers]
         status, _, rest = ended(process, signal.SIGTERM)
 
     assert "with 2 processes" in said[0]
@@ -96,6 +99,9 @@ def test_several_processes_share_the_port_and_add_up_their_metrics_and_stop_toge
     counted = re.search(r'icetower_requests_total\{.*route="/v1/\{prefix\}/namespaces".*\} (\S+)', metrics)
     assert counted is not None
     assert float(counted[1]) == 20
+    assert len(set(ids)) == 20, "a forked process must not number its requests like the first one"
+    if sys.platform == "linux":
+        assert commands == [own_command] * 2, "they are forked, and share the memory of the first"
     assert (status, rest) == (0, "")
     assert psutil.wait_procs(workers, timeout=PATIENCE_SECONDS)[1] == []
 

@@ -1,0 +1,160 @@
+"""Beginnings: which writer of a contended table may load it next. Pure: times are given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+Client = tuple[str, int]
+"""A connection: the address and the port that it comes from."""
+
+REMEMBERED_MS: Final = 60_000.0
+"""How long a client that has committed counts as a writer."""
+CONTENDED_MS: Final = 5_000.0
+"""How long a table counts as contended after a lost race, or after a load that had to wait."""
+FIRST_WINDOW_MS: Final = 60.0
+SHORTEST_WINDOW_MS: Final = 3.0
+LONGEST_WINDOW_MS: Final = 5_000.0
+LONGEST_HOLD_MS: Final = 10_000.0
+"""How long a load waits that may only read."""
+LONGER, SHORTER = 1.25, 0.975
+"""How the window grows when a commit comes later, and shrinks when one comes earlier: nine of ten fit in."""
+SAFETY: Final = 1.5
+"""A writer that does not commit within so many windows after its load is waited for no longer."""
+MOST_UNUSED: Final = 2
+"""After so many loads in turn without a commit, a client's loads wait no more until it commits again."""
+PROTECTED_LOSSES: Final = 2
+"""A writer that has lost so often has a slot of its own: its load does not wait."""
+LEASE_MS: Final = 200.0
+LEASE_WINDOWS: Final = 4
+"""A lease is at least so long, and so many windows."""
+MOST_WRITERS: Final = 256
+
+
+@dataclass(slots=True)
+class Writer:
+    """A client that has committed to the table."""
+
+    seen_ms: float
+    losses: int = 0
+    """Races lost since it landed last."""
+    unused: int = 0
+    """Loads without a commit after them."""
+    began_ms: float | None = None
+    """When it was let go last."""
+
+
+@dataclass(slots=True)
+class Beginnings:
+    """The writers of one table, as one process sees them.
+
+    A writer loads the table, builds its snapshot and commits. Where writers collide, a load waits while another writer
+    is between its load and the end of its commit: so no writer builds what must lose. Only clients that have committed
+    to this table before are writers; loads of all others never wait.
+    """
+
+    writers: dict[Client, Writer] = field(default_factory=dict)
+    waiting: dict[Client, float] = field(default_factory=dict)
+    """Who waits with a load, and since when; in the order in which they go."""
+    at_work: dict[Client, float | None] = field(default_factory=dict)
+    """Who is on its way, and since when; None once its commit has come."""
+    contended_until_ms: float = 0.0
+    window_ms: float = FIRST_WINDOW_MS
+    """How long most writers take from their load to their commit, as learnt."""
+
+    def must_wait(self, client: Client, now_ms: float, *, may_begin: bool) -> bool:
+        """Note a load; True if it has to wait until `release` names its client.
+
+        Args:
+            client: whose load.
+            now_ms: the time.
+            may_begin: whether writers of this server may begin now.
+        """
+        writer = self.writers.get(client)
+        if (
+            writer is None
+            or now_ms >= self.contended_until_ms
+            or now_ms - writer.seen_ms > REMEMBERED_MS
+            or writer.unused >= MOST_UNUSED
+        ):
+            return False
+        if writer.losses >= PROTECTED_LOSSES or (may_begin and not self.at_work and not self.waiting):
+            self._begin(client, writer, now_ms)
+            return False
+        self.contended_until_ms = now_ms + CONTENDED_MS
+        first = {client: now_ms} if writer.losses else {}
+        last = {} if writer.losses else {client: now_ms}
+        self.waiting = {**first, **self.waiting, **last}
+        return True
+
+    def leave(self, client: Client) -> None:
+        """Note that a load waits no more: its client has gone."""
+        self.waiting.pop(client, None)
+
+    def release(self, now_ms: float, longest_hold_ms: float, *, may_begin: bool) -> list[Client]:
+        """Return whose loads may go on now.
+
+        Those are the next one's, if no writer is on its way, and those that have waited too long.
+        """
+        for client, since_ms in [*self.at_work.items()]:
+            if since_ms is not None and now_ms - since_ms >= SAFETY * self.window_ms:
+                del self.at_work[client]
+                if client in self.writers:
+                    self.writers[client].unused += 1
+        going = [client for client in self.waiting if now_ms >= self._end_ms(client, longest_hold_ms)]
+        for client in going:
+            del self.waiting[client]
+        if may_begin and self.waiting and not self.at_work:
+            client = next(iter(self.waiting))
+            del self.waiting[client]
+            going.append(client)
+            self._begin(client, self.writers.setdefault(client, Writer(now_ms)), now_ms)
+        return going
+
+    def next_ms(self, longest_hold_ms: float) -> float | None:
+        """Return when to call `release` next if nothing happens before; None if no load waits."""
+        if not self.waiting:
+            return None
+        ends = [
+            since_ms + SAFETY * self.window_ms for since_ms in self.at_work.values() if since_ms is not None
+        ]
+        return min([*ends, *(self._end_ms(client, longest_hold_ms) for client in self.waiting)])
+
+    def note_commit(self, client: Client, now_ms: float) -> None:
+        """Note that a commit has come."""
+        if now_ms >= self.contended_until_ms:
+            return
+        self.at_work[client] = None
+        writer = self.writers.get(client)
+        if writer is not None and writer.began_ms is not None:
+            is_late = now_ms - writer.began_ms > self.window_ms
+            window_ms = self.window_ms * (LONGER if is_late else SHORTER)
+            self.window_ms = min(LONGEST_WINDOW_MS, max(SHORTEST_WINDOW_MS, window_ms))
+            writer.began_ms = None
+
+    @property
+    def lease_ms(self) -> int:
+        """For how long writers of one server may go before those of another one."""
+        return round(max(LEASE_MS, LEASE_WINDOWS * self.window_ms))
+
+    def note_end(self, client: Client, now_ms: float, *, is_writer: bool, has_lost: bool) -> None:
+        """Note that a commit has ended; its client counts as a writer if it adds a snapshot."""
+        self.at_work.pop(client, None)
+        if not is_writer:
+            return
+        if client not in self.writers and len(self.writers) >= MOST_WRITERS:
+            del self.writers[min(self.writers, key=lambda item: self.writers[item].seen_ms)]
+        writer = self.writers.setdefault(client, Writer(now_ms))
+        writer.seen_ms, writer.unused = now_ms, 0
+        writer.losses = writer.losses + 1 if has_lost else 0
+        if has_lost:
+            self.contended_until_ms = now_ms + CONTENDED_MS
+
+    def _end_ms(self, client: Client, longest_hold_ms: float) -> float:
+        """Return until when a load waits at most; one without a loss before it may only read."""
+        writer = self.writers.get(client)
+        is_retry = writer is not None and writer.losses > 0
+        return self.waiting[client] + (longest_hold_ms if is_retry else min(longest_hold_ms, LONGEST_HOLD_MS))
+
+    def _begin(self, client: Client, writer: Writer, now_ms: float) -> None:
+        self.at_work[client] = writer.began_ms = now_ms

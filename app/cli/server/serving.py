@@ -1,0 +1,98 @@
+"""Serving: the database is prepared, then uvicorn answers, in one process or in several."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import signal
+import sys
+from contextlib import closing
+from functools import partial
+from math import ceil
+from multiprocessing import parent_process
+from types import FrameType
+
+import uvicorn
+from uvicorn.supervisors import Multiprocess
+
+from app.cli.server.forks import HAS_FORKS, in_a_child, share_memory, stop_without
+from app.cli.server.http_protocol import protocol_for
+from app.cli.server.listeners import Listeners
+from app.main import build_server, create_app, open_database, prepare
+from app.settings import Settings
+from app.telemetry import configure_logging, log_lines
+
+
+def prepare_once(settings: Settings) -> None:
+    """Prepare the database, so that a refusal is one line and an exit status.
+
+    Each process does it again.
+
+    Raises like `app.main.prepare`.
+    """
+    _log_from(settings)
+    if settings.workers > 1 and HAS_FORKS:
+        # Libraries that reach stores and databases start threads, and no process with threads may be forked.
+        in_a_child(partial(_prepare, settings))
+    else:
+        _prepare(settings)
+
+
+def serve(settings: Settings, listeners: Listeners) -> None:
+    """Answer requests until SIGINT or SIGTERM comes."""
+    # Before uvicorn takes over the signals, and after it has handed them back, they end the process.
+    for stop_signal in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop_signal, _leave)
+    config = uvicorn.Config(
+        partial(application, settings),
+        factory=True,
+        host=settings.host,
+        port=settings.port,
+        workers=settings.workers,
+        http=protocol_for(settings),
+        timeout_keep_alive=ceil(settings.idle_connection_seconds),
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=settings.shutdown_grace_seconds,
+        # A process that is silent for longer is replaced; importing alone takes seconds on a busy machine.
+        timeout_worker_healthcheck=60,
+    )
+    if settings.workers == 1:
+        uvicorn.Server(config).run(sockets=listeners.sockets)
+        return
+    # Nothing else flushes the log lines of the process that only supervises the others.
+    logging.getLogger().addHandler(_Flushing())
+    if HAS_FORKS:
+        share_memory()
+    Multiprocess(config, sockets=listeners.sockets).run()
+
+
+def application(settings: Settings) -> object:
+    """Build the application in the process that will serve it."""
+    _log_from(settings)
+    if parent := parent_process():
+        stop_without(parent)
+    # Planning a scan makes many small objects and no cycles: the search for cycles took a third of the time.
+    gc.set_threshold(50_000, 20, 50)
+    return create_app(settings)
+
+
+def _prepare(settings: Settings) -> None:
+    with closing(open_database(settings)) as database:
+        prepare(settings, database, build_server(settings, database))
+
+
+def _log_from(settings: Settings) -> None:
+    configure_logging(settings.log_level)
+    # The first log lines of a migration are of no use; a started server shows that migrations are done.
+    logging.getLogger("alembic").setLevel(logging.WARNING)
+
+
+class _Flushing(logging.Handler):
+    def emit(self, record: logging.LogRecord) -> None:  # noqa: ARG002 - the parent's signature
+        log_lines.flush()
+
+
+def _leave(_signal: int, _frame: FrameType | None) -> None:
+    sys.exit(0)

@@ -1,0 +1,217 @@
+"""Which writer of a contended table may load it next."""
+
+from __future__ import annotations
+
+from app.catalog.slots.beginnings import (
+    CONTENDED_MS,
+    FIRST_WINDOW_MS,
+    LONGEST_HOLD_MS,
+    MOST_UNUSED,
+    MOST_WRITERS,
+    REMEMBERED_MS,
+    SAFETY,
+    Beginnings,
+    Client,
+)
+
+A, B, C = ("10.0.0.1", 1), ("10.0.0.1", 2), ("10.0.0.2", 1)
+HOLD_MS = 20_000.0
+
+
+def contended(*writers: Client) -> Beginnings:
+    """Return a table to which these have committed, and for which another one has just lost a race."""
+    beginnings = Beginnings()
+    for writer in (*writers, ("elsewhere", 1)):
+        beginnings.note_end(writer, 0, is_writer=True, has_lost=writer[0] == "elsewhere")
+    return beginnings
+
+
+def waits(beginnings: Beginnings, client: Client, now_ms: float = 1, *, may_begin: bool = True) -> bool:
+    return beginnings.must_wait(client, now_ms, may_begin=may_begin)
+
+
+def released(beginnings: Beginnings, now_ms: float, *, may_begin: bool = True) -> list[Client]:
+    return beginnings.release(now_ms, HOLD_MS, may_begin=may_begin)
+
+
+def land(beginnings: Beginnings, client: Client, now_ms: float) -> None:
+    beginnings.note_commit(client, now_ms)
+    beginnings.note_end(client, now_ms, is_writer=True, has_lost=False)
+
+
+def test_no_load_waits_while_writers_do_not_collide() -> None:
+    beginnings = Beginnings()
+    land(beginnings, A, 0)
+    land(beginnings, B, 0)
+
+    assert not waits(beginnings, A)
+    assert not waits(beginnings, B)
+
+
+def test_clients_that_have_not_committed_never_wait() -> None:
+    beginnings = contended(A)
+    assert not waits(beginnings, A)
+
+    assert not waits(beginnings, B)
+
+
+def test_writers_go_one_after_the_other_in_the_order_in_which_they_came() -> None:
+    beginnings = contended(A, B, C)
+    assert [waits(beginnings, writer) for writer in (A, B, C)] == [False, True, True]
+    assert released(beginnings, 2) == []
+
+    land(beginnings, A, 3)
+    assert released(beginnings, 3) == [B]
+    assert released(beginnings, 3) == []
+    land(beginnings, B, 4)
+
+    assert released(beginnings, 4) == [C]
+
+
+def test_a_writer_that_has_lost_goes_before_those_that_have_not() -> None:
+    beginnings = contended(A, B, C)
+    beginnings.note_end(C, 0, is_writer=True, has_lost=True)
+    assert [waits(beginnings, writer) for writer in (A, B, C)] == [False, True, True]
+    land(beginnings, A, 2)
+
+    assert released(beginnings, 2) == [C]
+
+
+def test_a_writer_that_has_a_slot_of_its_own_waits_for_nobody_and_others_wait_for_it() -> None:
+    beginnings = contended(A, B)
+    for _ in range(2):
+        beginnings.note_end(B, 0, is_writer=True, has_lost=True)
+
+    assert not waits(beginnings, B)
+    assert waits(beginnings, A)
+
+
+def test_who_does_not_commit_after_its_load_is_waited_for_as_long_as_writers_take() -> None:
+    beginnings = contended(A, B)
+    assert [waits(beginnings, writer) for writer in (A, B)] == [False, True]
+    end_ms = 1 + SAFETY * FIRST_WINDOW_MS
+    assert beginnings.next_ms(HOLD_MS) == end_ms
+    assert released(beginnings, end_ms - 1) == []
+
+    assert released(beginnings, end_ms) == [B]
+
+
+def test_a_commit_that_has_come_is_waited_for_until_it_has_ended() -> None:
+    beginnings = contended(A, B)
+    assert [waits(beginnings, writer) for writer in (A, B)] == [False, True]
+    beginnings.note_commit(A, 2)
+    assert released(beginnings, LONGEST_HOLD_MS) == []
+
+    beginnings.note_end(A, LONGEST_HOLD_MS, is_writer=False, has_lost=False)
+
+    assert released(beginnings, LONGEST_HOLD_MS) == [B]
+
+
+def test_commits_of_newcomers_are_waited_for_too() -> None:
+    beginnings = contended(A)
+    beginnings.note_commit(B, 1)
+
+    assert waits(beginnings, A, 2)
+
+
+def test_loads_that_only_read_do_not_wait_for_long() -> None:
+    beginnings = contended(A, B)
+    beginnings.note_commit(A, 1)
+    assert waits(beginnings, B, 1)
+    assert released(beginnings, LONGEST_HOLD_MS) == []
+
+    assert released(beginnings, 1 + LONGEST_HOLD_MS) == [B]
+
+
+def test_a_writer_that_tries_again_waits_as_long_as_the_operator_allows() -> None:
+    beginnings = contended(A, B)
+    beginnings.note_end(B, 0, is_writer=True, has_lost=True)
+    beginnings.note_commit(A, 1)
+    assert waits(beginnings, B, 1)
+    assert released(beginnings, HOLD_MS) == []
+
+    assert released(beginnings, 1 + HOLD_MS) == [B]
+
+
+def test_a_client_that_loads_without_committing_waits_no_more() -> None:
+    beginnings = contended(A, B)
+    now_ms = 1.0
+    for _ in range(MOST_UNUSED):
+        assert not waits(beginnings, A, now_ms)
+        assert waits(beginnings, B, now_ms)
+        now_ms += SAFETY * FIRST_WINDOW_MS
+        assert released(beginnings, now_ms) == [B]
+        land(beginnings, B, now_ms)
+    beginnings.note_commit(B, now_ms)
+
+    assert not waits(beginnings, A, now_ms)
+    land(beginnings, A, now_ms)
+    assert waits(beginnings, A, now_ms)
+
+
+def test_a_table_is_contended_for_a_while_after_a_lost_race_and_after_each_load_that_waited() -> None:
+    beginnings = contended(A, B)
+    assert not waits(beginnings, A, CONTENDED_MS)
+    assert [waits(beginnings, writer, CONTENDED_MS - 1) for writer in (A, B)] == [False, True]
+    land(beginnings, A, CONTENDED_MS)
+    assert released(beginnings, CONTENDED_MS) == [B]
+
+    assert waits(beginnings, A, CONTENDED_MS)
+
+
+def test_writers_are_forgotten_after_a_while() -> None:
+    beginnings = contended(A, B)
+    beginnings.note_end(B, REMEMBERED_MS + 1, is_writer=True, has_lost=True)
+    beginnings.note_commit(B, REMEMBERED_MS + 1)
+
+    assert not waits(beginnings, A, REMEMBERED_MS + 1)
+
+
+def test_only_so_many_writers_are_remembered() -> None:
+    beginnings = Beginnings()
+    for port in range(MOST_WRITERS + 5):
+        beginnings.note_end(("10.0.0.1", port), port, is_writer=True, has_lost=False)
+
+    assert len(beginnings.writers) == MOST_WRITERS
+    assert ("10.0.0.1", MOST_WRITERS + 4) in beginnings.writers
+    assert ("10.0.0.1", 4) not in beginnings.writers
+
+
+def test_a_commit_that_adds_no_snapshot_makes_no_writer() -> None:
+    beginnings = contended(A)
+    beginnings.note_commit(B, 1)
+    beginnings.note_end(B, 1, is_writer=False, has_lost=False)
+
+    assert B not in beginnings.writers
+    assert beginnings.at_work == {}
+
+
+def test_the_window_follows_the_writers() -> None:
+    beginnings = contended(A)
+    for round_number in range(200):
+        assert not waits(beginnings, A, 20 * round_number)
+        beginnings.contended_until_ms = 1e9
+        land(beginnings, A, 20 * round_number + 10)
+    assert 8 < beginnings.window_ms < 14
+
+    assert not waits(beginnings, A, 5_000)
+    land(beginnings, A, 5_100)
+    assert beginnings.window_ms > 10
+
+
+def test_a_load_whose_client_has_gone_is_not_let_go() -> None:
+    beginnings = contended(A, B, C)
+    assert [waits(beginnings, writer) for writer in (A, B, C)] == [False, True, True]
+    beginnings.leave(B)
+    land(beginnings, A, 2)
+
+    assert released(beginnings, 2) == [C]
+    assert beginnings.next_ms(HOLD_MS) is None
+
+
+def test_nobody_begins_while_writers_of_another_server_may() -> None:
+    beginnings = contended(A, B)
+    assert waits(beginnings, A, may_begin=False)
+    assert released(beginnings, 2, may_begin=False) == []
+
+    assert released(beginnings, 3) == [A]

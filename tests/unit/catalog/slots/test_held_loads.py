@@ -1,0 +1,213 @@
+"""Loads that wait, with leases in a real database; no test waits for time to pass where an event can do it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from app.catalog.context.traffic import TableKey, Traffic
+from app.catalog.slots.beginnings import Client
+from app.catalog.slots.held_loads import MOST_TABLES, HeldLoads
+from app.catalog.slots.landing_slots import read_queue
+from app.catalog.slots.queue import HANDOVER_MS, LandingQueue, RetryRules
+from app.database.connections.database import Database
+from app.database.landing_queues import LandingQueues, StoredQueue
+from app.database.migrations import migrate
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.errors import DatabaseUnavailable
+
+TABLE: TableKey = ("wh", TableIdentifier(Namespace(("ns",)), "t"))
+POINTER_ID = 7
+A, B = ("10.0.0.1", 1), ("10.0.0.1", 2)
+
+
+@pytest.fixture
+def queues(tmp_path: Path) -> Iterator[LandingQueues]:
+    database = Database.open(f"sqlite:///{tmp_path / 'icetower.db'}")
+    migrate(database)
+    yield LandingQueues(database)
+    database.close()
+
+
+def contended(queues: LandingQueues, *writers: Client, traffic: Traffic | None = None) -> HeldLoads:
+    """Return the loads of a server to which these writers have committed, after a lost race."""
+    loads = HeldLoads(queues, 20, traffic or Traffic(lambda: 1_000_000))
+    for writer in writers:
+        loads.note_end(TABLE, writer, is_writer=True, has_lost=False)
+    loads.note_end(TABLE, ("elsewhere", 1), is_writer=True, has_lost=True)
+    loads.note_pointer(TABLE, POINTER_ID)
+    return loads
+
+
+def run(course: Coroutine[Any, Any, None]) -> None:
+    async def bounded() -> None:
+        async with asyncio.timeout(30):
+            await course
+
+    asyncio.run(bounded())
+
+
+def land(loads: HeldLoads, client: Client) -> None:
+    loads.note_commit(TABLE, client)
+    loads.note_end(TABLE, client, is_writer=True, has_lost=False)
+
+
+async def waiting(loads: HeldLoads, client: Client) -> asyncio.Task[None]:
+    """Begin a load, and see that it waits."""
+    task = asyncio.create_task(loads.wait(TABLE, client))
+    await asyncio.wait([task], timeout=0.03)
+    assert not task.done()
+    return task
+
+
+def test_a_load_waits_until_the_writer_before_it_has_landed(queues: LandingQueues) -> None:
+    traffic = Traffic(lambda: 1_000_000)
+
+    async def course() -> None:
+        loads = contended(queues, A, B, traffic=traffic)
+        await loads.wait(TABLE, A)
+        loads.note_commit(TABLE, A)
+        second = await waiting(loads, B)
+        loads.note_end(TABLE, A, is_writer=True, has_lost=False)
+        await second
+
+    run(course())
+    assert traffic.of(TABLE).counts.loads_held == 2
+
+
+def test_with_slots_off_no_load_waits(queues: LandingQueues) -> None:
+    async def course() -> None:
+        loads = HeldLoads(queues, 0, Traffic(lambda: 1_000_000))
+        loads.note_end(TABLE, A, is_writer=True, has_lost=True)
+        loads.note_commit(TABLE, B)
+        await loads.wait(TABLE, A)
+
+    run(course())
+
+
+def test_writers_of_two_servers_take_turns(queues: LandingQueues) -> None:
+    async def course() -> None:
+        here, there = contended(queues, A), contended(queues, B)
+        await here.wait(TABLE, A)
+        here.note_commit(TABLE, A)
+        other = await waiting(there, B)
+        here.note_end(TABLE, A, is_writer=True, has_lost=False)
+        await other  # when the lease of the first server has ended
+
+    run(course())
+    lease = read_queue(queues.load(POINTER_ID)).lease
+    assert lease is not None
+
+
+def test_without_the_database_a_server_goes_by_what_it_knows(queues: LandingQueues) -> None:
+    class Broken(LandingQueues):
+        def load(self, pointer_id: int) -> StoredQueue:
+            raise DatabaseUnavailable("gone")
+
+    async def course() -> None:
+        loads = contended(Broken(queues._database), A, B)
+        await loads.wait(TABLE, A)
+        loads.note_commit(TABLE, A)
+        second = await waiting(loads, B)
+        loads.note_end(TABLE, A, is_writer=True, has_lost=False)
+        await second
+
+    run(course())
+
+
+def test_a_load_that_is_broken_off_is_not_waited_for(queues: LandingQueues) -> None:
+    async def course() -> None:
+        loads = contended(queues, A, B)
+        await loads.wait(TABLE, A)
+        gone = await waiting(loads, B)
+        gone.cancel()
+        await asyncio.wait([gone])
+        land(loads, A)
+        await loads.wait(TABLE, A)
+
+    run(course())
+
+
+def test_a_server_that_stops_lets_all_go_on(queues: LandingQueues) -> None:
+    async def course() -> None:
+        loads = contended(queues, A, B)
+        await loads.wait(TABLE, A)
+        loads.note_commit(TABLE, A)
+        second = await waiting(loads, B)
+        await loads.stop()
+        await second
+
+    run(course())
+
+
+def test_only_so_many_tables_are_remembered(queues: LandingQueues) -> None:
+    async def course() -> None:
+        loads = contended(queues, A, B)
+        await loads.wait(TABLE, A)
+        second = await waiting(loads, B)
+        for number in range(MOST_TABLES + 5):
+            table = "wh", TableIdentifier(Namespace(("ns",)), f"t{number}")
+            loads.note_end(table, A, is_writer=True, has_lost=False)
+        assert len(loads._tables) == MOST_TABLES
+        assert TABLE in loads._tables, "somebody waits for it"
+        land(loads, A)
+        await second
+
+    run(course())
+
+
+def test_commits_without_snapshots_are_not_remembered(queues: LandingQueues) -> None:
+    async def course() -> None:
+        loads = HeldLoads(queues, 20, Traffic(lambda: 1_000_000))
+        loads.note_end(TABLE, A, is_writer=False, has_lost=False)
+        assert loads._tables == {}
+
+    run(course())
+
+
+def test_losses_are_counted_until_the_client_lands(queues: LandingQueues) -> None:
+    async def course() -> None:
+        loads = contended(queues)
+        assert loads.losses(TABLE, A) == 0
+        for count in (1, 2):
+            loads.note_end(TABLE, A, is_writer=True, has_lost=True)
+            assert loads.losses(TABLE, A) == count
+        land(loads, A)
+        assert loads.losses(TABLE, A) == 0
+
+    run(course())
+
+
+def test_a_lease_is_one_servers_until_it_ends() -> None:
+    queue = LandingQueue()
+
+    assert queue.take_lease("here", 1_000, 200) == 200
+    assert queue.take_lease("there", 1_100, 200) == 0
+    assert queue.take_lease("there", 1_200, 200) == 200
+    assert LandingQueue.from_json(queue.to_json()) == queue
+
+
+def test_a_server_leaves_a_lease_that_another_one_waits_for() -> None:
+    queue = LandingQueue()
+    queue.take_lease("here", 1_000, 200)
+    assert queue.take_lease("here", 1_200, 200) == 200, "no other server wants it"
+    queue.take_lease("there", 1_300, 200)
+
+    assert queue.take_lease("here", 1_400, 200) == 0
+    assert queue.take_lease("here", 1_400 + HANDOVER_MS, 200) == 200, "the other one has not come"
+
+
+def test_a_lease_ends_before_a_slot_that_is_somebodys_own_and_none_is_given_while_it_is_open() -> None:
+    queue = LandingQueue()
+    queue.lose("w", RetryRules(min_wait_ms=500), 1, 1_000, 1)
+    queue.release(["w"], 1_000, 20_000)
+    slot = queue.slots["w"]
+    assert slot.opens_ms is not None
+
+    assert 0 < queue.take_lease("here", 1_000, 10_000) < slot.opens_ms - 1_000
+    assert queue.take_lease("here", slot.opens_ms, 200) == 0
+    assert queue.take_lease("here", slot.closes_ms, 200) == 200
