@@ -7,7 +7,7 @@ second list of files.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Final
 
 from app.engine.model.delete_files import is_deletion_vector
@@ -170,8 +170,11 @@ class _Check:
                 found = self._files.find_file(Location(source))
                 size = -1 if found is None else found.size_bytes
             moved = replace(entry, file=_moved(entry.file, self._change, size))
-            if _comparable(moved) != _comparable(replace(copy, file=_without_paths(copy.file))):
-                self.flaws.append(f"{staged.manifest_path} says something else of {path} than before")
+            changed = _differences(moved, replace(copy, file=_without_paths(copy.file)))
+            if changed:
+                self.flaws.append(
+                    f"{staged.manifest_path} has another {' and '.join(changed)} of {path} than before"
+                )
 
     def _live(self, manifest: ManifestFile) -> dict[tuple[str, int | None], tuple[ManifestEntry, str]]:
         content = read_bounded(self._files, manifest.manifest_path, MAX_FILE_BYTES)
@@ -236,6 +239,13 @@ def _without_paths(file: DataFile) -> DataFile:
     return file
 
 
-def _comparable(entry: ManifestEntry) -> tuple[ManifestEntry, str]:
-    """Return an entry so that NaN equals itself."""
-    return replace(entry, file=replace(entry.file, partition=())), repr(entry.file.partition)
+def _differences(due: ManifestEntry, found: ManifestEntry) -> list[str]:
+    """Return in which fields two entries differ; NaN equals itself."""
+    pairs = [(field.name, due, found) for field in fields(ManifestEntry) if field.name != "file"]
+    pairs += [(field.name, due.file, found.file) for field in fields(DataFile)]
+    return [
+        name.replace("_", "-")
+        for name, one, other in pairs
+        if getattr(one, name) != getattr(other, name)
+        and repr(getattr(one, name)) != repr(getattr(other, name))
+    ]
