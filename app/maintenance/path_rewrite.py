@@ -1,4 +1,4 @@
-"""Rewriting paths: a copy of a table's metadata for another place, and a list of what to copy there."""
+"""Rewriting paths: metadata for another place, and a list of what to copy there."""
 
 from __future__ import annotations
 

@@ -74,7 +74,10 @@ def check_copy(files: FileIO, change: PathChange, original: Location, file_list:
 
 
 def _plan(files: FileIO, file_list: Location) -> dict[str, str]:
-    """Return from where each file is copied, by where to; a line that has other commas is left out."""
+    """Return from where each file is copied, by where to.
+
+    A line that has more commas is left out: then the file is found missing.
+    """
     text = read_bounded(files, file_list, MAX_FILE_BYTES).decode()
     pairs = [line.split(",") for line in text.splitlines()]
     return {pair[1]: pair[0] for pair in pairs if len(pair) == len(("from", "to"))}
@@ -140,7 +143,7 @@ class _Check:
     def _mend(
         self, metadata: TableMetadata, snapshot: Snapshot, staged: Location, sound: list[ManifestFile]
     ) -> None:
-        """Write a manifest list with the lengths that the manifests have, beside the one that has others."""
+        """Write a manifest list with the right lengths, beside the one that has others."""
         location = Location(f"{staged.removesuffix('.avro')}-mended.avro")
         content = write_manifest_list(
             sound,
@@ -233,7 +236,7 @@ def _moved(file: DataFile, change: PathChange, size: int) -> DataFile:
 
 
 def _without_paths(file: DataFile) -> DataFile:
-    """Return a file without what says paths or sizes of columns: that of position deletes is written anew."""
+    """Return a file without what changes where position deletes are written anew."""
     if file.content is FileContent.POSITION_DELETES and not is_deletion_vector(file):
         return replace(file, lower_bounds=None, upper_bounds=None, column_sizes=None, split_offsets=None)
     return file
@@ -241,11 +244,8 @@ def _without_paths(file: DataFile) -> DataFile:
 
 def _differences(due: ManifestEntry, found: ManifestEntry) -> list[str]:
     """Return in which fields two entries differ; NaN equals itself."""
-    pairs = [(field.name, due, found) for field in fields(ManifestEntry) if field.name != "file"]
-    pairs += [(field.name, due.file, found.file) for field in fields(DataFile)]
-    return [
-        name.replace("_", "-")
-        for name, one, other in pairs
-        if getattr(one, name) != getattr(other, name)
-        and repr(getattr(one, name)) != repr(getattr(other, name))
-    ]
+    names = [field.name for field in fields(ManifestEntry) if field.name != "file"]
+    pairs = [(name, getattr(due, name), getattr(found, name)) for name in names]
+    of_file = [field.name for field in fields(DataFile)]
+    pairs += [(name, getattr(due.file, name), getattr(found.file, name)) for name in of_file]
+    return [name.replace("_", "-") for name, one, other in pairs if one != other and repr(one) != repr(other)]

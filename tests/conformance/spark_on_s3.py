@@ -67,6 +67,7 @@ class Run:
         self._check(self._rows(name) == before, f"{name}: rows after the jobs")
         self._copy(name, f"{name}_copied_wrongly", before, flaw="data-sequence-number")
         # Entries that say `existing` keep their sequence numbers.
+        self._catalog.upkeep.remove_dangling_deletes(table)
         self._catalog.upkeep.rewrite_manifests(table, rewrite_all=True)
         self._catalog.tables.expire(table)
         self._copy(name, f"{name}_copied_later", before)

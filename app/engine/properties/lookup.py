@@ -94,7 +94,10 @@ def effective_property(layers: Layers, name: str) -> EffectiveProperty:
 
 
 def text_in_force(layers: Layers, name: str) -> str | None:
-    """Return the value of a property that is in force; one that makes no sense counts as not set."""
+    """Return the value of a property that is in force.
+
+    One that makes no sense counts as not set.
+    """
     found = effective_property(layers, name)
     if found.flaw is None:
         return found.value
