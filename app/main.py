@@ -31,7 +31,7 @@ from app.catalog.deletions.housekeeping import keep_house
 from app.catalog.pointer_batches import PointerBatches
 from app.catalog.slots.held_loads import HeldLoads
 from app.catalog.slots.landing_slots import LandingSlots
-from app.catalog.warehouses import WarehouseMemo, create_warehouse
+from app.catalog.warehouses import WarehouseMemo, check_stores_soon, create_warehouse
 from app.database.connections.database import Database
 from app.database.dropped import DroppedThings
 from app.database.file_deletions import FileDeletions
@@ -281,6 +281,7 @@ async def _lifespan(
     housekeeping.start()
     writing = threading.Thread(target=server.receipts.keep_writing, args=(stop,), name="receipts")
     writing.start()
+    await asyncio.to_thread(check_stores_soon, server)
     flushing = asyncio.create_task(_flush_logs())
     try:
         yield

@@ -41,8 +41,8 @@ def main(names: list[str]) -> None:
 
         known: dict[str, tuple[str, Callable[[], list[Row]]]] = {
             "loads": ("Loading", lambda: loads.measure(folder, database())),
-            "commits": ("Committing", lambda: commits.measure(folder, database())),
-            "peers": ("Beside other catalogs", lambda: peers.measure(folder, database())),
+            "commits": ("Committing", lambda: commits.measure(folder, database)),
+            "peers": ("Beside other catalogs", lambda: peers.measure(folder, database)),
             "bulkheads": ("Beside something sick", lambda: bulkheads.measure(folder, database())),
             "sizes": ("Cost against size", lambda: sizes.measure(folder)),
             "listings": ("Listing", lambda: listings.measure(folder, database())),

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import time
 import uuid
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -31,15 +32,19 @@ end
 """A commit to each of so many tables in turn."""
 
 
-def measure(folder: Path, postgres_url: str) -> list[Row]:
-    """Measure set-properties commits on both databases; the script writes to SQLite, alone and by 16 threads."""
+def measure(folder: Path, database: Callable[[], str]) -> list[Row]:
+    """Measure set-properties commits on both databases; the script writes to SQLite, alone and by 16 threads.
+
+    Args:
+        folder: for files.
+        database: gives the URL of an empty Postgres database.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     script = folder / "commit.lua"
     script.write_text(COMMIT % TABLES)
     rows: list[Row] = []
-    for name, url in (("SQLite", None), ("Postgres", postgres_url)):
-        settings = {} if url is None else {"database_url": url}
-        with icetower(folder / f"commits-{name}", **settings) as server:
+    for name, settings in _set_ups(database).items():
+        with icetower(folder / f"commits-{name}".replace(" ", "-"), **settings) as server:
             http = client(server.url)
             paths = [make_table(http, f"t{number}") for number in range(TABLES)]
             content = http.get(paths[-1], headers={"accept-encoding": "identity"}).content
@@ -51,23 +56,27 @@ def measure(folder: Path, postgres_url: str) -> list[Row]:
             rows.append(
                 Row(what, rate(commits), f"{beside} {rate(found)}", f"{commits / found:.2f}", "≥ 0.40")
             )
-    return [*rows, *_one_table(folder, postgres_url)]
+    return [*rows, *_one_table(folder, database)]
 
 
-def _one_table(folder: Path, postgres_url: str) -> list[Row]:
+def _set_ups(database: Callable[[], str]) -> dict[str, dict[str, str]]:
+    two = {"workers": "2"}
+    return {
+        "SQLite": {},
+        "SQLite, two processes": two,
+        "Postgres": {"database_url": database()},
+        "Postgres, two processes": {"database_url": database(), **two},
+    }
+
+
+def _one_table(folder: Path, database: Callable[[], str]) -> list[Row]:
     """Measure commits without requirements to one table, by one client and by many."""
     script = folder / "commit-one.lua"
     script.write_text(COMMIT % 1)
     rows: list[Row] = []
-    for name, url, workers in (
-        ("SQLite", None, 1),
-        ("Postgres", postgres_url, 1),
-        ("Postgres, two processes", postgres_url, 2),
-    ):
-        settings = {"workers": str(workers)} | ({} if url is None else {"database_url": url})
+    for name, settings in _set_ups(database).items():
         with icetower(folder / f"one-{name}".replace(" ", "-"), **settings) as server:
-            if url is None:  # the other database has it from before
-                make_table(client(server.url), "t0")
+            make_table(client(server.url), "t0")
             rows.append(_many_beside_one(server.url, script, name))
     with S3Server() as store:
         store.create_bucket("bench")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -97,11 +97,19 @@ class Catalog:
 _SCHEMA = str(SCHEMA).replace("'", '"').replace("False", "false")
 
 
-def measure(folder: Path, postgres_url: str) -> list[Row]:
-    """Measure Icetower on both databases, on a disk and in memory, beside the catalogs that can be had."""
+def measure(folder: Path, database: Callable[[], str]) -> list[Row]:
+    """Measure Icetower on both databases, on a disk and in memory, beside the catalogs that can be had.
+
+    Args:
+        folder: for files.
+        database: gives the URL of an empty Postgres database.
+    """
+    # The others use all processors that there are.
     ours = {
         "SQLite": _ours(folder / "peers-sqlite"),
-        "Postgres": _ours(folder / "peers-postgres", database_url=postgres_url),
+        "SQLite, two processes": _ours(folder / "peers-sqlite-2", workers="2"),
+        "Postgres": _ours(folder / "peers-postgres", database_url=database()),
+        "Postgres, two processes": _ours(folder / "peers-postgres-2", database_url=database(), workers="2"),
     }
     if MEMORY.is_dir():
         in_memory = Path(tempfile.mkdtemp(prefix="icetower-bench-", dir=MEMORY))

@@ -49,8 +49,18 @@ class Running:
     @property
     def processor_s(self) -> float:
         """Processor time that it has used so far."""
-        used = psutil.Process(self.process.pid).cpu_times()
-        return float(used.user + used.system)
+        times = [process.cpu_times() for process in self._processes]
+        return float(sum(used.user + used.system for used in times))
+
+    @property
+    def own_memory_mb(self) -> float:
+        """Memory of all its processes together in MiB; what they share counts once."""
+        return float(sum(process.memory_full_info().pss for process in self._processes)) / (1 << 20)
+
+    @property
+    def _processes(self) -> list[psutil.Process]:
+        first = psutil.Process(self.process.pid)
+        return [first, *first.children(recursive=True)]
 
 
 def free_port() -> int:

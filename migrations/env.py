@@ -6,6 +6,7 @@ from alembic import context
 from alembic.util import CommandError
 from sqlalchemy import Connection
 
+from app.database import partial_indexes  # noqa: F401 - adds them to the metadata
 from app.database.rows import metadata
 
 MIGRATION_LOCK = 0x1CE703E2

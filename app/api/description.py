@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import yaml
 
 FILE_NAME = "openapi.yaml"
 METHODS = ("get", "head", "post", "put", "patch", "delete")
@@ -28,6 +27,8 @@ def description_yaml() -> bytes:
 @cache
 def description() -> dict[str, Any]:
     """Return the description as one JSON object, which must not be changed."""
+    import yaml
+
     # The C parser takes a tenth of the time where the library has it.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     parsed: dict[str, Any] = yaml.load(description_yaml(), Loader=loader)  # noqa: S506 - both loaders are safe ones

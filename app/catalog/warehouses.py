@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import threading
 import time
@@ -13,9 +14,11 @@ from app.catalog.context.locations import flaw_of_table_locations
 from app.catalog.context.protection import check_warehouse_unprotected, recovery_of
 from app.catalog.context.server import Server
 from app.database.warehouses import Layout, Warehouse
+from app.engine.model.ids import Location
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import flaw_of_inherited
 from app.errors import (
+    IcetowerError,
     InvalidLocation,
     InvalidName,
     InvalidRequest,
@@ -23,8 +26,11 @@ from app.errors import (
     NoSuchWarehouse,
 )
 from app.fileio.locations import flaw_of, is_inside, local_path, scheme_of
-from app.fileio.schemes import KNOWN_SCHEMES, files_for
-from app.fileio.trees import check_tree_scheme
+from app.fileio.schemes import KNOWN_SCHEMES, check_storage
+from app.fileio.trees import check_tree_scheme, tree_of
+from app.tree_errors import TreeRefusal
+
+log = logging.getLogger(__name__)
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,127}", re.ASCII)
 S3_DELETE = "s3.delete-enabled"
@@ -68,11 +74,11 @@ def create_warehouse(
     server.permit(caller, "create_warehouse")
     check_warehouse_name(name)
     root = check_root(root_location)
-    files_for(storage, server.rules.storage_environment)  # refuses settings that make no sense
+    check_storage(root, storage, server.rules.storage_environment)
     _check_properties(default_properties, override_properties)
     if layout is Layout.HADOOP:
         check_tree_scheme(root)
-    return server.warehouses.create(
+    created = server.warehouses.create(
         name,
         root,
         layout=layout,
@@ -82,6 +88,8 @@ def create_warehouse(
         created_ms=server.now_ms(),
         author=caller.author(server.now_ms()),
     )
+    _check_soon(server, [created])
+    return created
 
 
 def check_root(root_location: str) -> str:
@@ -123,15 +131,58 @@ def update_warehouse(
     """
     server.permit(caller, "update_warehouse")
     if storage is not None:
-        files_for(storage, server.rules.storage_environment)
+        found = server.warehouses.find(name)
+        if found is None:
+            raise NoSuchWarehouse(name)
+        check_storage(found.root_location, storage, server.rules.storage_environment)
     _check_properties(default_properties or {}, override_properties or {})
-    return server.warehouses.update(
+    updated = server.warehouses.update(
         name,
         default_properties=default_properties,
         override_properties=override_properties,
         storage=storage,
         author=caller.author(server.now_ms()),
     )
+    if storage is not None:
+        _check_soon(server, [updated])
+    return updated
+
+
+def check_stores_soon(server: Server) -> None:
+    """Begin to try whether the stores of all file-system warehouses let one of two writers win.
+
+    What is found is logged. Nothing waits for it: before a first commit it is tried again, where it is not known.
+    """
+    try:
+        _check_soon(server, server.warehouses.list())
+    except IcetowerError as error:
+        log.warning("could not look for stores to be tried: %s", error)
+
+
+def _check_soon(server: Server, warehouses: Sequence[Warehouse]) -> None:
+    wanted = [warehouse for warehouse in warehouses if warehouse.layout is Layout.HADOOP]
+
+    def check() -> None:
+        for warehouse in wanted:
+            _check_store(server, warehouse)
+
+    if wanted:
+        # A daemon: a store that does not answer must not keep the process from ending.
+        threading.Thread(target=check, name="store checks", daemon=True).start()
+
+
+def _check_store(server: Server, warehouse: Warehouse) -> None:
+    root = Location(warehouse.root_location)
+    try:
+        tree_of(server.files_of(warehouse), root).check_writes_once(root)
+    except TreeRefusal as error:
+        log.warning("warehouse %s is read-only: %s", warehouse.name, error)
+    except IcetowerError as error:
+        log.warning(
+            "could not try the store of warehouse %s, which is done again before its first commit: %s",
+            warehouse.name,
+            error,
+        )
 
 
 def _check_properties(*properties: Mapping[str, str]) -> None:

@@ -28,6 +28,7 @@ from sqlalchemy import (
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
+from app.database.connections.driver_calls import run_on_sqlite
 from app.database.driver_sql import sqlite_sql
 from app.database.inserts import OnEachDatabase, insert_into
 from app.database.receipt import CommitReceipt, Outcome, ReceiptHead, facts_from, id_of_time
@@ -123,10 +124,10 @@ def insert_landed(connection: Connection, receipts: Iterable[CommitReceipt]) -> 
     if not values:
         return
     if len(values) == 1 and connection.dialect.name == "sqlite":
-        written = connection.exec_driver_sql(_LAND_ON_SQLITE, values[0])
+        written = run_on_sqlite(connection, _LAND_ON_SQLITE, values[0])
     else:
-        written = connection.execute(_LAND[connection.dialect.name], values)
-    if written.rowcount != len(values):
+        written = connection.execute(_LAND[connection.dialect.name], values).rowcount
+    if written != len(values):
         raise GivenUpMeanwhile
 
 

@@ -62,16 +62,6 @@ namespaces = Table(
     sqlite_autoincrement=True,
 )
 
-# An index that begins with a null parent would not do: Postgres sorts what it reads from one.
-_is_outermost = namespaces.c.parent_id.is_(None)
-Index(
-    "ix_namespaces_outermost",
-    namespaces.c.warehouse_id,
-    namespaces.c.name,
-    postgresql_where=_is_outermost,
-    sqlite_where=_is_outermost,
-)
-
 pointers = Table(
     "pointers",
     metadata,
@@ -274,25 +264,6 @@ receipts = Table(
     # One tree less to write to in each commit.
     sqlite_with_rowid=False,
 )
-# Most requests bring neither: they pay for neither.
-for _column in (receipts.c.key, receipts.c.request_id):
-    _is_given = _column.is_not(None)
-    Index(
-        f"ix_receipts_principal_{_column.name}",
-        receipts.c.principal,
-        _column,
-        postgresql_where=_is_given,
-        sqlite_where=_is_given,
-    )
-_has_job = receipts.c.job.is_not(None)
-Index("ix_receipts_job", receipts.c.job, postgresql_where=_has_job, sqlite_where=_has_job)
-_did_not_land = receipts.c.outcome != "landed"
-Index(
-    "ix_receipts_not_landed",
-    receipts.c.commit_id,
-    postgresql_where=_did_not_land,
-    sqlite_where=_did_not_land,
-)
 
 file_deletions = Table(
     "file_deletions",
@@ -343,14 +314,6 @@ maintenance_jobs = Table(
     Index(None, "pointer_id", "sequence"),
     Index(None, "began_ms"),
     sqlite_autoincrement=True,
-)
-_is_running = maintenance_jobs.c.state == "running"
-Index(
-    "uq_maintenance_jobs_running",
-    maintenance_jobs.c.pointer_id,
-    unique=True,
-    postgresql_where=_is_running,
-    sqlite_where=_is_running,
 )
 
 # Files that were marked as orphans, a few hundred in a row; what was done is counted, and its list is emptied.

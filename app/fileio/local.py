@@ -121,6 +121,9 @@ class LocalFiles:
         except OSError as error:
             raise CommitStateUnknown(f"{location} may not outlive a power failure: {error}") from error
 
+    def check_writes_once(self, location: Location) -> None:
+        """Do nothing: a file system that cannot link says so at the first commit."""
+
     def replace(self, location: Location, content: bytes) -> None:
         with self._beside(location, content) as (folder, temporary, name):
             os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)

@@ -9,12 +9,13 @@ from app.engine.model.ids import Location
 from app.fileio import adls, gcs, hdfs, s3
 from app.fileio.failures import opening_failure
 from app.fileio.files import FileIO
+from app.fileio.hdfs_store import HdfsStore
 from app.fileio.locations import scheme_of
 from app.fileio.object_store import ObjectStore
 from app.fileio.punctual_store import PunctualStore
 from app.fileio.storage_settings import StorageSettings
 
-OPENERS: Final[Mapping[str, Callable[[StorageSettings], ObjectStore]]] = {
+OPENERS: Final[Mapping[str, Callable[[StorageSettings], ObjectStore | HdfsStore]]] = {
     "s3": s3.open_s3,
     "s3a": s3.open_s3,
     "s3n": s3.open_s3,
@@ -40,3 +41,14 @@ def open_store(location: Location, settings: StorageSettings, answer_s: float) -
         return PunctualStore(OPENERS[scheme](settings), answer_s)
     except (OSError, ValueError, OverflowError, ImportError) as error:
         raise opening_failure(scheme, settings.secrets, error) from error
+
+
+def check_settings(root: str, settings: StorageSettings) -> None:
+    """Check what can be known of a warehouse's storage settings without asking its store.
+
+    Raises:
+        InvalidSetting: they make no sense.
+        InvalidLocation: they are of another store than the root.
+    """
+    if scheme_of(root) == "hdfs":
+        hdfs.cluster_of(settings).check(root)

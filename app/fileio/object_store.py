@@ -19,7 +19,7 @@ from app.fileio.files import ListedFile
 from app.fileio.tails import Tail
 from app.fileio.trees import FolderEntry
 
-_UUID_IN_NAME = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}[^/]*\Z", re.IGNORECASE)
+UUID_IN_NAME = re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}[^/]*\Z", re.IGNORECASE)
 _FAILURES = (OSError, ValueError, pa.ArrowException)
 
 # pyarrow writes in threads of its own, 8 for all stores together: as many hanging writes would stop those of every
@@ -110,7 +110,7 @@ class ObjectStore:
         return Tail(size_bytes, content)
 
     def write_new(self, location: Location, content: bytes) -> None:
-        if not _UUID_IN_NAME.search(location) and self.exists(location):
+        if not UUID_IN_NAME.search(location) and self.exists(location):
             raise FileExists(location)
         with self._translated("write", location):
             place = self._file_at(location)

@@ -9,15 +9,18 @@ from queue import SimpleQueue
 from typing import Any, Final, TypeVar
 
 from app.engine.model.ids import Location
-from app.errors import FilesUnavailable
+from app.errors import CommitStateUnknown, FilesUnavailable
 from app.fileio.circuit import ANSWER_SECONDS, Circuit
 from app.fileio.files import ListedFile
+from app.fileio.hdfs_store import HdfsStore
 from app.fileio.object_store import ObjectStore
 from app.fileio.tails import Tail
 from app.fileio.trees import FolderEntry, tree_of
 
 _BYTES_A_SECOND: Final = 1 << 20
 """Files may take so much longer as they are large."""
+_STEPS: Final = 4
+"""Creating a file once may be so many requests that wait for a store."""
 _PROMPT_S: Final = 2.0
 """A failure that took longer was a time-out, or tries of one; it counts as silence."""
 
@@ -32,7 +35,7 @@ class PunctualStore:
     asked any more (`Circuit`), so few threads are left behind.
     """
 
-    def __init__(self, store: ObjectStore, answer_s: float = ANSWER_SECONDS) -> None:
+    def __init__(self, store: ObjectStore | HdfsStore, answer_s: float = ANSWER_SECONDS) -> None:
         self._store = store
         self._answer_s = answer_s
         self._circuit = Circuit()
@@ -59,11 +62,23 @@ class PunctualStore:
         self._called("write", location, write)
 
     def write_once(self, location: Location, content: bytes) -> None:
-        # It has time-outs of its own; what was given up here might still be written.
-        tree_of(self._store, location).write_once(location, content)
+        tree = tree_of(self._store, location)
+
+        def write(call: _Call) -> None:
+            # It is several requests, each with a time-out of its own, which say more than we could here.
+            call.allow_for(len(content), _STEPS)
+            tree.write_once(location, content)
+
+        # What was given up may still be written.
+        self._called("write", location, write, overdue=CommitStateUnknown)
+
+    def check_writes_once(self, location: Location) -> None:
+        # Nothing waits for it.
+        tree_of(self._store, location).check_writes_once(location)
 
     def remove_folder(self, location: Location) -> bool:
-        return tree_of(self._store, location).remove_folder(location)
+        tree = tree_of(self._store, location)
+        return self._called("delete", location, lambda _: tree.remove_folder(location))
 
     def replace(self, location: Location, content: bytes) -> None:
         self._called("write", location, lambda _: self._store.replace(location, content))
@@ -90,7 +105,13 @@ class PunctualStore:
         # As many requests as there are pages: no time is the right one.
         return self._store.list_files(prefix)
 
-    def _called(self, verb: str, location: Location, work: Callable[[_Call], _T]) -> _T:
+    def _called(
+        self,
+        verb: str,
+        location: Location,
+        work: Callable[[_Call], _T],
+        overdue: type[FilesUnavailable | CommitStateUnknown] = FilesUnavailable,
+    ) -> _T:
         refusal = self._circuit.refusal()
         if refusal is not None:
             raise FilesUnavailable(f"Cannot {verb} {location}: {refusal}")
@@ -101,7 +122,7 @@ class PunctualStore:
         except _OverdueError:
             reason = f"there was no whole answer after {call.allowed_s:.3g} s"
             self._circuit.silent(reason)
-            raise FilesUnavailable(f"Cannot {verb} {location}: {reason}") from None
+            raise overdue(f"Cannot {verb} {location}: {reason}") from None
         except FilesUnavailable as error:
             if time.monotonic() - started_s > _PROMPT_S:
                 self._circuit.silent(str(error))
@@ -129,9 +150,9 @@ class _Call:
         self._result: Any = None
         self._error: BaseException | None = None
 
-    def allow_for(self, size_bytes: int) -> None:
-        """Allow more time for a large file, as soon as its size is known."""
-        self.allowed_s = self._answer_s + size_bytes / _BYTES_A_SECOND
+    def allow_for(self, size_bytes: int, steps: int = 1) -> None:
+        """Allow more time for a large file, as soon as its size is known, and for several requests."""
+        self.allowed_s = self._answer_s * steps + size_bytes / _BYTES_A_SECOND
 
     def run(self) -> None:
         """Do the work, in a thread that may be left behind."""

@@ -79,6 +79,11 @@ class S3Tree(ObjectStore):
         except ReplyLost as error:
             self._look_for(location, content, error)
 
+    def check_writes_once(self, location: Location) -> None:
+        """Try conditional writes once for each bucket; raises like `FileTree.check_writes_once`."""
+        bucket, key = bucket_and_key(location.rstrip("/"))
+        self._puts.check(bucket, f"{key}/" if key else "")
+
     def remove_folder(self, location: Location) -> bool:
         """Delete the empty object that stands for a folder; raises like `FileTree.remove_folder`."""
         if self.list_folder(location):

@@ -64,6 +64,9 @@ class SchemedFiles:
     def write_once(self, location: Location, content: bytes) -> None:
         self._tree(location).write_once(location, content)
 
+    def check_writes_once(self, location: Location) -> None:
+        self._tree(location).check_writes_once(location)
+
     def replace(self, location: Location, content: bytes) -> None:
         self._tree(location).replace(location, content)
 
@@ -134,6 +137,22 @@ def files_for(
     settings = environment.read(storage)
     values = tuple(sorted(settings.values.items()))
     return _files_for(values, settings.from_environment, answer_s, local_roots)
+
+
+def check_storage(
+    root: str, storage: Mapping[str, str], environment: StorageEnvironment = _NO_ENVIRONMENT
+) -> None:
+    """Check a warehouse's storage settings as far as that needs no answer of its store.
+
+    Raises:
+        InvalidSetting: they make no sense; as `files_for`.
+        InvalidLocation: they are of another store than the warehouse's root.
+    """
+    files_for(storage, environment)
+    if scheme_of(root) == "hdfs":
+        from app.fileio import network_stores
+
+        network_stores.check_settings(root, environment.read(storage))
 
 
 @functools.lru_cache(maxsize=256)

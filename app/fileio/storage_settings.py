@@ -18,6 +18,8 @@ MAY_CHANGE_BESIDE_KEPT_SECRETS = frozenset(
         "s3.role-session-name",
         "gcs.project-id",
         "gcs.oauth2.token-expires-at",
+        "hdfs.connect-timeout",
+        "hdfs.request-timeout",
     }
 )
 """Settings that do not decide where secrets are sent; all others are taken to do so."""

@@ -10,7 +10,7 @@ from app.fileio.files import FileIO
 from app.fileio.locations import scheme_of
 from app.tree_errors import TreeRefusal
 
-TREE_SCHEMES = frozenset({"file", "s3", "s3a", "s3n"})
+TREE_SCHEMES = frozenset({"file", "hdfs", "s3", "s3a", "s3n"})
 """The stores that can create a file only if it is absent, and say truly whether they did."""
 
 
@@ -41,6 +41,17 @@ class FileTree(Protocol):
             FileMissing: its folder is not there.
             CommitStateUnknown: the store did not say what it did.
             TreeRefusal: the store cannot promise this.
+        """
+        ...
+
+    def check_writes_once(self, location: Location) -> None:
+        """Check that the store keeps what `write_once` promises, where that has to be tried.
+
+        Args:
+            location: of a folder, in which a file may come and go for this.
+
+        Raises:
+            TreeRefusal: it does not.
         """
         ...
 
@@ -86,5 +97,5 @@ def check_tree_scheme(location: str) -> None:
     if scheme not in TREE_SCHEMES:
         raise TreeRefusal(
             f"Cannot keep file-system tables at {location[:500]}: of {scheme} the server does not know how to create "
-            f"a file only if it is absent; layout hadoop needs a local folder or S3"
+            f"a file only if it is absent; layout hadoop needs a local folder, HDFS or S3"
         )

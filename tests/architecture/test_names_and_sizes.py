@@ -74,6 +74,7 @@ def test_imports_stand_at_the_top() -> None:
     late = {
         "app/cli/server/commands.py",
         "app/cli/server/processes.py",
+        "app/api/description.py",
         "app/cli/main.py",
         "app/cli/moving/sources.py",
         "app/main.py",

@@ -10,8 +10,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from app.engine.model.ids import Location
+from app.fileio.schemes import SchemedFiles, files_for
 from tests.crash.crashes import SCHEMA
 from tests.servers.icetower import icetower_process
+from tests.servers.webhdfs import HdfsPlace
 
 pytestmark = pytest.mark.slow
 
@@ -19,16 +22,24 @@ WRITERS, COMMITS = 4, 10
 TABLE = "/v1/files/namespaces/ns/tables/t"
 
 
-def test_no_acknowledged_commit_of_two_servers_is_lost(tmp_path: Path) -> None:
+@pytest.mark.parametrize("store", ["local", pytest.param("hdfs", marks=pytest.mark.nightly)])
+def test_no_acknowledged_commit_of_two_servers_is_lost(
+    tmp_path: Path, store: str, request: pytest.FixtureRequest
+) -> None:
     """Each has a database of its own, so that files alone decide; old versions are deleted meanwhile."""
-    root = tmp_path / "tables"
-    root.mkdir()
+    storage, root = {}, f"file://{tmp_path}/tables"
+    if store == "hdfs":
+        hdfs: HdfsPlace = request.getfixturevalue("hdfs")
+        storage, root = hdfs.storage, hdfs.new_root()
+    files = files_for(storage)
+    assert isinstance(files, SchemedFiles)
+    files.create_folder(Location(root))
     with ExitStack() as held:
         urls = []
         for name in ("one", "two"):
             (tmp_path / name).mkdir()
             urls.append(held.enter_context(icetower_process(tmp_path / name, log_level="error")))
-        settings = {"name": "files", "root-location": f"file://{root}", "layout": "hadoop"}
+        settings = {"name": "files", "root-location": root, "layout": "hadoop", "storage": storage}
         for url in urls:
             httpx.post(f"{url}/management/v1/warehouses", json=settings).raise_for_status()
         httpx.post(f"{urls[0]}/v1/files/namespaces", json={"namespace": ["ns"]}).raise_for_status()
@@ -68,6 +79,8 @@ def test_no_acknowledged_commit_of_two_servers_is_lost(tmp_path: Path) -> None:
     marks = {name for name in loaded[0]["metadata"]["properties"] if name.startswith("mark-")}
     assert marks == landed
     assert len(landed) > WRITERS * COMMITS // 2
-    versions = sorted(root.joinpath("ns", "t", "metadata").glob("v*"))
+    found = files.list_folder(Location(f"{root}/ns/t/metadata")) or []
+    versions = [entry.name for entry in found if entry.name.startswith("v")]
     assert len(versions) <= 4
-    assert len({path.name.split(".")[0] for path in versions}) == len(versions)
+    assert len({name.split(".")[0] for name in versions}) == len(versions)
+    assert not [entry.name for entry in found if entry.name.endswith(".tmp")]

@@ -1,4 +1,4 @@
-"""What a tree of files promises, on local disk and on an S3-compatible server."""
+"""What a tree of files promises, on local disk, in HDFS and on an S3-compatible server."""
 
 from __future__ import annotations
 
@@ -23,17 +23,23 @@ from app.fileio.storage_settings import StorageSettings
 from app.fileio.trees import FileTree, FolderEntry, check_tree_scheme, tree_of
 from app.tree_errors import TreeRefusal
 from tests.servers.s3 import S3Server
+from tests.servers.webhdfs import HdfsPlace
 
 _BUCKET = "trees"
 Place = tuple[SchemedFiles, Location]
 
 
-@pytest.fixture(params=["local", pytest.param("s3", marks=pytest.mark.s3)])
+@pytest.fixture(params=["local", "hdfs", pytest.param("s3", marks=pytest.mark.s3)])
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
     if request.param == "local":
         files = files_for({}, local_roots=(f"file://{tmp_path}",))
         assert isinstance(files, SchemedFiles)
         return files, Location(f"file://{tmp_path}/root")
+    if request.param == "hdfs":
+        hdfs: HdfsPlace = request.getfixturevalue("hdfs")
+        files = files_for(hdfs.storage)
+        assert isinstance(files, SchemedFiles)
+        return files, Location(hdfs.new_root())
     server: S3Server = request.getfixturevalue("s3_server")
     server.create_bucket(_BUCKET)
     files = files_for(server.storage)
@@ -150,7 +156,7 @@ def test_a_link_that_fails_leaves_nothing(
 
 
 def test_only_stores_that_can_promise_it_are_trees(tmp_path: Path) -> None:
-    for location in ("hdfs://name/x", "gs://bucket/x", "abfss://c@a/x", "memory://x"):
+    for location in ("gs://bucket/x", "abfss://c@a/x", "memory://x"):
         with pytest.raises(TreeRefusal, match="only if it is absent"):
             check_tree_scheme(location)
     with pytest.raises(TreeRefusal):
@@ -205,6 +211,15 @@ def test_a_store_that_ignores_the_condition_takes_no_commits() -> None:
         for _ in range(2):
             with pytest.raises(TreeRefusal, match="both would win"):
                 puts.check("bucket", "t/metadata/")
+
+
+def test_a_tree_says_at_once_that_it_keeps_its_promise_and_leaves_nothing(place: Place) -> None:
+    files, root = place
+    files.create_folder(root)
+
+    files.check_writes_once(root)
+
+    assert files.list_folder(root) == []
 
 
 def test_a_store_that_obeys_is_asked_once() -> None:

@@ -1,4 +1,4 @@
-"""What places of pointers and namespaces promise: rows on SQLite and Postgres, files on local disk and on S3."""
+"""What places of pointers and namespaces promise: rows on SQLite and Postgres, files on local disk, HDFS and S3."""
 
 from __future__ import annotations
 
@@ -41,11 +41,13 @@ from tests.builders.catalogs import START_MS, new_warehouse, server_on
 from tests.builders.file_system import identifier, new_table
 from tests.servers.postgres import PostgresServer
 from tests.servers.s3 import S3Server
+from tests.servers.webhdfs import HdfsPlace
 
 PLACES = [
     "rows-sqlite",
     pytest.param("rows-postgres", marks=pytest.mark.postgres),
     "files-local",
+    "files-hdfs",
     pytest.param("files-s3", marks=pytest.mark.s3),
 ]
 _BUCKET = "pointers"
@@ -62,6 +64,9 @@ def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Catalog]
         s3: S3Server = request.getfixturevalue("s3_server")
         s3.create_bucket(_BUCKET)
         root, files = f"s3://{_BUCKET}/{uuid.uuid4()}", files_for(s3.storage)
+    elif where == "hdfs":
+        hdfs: HdfsPlace = request.getfixturevalue("hdfs")
+        root, files = hdfs.new_root(), files_for(hdfs.storage)
     else:
         (tmp_path / "tables").mkdir()
         root, files = f"file://{tmp_path / 'tables'}", LocalFiles([f"file://{tmp_path / 'tables'}"])

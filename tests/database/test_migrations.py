@@ -14,6 +14,7 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
 
+from app.database import partial_indexes  # noqa: F401 - adds them to the metadata
 from app.database.connections.database import Database
 from app.database.migrations import downgrade, migrate
 from app.database.revisions import MIGRATIONS, check_revision, found_revision, known_revision

@@ -16,7 +16,10 @@ from fastapi import FastAPI
 
 from app.database.migrations import downgrade, migrate
 from app.database.revisions import found_revision, known_revision
+from app.database.warehouses import Layout, Warehouses
+from app.engine.model.ids import Location
 from app.errors import DatabaseBehind
+from app.fileio.local import LocalFiles
 from app.main import build_server, create_app, open_database, prepare
 from app.setting_types import SecretProperties
 from app.settings import Settings
@@ -169,3 +172,33 @@ print({{"numpy", "pandas", "psycopg", "pyarrow", "pyiceberg", "pyspark"}} & set(
 
     # They would double the memory after a start, and make it longer.
     assert subprocess.check_output([sys.executable, "-c", program], text=True, cwd=ROOT) == "set()\n"
+
+
+def test_a_server_imports_nothing_that_only_migrations_and_descriptions_need() -> None:
+    program = """
+import sys
+import app.cli.server.serving
+print({"alembic", "sqlalchemy.dialects.postgresql", "yaml"} & set(sys.modules))
+"""
+
+    # Each of them makes a start a tenth of a second longer.
+    assert subprocess.check_output([sys.executable, "-c", program], text=True, cwd=ROOT) == "set()\n"
+
+
+def test_the_stores_of_file_system_warehouses_are_tried_at_start(tmp_path: Path) -> None:
+    tried: list[tuple[str, bool]] = []
+
+    class TriedFiles(LocalFiles):
+        def check_writes_once(self, location: Location) -> None:
+            tried.append((location, threading.current_thread().daemon))
+
+    start_and_stop(create_app(settings_in(tmp_path)))
+    with closing(open_database(settings_in(tmp_path))) as database:
+        Warehouses(database).create("files", f"file://{tmp_path}/files", layout=Layout.HADOOP, created_ms=1)
+
+    start_and_stop(create_app(settings_in(tmp_path), files_of=lambda _: TriedFiles()))
+    for thread in threading.enumerate():
+        if thread.name == "store checks":
+            thread.join()
+
+    assert tried == [(f"file://{tmp_path}/files", True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from app.catalog.context.catalog import Catalog
@@ -31,6 +31,8 @@ _EVENTS: Final = 1_000
 _WEEK_MS: Final = 7 * 86_400_000
 _DAY_MS: Final = 86_400_000
 _BYTES_OF_FACTS: Final = 20_000
+OVERVIEW_BYTES: Final = 4_000
+"""What the facts of one table take in the overview of a warehouse."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +74,26 @@ def table_health(catalog: Catalog, identifier: TableIdentifier, wanted: str | No
         totals=summary_totals(snapshot),
         files=files,
         activity=_activity(catalog, pointer),
-        forks=_forks(catalog, pointer, metadata),
+        forks=forks_of(catalog, pointer, metadata),
     )
+    if wanted is None:
+        _keep_forks(catalog, pointer, facts.forks)
     return TableHealth(
         identifier, facts, findings(facts, catalog.rules.health_thresholds), PartitionValues(metadata)
     )
+
+
+def overview_key(catalog: Catalog, pointer: Pointer) -> Hashable:
+    """Return the key of the facts that the overview of a warehouse keeps of a table."""
+    return catalog.files, pointer.id, pointer.metadata_location, pointer.registration
+
+
+def _keep_forks(catalog: Catalog, pointer: Pointer, forks: tuple[str, ...]) -> None:
+    """Let the overview of the warehouse show which forks were found just now."""
+    kept = catalog.server.table_overviews
+    facts = kept.find(overview_key(catalog, pointer))
+    if facts is not None and facts.forks != forks:
+        kept.put(overview_key(catalog, pointer), replace(facts, forks=forks), OVERVIEW_BYTES)
 
 
 def metadata_bytes(catalog: Catalog, pointer: Pointer) -> int:
@@ -90,8 +107,13 @@ def metadata_bytes(catalog: Catalog, pointer: Pointer) -> int:
     return len(found.content)
 
 
-def _forks(catalog: Catalog, pointer: Pointer, metadata: TableMetadata) -> tuple[str, ...]:
-    """Return the versions that follow the one which the table was adopted from, if it was."""
+def forks_of(catalog: Catalog, pointer: Pointer, metadata: TableMetadata) -> tuple[str, ...]:
+    """Return the versions that follow the one which the table was adopted from, if it was.
+
+    Raises:
+        FilesUnavailable: the folder cannot be read.
+        DatabaseUnavailable: the database does not answer.
+    """
     if not catalog.has_rows:
         return ()
     logged = (entry.metadata_file for entry in reversed(metadata.metadata_log))

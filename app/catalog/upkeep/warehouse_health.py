@@ -13,7 +13,13 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Listing, Page
 from app.catalog.history import numbers_in
 from app.catalog.manifests.table_manifests import TableManifests
-from app.catalog.upkeep.table_health import TableHealth, metadata_bytes
+from app.catalog.upkeep.table_health import (
+    OVERVIEW_BYTES,
+    TableHealth,
+    forks_of,
+    metadata_bytes,
+    overview_key,
+)
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.engine.health.facts import HealthFacts
 from app.engine.health.findings import HealthFinding, badness, findings, unreadable
@@ -27,7 +33,6 @@ from app.errors import GivenUp, IcetowerError, MetadataFileMissing, NoSuchTable
 STRETCH: Final = 500
 """So many tables are looked at for one request, and ordered among themselves."""
 _SIDE_BY_SIDE: Final = 8
-_BYTES_OF_FACTS: Final = 4_000
 _FIRST: Final = (-1_000_000, -1_000_000, -1_000_000, 0)
 _UNREADABLE: Final = -1_000
 """Worse than any number of critical findings."""
@@ -137,7 +142,7 @@ def _health(catalog: Catalog, pointer: Pointer) -> TableHealth:
 
 def _facts(catalog: Catalog, pointer: Pointer, metadata: TableMetadata) -> HealthFacts:
     kept = catalog.server.table_overviews
-    key = (catalog.files, pointer.id, pointer.metadata_location, pointer.registration)
+    key = overview_key(catalog, pointer)
     facts = kept.find(key)
     if facts is None:
         snapshot = metadata.current_snapshot
@@ -150,6 +155,7 @@ def _facts(catalog: Catalog, pointer: Pointer, metadata: TableMetadata) -> Healt
             totals=summary_totals(snapshot),
             files=None,
             activity=None,
+            forks=forks_of(catalog, pointer, metadata),
         )
-        kept.put(key, facts, _BYTES_OF_FACTS)
+        kept.put(key, facts, OVERVIEW_BYTES)
     return facts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -27,6 +28,8 @@ def run_server(flags: Mapping[str, object], config_file: Path | None) -> None:
         _metrics_folder(settings.workers),
     ):
         settings = settings.model_copy(update={"port": listeners.port, "management": listeners.management})
+        # What is imported stays: to look for garbage among it would take a tenth of the start.
+        gc.disable()
         from app.cli.server.serving import prepare_once, serve
 
         prepare_once(settings)

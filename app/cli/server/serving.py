@@ -73,9 +73,13 @@ def application(settings: Settings) -> object:
     _log_from(settings)
     if parent := parent_process():
         stop_without(parent)
+    app = create_app(settings)
+    # All that is there by now stays.
+    gc.freeze()
     # Planning a scan makes many small objects and no cycles: the search for cycles took a third of the time.
     gc.set_threshold(50_000, 20, 50)
-    return create_app(settings)
+    gc.enable()
+    return app
 
 
 def _prepare(settings: Settings) -> None:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Engine
 
 from app.database.connections.dialects import engine_for_reads, engine_for_writes
+from app.database.connections.driver_calls import run_on_sqlite
 from app.database.connections.driver_errors import (
     MAX_ATTEMPTS_AFTER_COLLISION,
     MAX_ATTEMPTS_AFTER_LOST_CONNECTION,
@@ -44,8 +45,10 @@ class Database:
         self._is_sqlite = self.dialect_name == "sqlite"
         # SQLite has one writer at a time and the others poll; threads of this process wait here instead.
         self._sqlite_turn = Lock()
+        self._kept_writers: dict[Engine, Connection] = {}
+        self._is_closed = False
         self._turn_timeout_s = pool_timeout_s
-        self._shared_writes = SharedWrites(self.write, pool_timeout_s)
+        self._shared_writes = SharedWrites(self._write_quickly, pool_timeout_s)
         self._begin = "BEGIN IMMEDIATE" if self._is_sqlite else "BEGIN ISOLATION LEVEL READ COMMITTED"
 
     @staticmethod
@@ -67,6 +70,9 @@ class Database:
     def close(self) -> None:
         """Close all connections that are not in use."""
         self._readers.close()
+        self._is_closed = True
+        while self._kept_writers:
+            self._kept_writers.popitem()[1].close()
         self._read_engine.dispose()
         self._write_engine.dispose()
         self._light_engine.dispose()
@@ -108,6 +114,10 @@ class Database:
         """
         return self._shared_writes.run(work) if self._is_sqlite else self.write(work)
 
+    def _write_quickly(self, work: Callable[[Connection], _Result]) -> _Result:
+        # Without SQLAlchemy's own idea of a transaction, which Alembic needs, and commits do not.
+        return self._attempt(self._write_engine, work, self._commit, begins_itself=True)
+
     def write_lightly(self, work: Callable[[Connection], _Result]) -> _Result:
         """Like `write`, for what may be lost when the power fails: it does not wait for the disk."""
         return self._attempt(self._light_engine, work, self._commit)
@@ -131,12 +141,14 @@ class Database:
         engine: Engine,
         work: Callable[[Connection], _Result],
         finish: Callable[[Connection], None],
+        *,
+        begins_itself: bool = False,
     ) -> _Result:
         with self._turn():
             attempt = 1
             while True:
                 try:
-                    return self._transaction(engine, work, finish)
+                    return self._transaction(engine, work, finish, begins_itself=begins_itself)
                 except Undone as undone:
                     if attempt >= undone.max_attempts:
                         raise our_error(undone.error) from undone.error
@@ -159,13 +171,18 @@ class Database:
         engine: Engine,
         work: Callable[[Connection], _Result],
         finish: Callable[[Connection], None],
+        *,
+        begins_itself: bool,
     ) -> _Result:
         try:
-            connection = engine.connect()
+            connection = self._kept_writers.pop(engine, None) or engine.connect()
         except library_errors() as error:
             raise our_error(error) from error
         try:
-            connection.exec_driver_sql(self._begin)
+            if begins_itself:
+                run_on_sqlite(connection, self._begin)
+            else:
+                connection.exec_driver_sql(self._begin)
             result = work(connection)
         except library_errors() as error:
             self._roll_back(connection)
@@ -179,7 +196,19 @@ class Database:
         finally:
             # What became of the transaction is known by now, whatever happens here.
             with suppress(*library_errors()):
-                connection.close()
+                self._give_back(engine, connection)
+
+    def _give_back(self, engine: Engine, connection: Connection) -> None:
+        """Give a connection back to the pool, but keep SQLite's one writer.
+
+        The pool would cost more than a statement does.
+        """
+        if not self._is_sqlite or self._is_closed or connection.invalidated:
+            connection.close()
+            return
+        if connection.in_transaction():
+            connection.rollback()  # SQLAlchemy takes each statement for the beginning of one.
+        self._kept_writers[engine] = connection
 
     def _consequence(self, error: Exception, connection: Connection) -> Exception:
         """Return the error to raise when a transaction was undone before its commit."""

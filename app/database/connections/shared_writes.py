@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection
 
+from app.database.connections.driver_calls import run_on_sqlite
 from app.database.connections.driver_errors import Undone, library_errors
 from app.errors import DatabaseUnavailable, IcetowerError
 from app.lines import Lines
@@ -83,14 +84,14 @@ class _Broken(Exception):
 
 def _run_each(connection: Connection, group: list[_Waiting]) -> None:
     for each in group:
-        connection.exec_driver_sql("SAVEPOINT one_of_many")
+        run_on_sqlite(connection, "SAVEPOINT one_of_many")
         try:
             each.end(each.work(connection))
         except BaseException as error:  # noqa: BLE001 - raised again in its own thread
             # What the driver or a collision says is for a transaction of its own to judge.
             each.end(error=error, is_alone=isinstance(error, (Undone, *library_errors())))
             try:
-                connection.exec_driver_sql("ROLLBACK TO one_of_many")
+                run_on_sqlite(connection, "ROLLBACK TO one_of_many")
             except library_errors() as broken:
                 raise _Broken from broken
-        connection.exec_driver_sql("RELEASE one_of_many")
+        run_on_sqlite(connection, "RELEASE one_of_many")

@@ -27,6 +27,7 @@ from sqlalchemy import (
     select,
 )
 
+from app.database.connections.driver_calls import run_on_sqlite
 from app.database.driver_sql import sqlite_sql
 from app.database.namespace_keys import namespace_of
 from app.database.pages import ALL_ROWS
@@ -146,7 +147,7 @@ def insert_event(
     """Record what this transaction has done to a pointer, which it has locked."""
     values = event_values(pointer_id, event, author, previous_location)
     if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql(_INSERT_ON_SQLITE, values)
+        run_on_sqlite(connection, _INSERT_ON_SQLITE, values)
     else:
         connection.execute(_INSERT, values)
 

@@ -14,6 +14,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, Executable, Row, bindparam, delete, select, tuple_, update
 from sqlalchemy.exc import IntegrityError
 
+from app.database.connections.driver_calls import run_on_sqlite
 from app.database.connections.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
 from app.database.driver_sql import sqlite_sql
 from app.database.inserts import OnEachDatabase
@@ -242,7 +243,7 @@ def advance(
             raise PointerMovedOn
     else:
         at_ms = {"event_at_ms": author.at_ms}
-        if connection.exec_driver_sql(_ADVANCE_ON_SQLITE, values | at_ms).rowcount != 1:
+        if run_on_sqlite(connection, _ADVANCE_ON_SQLITE, values | at_ms) != 1:
             raise PointerMovedOn
         insert_event(connection, move.seen.id, move.event, author, move.seen.metadata_location)
     _claim(connection, move.seen.id, move.places)

@@ -117,6 +117,7 @@ def test_mask_that_comes_back_keeps_the_secret(api: httpx.Client, warehouse: dic
         {"adls.dfs-storage-scheme": "http"},
         {"adls.tenant-id": "evil"},
         {"hdfs.host": "evil.example"},
+        {"hdfs.endpoint": "http://evil.example"},
         {"allowed-locations": "abfss://c@a.dfs.evil.example/"},
     ],
     ids=str,

@@ -21,8 +21,9 @@ from app.catalog.past.dropped import Wanted, list_dropped, undrop
 from app.catalog.past.restore import restore_tables
 from app.catalog.rebuild.planning import RebuildWish, plan_rebuild
 from app.catalog.upkeep.jobs import begin_job
-from app.catalog.upkeep.table_health import table_health
+from app.catalog.upkeep.table_health import TableHealth, table_health
 from app.catalog.upkeep.upkeep_plans import table_upkeep
+from app.catalog.upkeep.warehouse_health import warehouse_health
 from app.database.idempotency_keys import IdempotencyClaim
 from app.engine.change.updates import RemoveProperties, SetLocation, SetProperties
 from app.engine.model.identifiers import Namespace
@@ -444,6 +445,31 @@ def test_forks_are_found_by_health_as_long_as_the_table_lives(
     assert [where.rpartition("/")[2] for where in adopted_from(beside, location).later] == [
         "v2.metadata.json"
     ]
+
+
+def forked_in_overview(catalog: Catalog) -> list[str]:
+    """Return the versions that the overview of a warehouse shows as forks, without a look at their folder."""
+    (table,) = warehouse_health(catalog, Page(None, 10)).items
+    assert isinstance(table, TableHealth)
+    shown = [finding.message for finding in table.findings if finding.code == "forked"]
+    assert len(shown) == bool(table.facts.forks)
+    return [fork.rpartition("/")[2] for fork in table.facts.forks]
+
+
+def test_the_overview_shows_the_forks_that_the_last_look_has_found(
+    tree: Catalog, beside: Catalog, tmp_path: Path
+) -> None:
+    adopt_table(beside, S, f"file://{tmp_path}/tables/ns/t")
+    assert forked_in_overview(beside) == []
+    fork = write_version(metadata_folder(tmp_path, "ns.t"), 2)
+    assert forked_in_overview(beside) == []
+
+    table_health(beside, S)
+    assert forked_in_overview(beside) == ["v2.metadata.json"]
+    fork.unlink()
+    assert forked_in_overview(beside) == ["v2.metadata.json"]
+    commit_table(beside, S, (), [SetProperties(updates={"next": "metadata file"})])
+    assert forked_in_overview(beside) == []
 
 
 def test_adopting_needs_a_table(beside: Catalog, tmp_path: Path) -> None:
