@@ -63,6 +63,7 @@ _OF_NOW = re.compile(r"/(commits|tower|health|maintenance|orphans|dropped)(/|$)|
 """Of the present only: what is done to it, or was, and how it fares."""
 _OF_TABLE = re.compile(r"/v1/namespaces/(?P<namespace>[^/]+)/tables/(?P<table>[^/]+)")
 _OF_TABLES = re.compile(r"/v1/namespaces/(?P<namespace>[^/]+)/tables")
+_APPEND = re.compile(rf"{_OF_TABLE.pattern}/append")
 _QUICK = {"GET": loads.load_table, "HEAD": loads.table_exists, "POST": commits.commit_table}
 
 
@@ -190,6 +191,10 @@ def _quick_handler(scope: Scope) -> Callable[[Request], Awaitable[Response]] | N
         scope["path_params"] = found.groupdict()
         scope["endpoint"] = of_table
         return _QUICK[method]
+    if method == "POST" and (found := _APPEND.fullmatch(path)) is not None:
+        scope["path_params"] = found.groupdict()
+        scope["endpoint"] = appends.append_files
+        return appends.append_files
     if method == "GET" and (found := _OF_TABLES.fullmatch(path)) is not None:
         scope["path_params"] = found.groupdict()
         scope["endpoint"] = tables.list_tables

@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from typing import Any, Final
 
 from app.engine.model.identifiers import TableIdentifier
+from app.engine.upkeep.sql_text import quoted
 from app.maintenance.spark_sessions import SqlSession
 from app.maintenance.spark_sql import ProcedureCall, qualified
 
@@ -25,6 +26,8 @@ class MountedTable:
         self._session = session
         self._catalog = catalog
         self.table = table
+        self.is_lost = False
+        """Whether Spark does not answer any more: then nothing is set back, since each try may wait for minutes."""
 
     def call(self, call: ProcedureCall) -> list[dict[str, Any]]:
         """Call a procedure for the table, and return the rows that it answers."""
@@ -43,6 +46,10 @@ class MountedTable:
         """Return the only row of a query."""
         (row,) = self._session.sql(query).collect()
         return tuple(row)
+
+    def function(self, name: str) -> str:
+        """Return one of Iceberg's functions, as SQL calls it."""
+        return f"{quoted(self._catalog)}.system.{name}"
 
     def metadata_table(self, name: str) -> str:
         """Return one of Iceberg's metadata tables, as SQL has it after FROM."""
@@ -72,12 +79,13 @@ def mounted(
     prefix = f"spark.sql.catalog.{name}"
     settings = {prefix: "org.apache.iceberg.spark.SparkCatalog"}
     settings |= {f"{prefix}.{key}": text for key, text in wanted.items()}
+    mounted_table = MountedTable(session, name, table)
     try:
         for key, text in (_EXACT_TEXT | settings).items():
             session.conf.set(key, text)
-        yield MountedTable(session, name, table)
+        yield mounted_table
     finally:
-        # A Spark that is gone has taken its settings along.
-        with suppress(Exception):
-            for key in settings:
-                session.conf.unset(key)
+        if not mounted_table.is_lost:
+            with suppress(Exception):
+                for key in settings:
+                    session.conf.unset(key)

@@ -8,6 +8,7 @@ from typing import Final
 from app.client.catalog import RemoteCatalog
 from app.client.failures import CallFailed
 from app.engine.model.jobs import Job, JobState
+from app.engine.upkeep.sql_text import literal
 from app.maintenance.assignments import Assignment, Ending
 from app.maintenance.job_commits import JobTraces, snapshots_of, traces_of
 from app.maintenance.mounted_catalogs import MountedTable, mounted
@@ -17,7 +18,7 @@ from app.maintenance.rewrite_position_deletes import REWRITE_POSITION_DELETES
 from app.maintenance.spark_failures import SparkFailure, attempted
 from app.maintenance.spark_runtime import SparkMissing
 from app.maintenance.spark_sessions import SqlSession
-from app.maintenance.spark_sql import ProcedureCall, literal
+from app.maintenance.spark_sql import ProcedureCall
 from app.maintenance.table_statistics import TABLE_STATISTICS
 from app.maintenance.verification import Verification, changed_rows
 
@@ -96,6 +97,7 @@ class SparkJobs:
         except CallFailed as unanswered:
             return Ending(JobState.FAILED, f"Nothing was begun: {unanswered}")
         figures = attempted(lambda: procedure.run(table, call))
+        table.is_lost = isinstance(figures, SparkFailure) and figures.is_connection_lost
         try:
             with RemoteCatalog(self._uri, self._warehouse) as catalog:
                 traces = traces_of(catalog, assignment.table, assignment.job_id, known)

@@ -43,6 +43,10 @@ class IcebergRuntimeMissing(SparkMissing):
     """Iceberg's jar for Spark is not installed."""
 
 
+class ConnectUnreachable(SparkMissing):
+    """Nothing listens at the address of a server of Spark Connect."""
+
+
 def check_java() -> None:
     """Make sure that Spark finds a Java that it runs on.
 

@@ -8,13 +8,17 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import socket
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
 
 from app.maintenance.spark_runtime import (
     ICEBERG_EXTENSIONS,
+    ConnectUnreachable,
     PySparkMissing,
     check_java,
     iceberg_runtime_jar,
@@ -22,6 +26,8 @@ from app.maintenance.spark_runtime import (
 )
 
 REMOTE: Final = "sc://"
+CONNECT_PORT: Final = 15002
+_ANSWER_S: Final = 10.0
 _GIB: Final = 1 << 30
 _LEAST_GIB, _MOST_GIB = 1, 8
 
@@ -86,9 +92,13 @@ class SparkSessions:
 
         Raises:
             SparkMissing: PySpark, Java or Iceberg's runtime is not here; the message says how to get it.
+            ConnectUnreachable: no server of Spark Connect is at the address.
         """
         if self._master.startswith(REMOTE):
-            return self._connect()
+            self.close()  # The session of the job before: its connection and its threads.
+            self._root = self._connect()
+            connected: SqlSession = self._root
+            return connected
         if self._root is None:
             self._root = self._start()
         session: SqlSession = self._root.newSession()
@@ -96,9 +106,10 @@ class SparkSessions:
 
     def close(self) -> None:
         """Stop what was started here."""
-        if self._root is not None:
-            self._root.stop()
-            self._root = None
+        root, self._root = self._root, None
+        if root is not None:
+            with suppress(OSError):  # It may be gone.
+                root.stop()
 
     def _start(self) -> Any:
         try:
@@ -115,17 +126,34 @@ class SparkSessions:
             builder = builder.config(key, text)
         return builder.getOrCreate()
 
-    def _connect(self) -> SqlSession:
+    def _connect(self) -> Any:
         try:
             from pyspark.sql.connect.session import SparkSession
         except ImportError as error:
             raise PySparkMissing(
                 f"Spark Connect needs more libraries ({error}): pip install 'icetower[spark]' 'pyspark[connect]'"
             ) from error
-        session: SqlSession = SparkSession.builder.remote(self._master).create()
+        check_reachable(self._master)
+        session = SparkSession.builder.remote(self._master).create()
         for key, text in self._settings.items():
             session.conf.set(key, text)
         return session
+
+
+def check_reachable(master: str) -> None:
+    """Make sure that something listens at the address of a server of Spark Connect.
+
+    Its client goes on trying for ten minutes before it says that nothing does.
+
+    Raises:
+        ConnectUnreachable: nothing does.
+    """
+    address = urlsplit(master.partition(";")[0])
+    try:
+        place = (address.hostname or "", address.port or CONNECT_PORT)
+        socket.create_connection(place, _ANSWER_S).close()
+    except (OSError, ValueError) as error:
+        raise ConnectUnreachable(f"No server of Spark Connect answers at {master} ({error})") from error
 
 
 def _settings(master: str, folder: Path) -> dict[str, str]:

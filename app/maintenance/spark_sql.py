@@ -1,4 +1,4 @@
-"""Spark SQL as text: names and values quoted, and calls of Iceberg's procedures."""
+"""Spark SQL as text: names of tables, and calls of Iceberg's procedures."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.engine.model.identifiers import TableIdentifier
+from app.engine.upkeep.sql_text import literal, quoted
 
 Argument = str | int | Mapping[str, str]
 """A value of a procedure's argument; a mapping becomes Spark's `map(...)`."""
@@ -32,19 +33,9 @@ class ProcedureCall:
         return f"CALL {quoted(catalog)}.system.{self.procedure}({listed})"
 
 
-def quoted(part: str) -> str:
-    """Return one part of a name, whatever it is made of."""
-    return "`" + part.replace("`", "``") + "`"
-
-
 def qualified(catalog: str, table: TableIdentifier, *more: str) -> str:
     """Return the name of a table, or of one of its metadata tables."""
     return ".".join(quoted(part) for part in (catalog, *table.namespace.levels, table.name, *more))
-
-
-def literal(text: str) -> str:
-    """Return a string of SQL; the session must not have `escapedStringLiterals` on."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
 def expression(value: Argument) -> str:

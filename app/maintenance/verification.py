@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from app.engine.upkeep.sql_text import quoted
 from app.maintenance.job_commits import JobCommit
 from app.maintenance.mounted_catalogs import MountedTable
-from app.maintenance.spark_sql import quoted
 
 Columns = tuple[str, ...]
 

@@ -76,7 +76,12 @@ def health_facts(
 
 def _filled(kind: type[F], facts: dict[str, Any]) -> F:
     """Return facts of a kind; numbers that are not given are 0."""
-    empty: dict[str, Any] = {"size_histogram": (), "worst_partitions": (), "overlap_by_field": {}}
+    empty: dict[str, Any] = {
+        "size_histogram": (),
+        "worst_partitions": (),
+        "latest_partitions": (),
+        "overlap_by_field": {},
+    }
     return kind(
         **{name: facts.get(name, empty.get(name, 0)) for name in (field.name for field in fields(kind))}
     )

@@ -14,7 +14,8 @@ CONTENDED_MS: Final = 5_000.0
 """How long a table counts as contended after a lost race, or after a load that had to wait."""
 FIRST_WINDOW_MS: Final = 60.0
 SHORTEST_WINDOW_MS: Final = 3.0
-LONGEST_WINDOW_MS: Final = 5_000.0
+LONGEST_WINDOW_MS: Final = 1_000.0
+"""Who takes longer writes data between its load and its commit, and is not waited for: many can do that at a time."""
 LONGEST_HOLD_MS: Final = 10_000.0
 """How long a load waits that may only read."""
 LONGER, SHORTER = 1.25, 0.975
@@ -40,6 +41,10 @@ class Writer:
     """Races lost since it landed last."""
     unused: int = 0
     """Loads without a commit after them."""
+    loads: int = 0
+    """Loads since its last commit."""
+    usual_loads: int = 1
+    """Loads for each commit: engines load a table when they plan, and once more before they commit."""
     began_ms: float | None = None
     """When it was let go last."""
 
@@ -77,6 +82,9 @@ class Beginnings:
             or now_ms - writer.seen_ms > REMEMBERED_MS
             or writer.unused >= MOST_UNUSED
         ):
+            return False
+        writer.loads += 1
+        if not writer.losses and writer.loads < writer.usual_loads:
             return False
         if writer.losses >= PROTECTED_LOSSES or (may_begin and not self.at_work and not self.waiting):
             self._begin(client, writer, now_ms)
@@ -127,10 +135,10 @@ class Beginnings:
         self.at_work[client] = None
         writer = self.writers.get(client)
         if writer is not None and writer.began_ms is not None:
-            is_late = now_ms - writer.began_ms > self.window_ms
-            window_ms = self.window_ms * (LONGER if is_late else SHORTER)
-            self.window_ms = min(LONGEST_WINDOW_MS, max(SHORTEST_WINDOW_MS, window_ms))
-            writer.began_ms = None
+            took_ms, writer.began_ms = now_ms - writer.began_ms, None
+            if took_ms <= LONGEST_WINDOW_MS:
+                window_ms = self.window_ms * (LONGER if took_ms > self.window_ms else SHORTER)
+                self.window_ms = min(LONGEST_WINDOW_MS, max(SHORTEST_WINDOW_MS, window_ms))
 
     @property
     def lease_ms(self) -> int:
@@ -145,7 +153,9 @@ class Beginnings:
         if client not in self.writers and len(self.writers) >= MOST_WRITERS:
             del self.writers[min(self.writers, key=lambda item: self.writers[item].seen_ms)]
         writer = self.writers.setdefault(client, Writer(now_ms))
-        writer.seen_ms, writer.unused = now_ms, 0
+        if writer.loads and not has_lost and not writer.losses:
+            writer.usual_loads = writer.loads
+        writer.seen_ms, writer.unused, writer.loads = now_ms, 0, 0
         writer.losses = writer.losses + 1 if has_lost else 0
         if has_lost:
             self.contended_until_ms = now_ms + CONTENDED_MS

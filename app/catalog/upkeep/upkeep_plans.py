@@ -21,6 +21,7 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.types import ListType, MapType
 from app.engine.properties.own_properties import DAY_MS
 from app.engine.retention.expired_snapshots import ExpiryWish, plan_expiry
+from app.engine.upkeep.cold_partitions import latest_partitions
 from app.engine.upkeep.conditions import Condition, JobHistory
 from app.engine.upkeep.plans import LeftJob, PlannedJob, UpkeepPlan, plan_upkeep, wanted_now
 from app.engine.upkeep.policy import Policy
@@ -105,6 +106,7 @@ def _condition(
             (item.timestamp_ms for item in line if (item.summary or {}).get("operation") in _REMOVES_ROWS),
             None,
         ),
+        latest_partitions=latest_partitions(metadata, facts.files),
         allows_deletes=bool_property(metadata.properties, GC_ENABLED, default=True),
         is_encrypted=ENCRYPTION_KEY_ID in metadata.properties,
         has_collections=any(

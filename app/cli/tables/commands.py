@@ -15,6 +15,7 @@ from app.cli.tables import (
     health,
     history,
     orphans,
+    paths,
     properties,
     refs,
     scans,
@@ -52,6 +53,7 @@ for part in (
     properties,
     upkeep,
     orphans,
+    paths,
 ):
     commands.add_typer(part.commands)
 

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from app.engine.model.document import MAX_LONG, find_count
+from app.engine.model.document import MAX_LONG
 from app.engine.model.ids import SpecId
 from app.engine.model.manifests import EntryStatus, ManifestEntry, ManifestFile
+from app.engine.properties.known import Origin
+from app.engine.properties.lookup import text_in_force
 
 _ENABLED: Final = "commit.manifest-merge.enabled"
 _MIN_COUNT: Final = "commit.manifest.min-count-to-merge"
@@ -35,16 +37,12 @@ class MergeRules:
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> MergeRules:
         """Return the rules of a table."""
+        layers = {Origin.TABLE: properties}
         return cls(
-            properties.get(_ENABLED, "true").lower() != "false",
-            _number(properties.get(_MIN_COUNT), 100),
-            _number(properties.get(_TARGET_BYTES), 8 << 20),
+            (text_in_force(layers, _ENABLED) or "").strip().lower() != "false",
+            int(text_in_force(layers, _MIN_COUNT) or 0),
+            int(text_in_force(layers, _TARGET_BYTES) or 0),
         )
-
-
-def _number(text: str | None, otherwise: int) -> int:
-    number = find_count(text)
-    return otherwise if number is None else number
 
 
 def merge_groups(manifests: Sequence[ManifestFile], rules: MergeRules) -> list[list[ManifestFile]]:

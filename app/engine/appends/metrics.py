@@ -7,18 +7,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from app.engine.appends.columns import MappedColumns
-from app.engine.model.document import find_count
 from app.engine.model.ids import FieldId
 from app.engine.model.properties import COLUMN_METRICS_PREFIX
 from app.engine.model.schema import Schema
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.types import ListType, MapType, NestedField, PrimitiveType, StructType, child_fields
 from app.engine.model.values import to_bytes
+from app.engine.properties.known import Origin
+from app.engine.properties.lookup import text_in_force
 
 _PREFIX: Final = "write.metadata.metrics."
 _DEFAULT: Final = _PREFIX + "default"
 _MOST_INFERRED: Final = _PREFIX + "max-inferred-column-defaults"
-_MOST_INFERRED_DEFAULT: Final = 100
 _TRUNCATE: Final = re.compile(r"truncate\((\d{1,9})\)", re.ASCII)
 _DEFAULT_LENGTH: Final = 16
 NONE, COUNTS, FULL = -2, -1, 0
@@ -108,8 +108,7 @@ def _mode(text: str | None, otherwise: int = _DEFAULT_LENGTH) -> int:
 
 
 def _most_inferred(properties: Mapping[str, str]) -> int:
-    number = find_count(properties.get(_MOST_INFERRED))
-    return _MOST_INFERRED_DEFAULT if number is None else number
+    return int(text_in_force({Origin.TABLE: properties}, _MOST_INFERRED) or 0)
 
 
 def _first_columns(schema: Schema, most: int) -> list[FieldId]:

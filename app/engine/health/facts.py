@@ -13,6 +13,8 @@ SIZE_BOUNDS: Final = tuple(mebibytes << 20 for mebibytes in (1, 8, 32, 64, 128, 
 """The upper bounds of the size histogram's groups; what is larger is in one more group."""
 WORST_PARTITIONS: Final = 20
 """How many partitions are named; all of them are counted."""
+LATEST_PARTITIONS: Final = 100
+"""How many of those that were written last are kept apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +30,10 @@ class PartitionFacts:
     """Data files below `FileFacts.small_below_bytes`."""
     small_bytes: int
     delete_files: int
+    files_to_save: int
+    """How many fewer data files there would be if the small ones were merged."""
+    newest_sequence: int
+    """The highest data sequence number of its files; 0 in format version 1."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +86,8 @@ class FileFacts:
     """Data files that name no sort order; they may be sorted all the same."""
     worst_partitions: tuple[PartitionFacts, ...]
     """Those with most small files and delete files, at most `WORST_PARTITIONS`."""
+    latest_partitions: tuple[PartitionFacts, ...]
+    """Those with the newest files, newest first, at most `LATEST_PARTITIONS`."""
 
     @property
     def delete_files(self) -> int:

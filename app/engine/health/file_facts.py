@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
+from operator import attrgetter
 
-from app.engine.health.facts import SIZE_BOUNDS, WORST_PARTITIONS, FileFacts, PartitionFacts
+from app.engine.health.facts import (
+    LATEST_PARTITIONS,
+    SIZE_BOUNDS,
+    WORST_PARTITIONS,
+    FileFacts,
+    PartitionFacts,
+)
 from app.engine.health.file_summary import (
     FileSummary,
     PartitionCounts,
@@ -30,6 +37,7 @@ def file_facts(metadata: TableMetadata, summary: FileSummary) -> FileFacts:
     delete_files = sum(summary.files[kind] for kind in kinds)
     small_files = sum(counts.small_files for counts in with_data)
     target = target_file_bytes(metadata.properties)
+    partitions = list(partition_facts(summary, target))
     named_orders = sum(files for order, files in summary.sort_orders.items() if order is not None)
     return FileFacts(
         data_files=data_files,
@@ -63,19 +71,22 @@ def file_facts(metadata: TableMetadata, summary: FileSummary) -> FileFacts:
         ),
         old_order_files=named_orders - summary.sort_orders[metadata.default_sort_order_id],
         unnamed_order_files=summary.sort_orders[None],
-        worst_partitions=tuple(heapq.nlargest(WORST_PARTITIONS, partition_facts(summary), key=_badness)),
+        worst_partitions=tuple(heapq.nlargest(WORST_PARTITIONS, partitions, key=_badness)),
+        latest_partitions=tuple(
+            heapq.nlargest(LATEST_PARTITIONS, partitions, key=attrgetter("newest_sequence"))
+        ),
     )
 
 
-def partition_facts(summary: FileSummary) -> Iterator[PartitionFacts]:
-    """Yield the facts about each partition that has files."""
+def partition_facts(summary: FileSummary, target_bytes: int) -> Iterator[PartitionFacts]:
+    """Yield the facts about each partition that has files, where writers aim at a size."""
     for counts in summary.partitions.values():
         delete_files = sum(counts.deletes.values())
         if counts.data_files or delete_files:
-            yield _partition(counts, delete_files)
+            yield _partition(counts, delete_files, target_bytes)
 
 
-def _partition(counts: PartitionCounts, delete_files: int) -> PartitionFacts:
+def _partition(counts: PartitionCounts, delete_files: int, target_bytes: int) -> PartitionFacts:
     return PartitionFacts(
         counts.spec_id,
         counts.partition,
@@ -84,6 +95,8 @@ def _partition(counts: PartitionCounts, delete_files: int) -> PartitionFacts:
         counts.small_files,
         counts.small_bytes,
         delete_files,
+        _files_to_save(counts, target_bytes),
+        counts.newest_sequence,
     )
 
 

@@ -31,6 +31,8 @@ class PartitionCounts:
     small_bytes: int = 0
     oldest_sequence: int | None = None
     """The lowest data sequence number of its data files; None if it has none."""
+    newest_sequence: int = 0
+    """The highest data sequence number of its files, delete files included."""
     deletes: Counter[tuple[ContentKind, int]] = field(default_factory=Counter)
     """Its delete files, by kind and data sequence number."""
 
@@ -44,6 +46,7 @@ class PartitionCounts:
             other.oldest_sequence is not None and other.oldest_sequence < self.oldest_sequence
         ):
             self.oldest_sequence = other.oldest_sequence
+        self.newest_sequence = max(self.newest_sequence, other.newest_sequence)
         self.deletes.update(other.deletes)
 
 
@@ -123,6 +126,7 @@ def _count_data(found: FileSummary, by_number: dict[int, PartitionCounts], live:
         counts = by_number[number]
         if counts.oldest_sequence is None or sequence < counts.oldest_sequence:
             counts.oldest_sequence = sequence
+        counts.newest_sequence = max(counts.newest_sequence, sequence)
     small_below = found.small_below_bytes
     slots = max(by_number) + 1
     all_bytes, small_bytes, small_files = [0] * slots, [0] * slots, [0] * slots
@@ -140,7 +144,9 @@ def _count_deletes(by_number: dict[int, PartitionCounts], live: LiveColumns) -> 
     grouped = Counter(zip(live.partition_numbers, live.kinds, live.sequence_numbers, strict=True))
     for (number, kind, sequence), files in grouped.items():
         if kind is not ContentKind.DATA:
-            by_number[number].deletes[kind, sequence] += files
+            counts = by_number[number]
+            counts.deletes[kind, sequence] += files
+            counts.newest_sequence = max(counts.newest_sequence, sequence)
 
 
 def _add_partition(partitions: dict[PartitionKey, PartitionCounts], counts: PartitionCounts) -> None:

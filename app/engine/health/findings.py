@@ -52,7 +52,12 @@ def findings(facts: HealthFacts, limits: HealthThresholds) -> list[HealthFinding
 
 def unreadable(reason: str) -> HealthFinding:
     """Return the finding for a table that cannot be read."""
-    return HealthFinding("unreadable", Severity.CRITICAL, f"The table cannot be read: {reason}")
+    return HealthFinding(
+        "unreadable",
+        Severity.CRITICAL,
+        f"The table cannot be read: {reason}. While it may name files of others, expiries and purges of its warehouse"
+        " wait: make it readable, or drop or unregister it",
+    )
 
 
 def badness(found: Sequence[HealthFinding]) -> tuple[int, int, int]:

@@ -12,7 +12,7 @@ from app.engine.model.ids import SnapshotId
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.properties.known import Origin
-from app.engine.properties.lookup import effective_property
+from app.engine.properties.lookup import text_in_force
 
 _TARGET_FILE_SIZE: Final = "write.target-file-size-bytes"
 _SMALL_SHARE: Final = 0.75
@@ -21,9 +21,7 @@ _SMALL_SHARE: Final = 0.75
 
 def target_file_bytes(properties: Mapping[str, str]) -> int:
     """Return the size of data files that a table's writers aim at."""
-    found = effective_property({Origin.TABLE: properties}, _TARGET_FILE_SIZE)
-    sound = found.value if found.flaw is None else found.known and found.known.default
-    return int(sound or 0)
+    return int(text_in_force({Origin.TABLE: properties}, _TARGET_FILE_SIZE) or 0)
 
 
 def small_below(target_bytes: int) -> int:

@@ -93,6 +93,17 @@ def effective_property(layers: Layers, name: str) -> EffectiveProperty:
     return EffectiveProperty(name, known.default if known else None, Origin.DEFAULT, known)
 
 
+def text_in_force(layers: Layers, name: str) -> str | None:
+    """Return the value of a property that is in force.
+
+    One that makes no sense counts as not set.
+    """
+    found = effective_property(layers, name)
+    if found.flaw is None:
+        return found.value
+    return found.known.default if found.known is not None else None
+
+
 def _settings(layers: Layers, name: str, places: Sequence[Origin]) -> Iterator[tuple[Origin, str]]:
     for origin in places:
         if name in layers.get(origin, {}):

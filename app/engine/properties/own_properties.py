@@ -162,6 +162,12 @@ _UPKEEP = (
             "Only files that may match this filter are rewritten.",
         ),
         (
+            "rewrite-data-files.cold-after-ms",
+            milliseconds(),
+            str(HOUR_MS),
+            "Where rows were deleted or changed so lately, partitions that were written so lately are left out.",
+        ),
+        (
             "rewrite-data-files.max-group-bytes",
             bytes_from(1),
             None,

@@ -8,6 +8,7 @@ from typing import Any
 
 from app.engine.health.facts import HealthFacts
 from app.engine.model.jobs import Job
+from app.engine.upkeep.cold_partitions import WrittenPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class Condition:
     """How many snapshots came since a job succeeded last; absent if it never did."""
     rows_changed_ms: int | None = None
     """When a snapshot last took rows away from main; None if none did."""
+    latest_partitions: tuple[WrittenPartition, ...] = ()
+    """The partitions that were written last; empty if it is not known when."""
     allows_deletes: bool = True
     """`gc.enabled`."""
     is_encrypted: bool = False

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 from app.engine.model.jobs import Job
 from app.engine.properties.known import Group, Origin
-from app.engine.properties.lookup import EffectiveProperty, Layers, effective_property, find_property
+from app.engine.properties.lookup import (
+    EffectiveProperty,
+    Layers,
+    effective_property,
+    find_property,
+    text_in_force,
+)
 from app.engine.properties.own_properties import NEAREST, OWN_PROPERTIES, UPKEEP, of_upkeep
 from app.engine.properties.value_kinds import windows_of
 
@@ -61,11 +67,7 @@ class Policy:
 
     def text(self, end: str) -> str | None:
         """Return a setting as it is in force; one that makes no sense counts as not set."""
-        name = of_upkeep(end)
-        found = effective_property(self.layers, name)
-        if found.flaw is None:
-            return found.value
-        return found.known.default if found.known is not None else None
+        return text_in_force(self.layers, of_upkeep(end))
 
     def allows(self, now_ms: int) -> bool:
         """Say whether jobs may begin at this moment, by the daily windows."""

@@ -8,12 +8,10 @@ from typing import Any, Final
 
 from app.engine.health.facts import FileFacts, StatisticsFacts
 from app.engine.model.jobs import Job
-from app.engine.properties.own_properties import HOUR_MS
+from app.engine.upkeep.cold_partitions import ColdPart, cold_part
 from app.engine.upkeep.conditions import Condition
 from app.engine.upkeep.policy import Policy
 
-HOT_MS: Final = HOUR_MS
-"""A table whose rows were changed more recently is hot: a rewrite of all files would lose against a change."""
 HOT_GROUP_BYTES: Final = 2 << 30
 HOT_COMMITS: Final = 10
 DELETED_SHARE: Final = 0.1
@@ -50,30 +48,55 @@ def _data_files(policy: Policy, condition: Condition) -> Verdict:
     least = policy.number("rewrite-data-files.min-files") or 0
     deleted_share = files.deleted_positions / files.rows if files.rows else 0.0
     options = _rewrite_options(policy, condition)
+    cold = None if "where" in options or not least else _cold_part(policy, condition, files)
+    part: FileFacts | ColdPart = files if cold is None else cold
+    beside = (
+        "" if cold is None else f"; {cold.hot_partitions} partitions that were written lately are left out"
+    )
+    if cold is not None:
+        options["where"] = cold.where
     # Somebody who asks by name wants all deletes applied.
     is_asked = least == 0 and files.delete_files > 0
-    if is_asked or deleted_share >= DELETED_SHARE or files.deletes_per_data_file >= DELETES_A_FILE:
+    is_deleted = deleted_share >= DELETED_SHARE or files.deletes_per_data_file >= DELETES_A_FILE
+    if is_asked or (is_deleted and (cold is None or cold.delete_files)):
         # Deletes for a whole partition count in no ratio of Spark's: only their number does.
         options |= {"delete-file-threshold": "1"}
         return Work(
             f"{files.delete_files} delete files for {files.data_files} data files, "
-            f"and {deleted_share:.0%} of the rows deleted by position",
-            files.files_to_save + files.delete_files,
-            files.data_bytes,
+            f"and {deleted_share:.0%} of the rows deleted by position{beside}",
+            part.files_to_save + part.delete_files,
+            part.data_bytes,
             options,
         )
-    if files.files_to_save < max(least, 1):
-        return f"it would save {files.files_to_save} data files, and {max(least, 1)} make it worth it"
-    reason = f"{files.small_files} of {files.data_files} data files are small; {files.files_to_save} fewer would do"
-    return Work(reason, files.files_to_save, files.small_bytes, options)
+    if part.files_to_save < max(least, 1):
+        return f"it would save {part.files_to_save} data files, and {max(least, 1)} make it worth it{beside}"
+    small = f"{files.small_files} of {files.data_files} data files are small"
+    reason = f"{small}; {part.files_to_save} fewer would do{beside}"
+    return Work(reason, part.files_to_save, part.small_bytes, options)
+
+
+def _cold_part(policy: Policy, condition: Condition, files: FileFacts) -> ColdPart | None:
+    """Return the part of a hot table that is rewritten; None if it may be all of it."""
+    if not _is_hot(policy, condition):
+        return None
+    return cold_part(files, condition.latest_partitions, condition.now_ms - _cold_after_ms(policy) + 1)
+
+
+def _cold_after_ms(policy: Policy) -> int:
+    return policy.number("rewrite-data-files.cold-after-ms") or 0
+
+
+def _is_hot(policy: Policy, condition: Condition) -> bool:
+    """Say whether rows were changed lately: a rewrite of all files would lose against a change."""
+    changed_ms = condition.rows_changed_ms
+    return changed_ms is not None and condition.now_ms - changed_ms < _cold_after_ms(policy)
 
 
 def _rewrite_options(policy: Policy, condition: Condition) -> dict[str, Any]:
     """Return the options of a rewrite: Spark's own, and the strategy, order and filter."""
     options: dict[str, Any] = {"min-input-files": "2"}
-    is_hot = condition.rows_changed_ms is not None and condition.now_ms - condition.rows_changed_ms < HOT_MS
     group_bytes = policy.number("rewrite-data-files.max-group-bytes")
-    if is_hot:
+    if _is_hot(policy, condition):
         options |= {"partial-progress.enabled": "true", "partial-progress.max-commits": str(HOT_COMMITS)}
         group_bytes = group_bytes or HOT_GROUP_BYTES
     if group_bytes is not None:

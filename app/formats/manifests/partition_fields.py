@@ -40,6 +40,7 @@ _KINDS_OF_VALUES: Final[dict[type, str]] = {
     UUID: "uuid",
 }
 _NOT_IN_NAMES: Final = re.compile(r"[^A-Za-z0-9_]")
+_UUID_BYTES: Final = 16
 _UNKNOWN: Final = PrimitiveType("unknown", "unknown")
 
 
@@ -83,6 +84,21 @@ def _type_of_values(values: Iterable[Any]) -> PrimitiveType:
     return _UNKNOWN if kind is None else PrimitiveType(kind, kind)
 
 
+def typed(kinds: Sequence[PrimitiveType], partition: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return partition values as their types have them.
+
+    Some writers leave the logical type of a uuid out, and then its 16 bytes are what is read.
+    """
+    if not any(isinstance(value, bytes) for value in partition):
+        return partition
+    return tuple(
+        UUID(bytes=value)
+        if kind.kind == "uuid" and isinstance(value, bytes) and len(value) == _UUID_BYTES
+        else value
+        for kind, value in zip(kinds, partition, strict=True)
+    )
+
+
 def partition_schema(spec: PartitionSpec, kinds: Iterable[PrimitiveType]) -> list[dict[str, Any]]:
     """Return the fields of a partition record.
 
@@ -121,7 +137,7 @@ def _avro_type(kind: PrimitiveType) -> Any:
         return _LOGICAL[kind.kind]
     match kind.kind:
         case "uuid":
-            return {"type": "fixed", "name": "uuid_fixed", "size": 16, "logicalType": "uuid"}
+            return {"type": "fixed", "name": "uuid_fixed", "size": _UUID_BYTES, "logicalType": "uuid"}
         case "fixed":
             return {"type": "fixed", "name": f"fixed_{kind.length}", "size": kind.length}
         case "decimal":

@@ -23,7 +23,7 @@ from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.formats.avro import named_packer, write_packed
 from app.formats.manifests.avro_schemas import data_file_schema, ids_of_fields, manifest_schema
-from app.formats.manifests.partition_fields import partition_schema, partition_types
+from app.formats.manifests.partition_fields import partition_schema, partition_types, typed
 from app.formats.manifests.partition_summaries import summarize
 
 _FILE_FIELD_IDS: Final = ids_of_fields(data_file_schema(MAX_FORMAT_VERSION, []), DataFile)
@@ -149,7 +149,7 @@ class ManifestPacker:
             ValueError: the entry does not fit the spec, the content or the format version.
         """
         _check(entry, self._spec, self._version, self._content, self._snapshot_id)
-        values = _values(entry, self._field_ids, self._snapshot_id)
+        values = _values(entry, self._field_ids, typed(self._kinds, entry.file.partition), self._snapshot_id)
         return self._pack(f"an entry for {entry.file.file_path}", values)
 
     def manifest(
@@ -177,7 +177,7 @@ class ManifestPacker:
             added_rows_count=added_rows,
             existing_rows_count=existing_rows,
             deleted_rows_count=deleted_rows,
-            partitions=summarize(self._kinds, counts.partitions),
+            partitions=summarize(self._kinds, (typed(self._kinds, values) for values in counts.partitions)),
             first_row_id=first_row_id,
         )
         return WrittenManifest(written, manifest)
@@ -215,13 +215,16 @@ def _check(
 
 
 def _values(
-    entry: ManifestEntry, partition_field_ids: Sequence[int], snapshot_id: SnapshotId | None
+    entry: ManifestEntry,
+    partition_field_ids: Sequence[int],
+    partition: tuple[Any, ...],
+    snapshot_id: SnapshotId | None,
 ) -> Mapping[int, Any]:
     """Return an entry's values by the spec's field ids; a schema uses those that it has."""
     file = entry.file
     facts = dict(zip(_FILE_FIELD_IDS.values(), _FACTS_OF_FILE(file), strict=True))
     facts[101] = file.file_format.upper()
-    facts[102] = dict(zip(partition_field_ids, file.partition, strict=True))
+    facts[102] = dict(zip(partition_field_ids, partition, strict=True))
     facts[105] = _V1_BLOCK_SIZE
     # Data files refer to no other file, and delete files have no row ids.
     facts[143 if file.content is FileContent.DATA else 142] = None

@@ -13,6 +13,7 @@ from app.client.catalog import RemoteCatalog
 from app.client.failures import CatalogRefused
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.jobs import Job, JobState
+from app.maintenance.catalog_jobs import CatalogJobs
 from app.maintenance.maintainer import Maintainer
 from app.maintenance.spark_jobs import SparkJobs
 from app.maintenance.verification import Verification
@@ -77,8 +78,53 @@ def test_f24_killed_maintainer_leaves_nothing_wrong(
         )
 
 
-def _is_held(catalog: RemoteCatalog, table: TableIdentifier) -> bool:
-    return "running" in catalog.maintenance.plan(table, [JOB])
+def _is_held(catalog: RemoteCatalog, table: TableIdentifier, job: Job = JOB) -> bool:
+    return "running" in catalog.maintenance.plan(table, [job])
+
+
+@pytest.mark.parametrize("job", [nightly(job) for job in Job if job is not JOB])
+@pytest.mark.parametrize("point", ["job begun", "files written", "job ended"])
+def test_f24_killed_maintainer_of_any_job_leaves_nothing_wrong(
+    spark: SparkSession, sql: Sql, sqlite_server: str, tmp_path: Path, point: str, job: Job
+) -> None:
+    """Files are written by Spark or by the server; a job may end before the kill, which is fine, too."""
+    sql(
+        "CREATE TABLE shaken (id int, word string) USING iceberg PARTITIONED BY (bucket(2, id)) TBLPROPERTIES"
+        " ('format-version' = '2', 'write.delete.mode' = 'merge-on-read', 'write.delete.granularity' = 'partition',"
+        " 'history.expire.max-snapshot-age-ms' = '1')"
+    )
+    for start in range(FILES):
+        sql(f"INSERT INTO shaken SELECT CAST(id * {FILES} + {start} AS int), 'w' FROM range(200)")
+    for start in range(3):
+        sql(f"DELETE FROM shaken WHERE id % 500 = {start}")
+    before = sorted(sql("SELECT * FROM shaken"))
+    table = TableIdentifier(Namespace((sql.namespace,)), "shaken")
+    with RemoteCatalog(sqlite_server) as catalog:
+        place = path_of(catalog.tables.load(table).metadata["location"])
+        files = set(place.rglob("*.*"))
+        points: dict[str, Callable[[], bool]] = {
+            "job begun": lambda: bool(last_job(catalog, table)),
+            "files written": lambda: set(place.rglob("*.*")) > files or _is_over(catalog, table),
+            "job ended": lambda: _is_over(catalog, table),
+        }
+
+        with maintainer_process(sqlite_server, table, tmp_path / "maintainer.log", job) as process:
+            wait_for(lambda: points[point]() or process.poll() is not None)
+
+        sql("REFRESH TABLE shaken")
+        assert sorted(sql("SELECT * FROM shaken")) == before
+        wait_for(lambda: not _is_held(catalog, table, job))
+        in_catalog = CatalogJobs(lambda job_id: RemoteCatalog(sqlite_server, job=job_id))
+        on_spark = SparkJobs(spark.newSession, sqlite_server, verify=Verification.CHECKSUMS)
+        again = Maintainer(catalog, {job: on_spark if job.needs_spark else in_catalog}, [job])
+        reports = again.maintain(table).jobs
+        assert all(report.ending.state in (JobState.DONE, JobState.NOTHING) for report in reports), reports
+        sql("REFRESH TABLE shaken")
+        assert sorted(sql("SELECT * FROM shaken")) == before
+
+
+def _is_over(catalog: RemoteCatalog, table: TableIdentifier) -> bool:
+    return last_job(catalog, table).get("state", "running") != "running"
 
 
 def test_f24_table_of_a_maintainer_at_work_is_held(sql: Sql, sqlite_server: str) -> None:

@@ -5,6 +5,12 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
+from app.client.catalog import RemoteCatalog
+from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.jobs import Job, JobState
+from app.maintenance.maintainer import Maintainer
+from app.maintenance.spark_jobs import SparkJobs
+from app.maintenance.verification import Verification
 from tests.servers.spark import Sql, add_catalog, path_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.postgres, pytest.mark.xdist_group("spark")]
@@ -14,7 +20,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.postgres, pytest.mark.xdist_group("
 def sql(spark: SparkSession, postgres_backed_server: str) -> Sql:
     session = spark.newSession()
     add_catalog(session, "on_postgres", postgres_backed_server)
-    session.sql("CREATE NAMESPACE on_postgres.shop")
+    session.sql("CREATE NAMESPACE IF NOT EXISTS on_postgres.shop")
     session.sql("USE on_postgres.shop")
     return Sql(session, "on_postgres", "shop")
 
@@ -68,3 +74,31 @@ def test_a_busy_life(sql: Sql) -> None:
     assert not any(file.exists() for file in files)
     # Other tests of this process may have namespaces of their own on the server.
     assert ("shop",) not in [tuple(row) for row in sql("SHOW NAMESPACES IN on_postgres")]
+
+
+@pytest.mark.nightly
+def test_f24_jobs_on_spark_are_held_noted_and_verified(sql: Sql, postgres_backed_server: str) -> None:
+    sql(
+        "CREATE TABLE kept (id int) USING iceberg TBLPROPERTIES ('format-version' = '2',"
+        " 'write.delete.mode' = 'merge-on-read', 'write.delete.granularity' = 'partition')"
+    )
+    for start in range(3):
+        sql(f"INSERT INTO kept SELECT CAST(id * 3 + {start} AS int) FROM range(100)")
+    for start in range(3):
+        sql(f"DELETE FROM kept WHERE id = {start * 30}")
+    before = sorted(sql("SELECT * FROM kept"))
+    table = TableIdentifier(Namespace(("shop",)), "kept")
+    worker = SparkJobs(sql.spark.newSession, postgres_backed_server, verify=Verification.CHECKSUMS)
+    with RemoteCatalog(postgres_backed_server) as catalog:
+        for job in (Job.REWRITE_POSITION_DELETES, Job.REWRITE_DATA_FILES, Job.TABLE_STATISTICS):
+            (report,) = Maintainer(catalog, {job: worker}, [job]).maintain(table).jobs
+            assert (report.ending.state, report.ending.message) == (JobState.DONE, ""), report
+        noted = [(job["job"], job["state"]) for job in catalog.maintenance.jobs(table)]
+    assert noted == [
+        ("table-statistics", "done"),
+        ("rewrite-data-files", "done"),
+        ("rewrite-position-deletes", "done"),
+    ]
+    sql("REFRESH TABLE kept")
+    assert sorted(sql("SELECT * FROM kept")) == before
+    assert sql.one("SELECT count(*) FROM our.kept.files") == 1

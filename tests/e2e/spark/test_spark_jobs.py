@@ -15,6 +15,7 @@ from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.jobs import Job, JobState
 from app.maintenance.assignments import Assignment, Ending
+from app.maintenance.catalog_jobs import CatalogJobs
 from app.maintenance.maintainer import Maintainer
 from app.maintenance.spark_jobs import SparkJobs
 from app.maintenance.verification import Verification
@@ -200,6 +201,34 @@ def test_f24_v2_with_position_and_equality_deletes_keeps_its_rows(
     assert files_of(sql, "mixed")[0] == 1
     assert rows_of(sql, "mixed") == before
     assert (1, "again") in before
+
+
+def test_f24_equality_deletes_are_seen_applied_and_removed_when_they_dangle(
+    sql: Sql, catalog: RemoteCatalog, worker: SparkJobs, sqlite_server: str
+) -> None:
+    sql("CREATE TABLE streamed (id int, word string) USING iceberg TBLPROPERTIES ('format-version' = '2')")
+    table = named(sql, "streamed")
+    sql("INSERT INTO streamed SELECT CAST(id AS int), 'w' FROM range(20)")
+    add_equality_deletes(sql, "streamed", list(range(5)))
+    before = rows_of(sql, "streamed")
+    assert len(before) == 15
+    health = catalog.health.table(table)
+    assert (health["files"]["equality-delete-files"], health["files"]["dangling-deletes"]) == (1, 0)
+    assert "equality-deletes" in {finding["code"] for finding in health["findings"]}
+
+    ending = maintain(catalog, worker, table, DATA)
+
+    assert ending.state is JobState.DONE, ending
+    assert rows_of(sql, "streamed") == before
+    # Spark leaves the delete file behind, which applies to older data only.
+    assert catalog.health.table(table)["files"]["dangling-deletes"] == 1
+    dangling = Job.REMOVE_DANGLING_DELETES
+    by_server = CatalogJobs(lambda job_id: RemoteCatalog(sqlite_server, job=job_id))
+    report = Maintainer(catalog, {dangling: by_server}, [dangling]).maintain(table)
+    assert [job.ending.state for job in report.jobs] == [JobState.DONE], report
+    assert files_of(sql, "streamed") == {0: 1}
+    assert rows_of(sql, "streamed") == before
+    assert catalog.health.table(table)["files"]["equality-delete-files"] == 0
 
 
 def test_f24_v3_keeps_row_ids_and_deletion_vectors_go(

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
+
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.jobs import Job, JobState
@@ -118,6 +120,17 @@ def test_table_stays_held_after_a_lost_connection_since_spark_may_go_on(
     assert (report.ending.state, report.ending.is_still_at_work) == (JobState.UNKNOWN, True)
     (job,) = catalog.maintenance.jobs(table)
     assert job["state"] == "running"
+
+
+@pytest.mark.parametrize("is_lost", [True, False])
+def test_settings_are_set_back_unless_spark_is_gone_where_each_try_takes_minutes(
+    server_url: str, table: TableIdentifier, *, is_lost: bool
+) -> None:
+    session = ScriptedSpark(ConnectionResetError("reset") if is_lost else RuntimeError("no"))
+
+    carried_out(session, server_url, table)
+
+    assert any("icetower_" in key for key in session.conf.now) is is_lost
 
 
 def test_unknown_commit_that_no_receipt_knows_has_not_landed(server_url: str, table: TableIdentifier) -> None:

@@ -15,7 +15,14 @@ from app.engine.health.file_summary import FileSummary, histogram, median_size, 
 from app.engine.health.live_columns import ContentKind, LiveColumns
 from app.engine.health.metadata_facts import small_below
 from app.engine.model.ids import Location, SnapshotId, SortOrderId, SpecId
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
+from app.engine.model.manifests import (
+    DataFile,
+    EntryStatus,
+    FileContent,
+    ManifestEntry,
+    PartitionKey,
+    partition_key,
+)
 from app.engine.model.table_metadata import TableMetadata
 from tests.unit.engine.documents import table as plain_table
 
@@ -69,6 +76,26 @@ def summary_of(manifest: list[ManifestEntry]) -> FileSummary:
 def table() -> TableMetadata:
     """Return a table with spec 0 and sort order 0, whose files aim at 128 MiB."""
     return plain_table().replace(properties={"write.target-file-size-bytes": str(TARGET)})
+
+
+@given(manifests)
+def test_latest_partitions_are_those_with_the_newest_files(spread: list[list[ManifestEntry]]) -> None:
+    live = [entry for manifest in spread for entry in manifest if entry.is_live]
+    newest: dict[PartitionKey, int] = {}
+    for entry in live:
+        key = entry.file.partition_key
+        newest[key] = max(newest.get(key, 0), entry.data_sequence_number or 0)
+
+    latest = file_facts(table(), merged(map(summary_of, spread), SMALL)).latest_partitions
+
+    assert {
+        partition_key(facts.spec_id, facts.partition): facts.newest_sequence for facts in latest
+    } == newest
+    assert [facts.newest_sequence for facts in latest] == sorted(newest.values(), reverse=True)
+    assert (
+        sum(facts.files_to_save for facts in latest)
+        == file_facts(table(), merged(map(summary_of, spread), SMALL)).files_to_save
+    )
 
 
 @given(manifests)

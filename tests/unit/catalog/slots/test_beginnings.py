@@ -146,7 +146,7 @@ def test_a_client_that_loads_without_committing_waits_no_more() -> None:
 
     assert not waits(beginnings, A, now_ms)
     land(beginnings, A, now_ms)
-    assert waits(beginnings, A, now_ms)
+    assert [waits(beginnings, A, now_ms), waits(beginnings, A, now_ms)] == [False, True]
 
 
 def test_a_table_is_contended_for_a_while_after_a_lost_race_and_after_each_load_that_waited() -> None:
@@ -197,6 +197,39 @@ def test_the_window_follows_the_writers() -> None:
     assert not waits(beginnings, A, 5_000)
     land(beginnings, A, 5_100)
     assert beginnings.window_ms > 10
+
+
+def test_who_writes_data_between_its_load_and_its_commit_is_not_waited_for() -> None:
+    beginnings = contended(A)
+    for round_number in range(20):
+        beginnings.contended_until_ms = 1e9
+        assert not waits(beginnings, A, 10_000 * round_number)
+        beginnings.release(10_000 * round_number + 5_000, HOLD_MS, may_begin=True)
+        land(beginnings, A, 10_000 * round_number + 5_000)
+
+    assert beginnings.window_ms == FIRST_WINDOW_MS
+
+
+def test_a_writer_that_loads_twice_for_each_commit_waits_with_its_second_load_only() -> None:
+    beginnings = contended(A, B)
+    waits(beginnings, A, 1)
+    waits(beginnings, A, 2)
+    land(beginnings, A, 3)
+    beginnings.note_commit(B, 3)
+
+    assert not waits(beginnings, A, 4)
+    assert waits(beginnings, A, 5)
+
+
+def test_a_writer_that_tries_again_waits_with_its_first_load() -> None:
+    beginnings = contended(A, B)
+    waits(beginnings, A, 1)
+    waits(beginnings, A, 2)
+    land(beginnings, A, 3)
+    beginnings.note_end(A, 4, is_writer=True, has_lost=True)
+    beginnings.note_commit(B, 4)
+
+    assert waits(beginnings, A, 5)
 
 
 def test_a_load_whose_client_has_gone_is_not_let_go() -> None:

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from app.engine.health.facts import StatisticsFacts
+from app.engine.health.facts import PartitionFacts, StatisticsFacts
+from app.engine.model.ids import SpecId
 from app.engine.model.jobs import Job
 from app.engine.properties.known import Origin
+from app.engine.upkeep.cold_partitions import WrittenPartition
 from app.engine.upkeep.conditions import Condition, JobHistory
-from app.engine.upkeep.plans import plan_upkeep, wanted_now
+from app.engine.upkeep.plans import PlannedJob, plan_upkeep, wanted_now
 from app.engine.upkeep.policy import Policy
 from tests.builders.catalogs import START_MS
 from tests.builders.health_facts import MIB, file_facts, health_facts, manifest_facts
@@ -103,6 +105,33 @@ def test_where_rows_are_changed_often_a_rewrite_goes_in_small_steps() -> None:
     assert job.options["max-file-group-size-bytes"] == str(2 << 30)
     (job,) = plan_upkeep(policy(), cold).jobs
     assert "partial-progress.enabled" not in job.options
+
+
+def test_where_rows_are_changed_often_only_cold_partitions_are_rewritten() -> None:
+    def partition(number: int, age_ms: int) -> WrittenPartition:
+        facts = PartitionFacts(SpecId(0), (number,), 30, 30 * MIB, 30, 30 * MIB, 0, 29, number)
+        return WrittenPartition(facts, START_MS - age_ms, f"day <> {number}")
+
+    latest = (partition(3, 0), partition(2, HOUR_MS - 1), partition(1, HOUR_MS))
+    hot = replace(with_files(**SMALL), rows_changed_ms=START_MS, latest_partitions=latest)
+
+    (job,) = plan_upkeep(policy(), hot).jobs
+    assert job.options["where"] == "day <> 2 AND day <> 3"
+    assert (job.files, job.rewritten_bytes) == (98 - 58, 340 * MIB)
+    assert "2 partitions that were written lately are left out" in job.reason
+    few = policy(**{"rewrite-data-files.min-files": "41"})
+    assert "it would save 40 data files" in reason(hot, Job.REWRITE_DATA_FILES, few)
+    # All of the table: if its rows are not changed, if its policy has a filter, or if somebody asks for it by name.
+    for settings in ({"cold-after-ms": "0"}, {"where": "day = 1"}):
+        own = policy(**{f"rewrite-data-files.{name}": value for name, value in settings.items()})
+        (job,) = plan_upkeep(own, hot).jobs
+        assert job.options.get("where") == settings.get("where")
+        assert job.files == 98
+    (job,) = plan_upkeep(policy(), replace(hot, rows_changed_ms=None)).jobs
+    assert "where" not in job.options
+    asked = wanted_now(Job.REWRITE_DATA_FILES, policy(), hot)
+    assert isinstance(asked, PlannedJob)
+    assert "where" not in asked.options
 
 
 @pytest.mark.parametrize("changed", [{"deletes_per_data_file": 0.5}, {"deleted_positions": 100_000}])
