@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 import orjson
@@ -12,10 +12,13 @@ from app.api.bodies.json_answer import as_long, page_json, present
 from app.catalog.upkeep.table_health import TableHealth
 from app.catalog.upkeep.warehouse_health import UnreadableTable
 from app.engine.health.column_profile import ColumnProfile, TableProfile
-from app.engine.health.facts import SIZE_BOUNDS, FileFacts, HealthFacts, StatisticsFacts
+from app.engine.health.facts import SIZE_BOUNDS, FileFacts, HealthFacts, PartitionFacts, StatisticsFacts
 from app.engine.health.findings import HealthFinding
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.partition_values import PartitionValues
+
+_FOR_PLANS = frozenset({"files-to-save", "newest-sequence"})
+"""What is known of a partition for plans of upkeep, and not shown."""
 
 
 def table_health_json(health: TableHealth) -> bytes:
@@ -128,17 +131,21 @@ def _statistics(facts: StatisticsFacts) -> dict[str, Any]:
 
 def _files(facts: FileFacts, values: PartitionValues) -> dict[str, Any]:
     bounds = [*SIZE_BOUNDS, None]
-    answer = _plain(facts)
+    # What plans of upkeep are made of is not shown.
+    answer = _plain(replace(facts, latest_partitions=(), worst_partitions=()))
+    del answer["latest-partitions"]
     answer["delete-files"] = facts.delete_files
     answer["size-histogram"] = [
         present({"below-bytes": bound, "files": files})
         for bound, files in zip(bounds, facts.size_histogram, strict=True)
     ]
-    answer["worst-partitions"] = [
-        _plain(partition) | {"partition": values.shown(partition.spec_id, partition.partition)}
-        for partition in facts.worst_partitions
-    ]
+    answer["worst-partitions"] = [_partition(partition, values) for partition in facts.worst_partitions]
     return answer
+
+
+def _partition(facts: PartitionFacts, values: PartitionValues) -> dict[str, Any]:
+    answer = _plain(facts) | {"partition": values.shown(facts.spec_id, facts.partition)}
+    return {name: value for name, value in answer.items() if name not in _FOR_PLANS}
 
 
 def _plain(facts: Any) -> dict[str, Any]:

@@ -118,6 +118,9 @@ def _unlike(field: PartitionField, column: Column, value: Any) -> Iterator[str]:
     transform, kind = find_transform(field.transform), column.field.type
     if transform is None or not isinstance(kind, PrimitiveType):
         return
+    has_text = transform.name == "identity" and kind.kind == "string"
+    if value is not None and not isinstance(value, str if has_text else int):
+        return  # Written as a value of another type.
     name = ".".join(quoted(part) for part in _path(column))
     if transform.name == "identity":
         text = None if value is None else _literal(kind, value)

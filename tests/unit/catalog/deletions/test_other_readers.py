@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
-from sqlalchemy import Engine, event
 
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
@@ -102,16 +102,12 @@ def register_twin(
 
 def test_an_ordinary_commit_notes_nothing(catalog: Catalog, store: MemoryFiles) -> None:
     statements: list[str] = []
-
-    def listen(_connection: object, _cursor: object, statement: str, *_others: object) -> None:
-        statements.append(statement)
-
-    event.listen(Engine, "before_cursor_execute", listen)
+    (writer,) = catalog.server.pointers._database._kept_writers.values()
+    driver_connection: Any = writer.connection.dbapi_connection
+    driver_connection.set_trace_callback(statements.append)
     files = TableFiles(store)
-    try:
-        commit_table(catalog, OTHER, [], append(files.snapshot(metadata(catalog, OTHER), ["own"])))
-    finally:
-        event.remove(Engine, "before_cursor_execute", listen)
+
+    commit_table(catalog, OTHER, [], append(files.snapshot(metadata(catalog, OTHER), ["own"])))
 
     assert [each for each in statements if "pointer_history" in each] != []
     assert [each for each in statements if "foreign_places" in each] == []
