@@ -126,7 +126,7 @@ def _unlike(field: PartitionField, column: Column, value: Any) -> Iterator[str]:
         text = None if value is None else _literal(kind, value)
         bounds = None if text is None else [f"{name} <> {text}"]
     elif transform.name in ("year", "month", "day", "hour"):
-        text, bounds = None, None if value is None else _outside(transform.name, kind, name, value)
+        bounds = _outside(transform.name, kind, name, value) if isinstance(value, int) else None
     else:
         return
     if value is None:
