@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from threading import Lock
 from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine
 
 from app.database.connections.dialects import engine_for_reads, engine_for_writes
-from app.database.connections.driver_calls import run_on_sqlite
+from app.database.connections.driver_calls import begin_when_free, run_on_sqlite
 from app.database.connections.driver_errors import (
     MAX_ATTEMPTS_AFTER_COLLISION,
     MAX_ATTEMPTS_AFTER_LOST_CONNECTION,
@@ -179,10 +180,12 @@ class Database:
         except library_errors() as error:
             raise our_error(error) from error
         try:
-            if begins_itself:
-                run_on_sqlite(connection, self._begin)
-            else:
+            if not self._is_sqlite:
                 connection.exec_driver_sql(self._begin)
+            elif begins_itself:
+                begin_when_free(connection, partial(run_on_sqlite, connection, self._begin))
+            else:
+                begin_when_free(connection, partial(connection.exec_driver_sql, self._begin))
             result = work(connection)
         except library_errors() as error:
             self._roll_back(connection)

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, LiteralString
 
 from sqlalchemy import URL, Engine, NullPool, QueuePool, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
+from sqlalchemy.pool import ConnectionPoolEntry
 
+from app.database.connections.driver_calls import BUSY_TIMEOUT_MS
 from app.errors import InvalidSetting
 
 if TYPE_CHECKING:
@@ -99,13 +101,16 @@ def _set_up_sqlite_reader(connection: sqlite3.Connection, _record: object) -> No
     connection.execute("PRAGMA query_only = ON")
 
 
-def _set_up_sqlite_writer(connection: sqlite3.Connection, _record: object) -> None:
+def _set_up_sqlite_writer(connection: sqlite3.Connection, record: ConnectionPoolEntry) -> None:
     connection.execute("PRAGMA journal_mode = WAL").fetchall()
     connection.execute("PRAGMA synchronous = FULL")
     connection.execute("PRAGMA foreign_keys = ON")
+    # From here on only the beginning of a transaction can meet another writer: `begin_when_free` waits for it.
+    (record.info[BUSY_TIMEOUT_MS],) = connection.execute("PRAGMA busy_timeout").fetchone()
+    connection.execute("PRAGMA busy_timeout = 0")
 
 
-def _set_up_light_sqlite_writer(connection: sqlite3.Connection, record: object) -> None:
+def _set_up_light_sqlite_writer(connection: sqlite3.Connection, record: ConnectionPoolEntry) -> None:
     _set_up_sqlite_writer(connection, record)
     # The log is not synced with each commit; the next durable one syncs it up to there.
     connection.execute("PRAGMA synchronous = NORMAL")

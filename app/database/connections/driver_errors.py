@@ -115,6 +115,15 @@ def undid_transaction(error: Exception) -> bool:
     return _is_of_postgres(origin) and origin.sqlstate in (_DEADLOCK, _SERIALIZATION_FAILURE)
 
 
+def is_busy(error: Exception) -> bool:
+    """Say whether another process writes to the same SQLite database."""
+    origin = origin_of(error)
+    return (
+        isinstance(origin, sqlite3.Error)
+        and getattr(origin, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+    )
+
+
 def lost_connection(error: Exception) -> bool:
     """Say whether the connection is gone, so that another one may work."""
     return isinstance(error, DBAPIError) and error.connection_invalidated
