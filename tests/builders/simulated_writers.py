@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from app.catalog.slots.beginnings import Beginnings, Client
-from app.catalog.slots.queue import LandingQueue, RetryRules
+from app.catalog.slots.queue import Before, LandingQueue, RetryRules
 
 HOLD_MS = 20_000
 
@@ -112,16 +112,23 @@ class Simulation:
 
     def _load_table(self, attempt: _Attempt) -> None:
         beginnings = self.beginnings
-        if beginnings is not None and beginnings.must_wait(attempt.client, self._now, may_begin=True):
+        if beginnings is not None and beginnings.must_wait(
+            attempt.client, self._now, may_begin=self._may_begin
+        ):
             self._loads[attempt.client] = attempt
             self._let_load()
         else:
             self._load_now(attempt)
 
+    @property
+    def _may_begin(self) -> bool:
+        """Whether no slot is open: as when a server asks for its lease."""
+        return self.queue is None or self.queue.closed_until_ms("", round(self._now)) is None
+
     def _let_load(self) -> None:
         if self.beginnings is None:
             return
-        for client in self.beginnings.release(self._now, HOLD_MS, may_begin=True):
+        for client in self.beginnings.release(self._now, HOLD_MS, may_begin=self._may_begin):
             self._load_now(self._loads.pop(client))
         at = self.beginnings.next_ms(HOLD_MS)
         if at is not None and not self._now < self._lets_load_at <= at:
@@ -168,16 +175,15 @@ class Simulation:
         self._look()
 
     def _is_refused_at_once(self, attempt: _Attempt) -> bool:
-        losses = 0
+        losses, known = 0, Before()
         if self.beginnings is not None:
             self._end(attempt, has_lost=True)
             losses = self.beginnings.writers[attempt.client].losses
+            known = Before(max(0, losses - 1), self.beginnings.window_ms)
         return (
             self.queue is None
             or losses == 1
-            or not self.queue.lose(
-                attempt.key, self._retries, self._head + 1, round(self._now), max(0, losses - 1)
-            )
+            or not self.queue.lose(attempt.key, self._retries, self._head + 1, round(self._now), known)
         )
 
     def _end(self, attempt: _Attempt, *, has_lost: bool) -> None:

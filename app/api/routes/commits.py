@@ -25,6 +25,7 @@ from app.catalog.commits.table_commits import Reserved, TableCommit
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.slots.landing_slots import QueuedTable
+from app.catalog.slots.queue import Before
 from app.catalog.slots.retries import load_retries
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CommitFailed, IcetowerError
@@ -81,6 +82,7 @@ class _Commit:
         """Wait for the slots of other writers, then carry it out."""
         assert self._commit is not None
         self._commit = replace(self._commit, asks_first=False)
+        self._note_slot()
         await self._slots.ask(self._queued(reserved.pointer_id), reserved.writer)
         return await self.attempt()
 
@@ -95,6 +97,10 @@ class _Commit:
             is_writer = self._commit is not None and self._commit.writer is not None
             self._held_loads.note_end(*self._sender, is_writer=is_writer, has_lost=has_lost)
 
+    def _note_slot(self) -> None:
+        if self._sender is not None:
+            self._held_loads.note_slot(self._sender[0])
+
     def has_lost_race(self, error: CommitFailed) -> bool:
         """Return whether it was refused because others came first."""
         return self._commit is not None and table_commits.has_lost_race(self._commit, error)
@@ -103,11 +109,15 @@ class _Commit:
         """Hold the refusal after a lost race back until the client may try again."""
         commit = self._commit
         assert commit is not None
-        # After its first loss the writer's next load waits for its turn: nothing is gained by keeping it here.
-        losses = 0 if self._sender is None else self._held_loads.losses(*self._sender)
-        if not self._slots.is_on or losses == 1:
+        if not self._slots.is_on:
             return
+        known = Before()
+        if self._sender is not None:
+            if self._held_loads.waits_with_load(*self._sender):
+                return
+            known = self._held_loads.known_of(*self._sender)
         assert commit.writer is not None
+        self._note_slot()
         try:
             pointer_id, retries, sequence = await run_in_threadpool(
                 load_retries, self._visit.catalog, commit.identifier
@@ -115,7 +125,7 @@ class _Commit:
         except IcetowerError:
             return  # The refusal stands, whatever became of the table meanwhile.
         await self._slots.hold(
-            self._queued(pointer_id), commit.writer, retries, sequence, self._is_wanted, max(0, losses - 1)
+            self._queued(pointer_id), commit.writer, retries, sequence, self._is_wanted, known
         )
 
     def note_landed(self) -> None:

@@ -36,6 +36,8 @@ async def load_table(request: Request) -> Response:
         return await _load_as_it_was(visit, catalog, identifier, refs_only=snapshots == "refs")
     held_loads, table = visit.parts.held_loads, (visit.warehouse_name, identifier)
     if held_loads.is_contended(table) and not visit.has_plus and (client := visit.client) is not None:
+        if not held_loads.knows_pointer(table):
+            held_loads.note_pointer(table, (await _pointer(visit, catalog, "load_table", identifier)).id)
         await held_loads.wait(table, client)
     pointer = await _pointer(visit, catalog, "load_table", identifier)
     while True:

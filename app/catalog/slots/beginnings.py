@@ -16,8 +16,6 @@ FIRST_WINDOW_MS: Final = 60.0
 SHORTEST_WINDOW_MS: Final = 3.0
 LONGEST_WINDOW_MS: Final = 1_000.0
 """Who takes longer writes data between its load and its commit, and is not waited for: many can do that at a time."""
-LONGEST_HOLD_MS: Final = 10_000.0
-"""How long a load waits that may only read."""
 LONGER, SHORTER = 1.25, 0.975
 """How the window grows when a commit comes later, and shrinks when one comes earlier: nine of ten fit in."""
 SAFETY: Final = 1.5
@@ -109,7 +107,7 @@ class Beginnings:
                 del self.at_work[client]
                 if client in self.writers:
                     self.writers[client].unused += 1
-        going = [client for client in self.waiting if now_ms >= self._end_ms(client, longest_hold_ms)]
+        going = [client for client, since_ms in self.waiting.items() if now_ms - since_ms >= longest_hold_ms]
         for client in going:
             del self.waiting[client]
         if may_begin and self.waiting and not self.at_work:
@@ -126,7 +124,7 @@ class Beginnings:
         ends = [
             since_ms + SAFETY * self.window_ms for since_ms in self.at_work.values() if since_ms is not None
         ]
-        return min([*ends, *(self._end_ms(client, longest_hold_ms) for client in self.waiting)])
+        return min([*ends, *(since_ms + longest_hold_ms for since_ms in self.waiting.values())])
 
     def note_commit(self, client: Client, now_ms: float) -> None:
         """Note that a commit has come."""
@@ -159,12 +157,6 @@ class Beginnings:
         writer.losses = writer.losses + 1 if has_lost else 0
         if has_lost:
             self.contended_until_ms = now_ms + CONTENDED_MS
-
-    def _end_ms(self, client: Client, longest_hold_ms: float) -> float:
-        """Return until when a load waits at most; one without a loss before it may only read."""
-        writer = self.writers.get(client)
-        is_retry = writer is not None and writer.losses > 0
-        return self.waiting[client] + (longest_hold_ms if is_retry else min(longest_hold_ms, LONGEST_HOLD_MS))
 
     def _begin(self, client: Client, writer: Writer, now_ms: float) -> None:
         self.at_work[client] = writer.began_ms = now_ms

@@ -13,6 +13,7 @@ from anyio import to_thread
 from app.catalog.context.traffic import TableKey, Traffic
 from app.catalog.slots.beginnings import Beginnings, Client
 from app.catalog.slots.landing_slots import GATE_LOOK_S, put_queue, read_queue
+from app.catalog.slots.queue import Before
 from app.database.landing_queues import LandingQueues
 from app.errors import IcetowerError
 
@@ -74,11 +75,30 @@ class HeldLoads:
         here.beginnings.note_end(client, _now_ms(), is_writer=is_writer, has_lost=has_lost)
         here.wake()
 
-    def losses(self, table: TableKey, client: Client) -> int:
-        """Return how many races a client has lost since it landed last; 0 with slots off."""
+    def known_of(self, table: TableKey, client: Client) -> Before:
+        """Return what is known of a client that has just lost a race; its losses before that are counted."""
         here = self._tables.get(table)
         writer = None if here is None else here.beginnings.writers.get(client)
-        return 0 if writer is None or not self._longest_hold_s else writer.losses
+        if here is None or writer is None or not self._longest_hold_s:
+            return Before()
+        return Before(max(0, writer.losses - 1), here.beginnings.window_ms)
+
+    def waits_with_load(self, table: TableKey, client: Client) -> bool:
+        """Return whether a client that has just lost a race will wait with its next load instead of its answer."""
+        here = self._tables.get(table)
+        writer = None if here is None else here.beginnings.writers.get(client)
+        return writer is not None and writer.losses == 1 and self._longest_hold_s > 0
+
+    def knows_pointer(self, table: TableKey) -> bool:
+        """Return whether `note_pointer` was called for a table that is contended."""
+        here = self._tables.get(table)
+        return here is None or here.pointer_id is not None
+
+    def note_slot(self, table: TableKey) -> None:
+        """Note that a writer of a table gets a slot of its own: the next load looks whether it is open."""
+        here = self._tables.get(table)
+        if here is not None:
+            here.end_lease()
 
     def note_pointer(self, table: TableKey, pointer_id: int) -> None:
         """Note which pointer a table has: all servers share its queue."""
@@ -133,6 +153,10 @@ class _Table:
         finally:
             del self._turns[client]
             self.beginnings.leave(client)
+
+    def end_lease(self) -> None:
+        """Let no load go on before the lease is asked for anew."""
+        self._lease_until_ms = 0.0
 
     def wake(self) -> None:
         """Look again who may go."""

@@ -14,7 +14,7 @@ import orjson
 from anyio import to_thread
 
 from app.catalog.context.traffic import QueueState, TableKey, Traffic
-from app.catalog.slots.queue import KEPT_MS, LandingQueue, RetryRules
+from app.catalog.slots.queue import KEPT_MS, Before, LandingQueue, RetryRules
 from app.catalog.slots.rushes import Rush
 from app.database.landing_queues import LandingQueues, StoredQueue
 from app.errors import IcetowerError
@@ -70,7 +70,7 @@ class LandingSlots:
         retries: RetryRules,
         sequence: int,
         is_wanted: Callable[[], Awaitable[bool]],
-        losses_before: int = 0,
+        before: Before = Before(),  # noqa: B008 - a constant
     ) -> None:
         """Return when a writer that has lost a race may have its answer, and so begin anew.
 
@@ -80,13 +80,11 @@ class LandingSlots:
             retries: how it tries again.
             sequence: the table's last sequence number.
             is_wanted: says whether the client still waits for the answer.
-            losses_before: how often it has lost without its answer being held back.
+            before: what was known of it before.
         """
         self._expect(table, writer)
         here = self._table(table)
-        here.changes.append(
-            lambda queue, now_ms: queue.lose(writer, retries, sequence, now_ms, losses_before)
-        )
+        here.changes.append(lambda queue, now_ms: queue.lose(writer, retries, sequence, now_ms, before))
         held = asyncio.ensure_future(here.wait_in(at_gate=False, writer=writer))
         try:
             while not held.done():

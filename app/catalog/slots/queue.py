@@ -55,6 +55,16 @@ class RetryRules:
 
 
 @dataclass(frozen=True, slots=True)
+class Before:
+    """What is known of a writer that comes into a queue."""
+
+    losses: int = 0
+    """How often it has lost without its answer being held back."""
+    took_ms: float = 0.0
+    """How long writers like it take from their load to their commit; 0 if that is not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Slot:
     """One writer's place in the queue, and its slot once it was released."""
 
@@ -205,7 +215,12 @@ class LandingQueue:
             self.rush.longest_wait_ms = max(self.rush.longest_wait_ms, now_ms - slot.first_ms)
 
     def lose(
-        self, writer: str, retries: RetryRules, sequence: int, now_ms: int, losses_before: int = 0
+        self,
+        writer: str,
+        retries: RetryRules,
+        sequence: int,
+        now_ms: int,
+        before: Before = Before(),
     ) -> bool:
         """Note that a writer has lost a race; False if its retries are used up by now.
 
@@ -214,18 +229,18 @@ class LandingQueue:
             retries: how it tries again.
             sequence: the table's last sequence number: it shows how many have landed.
             now_ms: the time.
-            losses_before: how often it has lost before it came into the queue.
+            before: what was known of it before it came into the queue.
         """
         self._learn(writer, now_ms, has_landed=False)
         self._count(sequence, now_ms)
-        before = self.slots.pop(writer, None)
-        if before is not None:
-            self._count_end(before, now_ms, lost=1)
-        losses = 1 + (before.losses if before else losses_before)
+        slot = self.slots.pop(writer, None)
+        if slot is not None:
+            self._count_end(slot, now_ms, lost=1)
+        losses = 1 + (slot.losses if slot else before.losses)
         if losses > retries.count:
             self.counts.gave_up += 1
             return False
-        first_ms, took_ms = (before.first_ms, before.took_ms) if before else (now_ms, 0.0)
+        first_ms, took_ms = (slot.first_ms, slot.took_ms) if slot else (now_ms, before.took_ms)
         self.slots[writer] = Slot(writer, losses, retries, first_ms, now_ms, took_ms=took_ms)
         return True
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from app.catalog.slots.beginnings import (
     CONTENDED_MS,
     FIRST_WINDOW_MS,
-    LONGEST_HOLD_MS,
     MOST_UNUSED,
     MOST_WRITERS,
     REMEMBERED_MS,
@@ -100,11 +99,11 @@ def test_a_commit_that_has_come_is_waited_for_until_it_has_ended() -> None:
     beginnings = contended(A, B)
     assert [waits(beginnings, writer) for writer in (A, B)] == [False, True]
     beginnings.note_commit(A, 2)
-    assert released(beginnings, LONGEST_HOLD_MS) == []
+    assert released(beginnings, HOLD_MS) == []
 
-    beginnings.note_end(A, LONGEST_HOLD_MS, is_writer=False, has_lost=False)
+    beginnings.note_end(A, HOLD_MS, is_writer=False, has_lost=False)
 
-    assert released(beginnings, LONGEST_HOLD_MS) == [B]
+    assert released(beginnings, HOLD_MS) == [B]
 
 
 def test_commits_of_newcomers_are_waited_for_too() -> None:
@@ -114,18 +113,8 @@ def test_commits_of_newcomers_are_waited_for_too() -> None:
     assert waits(beginnings, A, 2)
 
 
-def test_loads_that_only_read_do_not_wait_for_long() -> None:
+def test_no_load_waits_longer_than_the_operator_allows() -> None:
     beginnings = contended(A, B)
-    beginnings.note_commit(A, 1)
-    assert waits(beginnings, B, 1)
-    assert released(beginnings, LONGEST_HOLD_MS) == []
-
-    assert released(beginnings, 1 + LONGEST_HOLD_MS) == [B]
-
-
-def test_a_writer_that_tries_again_waits_as_long_as_the_operator_allows() -> None:
-    beginnings = contended(A, B)
-    beginnings.note_end(B, 0, is_writer=True, has_lost=True)
     beginnings.note_commit(A, 1)
     assert waits(beginnings, B, 1)
     assert released(beginnings, HOLD_MS) == []

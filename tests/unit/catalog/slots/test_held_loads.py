@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from app.catalog.context.traffic import TableKey, Traffic
-from app.catalog.slots.beginnings import Client
+from app.catalog.slots.beginnings import FIRST_WINDOW_MS, Client
 from app.catalog.slots.held_loads import MOST_TABLES, HeldLoads
-from app.catalog.slots.landing_slots import read_queue
-from app.catalog.slots.queue import HANDOVER_MS, LandingQueue, RetryRules
+from app.catalog.slots.landing_slots import put_queue, read_queue
+from app.catalog.slots.queue import HANDOVER_MS, Before, LandingQueue, RetryRules
 from app.database.connections.database import Database
 from app.database.landing_queues import LandingQueues, StoredQueue
 from app.database.migrations import migrate
@@ -169,15 +169,40 @@ def test_commits_without_snapshots_are_not_remembered(queues: LandingQueues) -> 
     run(course())
 
 
-def test_losses_are_counted_until_the_client_lands(queues: LandingQueues) -> None:
+def test_a_writer_waits_with_its_load_after_its_first_loss_and_in_the_queue_after_the_next(
+    queues: LandingQueues,
+) -> None:
     async def course() -> None:
         loads = contended(queues)
-        assert loads.losses(TABLE, A) == 0
-        for count in (1, 2):
-            loads.note_end(TABLE, A, is_writer=True, has_lost=True)
-            assert loads.losses(TABLE, A) == count
+        assert loads.known_of(TABLE, A) == Before()
+        assert not loads.waits_with_load(TABLE, A)
+        loads.note_end(TABLE, A, is_writer=True, has_lost=True)
+        assert loads.waits_with_load(TABLE, A)
+        loads.note_end(TABLE, A, is_writer=True, has_lost=True)
+        assert not loads.waits_with_load(TABLE, A)
+        assert loads.known_of(TABLE, A) == Before(1, FIRST_WINDOW_MS)
         land(loads, A)
-        assert loads.losses(TABLE, A) == 0
+        assert loads.known_of(TABLE, A) == Before(0, FIRST_WINDOW_MS)
+
+    run(course())
+
+
+def test_a_lease_ends_when_a_writer_gets_a_slot_of_its_own(queues: LandingQueues) -> None:
+    async def course() -> None:
+        loads = contended(queues, A, B)
+        await loads.wait(TABLE, A)
+        land(loads, A)
+        queue = LandingQueue()
+        queue.lose("w", RetryRules(min_wait_ms=0), 1, queues.load(POINTER_ID).now_ms, Before(1, 1_000_000))
+        queue.release(["w"], queues.load(POINTER_ID).now_ms, 20_000)
+        assert put_queue(queues, POINTER_ID, queues.load(POINTER_ID), queue)
+        loads.note_slot(TABLE)
+
+        waits = await waiting(loads, B)
+
+        queue.leave(["w"])
+        assert put_queue(queues, POINTER_ID, queues.load(POINTER_ID), queue)
+        await waits
 
     run(course())
 
@@ -203,7 +228,7 @@ def test_a_server_leaves_a_lease_that_another_one_waits_for() -> None:
 
 def test_a_lease_ends_before_a_slot_that_is_somebodys_own_and_none_is_given_while_it_is_open() -> None:
     queue = LandingQueue()
-    queue.lose("w", RetryRules(min_wait_ms=500), 1, 1_000, 1)
+    queue.lose("w", RetryRules(min_wait_ms=500), 1, 1_000, Before(losses=1))
     queue.release(["w"], 1_000, 20_000)
     slot = queue.slots["w"]
     assert slot.opens_ms is not None
