@@ -76,7 +76,7 @@ class HeldLoads:
         here.wake()
 
     def known_of(self, table: TableKey, client: Client) -> Before:
-        """Return what is known of a client that has just lost a race; its losses before that are counted."""
+        """Return what is known of a client that has just lost a race, but for that loss."""
         here = self._tables.get(table)
         writer = None if here is None else here.beginnings.writers.get(client)
         if here is None or writer is None or not self._longest_hold_s:
@@ -84,7 +84,7 @@ class HeldLoads:
         return Before(max(0, writer.losses - 1), here.beginnings.window_ms)
 
     def waits_with_load(self, table: TableKey, client: Client) -> bool:
-        """Return whether a client that has just lost a race will wait with its next load instead of its answer."""
+        """Return whether a client that has lost a race will wait with its load, and not with its 409."""
         here = self._tables.get(table)
         writer = None if here is None else here.beginnings.writers.get(client)
         return writer is not None and writer.losses == 1 and self._longest_hold_s > 0
@@ -95,7 +95,7 @@ class HeldLoads:
         return here is None or here.pointer_id is not None
 
     def note_slot(self, table: TableKey) -> None:
-        """Note that a writer of a table gets a slot of its own: the next load looks whether it is open."""
+        """Note that a writer gets a slot of its own: the next load looks whether it is open."""
         here = self._tables.get(table)
         if here is not None:
             here.end_lease()
