@@ -84,7 +84,7 @@ class HeldLoads:
         return Before(max(0, writer.losses - 1), here.beginnings.window_ms)
 
     def waits_with_load(self, table: TableKey, client: Client) -> bool:
-        """Return whether a client that has lost a race will wait with its load, and not with its 409."""
+        """Return whether a client that has lost a race waits with its load, not with its 409."""
         here = self._tables.get(table)
         writer = None if here is None else here.beginnings.writers.get(client)
         return writer is not None and writer.losses == 1 and self._longest_hold_s > 0
