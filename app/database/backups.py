@@ -17,11 +17,15 @@ def back_up(url: str, target: Path) -> int:
     The copy is complete, checked and durable before it has its name: a file of this name is always a good copy.
 
     Raises:
-        InvalidSetting: it is not a SQLite database in a file, or something has the new file's name.
+        InvalidSetting: it is not a SQLite database in a file, the new file's name is taken, or none can have it.
         DatabaseUnavailable: there is no such database, it cannot be read, or the copy cannot be written or is damaged.
     """
     source = _path_of(url)
-    if target.exists() or target.is_symlink():
+    try:
+        is_taken = target.exists() or target.is_symlink()
+    except OSError as error:
+        raise InvalidSetting(f"{str(target)[:200]} cannot be a file: {error.strerror}") from error
+    if is_taken:
         raise InvalidSetting(f"{target} is there already; a backup never replaces a file")
     if not source.is_file():
         raise DatabaseUnavailable(f"There is no database at {source}")

@@ -125,3 +125,10 @@ def test_a_folder_that_is_not_there_is_said(tmp_path: Path) -> None:
 
     with pytest.raises(DatabaseUnavailable, match="nowhere"):
         back_up(f"sqlite:///{tmp_path}/icetower.db", tmp_path / "nowhere" / "copy.db")
+
+
+def test_a_name_that_no_file_can_have_is_said(tmp_path: Path) -> None:
+    catalog_on(f"sqlite:///{tmp_path}/icetower.db")
+
+    with pytest.raises(InvalidSetting, match="cannot be a file: File name too long"):
+        back_up(f"sqlite:///{tmp_path}/icetower.db", tmp_path / ("a" * 5_000))
