@@ -102,11 +102,7 @@ class Beginnings:
 
         Those are the next one's, if no writer is on its way, and those that have waited too long.
         """
-        for client, since_ms in [*self.at_work.items()]:
-            if since_ms is not None and now_ms - since_ms >= SAFETY * self.window_ms:
-                del self.at_work[client]
-                if client in self.writers:
-                    self.writers[client].unused += 1
+        self.forget_late(now_ms)
         going = [client for client, since_ms in self.waiting.items() if now_ms - since_ms >= longest_hold_ms]
         for client in going:
             del self.waiting[client]
@@ -116,6 +112,14 @@ class Beginnings:
             going.append(client)
             self._begin(client, self.writers.setdefault(client, Writer(now_ms)), now_ms)
         return going
+
+    def forget_late(self, now_ms: float) -> None:
+        """Wait no longer for writers that have not committed in time."""
+        for client, since_ms in [*self.at_work.items()]:
+            if since_ms is not None and now_ms - since_ms >= SAFETY * self.window_ms:
+                del self.at_work[client]
+                if client in self.writers:
+                    self.writers[client].unused += 1
 
     def next_ms(self, longest_hold_ms: float) -> float | None:
         """Return when to call `release` next if nothing happens before; None if no load waits."""

@@ -181,10 +181,12 @@ class _Table:
         """Let those go who may; return in how many seconds to look again."""
         look_s = self._longest_hold_ms / 1000
         beginnings = self.beginnings
+        beginnings.forget_late(_now_ms())
         if not self._may_begin and not beginnings.at_work:
             look_s = await self._take_lease()
-        may_begin = self._may_begin
-        self._end(beginnings.release(_now_ms(), self._longest_hold_ms, may_begin=may_begin))
+        self._end(beginnings.release(_now_ms(), self._longest_hold_ms, may_begin=self._may_begin))
+        if not beginnings.at_work:
+            look_s = min(look_s, GATE_LOOK_S)  # The lease has ended meanwhile.
         next_ms = beginnings.next_ms(self._longest_hold_ms)
         return look_s if next_ms is None else max(0.001, min(look_s, (next_ms - _now_ms()) / 1000))
 

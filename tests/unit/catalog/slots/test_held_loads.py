@@ -144,6 +144,22 @@ def test_a_server_that_stops_lets_all_go_on(queues: LandingQueues) -> None:
     run(course())
 
 
+def test_a_load_goes_on_when_the_lease_and_the_time_of_the_writer_before_it_have_ended(
+    queues: LandingQueues,
+) -> None:
+    async def course() -> None:
+        loads = HeldLoads(queues, 600, Traffic(lambda: 1_000_000))
+        for writer in (A, B):
+            loads.note_end(TABLE, writer, is_writer=True, has_lost=False)
+        loads.note_end(TABLE, ("elsewhere", 1), is_writer=True, has_lost=True)
+        loads.note_pointer(TABLE, POINTER_ID)
+        await loads.wait(TABLE, A)
+        loads.note_slot(TABLE)
+        await loads.wait(TABLE, B)  # A never commits
+
+    run(course())
+
+
 def test_only_so_many_tables_are_remembered(queues: LandingQueues) -> None:
     async def course() -> None:
         loads = contended(queues, A, B)
