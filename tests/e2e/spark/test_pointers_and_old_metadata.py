@@ -68,36 +68,34 @@ def at_once(deeds: list[Callable[[], None]]) -> list[str]:
 def test_f2_of_commits_on_one_base_exactly_one_wins(
     sql: Sql, sqlite_server: str, contenders: Callable[[str], list[Any]], change: str
 ) -> None:
-    sql("CREATE TABLE t (id int) USING iceberg TBLPROPERTIES ('commit.retry.num-retries' = '0')")
-    locations = [loaded(sql, sqlite_server, "t")["metadata-location"]]
-
     for number in range(ROUNDS):
-        tables = contenders("t")
+        # A new table each time: where its writers have collided, the server lets them load it one after the other.
+        name = f"t{number}"
+        sql(f"CREATE TABLE {name} (id int) USING iceberg TBLPROPERTIES ('commit.retry.num-retries' = '0')")
+        first = loaded(sql, sqlite_server, name)["metadata-location"]
         commits = [
             (
                 table.newAppend()
                 if change == "append"
                 else table.updateSchema().addColumn(f"c{number}", long_type(sql))
             )
-            for table in tables
+            for table in contenders(name)
         ]
         # Each has built its commit on the same base before any of them commits.
         refusals = at_once([commit.commit for commit in commits])
 
         assert refusals.count("") == 1, refusals
         assert all("CommitFailedException" in refusal for refusal in refusals if refusal)
-        now = loaded(sql, sqlite_server, "t")
-        assert now["metadata-location"] not in locations
+        now = loaded(sql, sqlite_server, name)
+        last = now["metadata-location"]
+        assert last != first
         # The winner was built on the base that all had seen, and on nothing else.
-        assert [entry["metadata-file"] for entry in now["metadata"]["metadata-log"]] == locations
-        locations.append(now["metadata-location"])
-
-    events = history(sql, sqlite_server)
-    assert [
-        event["metadata-location-after"] for event in events if event["event"] == "committed"
-    ] == locations[:0:-1]
-    on_disk = {str(path) for path in path_of(locations[0]).parent.glob("*.metadata.json")}
-    assert on_disk == {str(path_of(location)) for location in locations}
+        assert [entry["metadata-file"] for entry in now["metadata"]["metadata-log"]] == [first]
+        events = history(sql, sqlite_server, name)
+        committed = [event for event in events if event["event"] == "committed"]
+        assert [event["metadata-location-after"] for event in committed] == [last]
+        on_disk = {str(path) for path in path_of(first).parent.glob("*.metadata.json")}
+        assert on_disk == {str(path_of(location)) for location in (first, last)}
 
 
 def long_type(sql: Sql) -> Any:
@@ -105,8 +103,8 @@ def long_type(sql: Sql) -> Any:
     return jvm.org.apache.iceberg.types.Types.LongType.get()
 
 
-def history(sql: Sql, uri: str) -> list[dict[str, Any]]:
-    answer = httpx.get(f"{uri}/v1/namespaces/{sql.namespace}/tables/t/history")
+def history(sql: Sql, uri: str, table: str = "t") -> list[dict[str, Any]]:
+    answer = httpx.get(f"{uri}/v1/namespaces/{sql.namespace}/tables/{table}/history")
     assert answer.status_code == 200, answer.text
     events: list[dict[str, Any]] = answer.json()["events"]
     return events
