@@ -123,6 +123,7 @@ def test_a_load_that_is_broken_off_is_not_waited_for(queues: LandingQueues) -> N
     async def course() -> None:
         loads = contended(queues, A, B)
         await loads.wait(TABLE, A)
+        loads.note_commit(TABLE, A)
         gone = await waiting(loads, B)
         gone.cancel()
         await asyncio.wait([gone])
@@ -164,6 +165,7 @@ def test_only_so_many_tables_are_remembered(queues: LandingQueues) -> None:
     async def course() -> None:
         loads = contended(queues, A, B)
         await loads.wait(TABLE, A)
+        loads.note_commit(TABLE, A)
         second = await waiting(loads, B)
         for number in range(MOST_TABLES + 5):
             table = "wh", TableIdentifier(Namespace(("ns",)), f"t{number}")
