@@ -59,7 +59,7 @@ def test_disk_that_takes_no_large_file_refuses_the_commit_and_changes_nothing(tm
 def test_object_store_that_hangs_and_comes_back(tmp_path: Path) -> None:
     with S3Server() as store:
         store.create_bucket("lake")
-        with CrashingServer(tmp_path) as server:
+        with CrashingServer(tmp_path, {"store_answer_seconds": "5"}) as server:
             client = Client(server.url)
             made = client.http.post(
                 "/management/v1/warehouses",
