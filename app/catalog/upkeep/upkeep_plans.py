@@ -121,10 +121,15 @@ def _condition(
             (Job(job.job) for job in jobs if job.state is JobState.RUNNING and job.leased_until_ms > now_ms),
             None,
         ),
-        damage=str(ended[0].outcome.get("message", "a file is missing"))
-        if ended and ended[0].state in _STOPS
-        else None,
+        damage=facts.unreadable or _damage_found(ended),
     )
+
+
+def _damage_found(ended: Sequence[MaintenanceJob]) -> str | None:
+    """Return what the last job has found missing, if it has stopped all upkeep."""
+    if not ended or ended[0].state not in _STOPS:
+        return None
+    return str(ended[0].outcome.get("message", "a file is missing"))
 
 
 def _history_of(job: Job, jobs: Sequence[MaintenanceJob]) -> JobHistory:

@@ -48,7 +48,7 @@ class Condition:
     running: Job | None = None
     """The job that holds the table now."""
     damage: str | None = None
-    """What the last job has found missing; nothing more is done then."""
+    """What the last job has found missing, or a manifest that cannot be read; nothing more is done then."""
 
     def history_of(self, job: Job) -> JobHistory:
         """Return what has come of a job so far."""

@@ -113,6 +113,8 @@ def _obstacle(job: Job, policy: Policy, condition: Condition) -> str | None:
 
 def _lasting_obstacle(job: Job, condition: Condition) -> str | None:
     """Return what about the table itself forbids a job."""
+    if condition.facts.unreadable is not None:
+        return f"the table is damaged: {condition.facts.unreadable}"
     if condition.is_encrypted:
         return "the table is encrypted, and its keys are not the catalog's"
     if job in (Job.EXPIRE_SNAPSHOTS, Job.REMOVE_ORPHAN_FILES) and not condition.allows_deletes:

@@ -22,7 +22,7 @@ from app.formats.bounds import MAX_FILE_BYTES, too_large
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.headers import check_counts, check_header, partition_tuple, read_header
 
-_ALWAYS: Final = ("record_count", "file_size_in_bytes", "sequence_number", "sort_order_id")
+_ALWAYS: Final = ("content", "record_count", "file_size_in_bytes", "sequence_number", "sort_order_id")
 _METRICS: Final = (
     "column_sizes",
     "value_counts",
@@ -31,7 +31,7 @@ _METRICS: Final = (
     "lower_bounds",
     "upper_bounds",
 )
-_OF_DELETES: Final = ("content", "file_format", "content_size_in_bytes")
+_OF_DELETES: Final = ("file_format", "content_size_in_bytes")
 
 
 class UnpackedManifest:
@@ -78,6 +78,10 @@ class UnpackedManifest:
         picked, field_ids = self._pick(_ALWAYS if is_data else _ALWAYS + _OF_DELETES)
         if picked is None:
             return LiveColumns.of(manifest.partition_spec_id, self._entries())
+        # Nearly always there is one value, so that this costs next to nothing.
+        for content in set(picked.columns["content"]):
+            if ((content or FileContent.DATA) is FileContent.DATA) != is_data:
+                raise self._invalid(f"it is of {manifest.content.name.lower()}, and an entry is not")
         partitions = [partition_tuple(partition, field_ids) for partition in picked.partitions]
         live = len(picked.partition_numbers)
         return LiveColumns(

@@ -124,13 +124,15 @@ def test_damaged_manifests_are_named(catalog: Catalog, files: CountingFiles, wri
     content = files.read(manifest)
 
     files.delete(manifest)
-    for look in (table_health, load_profile):
-        with pytest.raises(FileMissing, match=str(manifest)):
-            look(catalog, DEPARTURES)
-    files.write_new(manifest, content[:-40])
-    for look in (table_health, load_profile):
-        with pytest.raises(CorruptMetadata, match=str(manifest)):
-            look(catalog, DEPARTURES)
+    for damage in (FileMissing, CorruptMetadata):
+        found = table_health(catalog, DEPARTURES)
+        assert (found.findings[0].code, found.findings[0].severity) == ("unreadable-manifest", "critical")
+        assert str(manifest) in found.findings[0].message
+        assert (found.facts.files, found.facts.manifests.data_manifests) == (None, 1)
+        with pytest.raises(damage, match=str(manifest)):
+            load_profile(catalog, DEPARTURES)
+        if damage is FileMissing:
+            files.write_new(manifest, content[:-40])
     files.delete(manifest)
     files.write_new(manifest, content)
     assert table_health(catalog, DEPARTURES).facts.files is not None, "a failure is not kept"
