@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from app.engine.health.column_summary import LiveMetrics
 from app.engine.health.live_columns import ContentKind, LiveColumns
@@ -17,7 +17,16 @@ from app.engine.model.manifests import (
     ManifestFile,
 )
 from app.errors import InvalidMetadata
-from app.formats.avro import AvroFile, PickedFields, TooLargeError, open_avro, pick_fields
+from app.formats.avro import (
+    AvroFile,
+    PickedFields,
+    TooLargeError,
+    bound_columns,
+    count_columns,
+    count_sums,
+    open_avro,
+    pick_fields,
+)
 from app.formats.bounds import MAX_FILE_BYTES, too_large
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.headers import check_counts, check_header, partition_tuple, read_header
@@ -31,6 +40,8 @@ _METRICS: Final = (
     "lower_bounds",
     "upper_bounds",
 )
+_FILES_AT_ONCE: Final = 4_096
+"""Metrics of so many files are unpacked together."""
 _OF_DELETES: Final = ("file_format", "content_size_in_bytes")
 
 
@@ -95,18 +106,30 @@ class UnpackedManifest:
             picked.columns["sort_order_id"],
         )
 
-    def live_metrics(self) -> LiveMetrics:
-        """Return the metrics of the live files.
+    def live_metrics(self) -> Iterator[LiveMetrics]:
+        """Yield the metrics of the live files, of some thousand files at a time.
 
         Raises:
             InvalidMetadata: an entry makes no sense, or the manifest contradicts its list; names the file.
         """
         picked, _ = self._pick(("record_count", *_METRICS))
+        columns: Mapping[str, Sequence[Any]]
         if picked is None:
-            return LiveMetrics.of(self._entries())
-        return LiveMetrics(
-            picked.columns["record_count"], **{name: picked.columns[name] for name in _METRICS}
-        )
+            live = [entry.file for entry in self._entries() if entry.is_live]
+            columns = {name: [getattr(file, name) for file in live] for name in ("record_count", *_METRICS)}
+        else:
+            columns = picked.columns
+        for start in range(0, len(columns["record_count"]), _FILES_AT_ONCE):
+            some = {name: column[start : start + _FILES_AT_ONCE] for name, column in columns.items()}
+            yield LiveMetrics(
+                some["record_count"],
+                count_sums(some["column_sizes"]),
+                count_columns(some["value_counts"]),
+                count_columns(some["null_value_counts"]),
+                count_columns(some["nan_value_counts"]),
+                bound_columns(some["lower_bounds"]),
+                bound_columns(some["upper_bounds"]),
+            )
 
     def _pick(self, names: Sequence[str]) -> tuple[PickedFields | None, tuple[int, ...] | None]:
         """Return fields of the live entries, and the ids of the partition's fields in their order."""
