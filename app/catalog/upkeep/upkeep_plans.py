@@ -16,7 +16,7 @@ from app.engine.health.facts import HealthFacts
 from app.engine.model.ancestry import ancestors
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.jobs import Job, JobState
-from app.engine.model.properties import ENCRYPTION_KEY_ID, GC_ENABLED, bool_property
+from app.engine.model.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.types import ListType, MapType
 from app.engine.properties.own_properties import DAY_MS
@@ -108,7 +108,7 @@ def _condition(
         ),
         latest_partitions=latest_partitions(metadata, facts.files),
         allows_deletes=bool_property(metadata.properties, GC_ENABLED, default=True),
-        is_encrypted=ENCRYPTION_KEY_ID in metadata.properties,
+        is_encrypted=metadata.is_encrypted,
         has_collections=any(
             isinstance(column.field.type, ListType | MapType)
             for column in metadata.current_schema.columns.values()
