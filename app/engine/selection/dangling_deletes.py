@@ -61,7 +61,7 @@ def unpartitioned_specs(specs: Iterable[PartitionSpec]) -> frozenset[SpecId]:
 
 
 def may_apply_at_age(content: FileContent, age: int, oldest: int | None) -> bool:
-    """Return whether a delete file may apply to the oldest of some data files, by sequence numbers.
+    """Return whether a delete file may apply to the oldest of some data files, by age.
 
     If not, it applies to none of them.
 
