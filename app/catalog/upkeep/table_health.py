@@ -73,9 +73,8 @@ def table_health(catalog: Catalog, identifier: TableIdentifier, wanted: str | No
     try:
         files, manifests = _counted(catalog, pointer, metadata, snapshot)
     except (CorruptMetadata, FileMissing) as error:
-        # If it is the list that cannot be read, it is raised again.
-        listed = () if snapshot is None else TableManifests(catalog).manifests(snapshot)
-        files, manifests, unreadable = None, manifest_facts(metadata, listed), str(error)
+        files, manifests = None, manifest_facts(metadata, listed_manifests(catalog, metadata, snapshot))
+        unreadable = None if metadata.is_encrypted else str(error)
     facts = HealthFacts(
         looked_at_ms=catalog.now_ms(),
         snapshot_id=None if snapshot is None else snapshot.snapshot_id,
@@ -92,6 +91,22 @@ def table_health(catalog: Catalog, identifier: TableIdentifier, wanted: str | No
     return TableHealth(
         identifier, facts, findings(facts, catalog.rules.health_thresholds), PartitionValues(metadata)
     )
+
+
+def listed_manifests(
+    catalog: Catalog, metadata: TableMetadata, snapshot: Snapshot | None
+) -> Sequence[ManifestFile]:
+    """Return the manifests of a snapshot; none if the table is encrypted and its list as well.
+
+    Raises:
+        CorruptMetadata, InvalidLocation, FileMissing, FilesUnavailable: the manifest list cannot be read.
+    """
+    try:
+        return () if snapshot is None else TableManifests(catalog).manifests(snapshot)
+    except CorruptMetadata:
+        if metadata.is_encrypted:
+            return ()
+        raise
 
 
 def overview_key(catalog: Catalog, pointer: Pointer) -> Hashable:

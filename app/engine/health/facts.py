@@ -152,6 +152,7 @@ class MetadataFacts:
     is_partitioned: bool
     target_file_bytes: int
     """What writers aim at: `write.target-file-size-bytes`."""
+    is_encrypted: bool
     allows_deletes: bool
     """`gc.enabled`: whether snapshots may expire."""
     max_snapshot_age_ms: int

@@ -91,6 +91,12 @@ def _days_text(days: float) -> str:
 
 
 def _unreadable_files(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[HealthFinding]:
+    if facts.metadata.is_encrypted:
+        yield HealthFinding(
+            "encrypted",
+            Severity.INFO,
+            "The table is encrypted, and the catalog has no keys: what it cannot read is not counted, no job is done.",
+        )
     if facts.unreadable is not None:
         yield HealthFinding(
             "unreadable-manifest",

@@ -55,6 +55,7 @@ def metadata_facts(metadata: TableMetadata, snapshot: Snapshot | None, metadata_
         last_write_ms=metadata.last_updated_ms,
         is_partitioned=not metadata.default_spec.is_unpartitioned,
         target_file_bytes=target_file_bytes(metadata.properties),
+        is_encrypted=metadata.is_encrypted,
         allows_deletes=bool_property(metadata.properties, GC_ENABLED, default=True),
         max_snapshot_age_ms=int(text_in_force({Origin.TABLE: metadata.properties}, MAX_SNAPSHOT_AGE) or 0),
         flawed_properties=tuple(flaws_of(metadata.properties)),

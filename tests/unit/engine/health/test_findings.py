@@ -27,8 +27,8 @@ LIMITS = HealthThresholds()
 MISSING = StatisticsFacts(None, None)
 METADATA = MetadataFacts(
     2, 5, NOW_MS - DAY_MS, 1, 0, 1, 1, 1, 9_000, 10, NOW_MS, is_partitioned=True,
-    target_file_bytes=512 * MEBIBYTE, allows_deletes=True, max_snapshot_age_ms=DAY_MS, flawed_properties=(),
-    statistics=MISSING, partition_statistics=MISSING,
+    target_file_bytes=512 * MEBIBYTE, is_encrypted=False, allows_deletes=True, max_snapshot_age_ms=DAY_MS,
+    flawed_properties=(), statistics=MISSING, partition_statistics=MISSING,
 )  # fmt: skip
 MANIFESTS = ManifestFacts(4, 0, 4_000, 1_000.0, 8 * MEBIBYTE, 4, 0, 1.0, {"day": 1.0})
 ZEROS: dict[str, Any] = {field.name: 0 for field in fields(FileFacts)}
@@ -109,6 +109,7 @@ def test_a_healthy_table_has_no_finding() -> None:
         (with_manifests(small_manifests=101, data_manifests=120), ("small-manifests", "warning")),
         (with_manifests(average_overlap=10.5, data_manifests=20), ("unclustered-manifests", "warning")),
         (replace(WELL, activity=ActivityFacts(1.0, 2.1, None)), ("contention", "info")),
+        (with_metadata(is_encrypted=True), ("encrypted", "info")),
         (with_metadata(flawed_properties=("a must be b",)), ("flawed-properties", "warning")),
         (replace(WELL, files=None, unreadable="m.avro is cut off"), ("unreadable-manifest", "critical")),
     ],
