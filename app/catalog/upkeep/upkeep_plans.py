@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from app.catalog.context.catalog import Catalog
@@ -140,8 +140,10 @@ def _history_of(job: Job, jobs: Sequence[MaintenanceJob]) -> JobHistory:
         if run.state in _SUCCEEDED or run.state is JobState.REFUSED:
             break
         failed.append(run)
-    refused = runs[0].options if runs and runs[0].state is JobState.REFUSED else None
-    return JobHistory(last_success, failed[0].ended_ms if failed else None, len(failed), refused)
+    history = JobHistory(last_success, failed[0].ended_ms if failed else None, len(failed))
+    if runs and runs[0].state is JobState.REFUSED:
+        return replace(history, refused_options=runs[0].options, refused_ms=runs[0].ended_ms or 0)
+    return history
 
 
 def _expirable(metadata: TableMetadata, now_ms: int) -> int:

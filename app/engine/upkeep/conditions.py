@@ -21,6 +21,8 @@ class JobHistory:
     """In a row, up to now."""
     refused_options: Mapping[str, Any] | None = None
     """The options that were refused when it was tried last."""
+    refused_ms: int = 0
+    """When that was."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -185,6 +185,17 @@ def test_table_says_what_is_not_allowed() -> None:
     assert "15632" in wanted_now(Job.REWRITE_POSITION_DELETES, policy(), lists).reason
 
 
+def test_search_for_orphans_that_was_refused_waits_though_its_moment_is_another_one() -> None:
+    def after(rest_ms: int, **options: Any) -> Condition:
+        refused = {"older-than-ms": 7, **options}
+        history = JobHistory(refused_options=refused, refused_ms=START_MS - HOUR_MS + rest_ms)
+        return replace(WELL, history={Job.REMOVE_ORPHAN_FILES: history})
+
+    assert "it was refused, and is tried again in 1 min" in reason(after(1), Job.REMOVE_ORPHAN_FILES)
+    assert jobs(after(0)) == [Job.REMOVE_ORPHAN_FILES]
+    assert jobs(after(1, location="a")) == [Job.REMOVE_ORPHAN_FILES]
+
+
 def test_jobs_wait_after_success_and_longer_after_each_failure() -> None:
     bad = replace(WELL, expirable_snapshots=100)
 
