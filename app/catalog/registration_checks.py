@@ -17,7 +17,7 @@ from app.catalog.named import check_registrable
 from app.database.neighbours import Neighbour
 from app.engine.model.identifiers import TableIdentifier, check_identifier
 from app.engine.model.ids import Location
-from app.engine.model.properties import ENCRYPTION_KEY_ID, GC_ENABLED, bool_property
+from app.engine.model.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.errors import InvalidLocation, InvalidMetadata, MetadataFileMissing, NoSuchNamespace
@@ -201,11 +201,7 @@ def _of_metadata(
 
 
 def _is_encrypted(metadata: TableMetadata) -> bool:
-    return (
-        ENCRYPTION_KEY_ID in metadata.properties
-        or bool(metadata.encryption_keys)
-        or any(snapshot.key_id is not None for snapshot in metadata.snapshots)
-    )
+    return metadata.is_encrypted or any(snapshot.key_id is not None for snapshot in metadata.snapshots)
 
 
 def _of_snapshot(catalog: Catalog, metadata: TableMetadata) -> Iterator[RegistrationFinding]:

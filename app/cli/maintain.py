@@ -173,28 +173,40 @@ def _watch(work: Any, pause_s: float) -> None:
 def _show_plans(
     maintainer: Maintainer, tables: Iterator[TableIdentifier], separator: str, *, as_json: bool
 ) -> bool:
-    found, is_whole = [], True
-    for table in tables:
-        try:
-            plan = maintainer.plan(table)
-        except CallFailed as failure:
-            warn(f"{written(table, separator)} could not be looked at: {failure}")
-            is_whole = False
-            continue
-        found.append(plan)
-        if as_json:
-            continue
-        print_line(f"{written(table, separator)}:")
+    found, failures = _planned(maintainer, tables, separator)
+    for plan in () if as_json else found:
+        print_line(f"{written(_table_of(plan), separator)}:")
         rows = [
             *([job["job"], "do", job["reason"], *_cost(job)] for job in plan["plan"]),
             *([job["job"], "leave", job["reason"], "", ""] for job in plan["left"]),
         ]
         print_table(["job", "", "why", "files fewer", "rewritten"], rows)
     if as_json:
-        print_json(found)
-    elif not found:
+        print_json([*found, *_failures_json(failures)])
+    elif not found and not failures:
         remark("There are no tables.")
-    return is_whole
+    return not failures
+
+
+def _planned(
+    maintainer: Maintainer, tables: Iterator[TableIdentifier], separator: str
+) -> tuple[list[JsonObject], dict[TableIdentifier, str]]:
+    """Return the plans in their order; say which tables could not be planned."""
+    plans, failures = maintainer.in_order(tables)
+    for unseen, failure in failures.items():
+        warn(f"{written(unseen, separator)} could not be looked at: {failure}")
+    return plans, failures
+
+
+def _table_of(plan: JsonObject) -> TableIdentifier:
+    return TableIdentifier(Namespace(tuple(plan["namespace"])), plan["table"])
+
+
+def _failures_json(failures: Mapping[TableIdentifier, str]) -> list[JsonObject]:
+    return [
+        {"namespace": list(table.namespace.levels), "table": table.name, "failure": failure}
+        for table, failure in failures.items()
+    ]
 
 
 def _cost(job: JsonObject) -> list[object]:
@@ -204,9 +216,8 @@ def _cost(job: JsonObject) -> list[object]:
 def _round(
     maintainer: Maintainer, tables: Iterator[TableIdentifier], separator: str, *, as_json: bool
 ) -> bool:
-    plans, failures = maintainer.in_order(tables)
-    for unseen, failure in failures.items():
-        warn(f"{unseen} could not be looked at: {failure}")
+    found, failures = _planned(maintainer, tables, separator)
+    plans = [plan for plan in found if maintainer.has_work(plan)]
     if not plans and not failures:
         if as_json:
             print_json([])
@@ -220,19 +231,20 @@ def _round(
             lambda table, report: _job_line(written(table, separator), report),
         )
         for plan in plans:
-            table = TableIdentifier(Namespace(tuple(plan["namespace"])), plan["table"])
+            table = _table_of(plan)
             progress.advance()
             try:
                 reports.append(maintainer.maintain(table))
-            except CatalogRefused as refused:
-                # It was dropped meanwhile, or cannot be read any more: the others are still to be done.
-                failures[str(table)] = str(refused)
-                warn(f"{written(table, separator)} was left: {refused}")
-                continue
-            if not as_json:
-                _show_report(reports[-1], separator)
+            except CallFailed as failure:
+                failures[table] = str(failure)
+                warn(f"{written(table, separator)} was left: {failure}")
+                if isinstance(failure, CatalogRefused):
+                    # It was dropped meanwhile, or cannot be read any more: the others are still to be done.
+                    continue
+                break  # The server does not answer any more.
+            _show_report(reports[-1], separator, as_json=as_json)
     if as_json:
-        print_json([_report_json(report) for report in reports])
+        print_json([*map(_report_json, reports), *_failures_json(failures)])
     return not failures and all(report.is_fine for report in reports)
 
 
@@ -245,7 +257,11 @@ def _job_line(table: str, report: JobReport) -> None:
         warn(line.upper() if ending.state is JobState.UNSOUND else line)
 
 
-def _show_report(report: TableReport, separator: str) -> None:
+def _show_report(report: TableReport, separator: str, *, as_json: bool) -> None:
+    if report.damage:
+        warn(f"{written(report.table, separator)} is damaged, and nothing is done to it: {report.damage}")
+    if as_json:
+        return
     for job, reason in report.undone.items():
         remark(f"{written(report.table, separator)}: {job} is left: {reason}")
     if report.stopped:
@@ -296,4 +312,5 @@ def _report_json(report: TableReport) -> JsonObject:
         ],
         "undone": dict(report.undone),
         "left": dict(report.left),
+        **({"damage": report.damage} if report.damage else {}),
     }

@@ -41,7 +41,8 @@ def _state_of(refused: CatalogRefused) -> JobState:
 
 
 def _rewrite_manifests(catalog: RemoteCatalog, assignment: Assignment) -> Ending:
-    done = catalog.upkeep.rewrite_manifests(assignment.table)
+    cluster_by = assignment.options.get("cluster-by")
+    done = catalog.upkeep.rewrite_manifests(assignment.table, cluster_by=cluster_by)
     figures = {
         "manifests-replaced": done.manifests_replaced,
         "manifests-created": done.manifests_created,

@@ -17,6 +17,8 @@ from app.maintenance.assignments import Assignment, Ending, Worker
 from app.maintenance.leases import LEASE_MS, held
 
 FINE: Final = frozenset({JobState.DONE, JobState.NOTHING})
+_SPENDS: Final = frozenset({JobState.DONE, JobState.LOST, JobState.UNKNOWN, JobState.UNSOUND})
+"""After these, what a job was expected to rewrite counts for the budget, unless it says itself what it did."""
 NOT_TRIED: Final = frozenset({JobState.REFUSED})
 """What a table does not allow is an outcome, and no failure."""
 
@@ -54,13 +56,17 @@ class TableReport:
     """Why the rest of the plan was left; empty if it was carried out."""
     could_not_begin: bool = False
     """Whether a job was asked for by name while another maintainer held the table."""
+    damage: str = ""
+    """Why nothing is done to a table that has jobs: what of it is missing or cannot be read."""
 
     @property
     def is_fine(self) -> bool:
-        """Whether no job has failed, or was asked for by name and could not begin."""
-        return not self.could_not_begin and all(
-            report.ending.state in FINE | NOT_TRIED for report in self.jobs
-        )
+        """Whether the table is whole, and no job has failed.
+
+        A job that was asked for by name and could not begin has failed.
+        """
+        is_whole = not self.could_not_begin and not self.damage
+        return is_whole and all(report.ending.state in FINE | NOT_TRIED for report in self.jobs)
 
 
 @dataclass(slots=True)
@@ -110,22 +116,31 @@ class Maintainer:
         """Return what is to be done to a table now; raises `CallFailed`."""
         return self._catalog.maintenance.plan(table, self._wanted)
 
-    def in_order(self, tables: Iterator[TableIdentifier]) -> tuple[list[JsonObject], dict[str, str]]:
-        """Return the plans that have work, those that save most for their cost first.
+    def in_order(
+        self, tables: Iterator[TableIdentifier]
+    ) -> tuple[list[JsonObject], dict[TableIdentifier, str]]:
+        """Return the plans of tables, those that save most for their cost first.
 
         Returns:
-            The plans, and why tables could not be planned, by name.
+            The plans, and why tables could not be planned.
         """
         plans, failures = [], {}
         for table in tables:
             try:
-                found = self.plan(table)
+                plans.append(self.plan(table))
             except CallFailed as failure:
-                failures[str(table)] = str(failure)
-                continue
-            if found["plan"] or found.get("damage"):
-                plans.append(found)
+                failures[table] = str(failure)
         return sorted(plans, key=lambda found: -found["gain"]), failures
+
+    def has_work(self, plan: JsonObject) -> bool:
+        """Say whether a plan has jobs, or damage that keeps them from being done."""
+        return bool(plan["plan"]) or bool(self._damage(plan))
+
+    def _damage(self, plan: JsonObject) -> str:
+        """Return what is damaged in a table that has jobs."""
+        is_kept = bool(self._wanted) or any(job["on"] for job in plan["jobs"])
+        damage: str = plan.get("damage", "") if is_kept and not plan["plan"] else ""
+        return damage
 
     def maintain(self, table: TableIdentifier) -> TableReport:
         """Do what a table needs now, job by job: after each one the plan is made anew.
@@ -166,6 +181,7 @@ class Maintainer:
             stopped=stopped,
             # Under a policy that is no failure: what holds the table does what is worth doing.
             could_not_begin=is_held and bool(self._wanted),
+            damage=self._damage(found),
         )
 
     def _do(self, table: TableIdentifier, planned: JsonObject) -> JobReport:
@@ -185,7 +201,8 @@ class Maintainer:
         if lease.lost is not None:
             ending = ending.with_remark(f"The table was not held to the end: {lease.lost}")
         seconds = time.monotonic() - started
-        outcome = {**ending.outcome(), "seconds": round(seconds, 3)}
+        spent = {"rewritten-bytes": planned["rewritten-bytes"]} if ending.state in _SPENDS else {}
+        outcome = {**spent, **ending.outcome(), "seconds": round(seconds, 3)}
         try:
             if not ending.is_still_at_work:
                 calls.end_job(table, job_id, ending.state, outcome)

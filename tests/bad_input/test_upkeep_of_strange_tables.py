@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import httpx
 import orjson
 import pyarrow.parquet as pq
@@ -172,3 +174,46 @@ def test_properties_that_were_never_checked_do_not_stop_health(
     for what in ("rewrite-manifests", "remove-dangling-deletes", "partition-statistics"):
         answer = api.post(f"{writer.path}/{what}", json={})
         assert answer.status_code == 200, answer.text
+
+
+def spoil(writer: ClaimingWriter, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change the records of the first manifest; it is not packed then, so that it is not shorter."""
+    path = Path(writer.location.removeprefix("file://"), "metadata", "m0.avro")
+    reader = fastavro.reader(BytesIO(path.read_bytes()))
+    records: list[Any] = list(reader)
+    for record in records:
+        change(record)
+    content = BytesIO()
+    metadata = {key: text for key, text in reader.metadata.items() if not key.startswith("avro.")}
+    fastavro.writer(content, reader.writer_schema, records, codec="null", metadata=metadata)
+    path.write_bytes(content.getvalue().ljust(path.stat().st_size, b"\0"))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda record: record["data_file"].update(content=7), "7 is not a valid FileContent"),
+        (lambda record: record["data_file"].update(content=1), "it is of data, and an entry is not"),
+        (lambda record: record.update(status=9), "9 is not a valid EntryStatus"),
+    ],
+)
+def test_entries_of_no_known_kind_are_a_finding_and_no_sum(
+    tmp_path: Path, change: Callable[[dict[str, Any]], None], words: str
+) -> None:
+    with http_catalog(tmp_path) as first:
+        make_namespace(first, "a")
+        writer = ClaimingWriter(first, "spoilt")
+        writer.commit([writer.file(number) for number in range(3)])
+        spoil(writer, change)
+    with http_catalog(tmp_path) as again:  # one that has not read the manifest yet
+        writer.client = again
+
+        health = looked_at(writer, "health")
+        plan = looked_at(writer, "maintenance?jobs=rewrite-data-files,expire-snapshots")
+
+    assert health["severity"] == "critical"
+    assert (health["findings"][0]["code"], "files" in health) == ("unreadable-manifest", False)
+    assert words in health["findings"][0]["message"]
+    assert plan["plan"] == []
+    assert all(words in left["reason"] for left in plan["left"])
+    assert words in plan["damage"]

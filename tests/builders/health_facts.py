@@ -60,6 +60,9 @@ def health_facts(
         "last_write_ms": START_MS,
         "is_partitioned": True,
         "oldest_snapshot_ms": START_MS,
+        "allows_deletes": True,
+        "max_snapshot_age_ms": 5 * 86_400_000,
+        "flawed_properties": (),
         "statistics": StatisticsFacts(SnapshotId(1), 0),
         "partition_statistics": StatisticsFacts(SnapshotId(1), 0),
     }

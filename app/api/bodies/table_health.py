@@ -16,6 +16,7 @@ from app.engine.health.facts import SIZE_BOUNDS, FileFacts, HealthFacts, Partiti
 from app.engine.health.findings import HealthFinding
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.partition_values import PartitionValues
+from app.engine.upkeep.sql_text import literal, quoted_if_needed
 
 _FOR_PLANS = frozenset({"files-to-save", "newest-sequence"})
 """What is known of a partition for plans of upkeep, and not shown."""
@@ -87,7 +88,7 @@ def _table(health: TableHealth | UnreadableTable) -> dict[str, Any]:
 
 
 def _finding(finding: HealthFinding, identifier: TableIdentifier) -> dict[str, Any]:
-    command = finding.command and finding.command.replace("{table}", _on_the_command_line(identifier))
+    command = finding.command and _with_names(finding.command, identifier)
     facts = {
         "code": finding.code,
         "severity": finding.severity,
@@ -95,6 +96,14 @@ def _finding(finding: HealthFinding, identifier: TableIdentifier) -> dict[str, A
         "command": command,
     }
     return present(facts)
+
+
+def _with_names(command: str, identifier: TableIdentifier) -> str:
+    in_sql = ".".join(map(quoted_if_needed, (*identifier.namespace.levels, identifier.name)))
+    names = {"{table}": _on_the_command_line(identifier), "{sql}": in_sql, "{literal}": literal(in_sql)}
+    # Every command has one of them, once.
+    mark = next(mark for mark in names if mark in command)
+    return command.replace(mark, names[mark])
 
 
 def _on_the_command_line(identifier: TableIdentifier) -> str:

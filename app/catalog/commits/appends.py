@@ -26,7 +26,6 @@ from app.engine.change.updates import SetProperties, Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.manifests import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
-from app.engine.model.properties import ENCRYPTION_KEY_ID
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import (
@@ -108,7 +107,7 @@ class AppendedByReference(Intention[TableMetadata, Appended]):
             InvalidDataFile: one does not fit the table.
             NotSupported: the table is encrypted.
         """
-        if metadata.encryption_keys or ENCRYPTION_KEY_ID in metadata.properties:
+        if metadata.is_encrypted:
             raise NotSupported(
                 f"Cannot append to {self.identifier}: it is encrypted, and the server has no keys"
             )

@@ -75,11 +75,15 @@ class ForeignLook:
         except Unavailable:
             raise
         except IcetowerError as error:  # also if the store of its warehouse cannot be opened
-            # Where its manifests lie others may write data, too.
-            known = {home for folder in self._foreign.folders for home in homes_of(f"{folder}/_")}
-            places.replace(self._pointer_id, {}, known | {ANYWHERE})
+            where = f"in {', '.join(sorted(noted)[:3]) or 'places of others'}"
+            if ANYWHERE in noted:
+                # Where its manifests lie others may write data, too.
+                known = {home for folder in self._foreign.folders for home in homes_of(f"{folder}/_")}
+                places.replace(self._pointer_id, {}, known | {ANYWHERE})
+                where = "and it may reach any"
+            # If not, each of its commits has noted the folders: deletions elsewhere need not wait.
             raise FilesUnavailable(
-                f"It is not known which files table {pointer.identifier} reaches, and it may reach any: {error}"
+                f"It is not known which files table {pointer.identifier} reaches {where}: {error}"
             ) from error
         if found is not None:
             self._seen = found.metadata_location, found.registration

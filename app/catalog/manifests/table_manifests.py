@@ -84,14 +84,14 @@ class TableManifests:
         with _corrupt_if_invalid(unpacked.location):
             return unpacked.live_columns()
 
-    def live_metrics(self, unpacked: UnpackedManifest) -> LiveMetrics:
-        """Return the metrics of the live files of a manifest.
+    def live_metrics(self, unpacked: UnpackedManifest) -> Iterator[LiveMetrics]:
+        """Yield the metrics of the live files of a manifest, of some thousand files at a time.
 
         Raises:
             CorruptMetadata: an entry makes no sense, or the manifest contradicts the list.
         """
         with _corrupt_if_invalid(unpacked.location):
-            return unpacked.live_metrics()
+            yield from unpacked.live_metrics()
 
     def keep_list(self, location: Location, manifests: tuple[ManifestFile, ...]) -> None:
         """Keep a manifest list that this server has just written."""

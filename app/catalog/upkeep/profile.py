@@ -59,7 +59,8 @@ def _profile(
     data = [manifest for manifest in live if manifest.content is ManifestContent.DATA]
     summaries = ColumnSummaries(schema)
     for unpacked in read_ahead(catalog, source, data):
-        summaries.add(source.live_metrics(unpacked))
+        for metrics in source.live_metrics(unpacked):
+            summaries.add(metrics)
     return TableProfile(
         snapshot_id=None if snapshot is None else snapshot.snapshot_id,
         data_files=summaries.files,

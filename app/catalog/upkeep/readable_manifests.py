@@ -7,7 +7,6 @@ from app.catalog.manifests.table_manifests import TableManifests
 from app.engine.branches.heads import check_branch, head_of
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.manifests import ManifestFile
-from app.engine.model.properties import ENCRYPTION_KEY_ID
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import NotSupported
@@ -26,9 +25,12 @@ def readable_manifests(
         NotSupported: the table or a manifest is encrypted.
         CorruptMetadata, FileMissing, FilesUnavailable: the manifest list cannot be read.
     """
-    is_encrypted = bool(metadata.encryption_keys) or ENCRYPTION_KEY_ID in metadata.properties
-    listed = () if snapshot is None or is_encrypted else tuple(TableManifests(catalog).manifests(snapshot))
-    if is_encrypted or any(manifest.key_metadata is not None for manifest in listed):
+    listed = (
+        ()
+        if snapshot is None or metadata.is_encrypted
+        else tuple(TableManifests(catalog).manifests(snapshot))
+    )
+    if metadata.is_encrypted or any(manifest.key_metadata is not None for manifest in listed):
         raise NotSupported(f"Cannot {what} {identifier}: it is encrypted, and the server has no keys")
     return listed
 

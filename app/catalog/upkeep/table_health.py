@@ -20,14 +20,17 @@ from app.engine.health.findings import HealthFinding, findings
 from app.engine.health.manifest_facts import manifest_facts
 from app.engine.health.metadata_facts import metadata_facts, small_below, summary_totals, target_file_bytes
 from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.jobs import JobState
 from app.engine.model.manifests import ManifestFile
 from app.engine.model.partition_values import PartitionValues
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
+from app.errors import CorruptMetadata, FileMissing
 from app.formats.metadata.version_names import version_in
 from app.tree_errors import TreeRefusal
 
 _EVENTS: Final = 1_000
+_JOBS: Final = 100
 _WEEK_MS: Final = 7 * 86_400_000
 _DAY_MS: Final = 86_400_000
 _BYTES_OF_FACTS: Final = 20_000
@@ -58,14 +61,20 @@ def table_health(catalog: Catalog, identifier: TableIdentifier, wanted: str | No
     Raises:
         NoSuchTable: no table has this name.
         NoSuchSnapshot: the table does not have it.
-        MetadataFileMissing, CorruptMetadata, InvalidLocation, FileMissing, FilesUnavailable: the metadata, a manifest
-            list or a manifest cannot be read.
+        MetadataFileMissing, CorruptMetadata, InvalidLocation, FileMissing, FilesUnavailable: the metadata or a manifest
+            list cannot be read. A manifest that is damaged or gone is a finding.
         DatabaseUnavailable: the database does not answer.
     """
     catalog.permit("table_health", identifier)
     pointer, metadata = catalog.read_now(TABLES, identifier)
     snapshot = metadata.current_snapshot if wanted is None else snapshot_named(metadata, wanted)
-    files, manifests = _counted(catalog, pointer, metadata, snapshot)
+    unreadable: str | None = None
+    files: FileFacts | None
+    try:
+        files, manifests = _counted(catalog, pointer, metadata, snapshot)
+    except (CorruptMetadata, FileMissing) as error:
+        files, manifests = None, manifest_facts(metadata, listed_manifests(catalog, metadata, snapshot))
+        unreadable = None if metadata.is_encrypted else str(error)
     facts = HealthFacts(
         looked_at_ms=catalog.now_ms(),
         snapshot_id=None if snapshot is None else snapshot.snapshot_id,
@@ -74,6 +83,7 @@ def table_health(catalog: Catalog, identifier: TableIdentifier, wanted: str | No
         totals=summary_totals(snapshot),
         files=files,
         activity=_activity(catalog, pointer),
+        unreadable=unreadable,
         forks=forks_of(catalog, pointer, metadata),
     )
     if wanted is None:
@@ -81,6 +91,22 @@ def table_health(catalog: Catalog, identifier: TableIdentifier, wanted: str | No
     return TableHealth(
         identifier, facts, findings(facts, catalog.rules.health_thresholds), PartitionValues(metadata)
     )
+
+
+def listed_manifests(
+    catalog: Catalog, metadata: TableMetadata, snapshot: Snapshot | None
+) -> Sequence[ManifestFile]:
+    """Return the manifests of a snapshot; none if the table is encrypted and its list as well.
+
+    Raises:
+        CorruptMetadata, InvalidLocation, FileMissing, FilesUnavailable: the manifest list cannot be read.
+    """
+    try:
+        return () if snapshot is None else TableManifests(catalog).manifests(snapshot)
+    except CorruptMetadata:
+        if metadata.is_encrypted:
+            return ()
+        raise
 
 
 def overview_key(catalog: Catalog, pointer: Pointer) -> Hashable:
@@ -163,4 +189,10 @@ def _activity(catalog: Catalog, pointer: Pointer) -> ActivityFacts:
         commits_a_day=len(week) * _DAY_MS / max(1, span_ms),
         attempts_a_commit=attempts / counts.landed if counts.landed else None,
         last_read_ms=catalog.server.last_reads.find(pointer.id),
+        last_upkeep_ms=_last_upkeep_ms(catalog, pointer),
     )
+
+
+def _last_upkeep_ms(catalog: Catalog, pointer: Pointer) -> int | None:
+    jobs = catalog.server.maintenance_jobs.list(pointer.id, _JOBS) if catalog.has_rows else []
+    return next((job.ended_ms for job in jobs if job.state is JobState.DONE), None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from app.catalog.context.catalog import Catalog
@@ -16,7 +16,7 @@ from app.engine.health.facts import HealthFacts
 from app.engine.model.ancestry import ancestors
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.jobs import Job, JobState
-from app.engine.model.properties import ENCRYPTION_KEY_ID, GC_ENABLED, bool_property
+from app.engine.model.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.types import ListType, MapType
 from app.engine.properties.own_properties import DAY_MS
@@ -108,7 +108,7 @@ def _condition(
         ),
         latest_partitions=latest_partitions(metadata, facts.files),
         allows_deletes=bool_property(metadata.properties, GC_ENABLED, default=True),
-        is_encrypted=ENCRYPTION_KEY_ID in metadata.properties,
+        is_encrypted=metadata.is_encrypted,
         has_collections=any(
             isinstance(column.field.type, ListType | MapType)
             for column in metadata.current_schema.columns.values()
@@ -121,10 +121,15 @@ def _condition(
             (Job(job.job) for job in jobs if job.state is JobState.RUNNING and job.leased_until_ms > now_ms),
             None,
         ),
-        damage=str(ended[0].outcome.get("message", "a file is missing"))
-        if ended and ended[0].state in _STOPS
-        else None,
+        damage=facts.unreadable or _damage_found(ended),
     )
+
+
+def _damage_found(ended: Sequence[MaintenanceJob]) -> str | None:
+    """Return what the last job has found missing, if it has stopped all upkeep."""
+    if not ended or ended[0].state not in _STOPS:
+        return None
+    return str(ended[0].outcome.get("message", "a file is missing"))
 
 
 def _history_of(job: Job, jobs: Sequence[MaintenanceJob]) -> JobHistory:
@@ -135,8 +140,10 @@ def _history_of(job: Job, jobs: Sequence[MaintenanceJob]) -> JobHistory:
         if run.state in _SUCCEEDED or run.state is JobState.REFUSED:
             break
         failed.append(run)
-    refused = runs[0].options if runs and runs[0].state is JobState.REFUSED else None
-    return JobHistory(last_success, failed[0].ended_ms if failed else None, len(failed), refused)
+    history = JobHistory(last_success, failed[0].ended_ms if failed else None, len(failed))
+    if runs and runs[0].state is JobState.REFUSED:
+        return replace(history, refused_options=runs[0].options, refused_ms=runs[0].ended_ms or 0)
+    return history
 
 
 def _expirable(metadata: TableMetadata, now_ms: int) -> int:

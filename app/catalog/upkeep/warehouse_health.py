@@ -12,11 +12,11 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Listing, Page
 from app.catalog.history import numbers_in
-from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.upkeep.table_health import (
     OVERVIEW_BYTES,
     TableHealth,
     forks_of,
+    listed_manifests,
     metadata_bytes,
     overview_key,
 )
@@ -146,7 +146,7 @@ def _facts(catalog: Catalog, pointer: Pointer, metadata: TableMetadata) -> Healt
     facts = kept.find(key)
     if facts is None:
         snapshot = metadata.current_snapshot
-        manifests = () if snapshot is None else TableManifests(catalog).manifests(snapshot)
+        manifests = listed_manifests(catalog, metadata, snapshot)
         facts = HealthFacts(
             looked_at_ms=0,
             snapshot_id=None if snapshot is None else snapshot.snapshot_id,

@@ -14,6 +14,7 @@ from app.cli.tables import (
     expiry,
     health,
     history,
+    jobs,
     orphans,
     paths,
     properties,
@@ -53,6 +54,7 @@ for part in (
     properties,
     upkeep,
     orphans,
+    jobs,
     paths,
 ):
     commands.add_typer(part.commands)

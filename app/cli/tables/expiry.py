@@ -10,15 +10,13 @@ from app.cli.terminal.arguments import duration_from, identifier_from, moment_fr
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, Yes, group, optional
 from app.cli.terminal.output import (
-    confirm_or_stop,
     counted,
     moment_text,
-    print_facts,
-    print_json,
     print_line,
     remark,
     shortened,
 )
+from app.cli.terminal.previews import Preview, print_answer
 from app.client.answers import ExpiredSnapshots
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import TableIdentifier
@@ -82,19 +80,12 @@ def expire_snapshots(  # noqa: PLR0917 - a command has as many arguments as it h
         "grace_period_ms": None if grace is None else duration_from(grace) * 1000,
     }
     with connected(uri, warehouse) as catalog:
-        if dry_run or not yes:
-            preview = catalog.tables.expire(identifier, dry_run=True, **asked)
-            if dry_run and as_json:
-                print_json(preview.model_dump(mode="json", by_alias=True, exclude_none=True))
-                return
-            if preview.is_empty:
-                remark(f"Nothing of table {name} is to expire.")
-                return
-            if not as_json:
-                print_facts(_facts(preview))
-            if dry_run:
-                return
-            confirm_or_stop(f"Let {counted(len(preview.snapshots), 'snapshot')} of table {name} go?")
+        Preview(
+            lambda: catalog.tables.expire(identifier, dry_run=True, **asked),
+            _facts,
+            lambda would: f"Let {counted(len(would.snapshots), 'snapshot')} of table {name} go?",
+            lambda would: f"Nothing of table {name} is to expire." if would.is_empty else None,
+        ).shown(dry_run=dry_run, yes=yes, as_json=as_json)
         _expire(catalog, identifier, name, asked, as_json=as_json)
 
 
@@ -103,7 +94,7 @@ def _expire(
 ) -> None:
     done = catalog.tables.expire(identifier, **asked)
     if as_json:
-        print_json(done.model_dump(mode="json", by_alias=True, exclude_none=True))
+        print_answer(done)
     elif done.is_empty:
         remark(f"Nothing of table {name} is to expire.")
     else:

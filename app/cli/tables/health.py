@@ -99,7 +99,7 @@ def _facts(found: Json) -> list[tuple[str, object]]:
     metadata, manifests, activity = found["metadata"], found["manifests"], found["activity"]
     return [
         ("snapshot", found.get("snapshot-id", "none")),
-        *_file_facts(found["files"], metadata["target-file-bytes"]),
+        *_file_facts(found.get("files"), metadata["target-file-bytes"]),
         ("manifests", _manifests_line(manifests)),
         ("clustered", _clustered_line(manifests)),
         ("snapshots", _snapshots_line(metadata)),
@@ -114,10 +114,13 @@ def _facts(found: Json) -> list[tuple[str, object]]:
         ("commits", _commits_line(activity)),
         ("last write", moment_text(metadata["last-write-ms"])),
         ("last read", moment_text(activity.get("last-read-ms")) or "not seen by this server process"),
+        ("last upkeep", moment_text(activity.get("last-upkeep-ms")) or "none"),
     ]
 
 
-def _file_facts(files: Json, target_bytes: int) -> list[tuple[str, object]]:
+def _file_facts(files: Json | None, target_bytes: int) -> list[tuple[str, object]]:
+    if files is None:
+        return [("data files", "cannot be counted")]
     return [
         (
             "data files",
@@ -177,8 +180,9 @@ def _partitions_line(files: Json) -> str:
         f"{files['partitions']}, the largest {size_text(files['largest-partition-bytes'])}, "
         f"{files['partition-skew']:.1f} times the median"
     )
-    old = files["old-spec-files"]
-    return f"{line}; {counted(old, 'file')} of old specs" if old else line
+    for old, what in ((files["old-spec-files"], "old specs"), (files["old-order-files"], "old orders")):
+        line += f"; {counted(old, 'file')} of {what}" if old else ""
+    return line
 
 
 def _manifests_line(manifests: Json) -> str:

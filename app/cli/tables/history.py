@@ -115,11 +115,12 @@ def show_history(
             event["event"],
             event["author"],
             event["request-id"],
+            event.get("job", "–"),
             event.get("metadata-location-after", "").rsplit("/", 1)[-1],
         ]
         for event in found.events
     ]
-    print_table(["sequence", "at", "what", "who", "request", "metadata file"], events)
+    print_table(["sequence", "at", "what", "who", "request", "job", "metadata file"], events)
 
 
 @commands.command("diff")

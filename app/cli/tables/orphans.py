@@ -10,7 +10,6 @@ from app.cli.terminal.arguments import duration_from, identifier_from, moment_fr
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, Yes, group, optional
 from app.cli.terminal.output import (
-    confirm_or_stop,
     counted,
     moment_text,
     print_facts,
@@ -19,6 +18,7 @@ from app.cli.terminal.output import (
     remark,
     shortened,
 )
+from app.cli.terminal.previews import Preview, print_answer
 from app.client.answers import OrphanAnswer, OrphanRunAnswer
 
 SHOWN = 10
@@ -76,30 +76,28 @@ def mark_orphans(  # noqa: PLR0917 - a command has as many arguments as it has o
         if runs:
             _show_runs(name, catalog.orphans.runs(identifier), as_json=as_json)
             return
-        if dry_run or not yes:
-            found = catalog.orphans.mark(identifier, **asked)
-            if dry_run and as_json:
-                print_json(found.model_dump(mode="json", by_alias=True, exclude_none=True))
-                return
-            if not found.orphan_files:
-                remark(f"Table {name} has no orphans among {counted(found.listed_files, 'listed file')}.")
-                return
-            if not as_json:
-                print_facts(_facts(found))
-            if dry_run:
-                return
+        found = Preview(
+            lambda: catalog.orphans.mark(identifier, **asked),
+            _facts,
+            lambda would: f"Let {counted(would.orphan_files, 'file')} of table {name} go?",
+            lambda would: None if would.orphan_files else _none(name, would),
+        ).shown(dry_run=dry_run, yes=yes, as_json=as_json)
+        if found is not None:
             asked["older_than_ms"] = found.older_than_ms
-            confirm_or_stop(f"Let {counted(found.orphan_files, 'file')} of table {name} go?")
         done = catalog.orphans.mark(identifier, dry_run=False, **asked)
         if as_json:
-            print_json(done.model_dump(mode="json", by_alias=True, exclude_none=True))
+            print_answer(done)
         elif done.files_deleted_after_ms is None:
-            remark(f"Table {name} has no orphans among {counted(done.listed_files, 'listed file')}.")
+            remark(_none(name, done))
         else:
             after = moment_text(done.files_deleted_after_ms)
             print_line(
                 f"Marked {counted(done.orphan_files, 'file')} of table {name}; they are deleted after {after}."
             )
+
+
+def _none(name: str, found: OrphanAnswer) -> str:
+    return f"Table {name} has no orphans among {counted(found.listed_files, 'listed file')}."
 
 
 def _facts(found: OrphanAnswer) -> list[tuple[str, object]]:

@@ -10,14 +10,12 @@ from app.cli.terminal.arguments import identifier_from
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, Yes, group, optional
 from app.cli.terminal.output import (
-    confirm_or_stop,
     counted,
-    print_facts,
-    print_json,
     print_line,
     remark,
 )
-from app.client.answers import DanglingDeletesAnswer, ManifestRewriteAnswer, ServerAnswer
+from app.cli.terminal.previews import Preview, print_answer
+from app.client.answers import DanglingDeletesAnswer, ManifestRewriteAnswer
 
 commands = group()
 
@@ -61,6 +59,7 @@ def rewrite_manifests(  # noqa: PLR0917 - a command has as many arguments as it 
     - `icetower table rewrite-manifests eu.sales.orders --cluster-by region --all --yes`
     """
     identifier = identifier_from(name, separator)
+    nothing = f"No manifest of table {name} is worth being rewritten."
     with connected(uri, warehouse, patience_seconds=PATIENCE_S) as catalog:
 
         def run(*, only_shown: bool) -> ManifestRewriteAnswer:
@@ -74,24 +73,17 @@ def rewrite_manifests(  # noqa: PLR0917 - a command has as many arguments as it 
                 rewrite_all=rewrite_all,
             )
 
-        if dry_run or not yes:
-            would = run(only_shown=True)
-            if dry_run and as_json:
-                _print(would)
-                return
-            if not would.manifests_replaced:
-                remark(f"No manifest of table {name} is worth being rewritten.")
-                return
-            if not as_json:
-                print_facts(_rewrite_facts(would))
-            if dry_run:
-                return
-            confirm_or_stop(f"Rewrite {counted(would.manifests_replaced, 'manifest')} of table {name}?")
+        Preview(
+            lambda: run(only_shown=True),
+            _rewrite_facts,
+            lambda would: f"Rewrite {counted(would.manifests_replaced, 'manifest')} of table {name}?",
+            lambda would: None if would.manifests_replaced else nothing,
+        ).shown(dry_run=dry_run, yes=yes, as_json=as_json)
         done = run(only_shown=False)
     if as_json:
-        _print(done)
+        print_answer(done)
     elif done.snapshot_id is None:
-        remark(f"No manifest of table {name} is worth being rewritten.")
+        remark(nothing)
     else:
         replaced, created = (
             counted(done.manifests_replaced, "manifest"),
@@ -125,22 +117,15 @@ def remove_dangling_deletes(
     identifier = identifier_from(name, separator)
     nothing = f"No delete file of table {name} is without a data file."
     with connected(uri, warehouse, patience_seconds=PATIENCE_S) as catalog:
-        if dry_run or not yes:
-            would = catalog.upkeep.remove_dangling_deletes(identifier, dry_run=True, branch=branch)
-            if dry_run and as_json:
-                _print(would)
-                return
-            if not would.removed_delete_files:
-                remark(nothing)
-                return
-            if not as_json:
-                print_facts(_dangling_facts(would))
-            if dry_run:
-                return
-            confirm_or_stop(f"Remove {counted(would.removed_delete_files, 'delete file')} of table {name}?")
+        Preview(
+            lambda: catalog.upkeep.remove_dangling_deletes(identifier, dry_run=True, branch=branch),
+            _dangling_facts,
+            lambda would: f"Remove {counted(would.removed_delete_files, 'delete file')} of table {name}?",
+            lambda would: None if would.removed_delete_files else nothing,
+        ).shown(dry_run=dry_run, yes=yes, as_json=as_json)
         done = catalog.upkeep.remove_dangling_deletes(identifier, branch=branch)
     if as_json:
-        _print(done)
+        print_answer(done)
     elif done.snapshot_id is None:
         remark(nothing)
     else:
@@ -169,21 +154,16 @@ def write_partition_statistics(
     """
     identifier = identifier_from(name, separator)
     with connected(uri, warehouse, patience_seconds=PATIENCE_S) as catalog:
-        if dry_run or not yes:
-            would = catalog.upkeep.write_partition_statistics(
+        Preview(
+            lambda: catalog.upkeep.write_partition_statistics(
                 identifier, dry_run=True, snapshot_id=snapshot_id
-            )
-            if dry_run and as_json:
-                _print(would)
-                return
-            if not as_json:
-                print_facts([("snapshot", would.snapshot_id), ("partitions", would.partitions)])
-            if dry_run:
-                return
-            confirm_or_stop(f"Write statistics of {counted(would.partitions, 'partition')} of table {name}?")
+            ),
+            lambda would: [("snapshot", would.snapshot_id), ("partitions", would.partitions)],
+            lambda would: f"Write statistics of {counted(would.partitions, 'partition')} of table {name}?",
+        ).shown(dry_run=dry_run, yes=yes, as_json=as_json)
         done = catalog.upkeep.write_partition_statistics(identifier, snapshot_id=snapshot_id)
     if as_json:
-        _print(done)
+        print_answer(done)
     else:
         written = counted(done.partitions, "partition")
         print_line(f"Wrote statistics of {written} of table {name} to {done.statistics_path}.")
@@ -204,7 +184,3 @@ def _rewrite_facts(would: ManifestRewriteAnswer) -> list[tuple[str, object]]:
         what = f"{counted(kind.manifests, 'manifest')}  {kind.manifest_bytes:,} bytes  {counted(kind.files, 'file')}"
         facts.append((f"{kind.content}, spec {kind.spec_id}", f"{what}  into about {kind.new_manifests}"))
     return facts
-
-
-def _print(answer: ServerAnswer) -> None:
-    print_json(answer.model_dump(mode="json", by_alias=True, exclude_none=True))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -15,14 +14,16 @@ from app.engine.model.types import ListType, MapType, NestedField, PrimitiveType
 from app.engine.model.values import to_bytes
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import text_in_force
+from app.engine.properties.metrics_modes import (
+    COUNTS,
+    DEFAULT_MODE,
+    FULL,
+    METRICS_DEFAULT,
+    NONE,
+    metrics_mode,
+)
 
-_PREFIX: Final = "write.metadata.metrics."
-_DEFAULT: Final = _PREFIX + "default"
-_MOST_INFERRED: Final = _PREFIX + "max-inferred-column-defaults"
-_TRUNCATE: Final = re.compile(r"truncate\((\d{1,9})\)", re.ASCII)
-_DEFAULT_LENGTH: Final = 16
-NONE, COUNTS, FULL = -2, -1, 0
-"""Modes; a number above is the length to which text and binary bounds are cut."""
+_MOST_INFERRED: Final = "write.metadata.metrics.max-inferred-column-defaults"
 _UNORDERED: Final = frozenset({"bucket", "void"})
 _CUT: Final = frozenset({"string", "binary"})
 _SURROGATES: Final = range(0xD800, 0xE000)
@@ -69,17 +70,17 @@ class MetricsModes:
 
     def __init__(self, metadata: TableMetadata) -> None:
         properties, schema = metadata.properties, metadata.current_schema
-        self._default = _mode(properties.get(_DEFAULT))
+        self._default = metrics_mode(properties.get(METRICS_DEFAULT))
         self._modes: dict[FieldId, int] = {}
-        if _DEFAULT not in properties:
+        if METRICS_DEFAULT not in properties:
             most = _most_inferred(properties)
             if len(schema.columns) > most:
                 self._default = NONE
-                self._modes = dict.fromkeys(_first_columns(schema, most), _DEFAULT_LENGTH)
+                self._modes = dict.fromkeys(_first_columns(schema, most), DEFAULT_MODE)
         for field in metadata.default_sort_order.fields:
             is_ordered = field.transform.partition("[")[0] not in _UNORDERED
             if is_ordered and self.of(field.source_id) < FULL:
-                self._modes[field.source_id] = _DEFAULT_LENGTH
+                self._modes[field.source_id] = DEFAULT_MODE
         for key, value in properties.items():
             field_id = (
                 schema.ids_by_name.get(key.removeprefix(COLUMN_METRICS_PREFIX))
@@ -87,24 +88,11 @@ class MetricsModes:
                 else None
             )
             if field_id is not None:
-                self._modes[field_id] = _mode(value, self._default)
+                self._modes[field_id] = metrics_mode(value, self._default)
 
     def of(self, field_id: FieldId) -> int:
         """Return a column's mode."""
         return self._modes.get(field_id, self._default)
-
-
-def _mode(text: str | None, otherwise: int = _DEFAULT_LENGTH) -> int:
-    match (text or "").strip().lower():
-        case "none":
-            return NONE
-        case "counts":
-            return COUNTS
-        case "full":
-            return FULL
-        case other:
-            found = _TRUNCATE.fullmatch(other)
-            return int(found[1]) if found is not None and int(found[1]) else otherwise
 
 
 def _most_inferred(properties: Mapping[str, str]) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -13,10 +12,8 @@ from app.engine.model.json_values import to_json_value
 from app.engine.model.properties import COLUMN_METRICS_PREFIX
 from app.engine.model.schema import Schema
 from app.engine.model.types import PrimitiveType
+from app.engine.properties.metrics_modes import DEFAULT_MODE, FULL, METRICS_DEFAULT, metrics_mode
 
-_DEFAULT_MODE: Final = "write.metadata.metrics.default"
-_TRUNCATE: Final = re.compile(r"truncate\((\d{1,9})\)", re.IGNORECASE)
-_DEFAULT_LENGTH: Final = 16
 _CUT_KINDS: Final = frozenset({"string", "binary", "fixed"})
 _UNORDERED_KINDS: Final = frozenset({"variant", "geometry", "geography"})
 """Bounds of these are no values."""
@@ -109,12 +106,11 @@ def bounds_are_exact(
         return False
     if kind.kind not in _CUT_KINDS:
         return True
-    mode = properties.get(COLUMN_METRICS_PREFIX + name) or properties.get(_DEFAULT_MODE) or ""
-    if mode.strip().lower() == "full":
-        return True
-    found = _TRUNCATE.fullmatch(mode.strip())
-    length = int(found[1]) if found else _DEFAULT_LENGTH
-    return all(bound is None or len(bound) < length for bound in bounds)
+    of_table = metrics_mode(properties.get(METRICS_DEFAULT))
+    mode = metrics_mode(properties.get(COLUMN_METRICS_PREFIX + name), of_table)
+    # Files of a column without bounds were written under another mode.
+    length = mode if mode >= FULL else DEFAULT_MODE
+    return length == FULL or all(bound is None or len(bound) < length for bound in bounds)
 
 
 def _known(tally: KnownSum) -> KnownCount:

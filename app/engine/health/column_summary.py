@@ -3,57 +3,46 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from app.engine.model.ids import FieldId
-from app.engine.model.manifests import ManifestEntry
 from app.engine.model.schema import Schema
 from app.engine.model.types import PrimitiveType
 from app.engine.model.values import from_bytes, is_nan, order_key
 
-Counts = Mapping[int, int]
-Bounds = Mapping[int, bytes]
+CountColumns = Mapping[int, Sequence[int | None]]
+"""Counts by field id: one for each file, None where its writer left it out."""
+BoundColumns = Mapping[int, Sequence[bytes]]
+"""Bounds by field id, of those files that have one."""
 _LIKE_BYTES: Final = frozenset({"string", "binary", "fixed", "uuid"})
 """Values of these types are ordered like their bytes."""
 _FORMS: Final = {
+    "float": "f",
+    "double": "d",
     **dict.fromkeys(("int", "date"), "i"),
     **dict.fromkeys(("long", "time", "timestamp", "timestamptz", "timestamp_ns", "timestamptz_ns"), "q"),
 }
-"""How whole numbers lie in bounds, so that all of them are read at once."""
+"""How numbers lie in bounds, so that all of them are read at once."""
+_FLOATING: Final = frozenset({"float", "double"})
+_UNSCALED: Final = partial(int.from_bytes, byteorder="big", signed=True)
 
 
 @dataclass(frozen=True, slots=True)
 class LiveMetrics:
-    """The metrics of a manifest's live files; None where a writer left them out."""
+    """The metrics of live files, by field id."""
 
     rows: Sequence[int]
-    column_sizes: Sequence[Counts | None]
-    value_counts: Sequence[Counts | None]
-    null_value_counts: Sequence[Counts | None]
-    nan_value_counts: Sequence[Counts | None]
-    lower_bounds: Sequence[Bounds | None]
-    upper_bounds: Sequence[Bounds | None]
-
-    @classmethod
-    def of(cls, entries: Iterable[ManifestEntry]) -> LiveMetrics:
-        """Return the metrics of a manifest's entries.
-
-        Raises:
-            InvalidMetadata: an entry makes no sense; names the file.
-        """
-        files = [entry.file for entry in entries if entry.is_live]
-        return cls(
-            [file.record_count for file in files],
-            [file.column_sizes for file in files],
-            [file.value_counts for file in files],
-            [file.null_value_counts for file in files],
-            [file.nan_value_counts for file in files],
-            [file.lower_bounds for file in files],
-            [file.upper_bounds for file in files],
-        )
+    column_sizes: Mapping[int, KnownSum]
+    value_counts: CountColumns
+    null_value_counts: CountColumns
+    nan_value_counts: CountColumns
+    lower_bounds: BoundColumns
+    upper_bounds: BoundColumns
 
 
 @dataclass(slots=True)
@@ -69,9 +58,6 @@ class KnownSum:
         self.files += other.files
 
 
-_NOTHING: Final = KnownSum()
-
-
 @dataclass(slots=True)
 class Share:
     """A part of the values, of those files that know both numbers."""
@@ -84,13 +70,10 @@ class Share:
         self.values += values
         self.part += part
 
-    def add_files(
-        self, field_id: int, values: Sequence[Counts | None], parts: Sequence[Counts | None]
-    ) -> None:
+    def add_files(self, values: Sequence[int | None], parts: Sequence[int | None]) -> None:
         """Add what files say of one column, as far as each of them knows both."""
-        for of_values, of_part in zip(values, parts, strict=True):
-            count, part = (of_values or {}).get(field_id, -1), (of_part or {}).get(field_id, -1)
-            if count >= 0 and part >= 0:
+        for count, part in zip(values, parts, strict=True):
+            if count is not None and part is not None and count >= 0 and part >= 0:
                 self.add(count, part)
 
 
@@ -124,73 +107,50 @@ class ColumnSummaries:
         }
 
     def add(self, metrics: LiveMetrics) -> None:
-        """Add the metrics of the files of one manifest."""
-        self.files += len(metrics.rows)
-        self.rows += sum(metrics.rows)
-        sizes, values = _sums(metrics.column_sizes), _sums(metrics.value_counts)
-        nulls, nans = _sums(metrics.null_value_counts), _sums(metrics.nan_value_counts)
+        """Add the metrics of some files."""
         files = len(metrics.rows)
+        self.files += files
+        self.rows += sum(metrics.rows)
         for field_id, column in self.columns.items():
-            for tally, sums in (
-                (column.sizes, sizes),
-                (column.values, values),
-                (column.nulls, nulls),
-                (column.nans, nans),
+            column.sizes.add(metrics.column_sizes.get(field_id, KnownSum()))
+            values = metrics.value_counts.get(field_id, ())
+            of_values = _sum(values)
+            column.values.add(of_values)
+            for tally, share, parts in (
+                (column.nulls, column.null_share, metrics.null_value_counts.get(field_id, ())),
+                (column.nans, column.nan_share, metrics.nan_value_counts.get(field_id, ())),
             ):
-                tally.add(sums.get(field_id, _NOTHING))
-            of_values = values.get(field_id, _NOTHING)
-            for share, sums, by_file in (
-                (column.null_share, nulls, metrics.null_value_counts),
-                (column.nan_share, nans, metrics.nan_value_counts),
-            ):
-                part = sums.get(field_id, _NOTHING)
-                if of_values.files == part.files == files:
-                    share.add(of_values.total, part.total)
-                elif of_values.files and part.files:
-                    share.add_files(field_id, metrics.value_counts, by_file)
-        self._add_bounds(metrics.lower_bounds, metrics.upper_bounds)
+                of_parts = _sum(parts)
+                tally.add(of_parts)
+                if of_values.files == of_parts.files == files:
+                    share.add(of_values.total, of_parts.total)
+                elif of_values.files and of_parts.files:
+                    share.add_files(values, parts)
+            self._add_bounds(field_id, column, metrics)
 
-    def _add_bounds(self, lower: Sequence[Bounds | None], upper: Sequence[Bounds | None]) -> None:
-        lowest, highest = _by_field(lower), _by_field(upper)
-        for field_id, column in self.columns.items():
-            low, files = _extreme(column.kind, lowest.get(field_id), min)
-            if files:
-                known = column.lower is not None
-                column.lower = min(low, column.lower, key=order_key) if known else low
-                column.lower_files += files
-            high, files = _extreme(column.kind, highest.get(field_id), max)
-            if files:
-                known = column.upper is not None
-                column.upper = max(high, column.upper, key=order_key) if known else high
-                column.upper_files += files
+    def _add_bounds(self, field_id: FieldId, column: ColumnSummary, metrics: LiveMetrics) -> None:
+        low, files = _extreme(column.kind, metrics.lower_bounds.get(field_id), min)
+        if files:
+            known = column.lower is not None
+            column.lower = min(low, column.lower, key=order_key) if known else low
+            column.lower_files += files
+        high, files = _extreme(column.kind, metrics.upper_bounds.get(field_id), max)
+        if files:
+            known = column.upper is not None
+            column.upper = max(high, column.upper, key=order_key) if known else high
+            column.upper_files += files
 
 
-def _sums(by_file: Iterable[Counts | None]) -> dict[int, KnownSum]:
-    """Return the sum of each column's counts, and how many files know it."""
-    totals: dict[int, int] = {}
-    files: dict[int, int] = {}
-    for counts in by_file:
-        for field_id, count in (counts or {}).items():
-            # Java's writers note -1 where they do not know a count.
-            if count >= 0:
-                totals[field_id] = totals.get(field_id, 0) + count
-                files[field_id] = files.get(field_id, 0) + 1
-    return {field_id: KnownSum(total, files[field_id]) for field_id, total in totals.items()}
+def _sum(counts: Sequence[int | None]) -> KnownSum:
+    """Return the sum of a column's counts, and how many files know it."""
+    # Java's writers note -1 where they do not know a count.
+    known = [count for count in counts if count is not None and count >= 0]
+    return KnownSum(sum(known), len(known))
 
 
-def _by_field(by_file: Iterable[Bounds | None]) -> dict[int, list[bytes]]:
-    """Return all bounds of each column."""
-    found: dict[int, list[bytes]] = {}
-    for bounds in by_file:
-        for field_id, bound in (bounds or {}).items():
-            known = found.get(field_id)
-            if known is None:
-                known = found[field_id] = []
-            known.append(bound)
-    return found
-
-
-def _extreme(kind: PrimitiveType, bounds: list[bytes] | None, choose: Callable[..., Any]) -> tuple[Any, int]:
+def _extreme(
+    kind: PrimitiveType, bounds: Sequence[bytes] | None, choose: Callable[..., Any]
+) -> tuple[Any, int]:
     """Return the lowest or highest of some bounds, and how many of them make sense.
 
     NaN, which early writers stored as a bound, does not count.
@@ -201,13 +161,22 @@ def _extreme(kind: PrimitiveType, bounds: list[bytes] | None, choose: Callable[.
         # Their order is that of their bytes, so that only the extreme one has to be read.
         with suppress(ValueError):
             return from_bytes(kind, choose(bounds)), len(bounds)
+    if kind.kind == "decimal" and all(bounds):
+        return from_bytes(kind, choose(bounds, key=_UNSCALED)), len(bounds)
     form = _FORMS.get(kind.kind)
     if form is not None and set(map(len, bounds)) == {struct.calcsize(form)}:
-        return choose(struct.unpack(f"<{len(bounds)}{form}", b"".join(bounds))), len(bounds)
-    values = []
-    for bound in bounds:
+        values = struct.unpack(f"<{len(bounds)}{form}", b"".join(bounds))
+        if kind.kind in _FLOATING:
+            values = tuple(value for value in values if not is_nan(value))
+        return (
+            (choose(values, key=order_key if 0.0 in values else None), len(values)) if values else (None, 0)
+        )
+    found, sound = [], 0
+    # Many files share a bound: a day, a flag, a price.
+    for bound, files in Counter(bounds).items():
         with suppress(ValueError):
             value = from_bytes(kind, bound)
             if not is_nan(value):
-                values.append(value)
-    return (choose(values, key=order_key), len(values)) if values else (None, 0)
+                found.append(value)
+                sound += files
+    return (choose(found, key=order_key), sound) if found else (None, 0)

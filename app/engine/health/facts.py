@@ -152,6 +152,13 @@ class MetadataFacts:
     is_partitioned: bool
     target_file_bytes: int
     """What writers aim at: `write.target-file-size-bytes`."""
+    is_encrypted: bool
+    allows_deletes: bool
+    """`gc.enabled`: whether snapshots may expire."""
+    max_snapshot_age_ms: int
+    """How long the table's own settings keep snapshots: `history.expire.max-snapshot-age-ms`."""
+    flawed_properties: tuple[str, ...]
+    """Properties whose values make no sense, and what is expected; they were set before that was checked."""
     statistics: StatisticsFacts
     partition_statistics: StatisticsFacts
 
@@ -166,6 +173,8 @@ class ActivityFacts:
     """Attempts for each commit that landed, of this process, since it counts the table; None if none landed."""
     last_read_ms: int | None
     """The last load or scan plan that this process has seen; None if it has seen none."""
+    last_upkeep_ms: int | None = None
+    """When a job of upkeep has last changed something; None if none has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +204,10 @@ class HealthFacts:
     manifests: ManifestFacts
     totals: SummaryTotals
     files: FileFacts | None
-    """None where manifests were not read: in a list of many tables."""
+    """None where manifests were not read, as in a list of many tables, or could not be read."""
     activity: ActivityFacts | None
     """None where it was not asked: in a list of many tables."""
+    unreadable: str | None = None
+    """Why files could not be counted: which manifest cannot be read, and what is wrong with it."""
     forks: tuple[str, ...] = ()
     """Metadata files that another writer has added to the folder of a file-system table since it was adopted."""

@@ -58,7 +58,7 @@ def file_facts(metadata: TableMetadata, summary: FileSummary) -> FileFacts:
         + summary.rows[ContentKind.DELETION_VECTOR],
         equality_deletes=summary.rows[ContentKind.EQUALITY_DELETES],
         deletes_per_data_file=_ratio(delete_files, data_files),
-        dangling_deletes=dangling_deletes(summary),
+        dangling_deletes=dangling_deletes(summary, metadata.partition_specs),
         partitions=len(with_data),
         largest_partition_bytes=largest,
         median_partition_bytes=median,

@@ -10,6 +10,8 @@ from typing import Final
 from app.engine.health.live_columns import ContentKind, LiveColumns
 from app.engine.model.ids import SpecId
 from app.engine.model.manifests import Partition, PartitionKey, partition_key
+from app.engine.model.partition_spec import PartitionSpec
+from app.engine.selection.dangling_deletes import may_apply_at_age, unpartitioned_specs
 
 _EXACT_BITS: Final = 8
 """So many leading bits of a size are kept for the median: it is right within 1 %."""
@@ -174,7 +176,7 @@ def merged(summaries: Iterable[FileSummary], small_below_bytes: int) -> FileSumm
     return total
 
 
-def dangling_deletes(summary: FileSummary) -> int:
+def dangling_deletes(summary: FileSummary, specs: Iterable[PartitionSpec]) -> int:
     """Return how many delete files surely apply to no data file, by their sequence numbers.
 
     Position deletes and deletion vectors apply to data files of their partition that are not newer, equality deletes
@@ -183,21 +185,21 @@ def dangling_deletes(summary: FileSummary) -> int:
 
     Spec: #scan-planning
     """
+    unpartitioned = unpartitioned_specs(specs)
     sequences = (counts.oldest_sequence for counts in summary.partitions.values())
     oldest = min((sequence for sequence in sequences if sequence is not None), default=None)
     return sum(
         files
         for counts in summary.partitions.values()
-        for (kind, sequence), files in counts.deletes.items()
-        if not _may_apply(kind, sequence, counts, oldest)
+        for (kind, age), files in counts.deletes.items()
+        if not may_apply_at_age(
+            kind.content,
+            age,
+            oldest
+            if kind is ContentKind.EQUALITY_DELETES and counts.spec_id in unpartitioned
+            else counts.oldest_sequence,
+        )
     )
-
-
-def _may_apply(kind: ContentKind, sequence: int, counts: PartitionCounts, oldest: int | None) -> bool:
-    if kind is ContentKind.EQUALITY_DELETES:
-        limit = counts.oldest_sequence if counts.partition else oldest
-        return limit is not None and limit < sequence
-    return counts.oldest_sequence is not None and counts.oldest_sequence <= sequence
 
 
 def median_size(sizes: Counter[int]) -> int:

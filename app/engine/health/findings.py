@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from app.engine.health.facts import FileFacts, HealthFacts
+from app.engine.health.facts import FileFacts, HealthFacts, MetadataFacts
 from app.engine.health.metadata_facts import small_below
 from app.engine.health.thresholds import HealthThresholds
 from app.engine.model.format_versions import FORMAT_VERSIONS
@@ -17,6 +17,11 @@ _COMPACT: Final = "icetower maintain {table} --jobs rewrite-data-files --spark '
 _COUNT_VALUES: Final = "icetower maintain {table} --jobs table-statistics --spark 'local[*]'"
 _COUNT_PARTITIONS: Final = "icetower table partition-statistics {table}"
 _EXPIRE: Final = "icetower table expire {table}"
+_REWRITE_ALL: Final = (
+    "CALL system.rewrite_data_files(table => {literal}, options => map('rewrite-all', 'true'))"
+)
+_SORT_ALL: Final = _REWRITE_ALL.replace("options", "strategy => 'sort', options")
+_SET: Final = "ALTER TABLE {sql} SET TBLPROPERTIES "
 _REWRITE_MANIFESTS: Final = "icetower table rewrite-manifests {table}"
 
 
@@ -41,7 +46,10 @@ class HealthFinding:
     message: str
     """One sentence with the figures."""
     command: str | None = None
-    """What mends it, with `{table}` for the table's name; None where no command does."""
+    """What mends it; None where no command does.
+
+    `{table}` stands for the table's name on the command line, `{sql}` for it in SQL, `{literal}` for that as a text.
+    """
 
 
 def findings(facts: HealthFacts, limits: HealthThresholds) -> list[HealthFinding]:
@@ -80,6 +88,21 @@ def _snapshots_text(number: int) -> str:
 
 def _days_text(days: float) -> str:
     return "1 day" if round(days) == 1 else f"{days:.0f} days"
+
+
+def _unreadable_files(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[HealthFinding]:
+    if facts.metadata.is_encrypted:
+        yield HealthFinding(
+            "encrypted",
+            Severity.INFO,
+            "The table is encrypted, and the catalog has no keys: what it cannot read is not counted, no job is done.",
+        )
+    if facts.unreadable is not None:
+        yield HealthFinding(
+            "unreadable-manifest",
+            Severity.CRITICAL,
+            f"Files cannot be counted, and queries fail: {facts.unreadable}.",
+        )
 
 
 def _small_files(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFinding]:
@@ -169,14 +192,41 @@ def _dangling(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[HealthF
 
 
 def _snapshots(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFinding]:
-    number, oldest = facts.metadata.snapshots, facts.metadata.oldest_snapshot_ms
+    metadata = facts.metadata
+    number, oldest = metadata.snapshots, metadata.oldest_snapshot_ms
     if number > limits.snapshots_warning and oldest is not None:
-        days = max(0, facts.looked_at_ms - oldest) / _DAY_MS
+        age_ms = max(0, facts.looked_at_ms - oldest)
+        why, command = _what_expires(metadata, age_ms)
         yield HealthFinding(
             "snapshots",
             Severity.CRITICAL if number > limits.snapshots_critical else Severity.WARNING,
-            f"The table keeps {number} snapshots, the oldest for {_days_text(days)}.",
-            _EXPIRE,
+            f"The table keeps {number} snapshots, the oldest for {_days_text(age_ms / _DAY_MS)}{why}.",
+            command,
+        )
+
+
+def _what_expires(metadata: MetadataFacts, age_ms: int) -> tuple[str, str | None]:
+    """Return why no snapshot of an age expires by itself, and the command that lets it go."""
+    if not metadata.allows_deletes:
+        return ", and gc.enabled forbids to expire them", None
+    if age_ms >= metadata.max_snapshot_age_ms:
+        return "", _EXPIRE
+    kept = _days_text(metadata.max_snapshot_age_ms / _DAY_MS)
+    return (
+        f", and its settings keep them for {kept}",
+        f"{_EXPIRE} --older-than {'1d' if age_ms > _DAY_MS else '1h'}",
+    )
+
+
+def _properties(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[HealthFinding]:
+    flaws = facts.metadata.flawed_properties
+    if flaws:
+        more = f", and {len(flaws) - 1} more" if len(flaws) > 1 else ""
+        yield HealthFinding(
+            "flawed-properties",
+            Severity.WARNING,
+            f"A property makes no sense, and engines fail on it or pass over it: {flaws[0]}{more}.",
+            "icetower table properties {table}",
         )
 
 
@@ -195,6 +245,7 @@ def _metadata(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFi
             Severity.INFO,
             f"The metadata log has {metadata.metadata_log_entries} entries; "
             "write.metadata.previous-versions-max limits them.",
+            _SET + "('write.metadata.previous-versions-max' = '100')",
         )
     if metadata.partition_specs > limits.partition_specs or metadata.schemas > limits.schemas:
         yield HealthFinding(
@@ -209,6 +260,7 @@ def _metadata(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFi
             Severity.INFO,
             f"The table has format version {metadata.format_version}, which has no delete files; "
             "an engine can set a newer format-version.",
+            _SET + "('format-version' = '2')",
         )
 
 
@@ -255,12 +307,14 @@ def _partitions(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Health
             "old-spec-files",
             Severity.INFO,
             f"{files.old_spec_files} of {files.data_files} data files have an old partition spec.",
+            _REWRITE_ALL,
         )
     if files and files.old_order_files:
         yield HealthFinding(
             "old-order-files",
             Severity.INFO,
             f"{files.old_order_files} of {files.data_files} data files have an old sort order.",
+            _SORT_ALL,
         )
 
 
@@ -307,10 +361,12 @@ def _forks(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[HealthFind
 
 
 _RULES: Final[tuple[Callable[[HealthFacts, HealthThresholds], Iterator[HealthFinding]], ...]] = (
+    _unreadable_files,
     _small_files,
     _delete_files,
     _deleted_rows,
     _snapshots,
+    _properties,
     _manifests,
     _metadata,
     _partitions,

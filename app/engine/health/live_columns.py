@@ -20,6 +20,12 @@ class ContentKind(IntEnum):
     EQUALITY_DELETES = 2
     DELETION_VECTOR = 3
 
+    @property
+    def content(self) -> FileContent:
+        """What its entries in manifests say."""
+        is_vector = self is ContentKind.DELETION_VECTOR
+        return FileContent.POSITION_DELETES if is_vector else FileContent(int(self))
+
 
 @dataclass(frozen=True, slots=True)
 class LiveColumns:

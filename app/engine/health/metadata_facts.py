@@ -9,10 +9,12 @@ from app.engine.health.facts import MetadataFacts, StatisticsFacts, SummaryTotal
 from app.engine.model.ancestry import ancestors
 from app.engine.model.document import find_count
 from app.engine.model.ids import SnapshotId
+from app.engine.model.properties import GC_ENABLED, bool_property
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.properties.known import Origin
-from app.engine.properties.lookup import text_in_force
+from app.engine.properties.lookup import flaws_of, text_in_force
+from app.engine.retention.expired_snapshots import MAX_SNAPSHOT_AGE
 
 _TARGET_FILE_SIZE: Final = "write.target-file-size-bytes"
 _SMALL_SHARE: Final = 0.75
@@ -53,6 +55,10 @@ def metadata_facts(metadata: TableMetadata, snapshot: Snapshot | None, metadata_
         last_write_ms=metadata.last_updated_ms,
         is_partitioned=not metadata.default_spec.is_unpartitioned,
         target_file_bytes=target_file_bytes(metadata.properties),
+        is_encrypted=metadata.is_encrypted,
+        allows_deletes=bool_property(metadata.properties, GC_ENABLED, default=True),
+        max_snapshot_age_ms=int(text_in_force({Origin.TABLE: metadata.properties}, MAX_SNAPSHOT_AGE) or 0),
+        flawed_properties=tuple(flaws_of(metadata.properties)),
         statistics=_statistics(metadata, snapshot, (item.snapshot_id for item in metadata.statistics)),
         partition_statistics=_statistics(
             metadata, snapshot, (item.snapshot_id for item in metadata.partition_statistics)

@@ -17,6 +17,7 @@ from app.engine.model.format_versions import (
 )
 from app.engine.model.ids import NO_SNAPSHOT, Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.partition_spec import PartitionSpec
+from app.engine.model.properties import ENCRYPTION_KEY_ID
 from app.engine.model.refs import MAIN_BRANCH, SnapshotRef
 from app.engine.model.schema import Schema
 from app.engine.model.snapshot import MetadataLogEntry, Snapshot, SnapshotLogEntry
@@ -73,6 +74,11 @@ class TableMetadata(Document):
     @property
     def last_sequence(self) -> int:
         return self.last_sequence_number or 0
+
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether its files are encrypted: the catalog has no keys."""
+        return bool(self.encryption_keys) or ENCRYPTION_KEY_ID in self.properties
 
     @cached_property
     def snapshots_by_id(self) -> dict[SnapshotId, Snapshot]:

@@ -28,8 +28,7 @@ def check_properties(changed: Mapping[str, str]) -> None:
     Raises:
         InvalidUpdate: names the property, the value, and what is expected.
     """
-    flaw = _first_flaw(changed)
-    if flaw is not None:
+    for flaw in flaws_of(changed):
         raise InvalidUpdate(f"Table property {flaw}")
 
 
@@ -39,7 +38,7 @@ def flaw_of_inherited(properties: Mapping[str, str], place: Origin) -> str | Non
     Only properties that are read from there are checked; others may mean something else there.
     """
     inherited = {name: value for name, value in properties.items() if _is_read_from(name, place)}
-    return _first_flaw(inherited)
+    return next(flaws_of(inherited), None)
 
 
 def _is_read_from(name: str, place: Origin) -> bool:
@@ -47,13 +46,13 @@ def _is_read_from(name: str, place: Origin) -> bool:
     return known is not None and place in known.read_from
 
 
-def _first_flaw(properties: Mapping[str, str]) -> str | None:
+def flaws_of(properties: Mapping[str, str]) -> Iterator[str]:
+    """Yield what is wrong with values: the name, and what is expected."""
     for name, value in properties.items():
         known = find_property(name)
         flaw = None if known is None else known.kind.flaw(value)
         if flaw is not None:
-            return f"{name} {flaw}"
-    return None
+            yield f"{name} {flaw}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from app.engine.properties.known import Group, KnownProperty, Origin
 from app.engine.properties.value_kinds import (
     AnyText,
     DailyWindows,
+    Fraction,
     ListOf,
     OneOf,
     ValueKind,
@@ -144,6 +145,18 @@ _UPKEEP = (
         ),
         ("rewrite-data-files.min-files", _COUNT, "20", "Data files that a rewrite must save to be worth it."),
         (
+            "rewrite-data-files.delete-files-ratio",
+            Fraction(with_bounds=True),
+            "0.5",
+            "Delete files for each data file that make a rewrite worth it.",
+        ),
+        (
+            "rewrite-data-files.deleted-rows-ratio",
+            Fraction(with_bounds=True),
+            "0.1",
+            "Rows of data files, deleted by position, of all rows, that make a rewrite worth it.",
+        ),
+        (
             "rewrite-data-files.strategy",
             OneOf(("binpack", "sort")),
             "binpack",
@@ -190,6 +203,18 @@ _UPKEEP = (
             _COUNT,
             "10",
             "Manifests that a rewrite must save to be worth it.",
+        ),
+        (
+            "rewrite-manifests.overlap",
+            _COUNT,
+            "4",
+            "Manifests to be read for one partition value that make a rewrite worth it.",
+        ),
+        (
+            "rewrite-manifests.cluster-by",
+            AnyText("field"),
+            None,
+            "Partition field, or column of one, whose values lead the order; all fields if not set.",
         ),
         ("expire-snapshots.min-snapshots", _COUNT, "20", "Snapshots that must go to be worth it."),
         (

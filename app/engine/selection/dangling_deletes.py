@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from app.engine.model.delete_files import referenced_path
 from app.engine.model.entry_filters import EntryFacts
 from app.engine.model.ids import Location, SpecId
 from app.engine.model.manifests import DataFile, FileContent, ManifestEntry, PartitionKey, partition_key
 from app.engine.model.partition_spec import PartitionSpec
-from app.engine.selection.deletes import DeleteIndex
 
 
 class LiveAges:
@@ -22,8 +20,7 @@ class LiveAges:
 
     def __init__(self, deletes: Iterable[ManifestEntry], specs: Iterable[PartitionSpec]) -> None:
         """Prepare for some delete files; the specs are the table's."""
-        self._specs = tuple(specs)
-        self._unpartitioned = {spec.spec_id for spec in self._specs if spec.is_unpartitioned}
+        self._unpartitioned = unpartitioned_specs(specs)
         # Of the paths of data files, which are many, only those are kept that are asked for.
         self._oldest_of_path: dict[Location, int | None] = {}
         for entry in deletes:
@@ -55,23 +52,29 @@ class LiveAges:
             oldest = self._oldest
         else:
             oldest = self._oldest_in.get(file.partition_key)
-        if oldest is None:
-            return False
-        # If it does not apply to the oldest of them, it applies to none.
-        bare = replace(
-            file,
-            referenced_data_file=path,
-            value_counts=None,
-            null_value_counts=None,
-            nan_value_counts=None,
-            lower_bounds=None,
-            upper_bounds=None,
-        )
-        oldest_file = replace(
-            bare, content=FileContent.DATA, file_path=path or Location(""), referenced_data_file=None
-        )
-        index = DeleteIndex([replace(delete, file=bare)], self._specs, ())
-        return bool(index.deletes_of(oldest_file, oldest))
+        return may_apply_at_age(file.content, delete.data_sequence_number or 0, oldest)
+
+
+def unpartitioned_specs(specs: Iterable[PartitionSpec]) -> frozenset[SpecId]:
+    """Return the specs whose equality deletes apply to every partition."""
+    return frozenset(spec.spec_id for spec in specs if spec.is_unpartitioned)
+
+
+def may_apply_at_age(content: FileContent, age: int, oldest: int | None) -> bool:
+    """Return whether a delete file may apply to the oldest of some data files, by age.
+
+    If not, it applies to none of them.
+
+    Args:
+        content: what the delete file holds; deletion vectors are of positions.
+        age: the delete file's data sequence number.
+        oldest: that of the oldest data file; None if there is none.
+
+    Spec: #scan-planning
+    """
+    if oldest is None:
+        return False
+    return oldest < age if content is FileContent.EQUALITY_DELETES else oldest <= age
 
 
 def _path_of(file: DataFile) -> Location | None:

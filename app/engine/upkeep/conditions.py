@@ -21,6 +21,8 @@ class JobHistory:
     """In a row, up to now."""
     refused_options: Mapping[str, Any] | None = None
     """The options that were refused when it was tried last."""
+    refused_ms: int = 0
+    """When that was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,7 @@ class Condition:
     running: Job | None = None
     """The job that holds the table now."""
     damage: str | None = None
-    """What the last job has found missing; nothing more is done then."""
+    """What the last job has found missing, or a manifest that cannot be read; nothing more is done then."""
 
     def history_of(self, job: Job) -> JobHistory:
         """Return what has come of a job so far."""

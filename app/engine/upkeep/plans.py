@@ -14,6 +14,8 @@ from app.engine.upkeep.policy import Policy
 from app.engine.upkeep.worth import WORTH, Work
 
 LONGEST_WAIT_MS: Final = DAY_MS
+_MOMENT: Final = "older-than-ms"
+"""The option of a job that is never the same again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,9 @@ def plan_upkeep(policy: Policy, condition: Condition) -> UpkeepPlan:
     for job in Job:
         found = _obstacle(job, policy, condition) or WORTH[job](policy, condition)
         if isinstance(found, Work):
-            found = _refused_before(job, found, condition) or _beyond_budget(found, left_bytes) or found
+            found = (
+                _refused_before(job, found, policy, condition) or _beyond_budget(found, left_bytes) or found
+            )
         if isinstance(found, str):
             left.append(LeftJob(job, found))
             continue
@@ -113,6 +117,8 @@ def _obstacle(job: Job, policy: Policy, condition: Condition) -> str | None:
 
 def _lasting_obstacle(job: Job, condition: Condition) -> str | None:
     """Return what about the table itself forbids a job."""
+    if condition.facts.unreadable is not None:
+        return f"the table is damaged: {condition.facts.unreadable}"
     if condition.is_encrypted:
         return "the table is encrypted, and its keys are not the catalog's"
     if job in (Job.EXPIRE_SNAPSHOTS, Job.REMOVE_ORPHAN_FILES) and not condition.allows_deletes:
@@ -139,10 +145,17 @@ def _pause(job: Job, policy: Policy, condition: Condition) -> str | None:
     return None
 
 
-def _refused_before(job: Job, work: Work, condition: Condition) -> str | None:
-    refused = condition.history_of(job).refused_options
-    if refused is not None and dict(refused) == dict(work.options):
-        return "it was refused with these options: change the policy"
+def _refused_before(job: Job, work: Work, policy: Policy, condition: Condition) -> str | None:
+    history = condition.history_of(job)
+    refused, options = dict(history.refused_options or {}), dict(work.options)
+    if history.refused_options is None or refused.pop(_MOMENT, None) is None:
+        is_same = history.refused_options == options
+        return "it was refused with these options: change the policy" if is_same else None
+    # What refused it may be of another table, and the moment is another one each time.
+    options.pop(_MOMENT, None)
+    rest_ms = history.refused_ms + (policy.number("wait-after-failure-ms") or 0) - condition.now_ms
+    if refused == options and rest_ms > 0:
+        return f"it was refused, and is tried again in {_duration(rest_ms)}"
     return None
 
 

@@ -65,6 +65,10 @@ class Policy:
         text = self.text(end)
         return None if text is None else int(text)
 
+    def ratio(self, end: str) -> float:
+        """Return a share that has a default."""
+        return float(self.text(end) or 0)
+
     def text(self, end: str) -> str | None:
         """Return a setting as it is in force; one that makes no sense counts as not set."""
         return text_in_force(self.layers, of_upkeep(end))

@@ -14,12 +14,6 @@ from app.engine.upkeep.policy import Policy
 
 HOT_GROUP_BYTES: Final = 2 << 30
 HOT_COMMITS: Final = 10
-DELETED_SHARE: Final = 0.1
-"""Data files are rewritten for their deletes if so many of the rows are deleted, or"""
-DELETES_A_FILE: Final = 0.5
-"""if there are so many delete files for each data file (0.5: a console of another catalog calls that critical)."""
-OVERLAP: Final = 4.0
-"""Manifests of which so many cover the same partitions are clustered anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +51,10 @@ def _data_files(policy: Policy, condition: Condition) -> Verdict:
         options["where"] = cold.where
     # Somebody who asks by name wants all deletes applied.
     is_asked = least == 0 and files.delete_files > 0
-    is_deleted = deleted_share >= DELETED_SHARE or files.deletes_per_data_file >= DELETES_A_FILE
+    is_deleted = files.delete_files > 0 and (
+        deleted_share >= policy.ratio("rewrite-data-files.deleted-rows-ratio")
+        or files.deletes_per_data_file >= policy.ratio("rewrite-data-files.delete-files-ratio")
+    )
     if is_asked or (is_deleted and (cold is None or cold.delete_files)):
         # Deletes for a whole partition count in no ratio of Spark's: only their number does.
         options |= {"delete-file-threshold": "1"}
@@ -136,15 +133,17 @@ def _manifests(policy: Policy, condition: Condition) -> Verdict:
     since = condition.snapshots_since.get(Job.REWRITE_MANIFESTS)
     kinds = (facts.data_manifests > 0) + (facts.delete_manifests > 0)
     saved = max(0, number - max(kinds, -(-facts.total_bytes // max(1, facts.target_bytes))))
+    field = policy.text("rewrite-manifests.cluster-by")
+    options = {"cluster-by": field} if field else {}
     if since is not None and since < least:
         return f"{since} snapshots came since it was done, and {least} make it worth it"
     if saved >= least:
         reason = f"{number} manifests with {facts.average_bytes:.0f} bytes on average; {saved} fewer would do"
-        return Work(reason, saved, facts.total_bytes)
-    overlap = facts.average_overlap
-    if overlap is not None and overlap >= OVERLAP and facts.data_manifests >= least:
+        return Work(reason, saved, facts.total_bytes, options)
+    overlap, most = facts.average_overlap, policy.number("rewrite-manifests.overlap") or 0
+    if overlap is not None and overlap >= max(most, 2) and facts.data_manifests >= least:
         reason = f"{overlap:.1f} of {facts.data_manifests} manifests have to be read for one partition value"
-        return Work(reason, saved, facts.total_bytes)
+        return Work(reason, saved, facts.total_bytes, options)
     return f"it would save {saved} manifests, and {least} make it worth it"
 
 

@@ -1,7 +1,8 @@
 """Avro: files to entries and records, and back. Other rooms use what this package exports, and nothing inside it.
 
 `open_avro` takes a file apart, `read_entries` finds the entries of a manifest in it, `pick_fields` reads some columns
-of them only, `named_packer` packs records, `write_packed` makes a file of them.
+of them only, `count_columns` and its like take metrics apart, `named_packer` packs records, `write_packed` makes a
+file of them.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from app.formats.avro.container import AvroFile, KnownRecords, TooLargeError, cost_within, open_avro
 from app.formats.avro.entry_columns import EntryColumns, read_entries
 from app.formats.avro.entry_picks import PickedFields, pick_fields
+from app.formats.avro.metric_columns import bound_columns, count_columns, count_sums
 from app.formats.avro.packers import named_packer, write_packed
 
 __all__ = [
@@ -17,7 +19,10 @@ __all__ = [
     "KnownRecords",
     "PickedFields",
     "TooLargeError",
+    "bound_columns",
     "cost_within",
+    "count_columns",
+    "count_sums",
     "named_packer",
     "open_avro",
     "pick_fields",

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from app.engine.health.column_summary import LiveMetrics
 from app.engine.health.live_columns import ContentKind, LiveColumns
@@ -17,12 +17,21 @@ from app.engine.model.manifests import (
     ManifestFile,
 )
 from app.errors import InvalidMetadata
-from app.formats.avro import AvroFile, PickedFields, TooLargeError, open_avro, pick_fields
+from app.formats.avro import (
+    AvroFile,
+    PickedFields,
+    TooLargeError,
+    bound_columns,
+    count_columns,
+    count_sums,
+    open_avro,
+    pick_fields,
+)
 from app.formats.bounds import MAX_FILE_BYTES, too_large
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.headers import check_counts, check_header, partition_tuple, read_header
 
-_ALWAYS: Final = ("record_count", "file_size_in_bytes", "sequence_number", "sort_order_id")
+_ALWAYS: Final = ("content", "record_count", "file_size_in_bytes", "sequence_number", "sort_order_id")
 _METRICS: Final = (
     "column_sizes",
     "value_counts",
@@ -31,7 +40,9 @@ _METRICS: Final = (
     "lower_bounds",
     "upper_bounds",
 )
-_OF_DELETES: Final = ("content", "file_format", "content_size_in_bytes")
+_FILES_AT_ONCE: Final = 4_096
+"""Metrics of so many files are unpacked together."""
+_OF_DELETES: Final = ("file_format", "content_size_in_bytes")
 
 
 class UnpackedManifest:
@@ -78,6 +89,10 @@ class UnpackedManifest:
         picked, field_ids = self._pick(_ALWAYS if is_data else _ALWAYS + _OF_DELETES)
         if picked is None:
             return LiveColumns.of(manifest.partition_spec_id, self._entries())
+        # Nearly always there is one value, so that this costs next to nothing.
+        for content in set(picked.columns["content"]):
+            if ((content or FileContent.DATA) is FileContent.DATA) != is_data:
+                raise self._invalid(f"it is of {manifest.content.name.lower()}, and an entry is not")
         partitions = [partition_tuple(partition, field_ids) for partition in picked.partitions]
         live = len(picked.partition_numbers)
         return LiveColumns(
@@ -91,18 +106,30 @@ class UnpackedManifest:
             picked.columns["sort_order_id"],
         )
 
-    def live_metrics(self) -> LiveMetrics:
-        """Return the metrics of the live files.
+    def live_metrics(self) -> Iterator[LiveMetrics]:
+        """Yield the metrics of the live files, of some thousand files at a time.
 
         Raises:
             InvalidMetadata: an entry makes no sense, or the manifest contradicts its list; names the file.
         """
         picked, _ = self._pick(("record_count", *_METRICS))
+        columns: Mapping[str, Sequence[Any]]
         if picked is None:
-            return LiveMetrics.of(self._entries())
-        return LiveMetrics(
-            picked.columns["record_count"], **{name: picked.columns[name] for name in _METRICS}
-        )
+            live = [entry.file for entry in self._entries() if entry.is_live]
+            columns = {name: [getattr(file, name) for file in live] for name in ("record_count", *_METRICS)}
+        else:
+            columns = picked.columns
+        for start in range(0, len(columns["record_count"]), _FILES_AT_ONCE):
+            some = {name: column[start : start + _FILES_AT_ONCE] for name, column in columns.items()}
+            yield LiveMetrics(
+                some["record_count"],
+                count_sums(some["column_sizes"]),
+                count_columns(some["value_counts"]),
+                count_columns(some["null_value_counts"]),
+                count_columns(some["nan_value_counts"]),
+                bound_columns(some["lower_bounds"]),
+                bound_columns(some["upper_bounds"]),
+            )
 
     def _pick(self, names: Sequence[str]) -> tuple[PickedFields | None, tuple[int, ...] | None]:
         """Return fields of the live entries, and the ids of the partition's fields in their order."""

@@ -89,7 +89,7 @@ def test_table_that_goes_meanwhile_does_not_keep_the_others_waiting(
 
     def in_order(
         maintainer: Maintainer, tables: Iterator[TableIdentifier]
-    ) -> tuple[list[JsonObject], dict[str, str]]:
+    ) -> tuple[list[JsonObject], dict[TableIdentifier, str]]:
         found = planned(maintainer, tables)
         catalog.tables.drop(gone)
         return found
@@ -100,7 +100,9 @@ def test_table_that_goes_meanwhile_does_not_keep_the_others_waiting(
 
     assert done.status == 1
     assert f"{gone} was left: Table does not exist" in " ".join(done.err.split())
-    assert [report["table"] for report in done.json] == [empty_table.rpartition(".")[2]]
+    whole, failed = done.json
+    assert (whole["table"], failed["table"]) == (empty_table.rpartition(".")[2], gone.name)
+    assert "Table does not exist" in failed["failure"]
 
 
 @pytest.mark.parametrize(

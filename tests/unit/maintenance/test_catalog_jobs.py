@@ -33,6 +33,15 @@ def test_each_job_is_done_by_the_server(
     assert bool(ending.message) is (state is JobState.REFUSED)
 
 
+def test_manifests_are_clustered_by_the_field_of_the_policy(server_url: str, table: TableIdentifier) -> None:
+    worker = CatalogJobs(lambda job_id: RemoteCatalog(server_url, job=job_id))
+
+    ending = worker.carry_out(Assignment(table, Job.REWRITE_MANIFESTS, "a" * 32, {"cluster-by": "none"}))
+
+    assert ending.state is JobState.REFUSED
+    assert "'none'" in ending.message
+
+
 @pytest.mark.parametrize(
     ("failure", "state"),
     [

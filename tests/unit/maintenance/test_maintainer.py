@@ -104,6 +104,8 @@ def test_damaged_table_is_left_alone_from_then_on(
     found = catalog.maintenance.plan(table)
 
     assert (found["damage"], found["plan"]) == ("s3://a is not there", [])
+    later = Maintainer(catalog, {ORPHANS: Recorder()}).maintain(table)
+    assert (later.damage, later.is_fine) == ("s3://a is not there", False)
     Maintainer(catalog, {ORPHANS: Recorder()}, [ORPHANS]).maintain(table)
     assert "damage" not in catalog.maintenance.plan(table)
 
@@ -171,10 +173,39 @@ def test_tables_with_work_come_in_order_and_missing_ones_are_said(
     idle, busy = make_table("idle"), make_table("busy", **{"icetower.maintenance": "recommended"})
     gone = TableIdentifier(namespace, "gone")
 
-    plans, failures = Maintainer(catalog, {}).in_order(iter([idle, gone, busy]))
+    maintainer = Maintainer(catalog, {})
+    plans, failures = maintainer.in_order(iter([idle, gone, busy]))
 
-    assert [plan["table"] for plan in plans] == ["busy"]
-    assert set(failures) == {str(gone)}
+    assert [plan["table"] for plan in plans if maintainer.has_work(plan)] == ["busy"]
+    assert set(failures) == {gone}
+
+
+@pytest.mark.parametrize(
+    ("state", "figures", "expected"),
+    [
+        (JobState.DONE, {}, 8 << 20),
+        (JobState.LOST, {"rewritten-bytes": 5}, 5),
+        (JobState.NOTHING, {}, None),
+        (JobState.FAILED, {}, None),
+    ],
+)
+def test_what_a_job_rewrites_counts_for_the_budget_even_if_it_does_not_say_it(
+    catalog: RemoteCatalog,
+    table: TableIdentifier,
+    state: JobState,
+    figures: dict[str, int],
+    expected: int | None,
+) -> None:
+    class Large(Maintainer):
+        def plan(self, table: TableIdentifier) -> JsonObject:
+            found = super().plan(table)
+            for planned in found["plan"]:
+                planned["rewritten-bytes"] = 8 << 20
+            return found
+
+    Large(catalog, {ORPHANS: Recorder(Ending(state, figures=figures))}, [ORPHANS]).maintain(table)
+
+    assert catalog.maintenance.jobs(table)[0]["outcome"].get("rewritten-bytes") == expected
 
 
 def test_end_that_cannot_be_noted_is_said(catalog: RemoteCatalog, table: TableIdentifier) -> None:

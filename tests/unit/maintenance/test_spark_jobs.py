@@ -111,8 +111,14 @@ def test_table_stays_held_after_a_lost_connection_since_spark_may_go_on(
         """Has one job to do, though the table has no files."""
 
         def plan(self, table: TableIdentifier) -> dict[str, Any]:
-            job: dict[str, Any] = {"job": DATA.value, "reason": "because", "options": {}}
-            return {"plan": [job, {**job, "job": Job.REWRITE_POSITION_DELETES.value}], "left": []}
+            job: dict[str, Any] = {
+                "job": DATA.value,
+                "reason": "because",
+                "options": {},
+                "rewritten-bytes": 1,
+            }
+            others = {**job, "job": Job.REWRITE_POSITION_DELETES.value}
+            return {"plan": [job, others], "left": [], "jobs": []}
 
     workers = {DATA: worker, Job.REWRITE_POSITION_DELETES: worker}
     (report,) = Planned(catalog, workers).maintain(table).jobs

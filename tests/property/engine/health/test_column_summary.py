@@ -8,9 +8,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.health.column_summary import ColumnSummaries, LiveMetrics
+from app.engine.health.column_summary import ColumnSummaries
 from app.engine.model.types import parse_primitive
 from app.engine.model.values import from_bytes, is_nan, order_key, to_bytes
+from tests.builders.live_metrics import metrics_of_maps
 from tests.strategies.single_values import single_values
 from tests.unit.engine.documents import column, schema
 
@@ -41,7 +42,7 @@ def test_summary_equals_a_count_file_by_file(manifests: list[list[Any]]) -> None
     summaries = ColumnSummaries(SCHEMA)
     for files in manifests:
         columns = [list(values) for values in zip(*files, strict=True)] if files else [[]] * 6
-        summaries.add(LiveMetrics([1] * len(files), *columns))
+        summaries.add(metrics_of_maps([1] * len(files), *columns))
     together = [file for files in manifests for file in files]
 
     for at, kind in enumerate(KINDS, 1):

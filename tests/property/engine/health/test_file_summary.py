@@ -24,12 +24,19 @@ from app.engine.model.manifests import (
     partition_key,
 )
 from app.engine.model.table_metadata import TableMetadata
+from tests.unit.engine.documents import part, spec_json
 from tests.unit.engine.documents import table as plain_table
 
 MEBIBYTE = 1 << 20
 TARGET = 128 * MEBIBYTE
 SMALL = small_below(TARGET)
 NAN = float("nan")
+SPECS = [
+    spec_json(),
+    spec_json(part("category", 2, 1000), spec_id=1),
+    spec_json(part("category", 2, 1000, "void"), spec_id=2),
+]
+"""None, one by a column, and one whose only field was dropped."""
 KINDS = {
     ContentKind.DATA: (FileContent.DATA, "parquet"),
     ContentKind.POSITION_DELETES: (FileContent.POSITION_DELETES, "parquet"),
@@ -40,11 +47,12 @@ KINDS = {
 
 @st.composite
 def entries(draw: st.DrawFn) -> ManifestEntry:
-    """Return an entry of one of two specs, with few partitions, so that they meet in several manifests."""
+    """Return an entry of one of three specs, with few partitions, so that they meet in several manifests."""
     kind = draw(st.sampled_from(ContentKind))
     content, file_format = KINDS[kind]
-    spec_id = SpecId(draw(st.integers(0, 1)))
-    partition = () if spec_id == 0 else (draw(st.none() | st.sampled_from([NAN, -0.0, 0.0, 1.5])),)
+    spec_id = SpecId(draw(st.integers(0, 2)))
+    values = st.none() | st.sampled_from([NAN, -0.0, 0.0, 1.5])
+    partition = () if spec_id == 0 else (draw(values) if spec_id == 1 else None,)
     size = draw(
         st.integers(0, 300) | st.integers(0, 2 * 1024 * MEBIBYTE) | st.sampled_from([SMALL, *SIZE_BOUNDS])
     )
@@ -68,14 +76,18 @@ manifests = st.lists(st.lists(entries(), max_size=8), max_size=5)
 
 def summary_of(manifest: list[ManifestEntry]) -> FileSummary:
     """Return the summary of a manifest's entries of one spec each, as manifests have them."""
-    by_spec = [[entry for entry in manifest if entry.file.spec_id == spec_id] for spec_id in (0, 1)]
-    parts = [summarize(LiveColumns.of(SpecId(spec_id), by_spec[spec_id]), SMALL) for spec_id in (0, 1)]
+    by_spec = [
+        [entry for entry in manifest if entry.file.spec_id == spec_id] for spec_id in range(len(SPECS))
+    ]
+    parts = [
+        summarize(LiveColumns.of(SpecId(spec_id), by_spec[spec_id]), SMALL) for spec_id in range(len(SPECS))
+    ]
     return merged(parts, SMALL)
 
 
 def table() -> TableMetadata:
-    """Return a table with spec 0 and sort order 0, whose files aim at 128 MiB."""
-    return plain_table().replace(properties={"write.target-file-size-bytes": str(TARGET)})
+    """Return a table with these specs and sort order 0, whose files aim at 128 MiB."""
+    return plain_table(partition_specs=SPECS, properties={"write.target-file-size-bytes": str(TARGET)})
 
 
 @given(manifests)
@@ -149,7 +161,7 @@ def applies_to_some(delete: ManifestEntry, live: list[ManifestEntry]) -> bool:
         same = entry.file.partition_key == delete.file.partition_key
         older = (entry.data_sequence_number or 0) < number
         if delete.file.content is FileContent.EQUALITY_DELETES:
-            if older and (same or delete.file.spec_id == 0):
+            if older and (same or delete.file.spec_id != 1):
                 return True
         elif same and (entry.data_sequence_number or 0) <= number:
             return True

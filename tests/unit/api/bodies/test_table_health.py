@@ -1,4 +1,4 @@
-"""The commands in findings: a shell takes them as they stand."""
+"""The commands in findings: a shell takes them as they stand, and so does Spark SQL."""
 
 from __future__ import annotations
 
@@ -28,3 +28,19 @@ def test_commands_name_their_table(pieces: tuple[str, ...]) -> None:
     assert words[:3] == ["icetower", "table", "expire"]
     separator = words[5] if len(words) > 4 else "."
     assert identifier_from(words[3], separator) == identifier
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("ALTER TABLE {sql} SET", "ALTER TABLE eu.`it's`.orders SET"),
+        ("CALL p(table => {literal})", "CALL p(table => 'eu.`it\\'s`.orders')"),
+    ],
+)
+def test_commands_in_sql_name_their_table(command: str, expected: str) -> None:
+    identifier = TableIdentifier(Namespace(("eu", "it's")), "orders")
+    finding = HealthFinding("x", Severity.INFO, "Something.", command)
+
+    answer = json.loads(warehouse_health_json([UnreadableTable(identifier, [finding])], None))
+
+    assert answer["tables"][0]["findings"][0]["command"] == expected

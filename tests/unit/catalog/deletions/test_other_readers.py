@@ -241,6 +241,26 @@ def test_a_table_that_cannot_be_read_keeps_the_files_and_the_entry_waits(
     assert (store.exists(gone), store.exists(kept)) == (True, False)
 
 
+def test_an_unreadable_table_keeps_only_what_lies_in_the_folders_that_it_names(
+    catalog: Catalog, store: MemoryFiles
+) -> None:
+    third = TableIdentifier(FLIGHTS, "third")
+    table_in(catalog, third)
+    commit_table(catalog, third, [], append(NamingFiles(store).snapshot(metadata(catalog, third), ["own"])))
+    own = TableFiles.data_path(metadata(catalog, third), "own")
+    name_file(catalog, data_file(catalog, "gone"))
+    store._files[Location(str(metadata(catalog, OTHER).snapshots[-1].manifest_list))] = b"no Avro", 0
+    purge_table(catalog, DEPARTURES)
+    before = noted(catalog)
+    assert work_off(catalog) == {"queued": 1}
+
+    purge_table(catalog, third)
+
+    assert work_off(catalog) == {"queued": 1, "done": 1}
+    assert not store.exists(own)
+    assert noted(catalog) == before
+
+
 def test_an_unreadable_table_of_another_place_keeps_nothing(catalog: Catalog, store: MemoryFiles) -> None:
     elsewhere = new_warehouse(catalog.server, "elsewhere", "memory://elsewhere")
     namespace_in(elsewhere)

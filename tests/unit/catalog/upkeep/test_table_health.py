@@ -11,10 +11,13 @@ from app.catalog.context.kinds import LoadedTable
 from app.catalog.context.listings import Page
 from app.catalog.upkeep.profile import load_profile
 from app.catalog.upkeep.table_health import TableHealth, table_health
+from app.catalog.upkeep.upkeep_plans import table_upkeep
 from app.catalog.upkeep.warehouse_health import warehouse_health
+from app.engine.change.updates import SetProperties
+from app.engine.model.ids import Location
 from app.errors import CorruptMetadata, FileMissing, NoSuchSnapshot, NoSuchTable
 from app.fileio.memory import MemoryFiles
-from tests.builders.catalogs import catalog_on
+from tests.builders.catalogs import catalog_on, with_server
 from tests.builders.counting_files import CountingFiles
 from tests.builders.other_stores import moved_to_another_store
 from tests.builders.table_files import TableFiles
@@ -124,16 +127,44 @@ def test_damaged_manifests_are_named(catalog: Catalog, files: CountingFiles, wri
     content = files.read(manifest)
 
     files.delete(manifest)
-    for look in (table_health, load_profile):
-        with pytest.raises(FileMissing, match=str(manifest)):
-            look(catalog, DEPARTURES)
-    files.write_new(manifest, content[:-40])
-    for look in (table_health, load_profile):
-        with pytest.raises(CorruptMetadata, match=str(manifest)):
-            look(catalog, DEPARTURES)
+    for damage in (FileMissing, CorruptMetadata):
+        found = table_health(catalog, DEPARTURES)
+        assert (found.findings[0].code, found.findings[0].severity) == ("unreadable-manifest", "critical")
+        assert str(manifest) in found.findings[0].message
+        assert (found.facts.files, found.facts.manifests.data_manifests) == (None, 1)
+        with pytest.raises(damage, match=str(manifest)):
+            load_profile(catalog, DEPARTURES)
+        if damage is FileMissing:
+            files.write_new(manifest, content[:-40])
     files.delete(manifest)
     files.write_new(manifest, content)
     assert table_health(catalog, DEPARTURES).facts.files is not None, "a failure is not kept"
+
+
+@pytest.mark.parametrize("what", ["manifest", "list"])
+def test_encrypted_tables_are_not_damaged(
+    catalog: Catalog, files: CountingFiles, writer: TableFiles, what: str
+) -> None:
+    table_in(catalog)
+    written = write(catalog, writer, "a")
+    commit_to(catalog, SetProperties(updates={"encryption.key-id": "k"}))
+    snapshot = head(written)
+    manifest = writer.manifests[snapshot.snapshot_id][0].manifest_path
+    location = manifest if what == "manifest" else snapshot.manifest_list
+    other = MemoryFiles()
+    for file in files.list_files(Location(catalog.warehouse.root_location)):
+        start = b"AGS1" if file.location == location else b""
+        other.write_new(file.location, start + files.read(file.location))
+    catalog = with_server(catalog, files_of=lambda _warehouse: other)
+
+    found = table_health(catalog, DEPARTURES)
+    listed = warehouse_health(catalog, Page(None, None)).items
+    plan = table_upkeep(catalog, DEPARTURES)
+
+    assert [finding.code for finding in found.findings] == ["encrypted"]
+    assert (found.facts.files, found.facts.manifests.data_manifests) == (None, what == "manifest")
+    assert [finding.code for finding in listed[0].findings] == ["encrypted"]
+    assert (plan.condition.damage, plan.plan.jobs) == (None, ())
 
 
 def test_views_and_missing_tables_are_no_tables(catalog: Catalog) -> None:

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from app.engine.health.column_profile import ColumnProfile, KnownCount, column_profiles
-from app.engine.health.column_summary import ColumnSummaries, LiveMetrics
+from app.engine.health.column_summary import ColumnSummaries
 from app.engine.model.ids import Location, SpecId
 from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
+from tests.builders.live_metrics import metrics_of
 from tests.unit.engine.documents import column, schema
 from tests.unit.engine.documents import struct as struct_type
 
@@ -31,7 +32,7 @@ def profiles(*entries: ManifestEntry, **properties: str) -> dict[str, ColumnProf
     """Return the profiles of files by the names of columns; properties have underscores instead of dots."""
     summaries = ColumnSummaries(SCHEMA)
     for found in entries:
-        summaries.add(LiveMetrics.of([found]))
+        summaries.add(metrics_of([found]))
     named = {name.replace("_", "."): value for name, value in properties.items()}
     return {profile.name: profile for profile in column_profiles(SCHEMA, summaries, named)}
 

@@ -27,7 +27,8 @@ LIMITS = HealthThresholds()
 MISSING = StatisticsFacts(None, None)
 METADATA = MetadataFacts(
     2, 5, NOW_MS - DAY_MS, 1, 0, 1, 1, 1, 9_000, 10, NOW_MS, is_partitioned=True,
-    target_file_bytes=512 * MEBIBYTE, statistics=MISSING, partition_statistics=MISSING,
+    target_file_bytes=512 * MEBIBYTE, is_encrypted=False, allows_deletes=True, max_snapshot_age_ms=DAY_MS,
+    flawed_properties=(), statistics=MISSING, partition_statistics=MISSING,
 )  # fmt: skip
 MANIFESTS = ManifestFacts(4, 0, 4_000, 1_000.0, 8 * MEBIBYTE, 4, 0, 1.0, {"day": 1.0})
 ZEROS: dict[str, Any] = {field.name: 0 for field in fields(FileFacts)}
@@ -108,6 +109,9 @@ def test_a_healthy_table_has_no_finding() -> None:
         (with_manifests(small_manifests=101, data_manifests=120), ("small-manifests", "warning")),
         (with_manifests(average_overlap=10.5, data_manifests=20), ("unclustered-manifests", "warning")),
         (replace(WELL, activity=ActivityFacts(1.0, 2.1, None)), ("contention", "info")),
+        (with_metadata(is_encrypted=True), ("encrypted", "info")),
+        (with_metadata(flawed_properties=("a must be b",)), ("flawed-properties", "warning")),
+        (replace(WELL, files=None, unreadable="m.avro is cut off"), ("unreadable-manifest", "critical")),
     ],
 )
 def test_above_its_limit_there_is_a_finding(facts: HealthFacts, expected: tuple[str, str]) -> None:
@@ -176,6 +180,31 @@ def test_each_sentence_has_its_figures_and_the_most_urgent_comes_first() -> None
     )
     assert third.message == "3 of 200 data files have an old partition spec."
     assert badness([first, second, third, unreadable("gone")]) == (2, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "end", "command"),
+    [
+        ({}, "the oldest for 1 day", "icetower table expire {table}"),
+        (
+            {"max_snapshot_age_ms": 5 * DAY_MS},
+            "the oldest for 1 day, and its settings keep them for 5 days",
+            "icetower table expire {table} --older-than 1h",
+        ),
+        (
+            {"max_snapshot_age_ms": 5 * DAY_MS, "oldest_snapshot_ms": NOW_MS - 2 * DAY_MS},
+            "the oldest for 2 days, and its settings keep them for 5 days",
+            "icetower table expire {table} --older-than 1d",
+        ),
+        ({"allows_deletes": False}, "the oldest for 1 day, and gc.enabled forbids to expire them", None),
+    ],
+)
+def test_snapshots_that_a_table_keeps_have_a_command_that_lets_them_go(
+    settings: dict[str, Any], end: str, command: str | None
+) -> None:
+    (found,) = findings(with_metadata(snapshots=101, **settings), LIMITS)
+
+    assert (found.message, found.command) == (f"The table keeps 101 snapshots, {end}.", command)
 
 
 def test_limits_can_be_set_by_their_names() -> None:

@@ -142,6 +142,37 @@ def test_deletes_are_a_reason_to_rewrite_data(changed: dict[str, Any]) -> None:
     assert job.options["delete-file-threshold"] == "1"
 
 
+@pytest.mark.parametrize(
+    ("settings", "changed", "is_done"),
+    [
+        ({"delete-files-ratio": "0.6"}, {"deletes_per_data_file": 0.5}, False),
+        ({"delete-files-ratio": "0.2"}, {"deletes_per_data_file": 0.2}, True),
+        ({"deleted-rows-ratio": "0.2"}, {"deleted_positions": 100_000}, False),
+        ({"deleted-rows-ratio": "0.05"}, {"deleted_positions": 50_000}, True),
+        ({"deleted-rows-ratio": "0"}, {"deletion_vectors": 0}, False),
+    ],
+)
+def test_policy_says_how_many_deletes_are_a_reason(
+    settings: dict[str, str], changed: dict[str, Any], is_done: bool
+) -> None:
+    own = policy(**{f"rewrite-data-files.{name}": value for name, value in settings.items()})
+    condition = with_files(**{"deletion_vectors": 5, **changed})
+
+    assert (Job.REWRITE_DATA_FILES in [job.job for job in plan_upkeep(own, condition).jobs]) is is_done
+
+
+def test_policy_says_when_and_how_manifests_are_clustered() -> None:
+    overlapping = replace(
+        WELL, facts=health_facts(manifests=manifest_facts(data_manifests=20, average_overlap=3.0))
+    )
+    own = {"rewrite-manifests.overlap": "3", "rewrite-manifests.min-manifests": "20"}
+
+    (job,) = plan_upkeep(policy(**own, **{"rewrite-manifests.cluster-by": "day"}), overlapping).jobs
+
+    assert (job.job, job.options) == (Job.REWRITE_MANIFESTS, {"cluster-by": "day"})
+    assert plan_upkeep(policy(**own | {"rewrite-manifests.overlap": "4"}), overlapping).jobs == ()
+
+
 def test_table_says_what_is_not_allowed() -> None:
     forbidden = replace(WELL, allows_deletes=False, expirable_snapshots=100, history={})
 
@@ -152,6 +183,17 @@ def test_table_says_what_is_not_allowed() -> None:
     lists = replace(with_files(position_delete_files=50), has_collections=True)
     assert "15632" in reason(lists, Job.REWRITE_POSITION_DELETES)
     assert "15632" in wanted_now(Job.REWRITE_POSITION_DELETES, policy(), lists).reason
+
+
+def test_search_for_orphans_that_was_refused_waits_though_its_moment_is_another_one() -> None:
+    def after(rest_ms: int, **options: Any) -> Condition:
+        refused = {"older-than-ms": 7, **options}
+        history = JobHistory(refused_options=refused, refused_ms=START_MS - HOUR_MS + rest_ms)
+        return replace(WELL, history={Job.REMOVE_ORPHAN_FILES: history})
+
+    assert "it was refused, and is tried again in 1 min" in reason(after(1), Job.REMOVE_ORPHAN_FILES)
+    assert jobs(after(0)) == [Job.REMOVE_ORPHAN_FILES]
+    assert jobs(after(1, location="a")) == [Job.REMOVE_ORPHAN_FILES]
 
 
 def test_jobs_wait_after_success_and_longer_after_each_failure() -> None:
