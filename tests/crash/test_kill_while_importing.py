@@ -10,9 +10,10 @@ import pytest
 
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.properties.own_properties import MOVED_TO
 from app.moving.reports import MoveState
 from app.moving.rest_source import RestSource
-from app.moving.terms import MOVED_TO, Mode, Terms
+from app.moving.terms import Mode, Terms
 from tests.builders.http_catalog import SCHEMA
 from tests.builders.moves import Moves
 from tests.servers.icetower import icetower_process
