@@ -152,6 +152,7 @@ def test_tables_views_and_properties_of_another_icetower_are_adopted(
 ) -> None:
     with RemoteCatalog(old_home) as catalog:
         catalog.views.create(TableIdentifier(SALES, "big"), SCHEMA, VIEW_VERSION)
+        catalog.namespaces.create(Namespace(("hive",)), {"location": f"file://{lake}/old/hive.db"})
     assert moves.run(old_source, Terms(Mode.ADOPT, dry_run=True)) == {
         "sales.orders": MoveState.WOULD_MOVE,
         "sales.big": MoveState.WOULD_MOVE,
@@ -163,6 +164,7 @@ def test_tables_views_and_properties_of_another_icetower_are_adopted(
     properties = here.load_namespace_properties("sales")
     # Each catalog says where new tables go; that of the source is not brought along.
     assert properties == {"owner": "anna", "location": f"file://{lake}/sales"}
+    assert here.load_namespace_properties("hive") == {"location": f"file://{lake}/hive"}
     assert here.list_views("sales") == [("sales", "big")]
     assert ids_in(here.load_table("sales.orders")) == [1, 2, 3, 4]
     assert RestCatalog("old", uri=old_home).list_tables("sales") == []
