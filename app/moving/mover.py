@@ -104,7 +104,7 @@ class Mover:
         return line, replaces
 
     def _fenced_for(self, seen: Inspection) -> str | None:
-        """Return the catalog that an earlier import fenced an entry for, if it is neither the target nor the source."""
+        """Return the catalog that an entry was fenced for, if it is a third one."""
         moved_to = str(seen.facts.get("moved-to") or "")
         return None if moved_to in {"", self._terms.moved_to, self._source.name} else moved_to
 

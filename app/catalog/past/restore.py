@@ -168,7 +168,7 @@ def _check_list(identifiers: Sequence[TableIdentifier]) -> None:
 
 
 def _load_then(catalog: Catalog, past: Catalog, identifier: TableIdentifier) -> tuple[Pointer, TableMetadata]:
-    """Return what has a name now as it was, whatever it was called then; its name is the one of now."""
+    """Return what has a name now as it was, whatever it was called then."""
     assert past.as_of_ms is not None
     when = moment_text(past.as_of_ms)
     now = catalog.find(identifier)
