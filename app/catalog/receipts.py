@@ -105,7 +105,8 @@ def list_receipts(
 def _unknown(what: str) -> NoSuchCommit:
     return NoSuchCommit(
         f"No {what} is known. A commit to a file-system table has its receipt after it: if the server was killed in "
-        "between, only the files of the table say whether it landed"
+        "between, only the files of the table say whether it landed. Send it again: if it adds a snapshot that is "
+        "there, it is answered as landed, and nothing is changed"
     )
 
 

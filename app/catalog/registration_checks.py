@@ -20,6 +20,7 @@ from app.engine.model.ids import Location
 from app.engine.model.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
+from app.engine.properties.own_properties import MOVED_TO
 from app.errors import InvalidLocation, InvalidMetadata, MetadataFileMissing, NoSuchNamespace
 from app.fileio.locations import folder_name, folders_of, scheme_of
 
@@ -227,6 +228,8 @@ def facts_of(metadata: TableMetadata | ViewMetadata) -> dict[str, Any]:
         "uuid": metadata.uuid or None,
         "format-version": metadata.format_version,
         "location": metadata.location,
+        # Set by an importer that left the table where it was, as a fence.
+        **({"moved-to": metadata.properties[MOVED_TO]} if MOVED_TO in metadata.properties else {}),
     }
     if isinstance(metadata, ViewMetadata):
         dialects = sorted(metadata.current_version.dialects)

@@ -119,10 +119,11 @@ def undrop(  # noqa: PLR0917 - a command has as many arguments as it has options
     - `icetower undrop eu.sales.orders`
     - `icetower undrop eu.sales.orders --as eu.sales.orders_of_yesterday`
     - `icetower undrop --id 12`
+    - `icetower undrop eu`, `icetower undrop eu.sales --namespace`
     """
     wanted = _wanted(name, dropped_id, separator, is_namespace=is_namespace)
     new: JsonObject = {}
-    if as_name is not None and is_namespace:
+    if as_name is not None and (is_namespace or wanted.keys() == {"namespace"}):
         new = {"namespace": list(namespace_from(as_name, separator).levels)}
     elif as_name is not None:
         identifier = identifier_from(as_name, separator)
@@ -248,7 +249,8 @@ def _wanted(
         raise typer.BadParameter("give either a name or --id")
     if name is None:
         return {"id": dropped_id}
-    if is_namespace:
+    # One level alone can only be a namespace.
+    if is_namespace or separator not in name:
         return {"namespace": list(namespace_from(name, separator).levels)}
     identifier = identifier_from(name, separator)
     return {"namespace": list(identifier.namespace.levels), "name": identifier.name}

@@ -73,6 +73,8 @@ class RemoteCatalog:
             self._calls.close()
             raise
         self.properties = self.config.merged(asked)
+        # A server may say that it goes on elsewhere, as Nessie does for its branches. Other clients follow, too.
+        self._calls.uri = (self.config.overrides.get("uri") or uri).rstrip("/")
         prefix = self.properties.get("prefix")
         root = f"v1/{prefix}" if prefix else "v1"
         self.namespaces = NamespaceCalls(self._calls, root)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, insert, select
+from sqlalchemy import ColumnElement, Connection, Row, delete, exists, insert, or_, select
 from sqlalchemy.exc import IntegrityError
 
 from app.database.connections.database import Database
@@ -15,12 +15,13 @@ from app.database.connections.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION,
 from app.database.idempotency_keys import IdempotencyClaim, insert_claim
 from app.database.namespace_keys import key_of, namespace_of
 from app.database.namespaces import insert_namespace
+from app.database.pointers.foreign_files import ANYWHERE, note_foreign
 from app.database.pointers.history import Author, insert_event
-from app.database.pointers.left_files import exclude, insert_deletion
-from app.database.pointers.moves import change_of, free_name
+from app.database.pointers.left_files import check_registration, exclude, insert_deletion
+from app.database.pointers.moves import change_of, claim_places, free_name
 from app.database.pointers.names_over_time import begin_name
 from app.database.pointers.pointer import Pointer, PointerKind
-from app.database.pointers.recoverable import NAMESPACE
+from app.database.pointers.recoverable import NAMESPACE, new_pointer_id
 from app.database.receipt import LandedChange
 from app.database.receipts import insert_landed
 from app.database.rows import dropped as rows
@@ -223,6 +224,55 @@ class DroppedThings:
 
         self._database.write(purge)
 
+    def remember(
+        self, entry: Dropped, places: Collection[str] = (), read_since_ms: int | None = None
+    ) -> bool:
+        """Note what another database knew to be dropped; False if it is here, or was noted before.
+
+        Args:
+            entry: what was dropped; its id and its pointer's count for nothing, and it gets new ones.
+            places: folders where a table keeps files.
+            read_since_ms: when reading its metadata began, by the database's clock.
+
+        Raises:
+            FilesBeingDeleted: its files may be.
+        """
+        was = entry.pointer
+        values = {
+            "warehouse_id": entry.warehouse_id,
+            "kind": entry.kind,
+            "namespace_key": key_of(entry.namespace),
+            "name": entry.name or "",
+            "created_ms": entry.created_ms,
+            "dropped_ms": entry.dropped_ms,
+            "until_ms": entry.until_ms,
+            "principal": entry.principal,
+            "request_id": entry.request_id,
+            "purge": int(entry.purge),
+        }
+
+        def remember(connection: Connection) -> bool:
+            if connection.scalars(select(_is_known(entry))).one():
+                return False
+            if was is None:
+                values["properties"] = json.dumps(dict(entry.properties))
+            else:
+                check_registration(connection, was.uuid, was.metadata_location, places, read_since_ms)
+                pointer_id = new_pointer_id(connection)
+                claim_places(connection, pointer_id, places)
+                # Where it names files is found out later, as with all that is registered.
+                note_foreign(connection, pointer_id, [ANYWHERE] if was.kind is PointerKind.TABLE else [])
+                values.update(
+                    pointer_id=pointer_id,
+                    uuid=was.uuid,
+                    metadata_location=was.metadata_location,
+                    registration=was.registration,
+                )
+            connection.execute(insert(rows).values(values))
+            return True
+
+        return self._database.write(remember)
+
     def end(self, now_ms: int, limit: int = 500) -> int:
         """Forget what has had its time, and return how many things that were.
 
@@ -240,6 +290,25 @@ class DroppedThings:
             return len(ended)
 
         return self._database.write(end)
+
+
+def _is_known(entry: Dropped) -> ColumnElement[bool]:
+    """Return whether something is there, or was noted as dropped before."""
+    noted = exists().where(
+        rows.c.warehouse_id == entry.warehouse_id,
+        rows.c.kind == entry.kind,
+        rows.c.namespace_key == key_of(entry.namespace),
+        rows.c.name == (entry.name or ""),
+        rows.c.dropped_ms == entry.dropped_ms,
+    )
+    was = entry.pointer
+    if was is None:
+        return noted
+    # Only tables of version 1 of the format can be without a uuid.
+    is_same = (
+        pointers.c.uuid == was.uuid if was.uuid else pointers.c.metadata_location == was.metadata_location
+    )
+    return or_(noted, exists().where(is_same))
 
 
 def _take(connection: Connection, entry: Dropped, now_ms: int) -> None:

@@ -8,6 +8,7 @@ import http.client
 import os
 import threading
 import time
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlsplit
@@ -45,7 +46,8 @@ class ConditionalPuts:
         self._settings = settings
         self._region = settings.find("s3.region", "client.region") or "us-east-1"
         self._refusals: dict[str, str | None] = {}
-        self._lock = threading.Lock()
+        # One for each bucket: one that does not answer must not hold up the others.
+        self._locks = defaultdict[str, threading.Lock](threading.Lock)
 
     def put(self, bucket: str, key: str, content: bytes) -> bool:
         """Put an object that is absent; False if it was there.
@@ -95,10 +97,11 @@ class ConditionalPuts:
             TreeRefusal: it does not, or the server has no keys to ask with.
             FilesUnavailable: it could not be asked.
         """
-        with self._lock:
-            if bucket not in self._refusals:
-                self._refusals[bucket] = self._probe(bucket, prefix)
-            refusal = self._refusals[bucket]
+        if bucket not in self._refusals:
+            with self._locks[bucket]:
+                if bucket not in self._refusals:
+                    self._refusals[bucket] = self._probe(bucket, prefix)
+        refusal = self._refusals[bucket]
         if refusal is not None:
             raise TreeRefusal(f"Cannot commit to file-system tables in s3://{bucket}: {refusal}")
 

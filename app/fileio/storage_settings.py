@@ -25,6 +25,11 @@ MAY_CHANGE_BESIDE_KEPT_SECRETS = frozenset(
 """Settings that do not decide where secrets are sent; all others are taken to do so."""
 
 _FROM_ENVIRONMENT = "env:"
+_HIDDEN = re.compile(
+    r"secret|password|token|credential|sas|authorization|(access|account|shared|private)[.\-]?key(?!-id|\.account\.name)",
+    re.IGNORECASE,
+)
+_USER_IN_URL = re.compile(r"^[^/?#]*//[^/?#]*:[^/?#]*@")
 _SECRET_NAME = re.compile(r"key|secret|token", re.IGNORECASE)
 _SHORTEST_SECRET = 6  # hiding a shorter one would make holes in words
 
@@ -118,6 +123,20 @@ class StorageEnvironment:
             variable.startswith(name[:-1]) if name.endswith("*") else variable == name
             for name in self.allowed
         )
+
+
+def holds_secret(name: str, value: str) -> bool:
+    """Say whether a setting or property of a warehouse must not be shown or saved.
+
+    Its name says so, unless the value is a reference, `env:NAME`; or its value is a URL with a password.
+    """
+    is_hidden = _HIDDEN.search(name) is not None and not value.startswith(_FROM_ENVIRONMENT)
+    return is_hidden or _USER_IN_URL.match(value) is not None
+
+
+def is_secret_name(name: str) -> bool:
+    """Say whether a setting's name is that of a secret."""
+    return _HIDDEN.search(name) is not None
 
 
 def check_names(storage: Mapping[str, str], known: frozenset[str]) -> None:

@@ -7,11 +7,12 @@ from typing import Final
 
 from app.client.failures import CallFailed
 from app.engine.model.identifiers import TableIdentifier
+from app.engine.properties.own_properties import MOVED_TO
 from app.errors import IcetowerError
 from app.moving.reports import MoveLine, MoveReport, MoveState
 from app.moving.sources import Entry, Source, SourceFailed, SourceMoved
 from app.moving.targets import Inspection, MoveTarget, Present
-from app.moving.terms import MOVED_TO, Mode, Terms
+from app.moving.terms import Mode, Terms
 
 MOST_ROUNDS: Final = 10
 """How often a source that moves on is followed."""
@@ -87,12 +88,25 @@ class Mover:
             )
         if self._terms.mode is Mode.ADOPT and self._source.drop_obstacle is not None:
             refused["source-purges"] = self._source.drop_obstacle
+        fenced = self._fenced_for(seen)
+        if fenced is not None and "fenced" not in allowed:
+            refused["fenced"] = (
+                f"its property {MOVED_TO} says that it was moved to {fenced}, where others commit to it by now"
+            )
+        obstacle = self._target.obstacle_to(line.entry.kind)
+        if obstacle is not None and not replaces.is_done:
+            refused["views-refused"] = obstacle
         notes = tuple(item.message for item in findings if item.code not in refused)
         line = line.but(codes=tuple(dict.fromkeys(item.code for item in findings)), notes=notes)
         if refused:
             codes = tuple(dict.fromkeys((*line.codes, *refused)))
             line = line.but(state=MoveState.REFUSED, reason="; ".join(refused.values()), codes=codes)
         return line, replaces
+
+    def _fenced_for(self, seen: Inspection) -> str | None:
+        """Return the catalog that an entry was fenced for, if it is a third one."""
+        moved_to = str(seen.facts.get("moved-to") or "")
+        return None if moved_to in {"", self._terms.moved_to, self._source.name} else moved_to
 
     def _is_ours(self, line: MoveLine, seen: Inspection, earlier: MoveLine | None) -> bool:
         """Say whether what has the name is this very entry, registered before."""

@@ -143,11 +143,11 @@ def _make_namespaces(
 def _has_default_location(source: Source, namespace: Namespace, properties: Mapping[str, str]) -> bool:
     """Say whether a namespace's location may be what the source shows where none was set.
 
-    That is a root, then the levels of its name.
+    That is a root, then the levels of its name; a Hive metastore shows `<name>.db`.
     """
     levels = namespace.levels
-    segments = properties.get(_LOCATION, "").rstrip("/").split("/")
-    return source.shows_default_locations and tuple(segments[-len(levels) :]) == levels
+    location = properties.get(_LOCATION, "").rstrip("/").removesuffix(".db")
+    return source.shows_default_locations and tuple(location.split("/")[-len(levels) :]) == levels
 
 
 def _make_namespace(

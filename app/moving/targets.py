@@ -13,6 +13,8 @@ from app.client.registrations import CHECK_ENDPOINT, FindingAnswer
 from app.engine.model.identifiers import TableIdentifier
 from app.moving.sources import EntryKind
 
+_REGISTER_VIEW = "POST /v1/{prefix}/namespaces/{namespace}/register-view"
+
 
 @dataclass(frozen=True, slots=True)
 class Present:
@@ -51,7 +53,15 @@ class MoveTarget:
     def __init__(self, catalog: RemoteCatalog) -> None:
         """Register in a catalog that is connected already."""
         self.catalog = catalog
-        self._can_check = CHECK_ENDPOINT in (catalog.config.endpoints or [])
+        self._endpoints = frozenset(catalog.config.endpoints or ())
+        self._can_check = CHECK_ENDPOINT in self._endpoints
+
+    def obstacle_to(self, kind: EntryKind) -> str | None:
+        """Return why entries of a kind cannot be registered; None if they can, as far as is known."""
+        # It is not among the endpoints that a server without a list of them has by the protocol.
+        if kind == "table" or _REGISTER_VIEW in self._endpoints:
+            return None
+        return "the target has no register-view, so views cannot move there: create them there with their SQL"
 
     def inspect(self, name: TableIdentifier, kind: EntryKind, location: str) -> Inspection:
         """Return what registering a metadata file would meet, as far as the server can say."""

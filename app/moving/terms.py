@@ -8,9 +8,6 @@ from enum import StrEnum
 
 from app.moving.choices import Choice, PathMap
 
-MOVED_TO = "icetower.moved-to"
-"""Property that a fence sets at the source."""
-
 
 class Mode(StrEnum):
     """What becomes of an entry at the source once it is registered at the target."""

@@ -31,6 +31,7 @@ class Moves:
     ) -> dict[str, MoveState]:
         """Move all that is chosen; answer what became of each."""
         terms = terms or Terms(Mode.ADOPT)
+        terms = replace(terms, moved_to=terms.moved_to or self.uri)
         if renamed is not None:
             terms = replace(terms, choice=Choice(renamed=renamed))
         self.lines.clear()

@@ -8,7 +8,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from pyarrow.fs import FileSelector
+from pyiceberg.catalog.rest import RestCatalog
+
 from app.client.catalog import RemoteCatalog
+from app.client.http_calls import HttpCalls
+from app.client.warehouses import WarehouseCalls
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.jobs import Job, JobState
@@ -114,6 +119,50 @@ class Run:
         return rows
 
 
+class WaitingPurges:
+    """A warehouse where purges wait: Spark and PyIceberg leave all files to the server."""
+
+    def __init__(self, uri: str, session: Any, store: S3Server) -> None:
+        self._uri, self._session, self._store = uri, session, store
+        prefix = "spark.sql.catalog.waiting"
+        session.conf.set(prefix, "org.apache.iceberg.spark.SparkCatalog")
+        for key, text in {"type": "rest", "uri": uri, "cache-enabled": "false", **ON_S3}.items():
+            session.conf.set(f"{prefix}.{key}", text)
+
+    def flaws(self) -> list[str]:
+        """Purge two tables, expire snapshots of one, and return what was wrong."""
+        found = []
+        for name in ("of_spark", "of_pyiceberg"):
+            self._sql(f"CREATE TABLE waiting.shop.{name} (id int) USING iceberg")
+            for _ in range(2):
+                self._sql(f"INSERT OVERWRITE waiting.shop.{name} SELECT CAST(id AS int) FROM range(9)")
+        before = self._files()
+        self._sql(
+            "CALL waiting.system.expire_snapshots(table => 'shop.of_spark', retain_last => 1,"
+            " older_than => TIMESTAMP '2100-01-01 00:00:00')"
+        )
+        self._sql("DROP TABLE waiting.shop.of_spark PURGE")
+        RestCatalog("waiting", uri=self._uri).purge_table("shop.of_pyiceberg")
+        if not before <= self._files():
+            found.append(f"files went: {sorted(before - self._files())}")
+        with RemoteCatalog(self._uri) as catalog:
+            then = {entry["name"]: entry["then"] for entry in catalog.past.dropped()}
+            if then != {"of_spark": "forgotten", "of_pyiceberg": "purged"}:
+                found.append(f"what is dropped: {then}")
+            for name in then:
+                catalog.past.undrop({"namespace": SHOP.levels, "name": name})
+        rows = {name: self._sql(f"SELECT count(*) FROM waiting.shop.{name}")[0][0] for name in then}
+        return found + [f"rows of {name}: {number}" for name, number in rows.items() if number != 9]
+
+    def _files(self) -> set[str]:
+        below = FileSelector("lake", recursive=True)
+        return {found.path for found in self._store.filesystem().get_file_info(below) if found.is_file}
+
+    def _sql(self, statement: str) -> list[Any]:
+        rows: list[Any] = self._session.sql(statement).collect()
+        return rows
+
+
 def main(jars: Path, folder: Path) -> int:
     folder.mkdir(parents=True)
     listed = ",".join(str(jar) for jar in sorted(jars.glob("*.jar")))
@@ -131,6 +180,11 @@ def main(jars: Path, folder: Path) -> int:
             run = Run(uri, catalog, sessions, store)
             for version in (2, 3):
                 run.table(f"kept{version}", version)
+            waits = {**store.storage, "icetower.undrop.purge-waits": "true"}
+            with closing(HttpCalls(uri)) as calls:
+                WarehouseCalls(calls).update("default", default_properties=waits)
+            session: Any = sessions.open()
+            run.flaws += WaitingPurges(uri, session.newSession(), store).flaws()
     print("All is as it should be." if not run.flaws else f"{len(run.flaws)} things are wrong.")
     return 1 if run.flaws else 0
 

@@ -228,6 +228,25 @@ def test_a_store_that_obeys_is_asked_once() -> None:
         puts.check("bucket", "u/metadata/")
 
 
+def test_a_bucket_that_does_not_answer_holds_up_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked, may_answer = threading.Event(), threading.Event()
+
+    def put(_puts: ConditionalPuts, bucket: str, _key: str, content: bytes) -> bool:
+        if bucket == "slow":
+            asked.set()
+            assert may_answer.wait(30)
+        return content == b"1"
+
+    monkeypatch.setattr(ConditionalPuts, "put", put)
+    with store_that_answers() as puts, ThreadPoolExecutor(2) as pool:
+        slow = pool.submit(puts.check, "slow", "t/")
+        assert asked.wait(30)
+        pool.submit(puts.check, "quick", "t/").result(timeout=20)
+        assert not slow.done()
+        may_answer.set()
+        slow.result(timeout=20)
+
+
 def test_a_conflict_at_the_same_moment_is_tried_again() -> None:
     with store_that_answers(409, 409, 412) as puts:
         assert not puts.put("bucket", "v2", b"x")

@@ -124,6 +124,37 @@ def test_after_a_kill_nothing_is_claimed_that_only_files_know(server: CrashingSe
     assert "only the files of the table say whether it landed" in answer["error"]["message"]
 
 
+def test_a_commit_with_a_snapshot_is_answered_by_the_files_if_it_is_sent_again(
+    server: CrashingServer, folder: Path
+) -> None:
+    client = Client(server.url)
+    client.make_table("t", PREFIX)
+    snapshot = {
+        "snapshot-id": 77,
+        "sequence-number": 1,
+        "timestamp-ms": client.load("t", PREFIX)["metadata"]["last-updated-ms"],
+        "manifest-list": f"file://{folder}/ns/t/metadata/snap-77.avro",
+        "summary": {"operation": "append"},
+        "schema-id": 0,
+    }
+    main = {"action": "set-snapshot-ref", "ref-name": "main", "type": "branch", "snapshot-id": 77}
+    body = {
+        "requirements": [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": None}],
+        "updates": [{"action": "add-snapshot", "snapshot": snapshot}, main],
+    }
+    server.arm("after_version")
+    with pytest.raises(httpx.TransportError):
+        client.http.post(TABLE, json=body)
+    server.wait_until_dead()
+    server.start()
+
+    again = client.http.post(TABLE, json=body)
+
+    assert again.status_code == 200, again.text
+    assert again.json()["metadata"]["current-snapshot-id"] == 77
+    assert names_in(folder) == ["v1.metadata.json", "v2.metadata.json"]
+
+
 def test_a_drop_cut_off_by_a_kill_can_be_sent_again(server: CrashingServer, folder: Path) -> None:
     client = Client(server.url)
     client.make_table("t", PREFIX)

@@ -10,13 +10,16 @@ import pytest
 
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.properties.own_properties import MOVED_TO
 from app.moving.reports import MoveState
 from app.moving.rest_source import RestSource
-from app.moving.terms import MOVED_TO, Mode, Terms
+from app.moving.terms import Mode, Terms
+from tests.builders.databases import migrated_database_of
 from tests.builders.http_catalog import SCHEMA
 from tests.builders.moves import Moves
 from tests.servers.icetower import icetower_process
 from tests.servers.importer import import_until_killed
+from tests.servers.postgres import PostgresServer
 
 SALES = Namespace(("sales",))
 TABLES = [TableIdentifier(SALES, f"orders_{number}") for number in range(3)]
@@ -32,15 +35,22 @@ class Homes:
     folder: Path
 
 
-@pytest.fixture(scope="module")
-def servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homes]:
+@pytest.fixture(
+    scope="module",
+    params=["sqlite", pytest.param("postgres", marks=[pytest.mark.postgres, pytest.mark.nightly])],
+)
+def servers(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Homes]:
     folder = tmp_path_factory.mktemp("homes")
-    lake = str(folder / "lake")
-    (folder / "old").mkdir()
-    (folder / "new").mkdir()
+    settings: dict[str, dict[str, str]] = {"old": {}, "new": {}}
+    for name, more in settings.items():
+        (folder / name).mkdir()
+        if request.param == "postgres":
+            postgres: PostgresServer = request.getfixturevalue("postgres_server")
+            more["database_url"] = postgres.url(migrated_database_of(postgres))
+        more["default_warehouse_location"] = str(folder / "lake")
     with (
-        icetower_process(folder / "old", default_warehouse_location=lake) as old,
-        icetower_process(folder / "new", default_warehouse_location=lake) as new,
+        icetower_process(folder / "old", **settings["old"]) as old,
+        icetower_process(folder / "new", **settings["new"]) as new,
     ):
         yield Homes(old, new, folder)
 

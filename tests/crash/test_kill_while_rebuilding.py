@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
 from app.catalog.exports.writing import export_pointers
+from app.catalog.named import drop
 from app.database.pointers.pointer import PointerKind
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace, TableIdentifier
@@ -24,15 +26,18 @@ from tests.crash.crashes import ROOT
 from tests.servers.postgres import PostgresServer
 
 pytestmark = pytest.mark.slow
+DROPPED = [TableIdentifier(Namespace(("a", "b")), f"dropped{number}") for number in range(2)]
 NAMES = [TableIdentifier(Namespace(("a", "b")), f"t{number}") for number in range(5)]
 STEPS = [
     ("rebuild_planned", 0),
+    ("rebuild_settings_set", 0),
     ("rebuild_namespace_made", 0),
     ("before_put", 0),
     ("after_put", 0),
     ("before_put", 1),
     ("rebuild_batch_landed", 1),
     ("after_put", 3),
+    ("rebuild_drop_noted", 0),
 ]
 
 
@@ -71,6 +76,17 @@ def lost_catalog(tmp_path: Path) -> Catalog:
     catalog.namespaces.create(
         catalog.warehouse.id, Namespace(("quiet",)), {"owner": "anna"}, catalog.author()
     )
+    settings = {"icetower.undrop.keep-ms": str(20 * 365 * 86_400_000)}  # By a clock that stands still.
+    catalog = Catalog(
+        server, server.warehouses.update("default", default_properties=settings), catalog.caller
+    )
+    for number, identifier in enumerate(DROPPED):
+        # One of the name of another one that is there.
+        table_in(catalog, identifier)
+        if number:
+            commit_to(catalog, SetProperties(updates={"n": identifier.name}), identifier=identifier)
+        drop(catalog, TABLES, identifier)
+    table_in(catalog, DROPPED[1])
     export_pointers(server, catalog.warehouse)
     return catalog
 
@@ -83,6 +99,11 @@ def content(catalog: Catalog) -> dict[str, Any]:
     for kind in PointerKind:
         for pointer in catalog.pointers.list_pointers(catalog.warehouse.id, kind, 0, 100):
             names[str(pointer.identifier)] = (pointer.kind, pointer.uuid, pointer.metadata_location)
+    entries = catalog.server.dropped.list(catalog.warehouse.id, catalog.now_ms())
+    for entry in entries:
+        assert entry.pointer is not None
+        names[f"dropped {entry}"] = (entry.dropped_ms, entry.until_ms, entry.pointer.metadata_location)
+    assert len(entries) == len(DROPPED)
     return names
 
 
@@ -99,6 +120,7 @@ def test_a_rebuild_goes_on_after_a_kill(tmp_path: Path, url: str, step: str, pas
     assert warehouse is not None
     rebuilt = Catalog(found, warehouse, lost.caller)
     assert content(rebuilt) == content(lost)
+    assert warehouse.default_properties == lost.warehouse.default_properties
     for identifier in NAMES:
         pointer = rebuilt.find(identifier)
         assert pointer is not None

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from app.api.bodies.json_body import Body
 from app.catalog.context.rows import Layout, Warehouse
 from app.errors import InvalidSetting
-from app.fileio.storage_settings import MAY_CHANGE_BESIDE_KEPT_SECRETS
+from app.fileio.storage_settings import MAY_CHANGE_BESIDE_KEPT_SECRETS, holds_secret, is_secret_name
 
 MASK = "********"
-
-_SECRET = re.compile(
-    r"secret|password|token|credential|sas|(access|account|shared|private)[.\-]?key(?!-id|\.account\.name)",
-    re.IGNORECASE,
-)
 
 
 class CreateWarehouseBody(Body):
@@ -60,7 +54,7 @@ def unmasked_storage(given: Mapping[str, str] | None, present: Mapping[str, str]
                 f"Storage setting {key} is masked, and there is no value that the mask could hide"
             )
     for key in sorted({*given, *present} - MAY_CHANGE_BESIDE_KEPT_SECRETS):
-        if given.get(key) != present.get(key) and not _SECRET.search(key):
+        if given.get(key) not in (MASK, present.get(key)) and not is_secret_name(key):
             raise InvalidSetting(
                 f"Storage setting {masked[0]} must be given anew, not masked: {key} changes, which may decide where "
                 "the secret is sent"
@@ -76,8 +70,4 @@ def unmasked(given: Mapping[str, str] | None, present: Mapping[str, str]) -> dic
 
 
 def _masked(properties: Mapping[str, str]) -> dict[str, str]:
-    # `env:NAME` says where a secret is, not what it is.
-    return {
-        key: MASK if _SECRET.search(key) and not value.startswith("env:") else value
-        for key, value in properties.items()
-    }
+    return {key: MASK if holds_secret(key, value) else value for key, value in properties.items()}

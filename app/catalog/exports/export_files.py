@@ -1,7 +1,9 @@
 """Files of exports: where they lie, how they are called, and their lines.
 
-An export is gzipped NDJSON: a header, one line for each namespace, table and view, and at the end how many there
-are. It lies in a folder that begins with a dot: nothing that looks for files of tables enters one.
+An export is gzipped NDJSON: a header, the warehouse's settings without secrets, one line for each namespace, table and
+view and for all that was dropped and can come back, and at the end how many namespaces and pointers there are. Lines
+of a kind that is not known are passed over. It lies in a folder that begins with a dot: nothing that looks for files
+of tables enters one.
 """
 
 from __future__ import annotations
@@ -59,6 +61,37 @@ class ExportedPointer:
     """Whether it belongs to another catalog."""
 
 
+@dataclass(frozen=True, slots=True)
+class ExportedDrop:
+    """The line of something that can come back; `Dropped` says what its parts mean."""
+
+    kind: str
+    namespace: Namespace
+    name: str | None
+    created_ms: int
+    dropped_ms: int
+    until_ms: int
+    principal: str
+    request_id: str
+    purge: bool = False
+    properties: dict[str, str] = field(default_factory=dict)
+    uuid: TableUuid | None = None
+    location: Location | None = None
+    """None for a namespace, as is its uuid."""
+    is_read_only: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedSettings:
+    """The line of the warehouse itself, without secrets; `env:NAME` is none."""
+
+    defaults: dict[str, str] = field(default_factory=dict)
+    overrides: dict[str, str] = field(default_factory=dict)
+    storage: dict[str, str] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+    """Names of what is not saved, because it is secret."""
+
+
 @dataclass(slots=True)
 class Export:
     """What an export says."""
@@ -69,6 +102,10 @@ class Export:
     """The newest event of any pointer when it was begun."""
     namespaces: dict[Namespace, dict[str, str]] = field(default_factory=dict)
     pointers: dict[TableIdentifier, ExportedPointer] = field(default_factory=dict)
+    dropped: list[ExportedDrop] = field(default_factory=list)
+    """Earliest drop first; none in exports of earlier builds."""
+    settings: ExportedSettings | None = None
+    """None in exports of earlier builds."""
 
 
 def export_folder(root: str, warehouse: str) -> Location:
@@ -115,6 +152,39 @@ def pointer_line(pointer: ExportedPointer) -> str:
     )
 
 
+def dropped_line(drop: ExportedDrop) -> str:
+    """Return the line of something that can come back.
+
+    All is one level deeper than in the line of a table, which earlier builds would take it for.
+    """
+    about: dict[str, object] = {
+        "kind": drop.kind,
+        "in": list(drop.namespace.levels),
+        "created-ms": drop.created_ms,
+        "dropped-ms": drop.dropped_ms,
+        "until-ms": drop.until_ms,
+        "by": drop.principal,
+        "request-id": drop.request_id,
+    }
+    if drop.name is None:
+        about["properties"] = drop.properties
+    else:
+        about |= {"name": drop.name, "uuid": drop.uuid, "metadata-location": drop.location}
+    about |= {"read-only": True} if drop.is_read_only else {}
+    return _line({"dropped": about | ({"purge": True} if drop.purge else {})})
+
+
+def settings_line(settings: ExportedSettings) -> str:
+    """Return the line of the warehouse itself."""
+    about = {
+        "default-properties": settings.defaults,
+        "override-properties": settings.overrides,
+        "storage": settings.storage,
+        "left-out": settings.left_out,
+    }
+    return _line({"settings": about})
+
+
 def header_line(warehouse: str, root: str, at_ms: int, sequence: int) -> str:
     """Return the first line: what this is of, and when it was begun."""
     header = {FORMAT: VERSION, "warehouse": warehouse, "root-location": root}
@@ -149,6 +219,7 @@ def read_export(files: FileIO, location: Location) -> Export:
             _take(export, last)
         if last != {"namespaces": len(export.namespaces), "pointers": len(export.pointers)}:
             raise InvalidRequest(f"{location} is not whole: its last line does not agree with the others")
+        export.dropped.sort(key=lambda drop: drop.dropped_ms)
     except (
         OSError,
         EOFError,
@@ -180,8 +251,44 @@ def _take(export: Export, line: dict[str, Any]) -> None:
                 tuple(left),
                 line.get("read-only") is True,
             )
+        case {"dropped": dict(about)}:
+            export.dropped.append(_drop_of(about))
+        case {"settings": dict(about)}:
+            export.settings = ExportedSettings(
+                _texts(about["default-properties"]),
+                _texts(about["override-properties"]),
+                _texts(about["storage"]),
+                tuple(map(str, about["left-out"])),
+            )
         case _:
             pass  # the last line, and what later versions add
+
+
+def _drop_of(about: dict[str, Any]) -> ExportedDrop:
+    name, times = about.get("name"), (about["created-ms"], about["dropped-ms"], about["until-ms"])
+    kinds = ("table", "view") if name is not None else ("namespace",)
+    if about["kind"] not in kinds or not all(isinstance(time, int) for time in times):
+        raise TypeError("a line about what was dropped makes no sense")
+    is_namespace = name is None
+    return ExportedDrop(
+        about["kind"],
+        Namespace(tuple(map(str, about["in"]))),
+        None if is_namespace else str(name),
+        *times,
+        principal=str(about["by"]),
+        request_id=str(about["request-id"]),
+        purge=about.get("purge") is True,
+        properties=_texts(about["properties"]) if is_namespace else {},
+        uuid=None if is_namespace else TableUuid(str(about["uuid"])),
+        location=None if is_namespace else Location(str(about["metadata-location"])),
+        is_read_only=about.get("read-only") is True,
+    )
+
+
+def _texts(mapping: dict[str, Any]) -> dict[str, str]:
+    if not all(isinstance(text, str) for text in mapping.values()):
+        raise TypeError("properties must be texts")
+    return mapping
 
 
 def _lines(content: bytes) -> Iterator[dict[str, Any]]:

@@ -6,14 +6,19 @@ import gzip
 import hashlib
 import io
 import logging
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from enum import StrEnum
 
 from app.catalog.context.callers import SERVER_ITSELF
 from app.catalog.context.file_names import mark_of
 from app.catalog.context.server import Server
 from app.catalog.exports.export_files import (
+    ExportedDrop,
     ExportedPointer,
+    ExportedSettings,
     ExportFile,
+    dropped_line,
     export_folder,
     export_name,
     header_line,
@@ -22,7 +27,9 @@ from app.catalog.exports.export_files import (
     namespace_line,
     pointer_line,
     read_export,
+    settings_line,
 )
+from app.database.dropped import Dropped
 from app.database.pointers.pointer import PointerKind
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import Namespace
@@ -30,12 +37,20 @@ from app.engine.model.ids import Location
 from app.errors import IcetowerError, InvalidRequest
 from app.fileio.files import FileIO
 from app.fileio.locations import scheme_of
+from app.fileio.storage_settings import holds_secret
 
 log = logging.getLogger(__name__)
 
 _PAGE = 1_000
 _IN_PROCESS = "memory"
 """The files of a process end with it, as its database does or not: nothing is saved there."""
+
+
+class _Line(StrEnum):
+    SETTINGS = "settings"
+    NAMESPACE = "namespace"
+    POINTER = "pointer"
+    DROPPED = "dropped"
 
 
 def export_what_is_due(server: Server) -> None:
@@ -68,16 +83,15 @@ def export_pointers(server: Server, warehouse: Warehouse) -> Location | None:
     server.permit(SERVER_ITSELF, "export_pointers")
     # First what may grow, then what was there: an export never claims events that it has not seen.
     sequence, at_ms = server.pointer_exports.last_sequence(), server.pointer_exports.now_ms()
-    packed, digest, pointers, namespaces = io.BytesIO(), hashlib.sha256(), 0, 0
+    packed, digest, counted = io.BytesIO(), hashlib.sha256(), Counter[_Line]()
     with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=6, mtime=0) as stream:
         stream.write(header_line(warehouse.name, warehouse.root_location, at_ms, sequence).encode())
-        for is_namespace, line in _lines(server, warehouse):
-            namespaces += is_namespace
-            pointers += not is_namespace
+        for counts, line in _lines(server, warehouse):
+            counted[counts] += 1
             stream.write(line.encode())
             digest.update(line.encode())
-        stream.write(last_line(namespaces, pointers).encode())
-    if not namespaces:
+        stream.write(last_line(counted[_Line.NAMESPACE], counted[_Line.POINTER]).encode())
+    if not counted[_Line.NAMESPACE] and not counted[_Line.DROPPED]:
         return None
     files, mark = server.files_of(warehouse), mark_of(server).hex()
     folder, short_digest = export_folder(warehouse.root_location, warehouse.name), digest.hexdigest()[:16]
@@ -101,29 +115,72 @@ def _is_ahead(files: FileIO, export: ExportFile, sequence: int) -> bool:
         return False
 
 
-def _lines(server: Server, warehouse: Warehouse) -> Iterator[tuple[bool, str]]:
-    """Yield the lines of a warehouse, and whether each is a namespace's."""
+def _lines(server: Server, warehouse: Warehouse) -> Iterator[tuple[_Line, str]]:
+    """Yield the lines of a warehouse, and what each is of."""
+    yield _Line.SETTINGS, settings_line(_settings_of(warehouse))
+    newest = 0
+    for dropped_id, line in _dropped_lines(server, warehouse):
+        newest = max(newest, dropped_id)
+        yield _Line.DROPPED, line
     after: Namespace | None = None
     while page := server.namespaces.list_all(warehouse.id, after, _PAGE):
         for after, properties in page:
-            yield True, namespace_line(after, properties)
+            yield _Line.NAMESPACE, namespace_line(after, properties)
     for kind in PointerKind:
         after_id = 0
         while pointers := server.pointers.list_pointers(warehouse.id, kind, after_id, _PAGE):
             left = server.pointer_exports.places_left([pointer.id for pointer in pointers])
             for pointer in pointers:
                 places = left.get(pointer.id, frozenset()) - {pointer.metadata_location}
-                yield (
-                    False,
-                    pointer_line(
-                        ExportedPointer(
-                            kind.value,
-                            pointer.identifier,
-                            pointer.uuid,
-                            pointer.metadata_location,
-                            tuple(sorted(places)),
-                            pointer.is_read_only,
-                        )
-                    ),
+                exported = ExportedPointer(
+                    kind.value,
+                    pointer.identifier,
+                    pointer.uuid,
+                    pointer.metadata_location,
+                    tuple(sorted(places)),
+                    pointer.is_read_only,
                 )
+                yield _Line.POINTER, pointer_line(exported)
             after_id = pointers[-1].id
+    # What was dropped or brought back meanwhile is in one of the lists at least.
+    yield from ((_Line.DROPPED, line) for _, line in _dropped_lines(server, warehouse, newest))
+
+
+def _dropped_lines(server: Server, warehouse: Warehouse, after: int = 0) -> Iterator[tuple[int, str]]:
+    """Yield id and line of what can come back, latest drop first, down to an id."""
+    before: int | None = None
+    while entries := server.dropped.list(warehouse.id, server.now_ms(), before=before, limit=_PAGE):
+        for entry in entries:
+            if entry.id <= after:
+                return
+            yield entry.id, dropped_line(_exported_drop(entry))
+        before = entries[-1].id
+
+
+def _exported_drop(entry: Dropped) -> ExportedDrop:
+    was = entry.pointer
+    return ExportedDrop(
+        entry.kind,
+        entry.namespace,
+        entry.name,
+        entry.created_ms,
+        entry.dropped_ms,
+        entry.until_ms,
+        entry.principal,
+        entry.request_id,
+        entry.purge,
+        dict(entry.properties),
+        *(() if was is None else (was.uuid, was.metadata_location, was.is_read_only)),
+    )
+
+
+def _settings_of(warehouse: Warehouse) -> ExportedSettings:
+    """Return what may be saved of a warehouse's settings, and the names of the rest."""
+    kinds = warehouse.default_properties, warehouse.override_properties, warehouse.storage
+    secret = {name for kind in kinds for name, value in kind.items() if holds_secret(name, value)}
+    defaults, overrides, storage = map(_without_secrets, kinds)
+    return ExportedSettings(defaults, overrides, storage, tuple(sorted(secret)))
+
+
+def _without_secrets(properties: Mapping[str, str]) -> dict[str, str]:
+    return {name: properties[name] for name in sorted(properties) if not holds_secret(name, properties[name])}

@@ -18,7 +18,14 @@ from app.database.receipt import LandedChange
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import Namespace, check_name
 from app.engine.model.ids import Location
-from app.errors import IcetowerError, InvalidName, NamespaceExists, NamespaceNotEmpty, NoSuchNamespace
+from app.errors import (
+    IcetowerError,
+    InvalidLocation,
+    InvalidName,
+    NamespaceExists,
+    NamespaceNotEmpty,
+    NoSuchNamespace,
+)
 from app.fileio.files import FileIO
 from app.fileio.trees import FileTree, tree_of
 from app.formats.metadata.version_names import version_in
@@ -83,7 +90,12 @@ class FolderNamespaces:
             if not entry.is_folder or not _is_name(entry.name):
                 continue
             below = Location(f"{folder}/{entry.name}")
-            files = self._tree.list_folder(Location(f"{below}/metadata")) or []
+            try:
+                files = self._tree.list_folder(Location(f"{below}/metadata")) or []
+            except InvalidLocation:
+                # A link leads out of the warehouse. To load the table says so, and its neighbours are not held up.
+                yield entry.name, True
+                continue
             if any(version_in(file.name) and not file.is_folder for file in files):
                 yield entry.name, True
             else:

@@ -21,12 +21,13 @@ from app.database.pointers.recoverable import NO_RECOVERY, Recovery
 from app.database.receipt import CommitReceipt
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import Namespace, TableIdentifier
-from app.engine.model.ids import Location
+from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.errors import (
     CommitStateUnknown,
     FileMissing,
     IcetowerError,
+    InvalidLocation,
     MetadataFileMissing,
     NamespaceExists,
     NoSuchNamespace,
@@ -34,7 +35,7 @@ from app.errors import (
 from app.fileio.files import FileIO
 from app.fileio.locations import folder_name
 from app.formats.metadata.files import MetadataFiles
-from app.formats.metadata.version_names import version_in
+from app.formats.metadata.version_names import HINT, version_in
 
 log = logging.getLogger(__name__)
 
@@ -107,8 +108,17 @@ class FolderPointers:
             return []
         named = {pointer_id_of(self.tree.folder_of(name)): name for name in self._identifiers(None)}
         wanted = sorted((number for number in named if -number > abs(after_id)), reverse=True)[:limit]
-        found = (self.find(warehouse_id, named[number]) for number in wanted)
+        found = (self._find_or_doubt(warehouse_id, named[number]) for number in wanted)
         return [pointer for pointer in found if pointer is not None]
+
+    def _find_or_doubt(self, warehouse_id: int, identifier: TableIdentifier) -> Pointer | None:
+        """Return the pointer of a table that may not be readable; to read it says why."""
+        try:
+            return self.find(warehouse_id, identifier)
+        except InvalidLocation:
+            folder = TableFolder(self.files, self.tree.folder_of(identifier))
+            number, hint = pointer_id_of(folder.location), Location(f"{folder.metadata}/{HINT}")
+            return Pointer(number, warehouse_id, PointerKind.TABLE, identifier, TableUuid(""), hint, 1)
 
     def _identifiers(self, parent: Namespace | None) -> Iterator[TableIdentifier]:
         for level in self.namespaces.list_children(self.warehouse.id, parent):

@@ -135,7 +135,9 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
     except DroppedMeanwhile as error:
         raise NoSuchDropped(str(error)) from error
     except NoSuchNamespace as error:
-        raise NoSuchNamespace(f"{namespace}. Undrop it first, or set create-namespace to true") from error
+        raise NoSuchNamespace(
+            f"{namespace}. Undrop it first, or set create-namespace to true (--create-namespace)"
+        ) from error
     except FilesInUse as error:
         raise UndropRefused(
             f"Cannot undrop {entry}: {error.identifier} has the same table uuid, so its files are in use"

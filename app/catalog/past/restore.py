@@ -95,7 +95,7 @@ def restore_tables(
 
     Args:
         catalog: the warehouse as it is now.
-        identifiers: the tables, by the names that they had then and have now.
+        identifiers: the tables, by the names that they have now.
         at: the time, as `moment_ms` takes it.
         dry_run: change nothing.
 
@@ -168,17 +168,19 @@ def _check_list(identifiers: Sequence[TableIdentifier]) -> None:
 
 
 def _load_then(catalog: Catalog, past: Catalog, identifier: TableIdentifier) -> tuple[Pointer, TableMetadata]:
-    """Return a table as it was, if the same one has the name now."""
+    """Return what has a name now as it was, whatever it was called then."""
     assert past.as_of_ms is not None
     when = moment_text(past.as_of_ms)
-    try:
-        was, then = past.read_now(TABLES, identifier)
-    except NoSuchTable as error:
-        raise NoSuchTable(f"{identifier} at {when}") from error
     now = catalog.find(identifier)
+    state = None if now is None else catalog.server.past.states([now.id], past.as_of_ms).get(now.id)
+    called = identifier if state is None else state.identifier
+    try:
+        was, then = past.read_now(TABLES, called)
+    except NoSuchTable as error:
+        raise NoSuchTable(f"{called} at {when}") from error
     if now is None or now.id != was.id:
         raise RestoreRefused(f"Cannot restore {identifier} to {when}: {_where(catalog, was)}")
-    return was, then
+    return replace(was, identifier=identifier), then
 
 
 def _where(catalog: Catalog, was: Pointer) -> str:

@@ -1,4 +1,4 @@
-"""Carrying a rebuild out: namespaces first, then pointers, through the one door."""
+"""Carrying a rebuild out: settings, namespaces, pointers through the one door, and drops."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ from app.catalog.commits.landing import land
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS, Kind, M
 from app.catalog.named import Registration
+from app.catalog.rebuild.drops import note_drop
 from app.catalog.rebuild.planning import Action, RebuildItem, RebuildPlan
+from app.catalog.rebuild.warehouse_settings import set_missing
 from app.engine.model.ids import Location
 from app.errors import IcetowerError, NamespaceExists, PointerMoved
 
@@ -59,9 +61,12 @@ def carry_out(catalog: Catalog, plan: RebuildPlan) -> Iterator[RebuildOutcome]:
     """Make what is planned, and yield what became of each; may be done again at any time.
 
     Raises:
-        DatabaseUnavailable, CommitStateUnknown: a namespace could not be made; do it again.
+        DatabaseUnavailable, CommitStateUnknown: settings, a namespace or a drop could not be noted; do it again.
     """
     catalog.permit("rebuild_catalog")
+    if plan.settings:
+        set_missing(catalog, plan.settings)
+        catalog.server.step("rebuild_settings_set")
     for namespace, properties in plan.namespaces.items():
         with contextlib.suppress(NamespaceExists):
             catalog.namespaces.create(catalog.warehouse.id, namespace, properties, catalog.author())
@@ -72,6 +77,10 @@ def carry_out(catalog: Catalog, plan: RebuildPlan) -> Iterator[RebuildOutcome]:
         with ThreadPoolExecutor(WORKERS, "rebuild") as pool:
             for outcomes in pool.map(partial(_land, catalog, kind), batches):
                 yield from outcomes
+    # Last: what is dropped must not keep anything from being there.
+    for drop in plan.drops:
+        note_drop(catalog, drop)
+        catalog.server.step("rebuild_drop_noted")
 
 
 def _land(catalog: Catalog, kind: Kind[Any], items: Sequence[RebuildItem]) -> list[RebuildOutcome]:

@@ -10,7 +10,14 @@ from enum import StrEnum
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.file_names import mark_of
-from app.catalog.exports.export_files import Export, ExportFile, export_folder, list_exports, read_export
+from app.catalog.exports.export_files import (
+    Export,
+    ExportedDrop,
+    ExportFile,
+    export_folder,
+    list_exports,
+    read_export,
+)
 from app.catalog.rebuild.found_files import folder_of
 from app.database.pointers.pointer import PointerKind
 from app.engine.chains.tables import Since
@@ -29,6 +36,8 @@ class NamedBy(StrEnum):
 
     DATABASE = "database"
     EXPORT = "export"
+    DROPPED = "dropped"
+    """It was dropped under this name, as an export says, and came back since."""
     PATH = "path"
     """Its location is as this catalog chooses locations: the levels of its namespace, then its name."""
     LOCATION = "location"
@@ -66,7 +75,8 @@ class Known:
     """What the database remembers to have dropped."""
     export: Export | None = None
     """The export that names come from."""
-    is_empty_database: bool = True
+    drops: tuple[ExportedDrop, ...] = ()
+    """What can come back as the export says, and the database has not; earliest drop first."""
 
     def by_key(self) -> dict[str, list[KnownPointer]]:
         """Return the pointers of each table: by uuid, or by the folder of its metadata."""
@@ -88,7 +98,6 @@ def load_known(catalog: Catalog, export: Location | None, *, uses_exports: bool)
         FileMissing, FilesUnavailable: the export cannot be read.
     """
     known = Known(list(_of_database(catalog)))
-    known.is_empty_database = not known.pointers
     known.dropped = catalog.server.pointer_exports.dropped_uuids(catalog.warehouse.id)
     if export is not None:
         known.export = read_export(catalog.files, export)
@@ -96,7 +105,24 @@ def load_known(catalog: Catalog, export: Location | None, *, uses_exports: bool)
         known.export = _newest_export(catalog)
     if known.export is not None:
         known.pointers += _not_yet_there(known.pointers, known.export)
+        known.drops = tuple(_drops_to_note(catalog, known, known.export))
     return known
+
+
+def _drops_to_note(catalog: Catalog, known: Known, export: Export) -> Iterator[ExportedDrop]:
+    """Yield what can come back for some time yet, and neither is there nor was dropped here."""
+    if not export.dropped:
+        return
+    entries = catalog.server.dropped.list(catalog.warehouse.id, catalog.now_ms())
+    noted = {(entry.kind, entry.namespace, entry.name, entry.dropped_ms) for entry in entries}
+    present = {(pointer.uuid, pointer.uuid or pointer.location) for pointer in known.pointers}
+    for drop in export.dropped:
+        if drop.until_ms <= catalog.now_ms() or (drop.uuid and drop.uuid in known.dropped):
+            continue
+        if (drop.kind, drop.namespace, drop.name, drop.dropped_ms) in noted:
+            continue
+        if (drop.uuid, drop.uuid or drop.location) not in present:
+            yield drop
 
 
 def _of_database(catalog: Catalog) -> Iterator[KnownPointer]:

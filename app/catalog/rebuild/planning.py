@@ -9,12 +9,15 @@ from enum import StrEnum
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.locations import is_allowed
+from app.catalog.exports.export_files import ExportedDrop
 from app.catalog.named import event_at
+from app.catalog.rebuild.drops import DropToNote, drop_text, drops_to_note
 from app.catalog.rebuild.known_pointers import Known, KnownPointer, NamedBy, load_known
 from app.catalog.rebuild.names import name_from_location, with_uuid
 from app.catalog.rebuild.search import AnyVerdict, FoundName, SearchResult, search
+from app.catalog.rebuild.warehouse_settings import MissingSettings, missing_settings
 from app.database.pointers.pointer import PointerKind
-from app.engine.chains.verdicts import Evidence, FoundTable
+from app.engine.chains.verdicts import Evidence, FoundTable, FoundView
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
 from app.engine.model.ids import Location
 from app.errors import InvalidName
@@ -79,6 +82,14 @@ class RebuildPlan:
     """Those to create, with their properties; parents first."""
     found: SearchResult = field(default_factory=SearchResult)
     export: Location | None = None
+    drops: list[DropToNote] = field(default_factory=list)
+    """What can come back, as it could before."""
+    settings: MissingSettings = field(default_factory=MissingSettings)
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether there is anything to do."""
+        return bool(self.of(Action.ADD, Action.ADVANCE) or self.namespaces or self.drops or self.settings)
 
     def of(self, *actions: Action) -> list[RebuildItem]:
         """Return the items with these actions."""
@@ -112,6 +123,9 @@ def plan_rebuild(catalog: Catalog, wish: RebuildWish) -> RebuildPlan:
         _with_own_names(known, items), key=lambda item: (item.identifier, item.kind, item.uuid)
     )
     plan.namespaces = dict(_missing_namespaces(catalog, known, plan.of(Action.ADD)))
+    present = {item.uuid for item in plan.of(Action.ADD, Action.ADVANCE, Action.KEEP)}
+    plan.drops = list(drops_to_note(catalog, known.drops, present))
+    plan.settings = missing_settings(catalog.warehouse, known.export.settings if known.export else None)
     catalog.server.step("rebuild_planned")
     return plan
 
@@ -130,8 +144,11 @@ def _items_of(catalog: Catalog, wish: RebuildWish, known: Known, name: FoundName
             if pointer.named_by is NamedBy.DATABASE:
                 item = replace(item, seen=pointer.location)
         else:
-            identifier, named_by = name_from_location(
-                name.home, catalog.warehouse.root_location, name.uuid, wish.namespace
+            root, drop = catalog.warehouse.root_location, _drop_of(known, name.uuid)
+            identifier, named_by = (
+                name_from_location(name.home, root, name.uuid, wish.namespace)
+                if drop is None
+                else (TableIdentifier(drop.namespace, drop.name or ""), NamedBy.DROPPED)
             )
             item = RebuildItem(Action.LEAVE, name.kind, name.uuid, identifier, named_by)
         item = _judged(catalog, wish, known, name, item, verdict)
@@ -171,13 +188,14 @@ def _judged(
         return item
     item = replace(item, location=newest.location)
     if item.seen is not None and place_text(item.seen) == newest.place:
-        return replace(item, action=Action.KEEP, reason=None, others=())
+        return replace(item, action=Action.KEEP, reason=_since_backup(known, item, newest), others=())
     if not verdict.is_certain and not wish.takes_likely:
         return item
     flaw = _flaw_of(catalog, name, item) or _dropped(wish, known, item, newest)
     if flaw is not None:
         return replace(item, reason=flaw)
-    return replace(item, action=Action.ADD if item.seen is None else Action.ADVANCE)
+    reason = item.reason or _since_backup(known, item, newest)
+    return replace(item, action=Action.ADD if item.seen is None else Action.ADVANCE, reason=reason)
 
 
 def _flaw_of(catalog: Catalog, name: FoundName, item: RebuildItem) -> str | None:
@@ -198,6 +216,9 @@ def _dropped(wish: RebuildWish, known: Known, item: RebuildItem, newest: object)
         return None
     if item.uuid and item.uuid in known.dropped:
         return "it was dropped; its files stayed"
+    drop = _drop_of(known, item.uuid)
+    if drop is not None and drop.location == item.location:
+        return drop_text(drop)
     # What was written after the export was alive then, or is younger.
     is_older = not isinstance(newest, FoundTable) or (
         known.export is not None and newest.last_updated_ms <= known.export.at_ms
@@ -205,6 +226,30 @@ def _dropped(wish: RebuildWish, known: Known, item: RebuildItem, newest: object)
     if known.export is not None and is_older:
         return "found, and not in the export: it was dropped before, or made by another catalog"
     return None
+
+
+def _drop_of(known: Known, uuid: str) -> ExportedDrop | None:
+    """Return the last drop of a table or view that an export knows of and that could come back."""
+    return next((drop for drop in reversed(known.drops) if uuid and drop.uuid == uuid), None)
+
+
+def _since_backup(known: Known, item: RebuildItem, newest: FoundTable | FoundView) -> str | None:
+    """Return what a younger export says otherwise of a name than the database; it is only said."""
+    export = known.export
+    if export is None or item.named_by is not NamedBy.DATABASE or not item.uuid:
+        return None
+    names = [pointer.identifier for pointer in export.pointers.values() if pointer.uuid == item.uuid]
+    if item.identifier in names:
+        return None
+    if names:
+        return f"the export, which is younger than the database, calls it {names[0]}: rename it"
+    is_older = isinstance(newest, FoundTable) and newest.last_updated_ms <= export.at_ms
+    drop = next((drop for drop in export.dropped if drop.uuid == item.uuid), None)
+    if not is_older or (drop is not None and drop.location != newest.location):
+        return None
+    if drop is not None:
+        return f"{drop_text(drop)}. The database is from before: drop it again"
+    return "it is not in the export, which is younger than the database: it may have been dropped since"
 
 
 def _not_found(catalog: Catalog, pointer: KnownPointer) -> RebuildItem:
@@ -245,7 +290,7 @@ def _with_own_names(known: Known, items: Iterable[RebuildItem]) -> Iterator[Rebu
 
 
 def _is_unsure(item: RebuildItem) -> bool:
-    return item.named_by in (NamedBy.PATH, NamedBy.LOCATION)
+    return item.named_by in (NamedBy.PATH, NamedBy.LOCATION, NamedBy.DROPPED)
 
 
 def _missing_namespaces(

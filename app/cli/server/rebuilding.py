@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,11 +69,12 @@ def run_rebuild(flags: Mapping[str, object], config_file: Path | None, options: 
         catalog = Catalog(server, warehouse, _CALLER)
         plan = plan_rebuild(catalog, options.wish())
         changes = plan.of(Action.ADD, Action.ADVANCE)
-        is_over = options.is_dry_run or not (changes or plan.namespaces)
+        is_over = options.is_dry_run or not plan.has_changes
         if not options.as_json:
             _show(plan, warehouse)
         elif is_over:
             _print_lines(_document(item) for item in plan.items)
+            _print_lines(_further_documents(plan))
         if is_over:
             _sum_up(plan, (), options)
             return
@@ -88,6 +89,7 @@ def run_rebuild(flags: Mapping[str, object], config_file: Path | None, options: 
                 warn(f"{outcome.item.identifier}: {outcome.failure}")
         if options.as_json:
             _print_lines(_document(item) for item in plan.of(Action.KEEP, Action.LEAVE))
+            _print_lines(_further_documents(plan))
         _sum_up(plan, outcomes, options)
         if any(outcome.failure for outcome in outcomes):
             raise typer.Exit(1)
@@ -116,7 +118,7 @@ def _show(plan: RebuildPlan, warehouse: Warehouse) -> None:
         f"{counted(found.files, 'metadata file')} in {counted(found.folders, 'folder')} of warehouse {warehouse.name}; "
         + (f"names from {plan.export}" if plan.export else "no export of names is used")
     )
-    shown = [item for item in plan.items if item.action is not Action.KEEP]
+    shown = [item for item in plan.items if item.action is not Action.KEEP or item.reason]
     if shown:
         columns = ["action", "kind", "name", "named by", "evidence", "remark"]
         print_table(columns, map(_row, shown[:_SHOWN]))
@@ -124,6 +126,18 @@ def _show(plan: RebuildPlan, warehouse: Warehouse) -> None:
         remark(f"… and {len(shown) - _SHOWN} more; --dry-run --json shows all")
     for unreadable in found.unreadable[:_SHOWN]:
         warn(f"{unreadable.location} cannot be read: {unreadable.reason[:300]}")
+
+    if plan.drops:
+        print_line(
+            f"{counted(len(plan.drops), 'thing')} that can come back, as `icetower dropped list` will show."
+        )
+    for kind, properties in (("default", plan.settings.defaults), ("override", plan.settings.overrides)):
+        for name, value in sorted(properties.items()):
+            print_line(f"{kind} property of the warehouse: {name}={value}")
+    for name, value in sorted(plan.settings.storage.items()):
+        remark(f"the warehouse had the storage setting {name}={value}: set it yourself if it is right")
+    for name in plan.settings.left_out:
+        remark(f"the warehouse had a secret setting {name}, which no export has: set it anew")
 
 
 def _row(item: RebuildItem) -> list[object]:
@@ -136,6 +150,7 @@ def _sum_up(plan: RebuildPlan, outcomes: Sequence[RebuildOutcome], options: Rebu
     if options.as_json:
         summary: dict[str, Any] = {str(action): counts[action] for action in Action}
         summary |= {"done": done, "failed": len(outcomes) - done, "namespaces": len(plan.namespaces)}
+        summary |= {"dropped": len(plan.drops)}
         summary |= {
             "files": plan.found.files,
             "unreadable": len(plan.found.unreadable),
@@ -168,6 +183,29 @@ def _document(item: RebuildItem) -> dict[str, Any]:
         "others": list(item.others) or None,
     }
     return {key: value for key, value in document.items() if value is not None}
+
+
+def _further_documents(plan: RebuildPlan) -> Iterator[dict[str, Any]]:
+    for drop in plan.drops:
+        entry = drop.entry
+        yield {
+            "dropped": entry.kind,
+            "namespace": list(entry.namespace.levels),
+            "name": entry.name,
+            "by": entry.principal,
+            "dropped-ms": entry.dropped_ms,
+            "until-ms": entry.until_ms,
+        }
+    settings = plan.settings
+    if settings or settings.storage or settings.left_out:
+        yield {
+            "settings": {
+                "default-properties": settings.defaults,
+                "override-properties": settings.overrides,
+                "storage-not-set": settings.storage,
+                "secrets-not-saved": settings.left_out,
+            }
+        }
 
 
 def _result(outcome: RebuildOutcome) -> dict[str, Any]:

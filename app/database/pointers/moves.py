@@ -246,7 +246,7 @@ def advance(
         if run_on_sqlite(connection, _ADVANCE_ON_SQLITE, values | at_ms) != 1:
             raise PointerMovedOn
         insert_event(connection, move.seen.id, move.event, author, move.seen.metadata_location)
-    _claim(connection, move.seen.id, move.places)
+    claim_places(connection, move.seen.id, move.places)
     note_foreign(connection, move.seen.id, move.foreign)
     for name, other in move.others:
         # Each finds the pointer where the one before it left it: at the file that has the changes of all.
@@ -299,7 +299,7 @@ def create(connection: Connection, creation: Creation, author: Author) -> int:
         }
         pointer_id = connection.execute(_INSERT[connection.dialect.name], values).scalar_one_or_none()
         if pointer_id is not None:
-            _claim(connection, pointer_id, creation.places)
+            claim_places(connection, pointer_id, creation.places)
             note_foreign(connection, pointer_id, creation.foreign)
             insert_event(connection, pointer_id, creation.event, author, None)
             begin_name(connection, pointer_id)
@@ -332,7 +332,8 @@ def free_name(connection: Connection, warehouse_id: int, identifier: TableIdenti
     return FreeName(found.id, max(found.created_ms, found.freed_ms or 0))
 
 
-def _claim(connection: Connection, pointer_id: int, places: Collection[str]) -> None:
+def claim_places(connection: Connection, pointer_id: int, places: Collection[str]) -> None:
+    """Note the folders in which no other table may delete."""
     if places:
         values = [{"pointer_id": pointer_id, "place": place} for place in sorted(places)]
         connection.execute(_INSERT_PLACE[connection.dialect.name], values)

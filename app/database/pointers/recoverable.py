@@ -6,7 +6,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Column, Connection, Integer, Select, Text, bindparam, insert, select
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    Connection,
+    Integer,
+    Select,
+    Text,
+    bindparam,
+    func,
+    insert,
+    select,
+    text,
+)
 
 from app.database.pointers.history import Author, event_time
 from app.database.rows import dropped, namespaces, pointers
@@ -93,6 +105,19 @@ def keep_dropped_namespace(
         **kept,
     }
     connection.execute(insert(dropped).values(values))
+
+
+def new_pointer_id(connection: Connection) -> int:
+    """Return an id that no pointer has or will get, for one that was never here."""
+    if connection.dialect.name == "postgresql":
+        sequence = func.pg_get_serial_sequence(pointers.name, pointers.c.id.name)
+        return int(connection.scalars(select(func.nextval(sequence))).one())
+    # SQLite keeps the last id of each table with AUTOINCREMENT here, from the first one on.
+    next_id = text("UPDATE sqlite_sequence SET seq = seq + 1 WHERE name = :of_table RETURNING seq")
+    first_id = text("INSERT INTO sqlite_sequence (name, seq) VALUES (:of_table, 1) RETURNING seq")
+    of_table = {"of_table": pointers.name}
+    found = connection.execute(next_id, of_table).scalar_one_or_none()
+    return int(connection.execute(first_id, of_table).scalar_one() if found is None else found)
 
 
 def dropped_as_pointers(*more: Column[Any]) -> Select[Any]:

@@ -29,6 +29,8 @@ PROTECTED: Final = "icetower.protected"
 UNDROP_KEEP: Final = "icetower.undrop.keep-ms"
 UNDROP_PURGE_WAITS: Final = "icetower.undrop.purge-waits"
 AS_OF_METADATA_KEEP: Final = "icetower.as-of.metadata-keep-ms"
+MOVED_TO: Final = "icetower.moved-to"
+"""Set by an import at the source, to say where a table went; it has no meaning to the server itself."""
 UPKEEP: Final = "icetower.maintenance"
 HOUR_MS, DAY_MS = 3_600_000, 86_400_000
 MOST_KEPT_MS = 36_500 * DAY_MS

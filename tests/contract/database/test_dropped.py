@@ -270,3 +270,45 @@ def test_a_table_that_comes_back_meanwhile_is_found_by_its_id(stores: Stores, dr
         found = stores.pointers.find_locked(there.id)
 
     assert found == there
+
+
+def test_what_another_database_knew_to_be_dropped_can_come_back(
+    stores: Stores, dropped: DroppedThings
+) -> None:
+    stores.add("a.before")
+    lost = Pointer(0, stores.id, TABLE, name("a.t"), TableUuid("u"), Location("9.json"), 77)
+    entry = Dropped(
+        0, stores.id, "table", levels("a"), "t", lost, {}, 1, 2, NOW_MS + WEEK_MS, "anna", "r", purge=True
+    )
+    of_namespace = replace(entry, kind="namespace", namespace=levels("b"), name=None, pointer=None)
+    of_namespace = replace(of_namespace, properties={"owner": "anna"}, purge=False)
+
+    assert [dropped.remember(each, {"file/lake/t/"}) for each in (entry, of_namespace)] == [True, True]
+    assert [dropped.remember(each) for each in (entry, of_namespace)] == [False, False]
+
+    noted, table = dropped.list(stores.id, NOW_MS)
+    assert replace(noted, id=0) == of_namespace
+    assert table.pointer is not None
+    assert replace(table, id=0, pointer=lost) == entry
+    foreign = ForeignPlaces(stores.database)
+    assert [reader.pointer for reader in foreign.unknown(0, 9)] == [table.pointer]
+    assert foreign.own_places(table.pointer.id) == {"file/lake/t/"}
+    after = stores.add("a.after")
+    assert dropped.undrop(table, name("a.t"), LATER) == stores.there("a.t") == table.pointer
+    assert len({stores.there("a.before").id, table.pointer.id, after.id, stores.add("a.last").id}) == 4
+    assert dropped.remember(replace(entry, dropped_ms=3)) is False  # It is there.
+
+
+def test_first_id_of_all_is_that_of_something_dropped(stores: Stores, dropped: DroppedThings) -> None:
+    lost = Pointer(0, stores.id, VIEW, name("a.v"), TableUuid("u"), Location("9.json"), 77)
+    dropped.remember(
+        Dropped(
+            0, stores.id, "view", levels("a"), "v", lost, {}, 1, 2, NOW_MS + WEEK_MS, "a", "r", purge=False
+        )
+    )
+
+    (entry,) = dropped.list(stores.id, NOW_MS)
+    there = stores.add("a.t")
+
+    assert entry.pointer is not None
+    assert there.id != dropped.undrop(entry, name("a.v"), LATER).id == entry.pointer.id

@@ -17,12 +17,13 @@ from pyiceberg.table import Table
 from app.client.catalog import RemoteCatalog
 from app.client.failures import CatalogRefused
 from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.properties.own_properties import MOVED_TO
 from app.moving.reports import MoveReport, MoveState
 from app.moving.rest_source import RestSource
 from app.moving.runs import recheck
 from app.moving.sources import Entry
 from app.moving.sql_source import SqlSource
-from app.moving.terms import MOVED_TO, Mode, Terms
+from app.moving.terms import Mode, Terms
 from tests.builders.moves import Moves
 from tests.servers.icetower import icetower_process
 from tests.servers.postgres import PostgresServer
@@ -151,6 +152,7 @@ def test_tables_views_and_properties_of_another_icetower_are_adopted(
 ) -> None:
     with RemoteCatalog(old_home) as catalog:
         catalog.views.create(TableIdentifier(SALES, "big"), SCHEMA, VIEW_VERSION)
+        catalog.namespaces.create(Namespace(("hive",)), {"location": f"file://{lake}/old/hive.db"})
     assert moves.run(old_source, Terms(Mode.ADOPT, dry_run=True)) == {
         "sales.orders": MoveState.WOULD_MOVE,
         "sales.big": MoveState.WOULD_MOVE,
@@ -162,6 +164,7 @@ def test_tables_views_and_properties_of_another_icetower_are_adopted(
     properties = here.load_namespace_properties("sales")
     # Each catalog says where new tables go; that of the source is not brought along.
     assert properties == {"owner": "anna", "location": f"file://{lake}/sales"}
+    assert here.load_namespace_properties("hive") == {"location": f"file://{lake}/hive"}
     assert here.list_views("sales") == [("sales", "big")]
     assert ids_in(here.load_table("sales.orders")) == [1, 2, 3, 4]
     assert RestCatalog("old", uri=old_home).list_tables("sales") == []
@@ -240,6 +243,18 @@ def test_fence_marks_the_source_and_finds_commits_behind_it(
     )
 
 
+def test_table_that_was_fenced_for_another_catalog_is_not_taken_from_it(
+    old_table: Table, old_source: RestSource, moves: Moves
+) -> None:
+    old_table.transaction().set_properties({MOVED_TO: "http://elsewhere"}).commit_transaction()
+
+    assert moves.run(old_source) == {"sales.orders": MoveState.REFUSED}
+    assert moves.lines["sales.orders"].codes == ("fenced",)
+    assert "was moved to http://elsewhere" in str(moves.lines["sales.orders"].reason)
+    allowed = Terms(Mode.ADOPT, allowed=frozenset({"fenced"}))
+    assert moves.run(old_source, allowed) == {"sales.orders": MoveState.DONE}
+
+
 def test_table_that_is_looked_on_is_read_only_here_and_follows_its_source(
     old_table: Table, old_source: RestSource, moves: Moves, new_home: str
 ) -> None:
@@ -295,7 +310,7 @@ def test_name_that_another_table_has_is_refused_and_a_rename_helps(
 
 
 def test_server_that_cannot_check_is_exported_to_all_the_same(
-    old_table: Table, old_source: RestSource, moves: Moves
+    old_table: Table, old_source: RestSource, old_home: str, moves: Moves
 ) -> None:
     moves.is_foreign = True
     terms = Terms(Mode.KEEP)
@@ -313,8 +328,12 @@ def test_server_that_cannot_check_is_exported_to_all_the_same(
     here.drop_table("sales.orders")
     here.create_table("sales.orders", ROWS.schema)
     moves.report.unlink()
-    assert moves.run(old_source, terms) == {"sales.orders": MoveState.REFUSED}
+    with RemoteCatalog(old_home) as theirs:
+        theirs.views.create(TableIdentifier(SALES, "big"), SCHEMA, VIEW_VERSION)
+    refused = {"sales.big": MoveState.REFUSED, "sales.orders": MoveState.REFUSED}
+    assert moves.run(old_source, terms) == refused
     assert moves.lines["sales.orders"].codes == ("name-taken",)
+    assert "no register-view" in str(moves.lines["sales.big"].reason)
 
 
 def test_views_are_fenced_and_looked_on_too(old_source: RestSource, old_home: str, moves: Moves) -> None:

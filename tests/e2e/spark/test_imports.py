@@ -10,13 +10,14 @@ from pyspark.sql import SparkSession
 
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.properties.own_properties import MOVED_TO
 from app.fileio.schemes import files_for
 from app.moving.folder_source import FolderSource
 from app.moving.reports import MoveState
 from app.moving.rest_source import RestSource
 from app.moving.sources import Entry, SourceFailed
 from app.moving.spark_source import SparkSource
-from app.moving.terms import MOVED_TO, Mode, Terms
+from app.moving.terms import Mode, Terms
 from tests.builders.moves import Moves
 from tests.e2e.spark.conftest import CATALOG
 from tests.servers.icetower import icetower_process

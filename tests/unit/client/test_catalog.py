@@ -51,6 +51,19 @@ def test_without_a_warehouse_or_a_prefix_there_is_none() -> None:
     assert path_of(server.requests[1]) == "/v1/namespaces?pageToken=&pageSize=1000"
 
 
+def test_server_that_goes_on_elsewhere_is_followed() -> None:
+    elsewhere = {"defaults": {"uri": "http://no"}, "overrides": {"uri": "http://elsewhere.example/base/"}}
+    for config, url in (
+        (elsewhere, "http://elsewhere.example/base/v1/namespaces"),
+        ({**elsewhere, "overrides": {"uri": None}}, "http://scripted.example/at/v1/namespaces"),
+    ):
+        server = ScriptedServer([ok(config), ok({"namespaces": []})])
+        with RemoteCatalog("http://scripted.example/at/", transport=server.transport) as catalog:
+            assert list(catalog.namespaces.list()) == []
+
+        assert str(server.requests[1].url).partition("?")[0] == url
+
+
 def test_an_unknown_warehouse_is_refused_on_connecting() -> None:
     server = ScriptedServer([refusal(404, "NoSuchWarehouseException", "Warehouse does not exist: x")])
 

@@ -12,6 +12,12 @@ from app.errors import InvalidRequest
 from app.fileio.local import LocalFiles
 from app.fileio.memory import MemoryFiles
 
+BEGIN = b'{"icetower-pointers": 1, "at-ms": 1, "sequence": 1}\n'
+DROP = (
+    b'{"dropped":{"kind":"table","in":["a"],"created-ms":1,"dropped-ms":2,"until-ms":3,"by":"anna","request-id":"r",'
+    b'"name":"t","uuid":"u","metadata-location":"memory://t"}}\n'
+)
+END = b'{"namespaces":0,"pointers":0}\n'
 PLACE = Location("memory://exports/e.ndjson.gz")
 
 
@@ -25,6 +31,10 @@ PLACE = Location("memory://exports/e.ndjson.gz")
         (b'{"icetower-pointers": 1, "at-ms": 1}\n', "KeyError"),
         (b'{"icetower-pointers": 1, "at-ms": 1, "sequence": "1"}\n', "TypeError"),
         (b'{"icetower-pointers": 1, "at-ms": 1, "sequence": 1}\n\xff\n', "UnicodeDecodeError"),
+        (BEGIN + b'{"dropped": {"kind": "table", "in": []}}\n', "KeyError"),
+        (BEGIN + DROP.replace(b'"kind":"table"', b'"kind":"namespace"'), "makes no sense"),
+        (BEGIN + DROP.replace(b'"until-ms":3', b'"until-ms":"3"'), "makes no sense"),
+        (BEGIN + b'{"settings": {"default-properties": {"a": 1}}}\n', "properties must be texts"),
     ],
 )
 def test_what_is_no_export_is_refused_in_words(content: bytes, reason: str) -> None:
@@ -33,6 +43,21 @@ def test_what_is_no_export_is_refused_in_words(content: bytes, reason: str) -> N
 
     with pytest.raises(InvalidRequest, match=reason):
         read_export(files, PLACE)
+
+
+def test_lines_of_later_builds_are_passed_over_and_those_of_earlier_ones_suffice() -> None:
+    files = MemoryFiles()
+    files.write_new(
+        PLACE, gzip.compress(BEGIN + b'{"new": {"in": [], "uuid": "", "metadata-location": ""}}\n' + END)
+    )
+    files.write_new(Location(f"{PLACE}2"), gzip.compress(BEGIN + DROP + END))
+
+    old, new = read_export(files, PLACE), read_export(files, Location(f"{PLACE}2"))
+
+    assert (old.dropped, old.settings) == ([], None)
+    assert [(drop.name, drop.uuid, drop.until_ms, drop.purge) for drop in new.dropped] == [
+        ("t", "u", 3, False)
+    ]
 
 
 def test_small_export_that_unpacks_to_one_endless_line_is_refused() -> None:

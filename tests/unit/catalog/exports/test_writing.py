@@ -2,24 +2,47 @@ from __future__ import annotations
 
 import gzip
 from pathlib import Path
+from typing import Any
 
 import pytest
 from sqlalchemy import text
 
+from app.catalog import named
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES, VIEWS
 from app.catalog.deletions.orphan_search import OrphanWish, search_orphans
-from app.catalog.exports.export_files import export_folder, list_exports, read_export
+from app.catalog.exports.export_files import ExportedSettings, export_folder, list_exports, read_export
 from app.catalog.exports.writing import export_pointers, export_what_is_due
+from app.catalog.namespaces import drop_namespace, update_namespace_properties
+from app.catalog.past.dropped import Wanted, undrop
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
 from app.errors import FilesUnavailable
 from app.fileio.local import LocalFiles
 from app.fileio.memory import MemoryFiles
-from tests.builders.catalogs import catalog_on, new_warehouse, server_on, with_rules, with_server
+from tests.builders.catalogs import (
+    catalog_on,
+    new_warehouse,
+    server_on,
+    with_rules,
+    with_server,
+    with_warehouse,
+)
 from tests.builders.tables import DEPARTURES, FLIGHTS, commit_to, load_table, table_in, view_in
 
 HOUR_MS = 3_600_000
+
+
+class Through:
+    """A store, but for some of its methods."""
+
+    def __init__(self, store: Any, **methods: Any) -> None:
+        self._store = store
+        self.__dict__.update(methods)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
 
 
 @pytest.fixture
@@ -64,6 +87,67 @@ def test_an_export_has_every_name_and_pointer(catalog: Catalog) -> None:
         ("view", view.identifier, view.metadata.uuid, view.location),
     }
     assert found.sequence == 2
+
+
+def test_an_export_has_what_can_come_back_and_the_settings_without_secrets(catalog: Catalog) -> None:
+    catalog = with_warehouse(
+        catalog,
+        default_properties={"icetower.undrop.keep-ms": "9000000", "token": "hunter2"},
+        override_properties={"owner": "anna", "uri": "https://anna:hunter2@host/"},
+        storage={
+            "s3.region": "here",
+            "s3.secret-access-key": "hunter2",
+            "s3.session-token": "env:ICETOWER_SECRET_T",
+        },
+    )
+    table = table_in(catalog)
+    named.drop(catalog, TABLES, DEPARTURES)
+    view_in(catalog)
+    named.drop(catalog, VIEWS, DEPARTURES)
+    update_namespace_properties(catalog, FLIGHTS, [], {"owner": "anna"})
+    drop_namespace(catalog, FLIGHTS)
+    entries = catalog.server.dropped.list(catalog.warehouse.id, catalog.now_ms())
+    location = export_pointers(catalog.server, catalog.warehouse)
+    assert location is not None
+    assert b"hunter2" not in gzip.decompress(catalog.files.read(location))
+
+    found = read_export(catalog.files, location)
+
+    assert found.settings == ExportedSettings(
+        {"icetower.undrop.keep-ms": "9000000"},
+        {"owner": "anna"},
+        {"s3.region": "here", "s3.session-token": "env:ICETOWER_SECRET_T"},
+        ("s3.secret-access-key", "token", "uri"),
+    )
+    assert [(drop.kind, drop.dropped_ms, drop.until_ms, drop.principal) for drop in found.dropped] == [
+        (entry.kind, entry.dropped_ms, entry.until_ms, entry.principal) for entry in reversed(entries)
+    ]
+    assert (found.dropped[0].uuid, found.dropped[0].location) == (table.metadata.uuid, table.location)
+    assert found.dropped[2].properties == {"owner": "anna"}
+
+
+def test_what_is_brought_back_while_an_export_is_written_is_in_it(catalog: Catalog) -> None:
+    table_in(catalog)
+    named.drop(catalog, TABLES, DEPARTURES)
+    table_in(catalog, TableIdentifier(FLIGHTS, "other"))
+    listed = catalog.server.namespaces.list_all
+
+    def meanwhile(*arguments: Any) -> Any:
+        if arguments[1] is None:
+            undrop(catalog, Wanted(namespace=FLIGHTS, name=DEPARTURES.name))
+            named.drop(catalog, TABLES, TableIdentifier(FLIGHTS, "other"))
+        return listed(*arguments)
+
+    location = export_pointers(
+        with_server(catalog, namespaces=Through(catalog.server.namespaces, list_all=meanwhile)).server,
+        catalog.warehouse,
+    )
+    assert location is not None
+
+    found = read_export(catalog.files, location)
+
+    assert set(found.pointers) == {DEPARTURES}
+    assert [drop.name for drop in found.dropped] == ["departures", "other"]
 
 
 def test_an_export_is_written_only_if_something_changed(catalog: Catalog) -> None:
@@ -184,4 +268,4 @@ def test_exports_are_gzip_and_one_document_a_line(catalog: Catalog) -> None:
 
     assert lines[0].startswith('{"icetower-pointers":1,"warehouse":"wh","root-location":"memory://wh"')
     assert lines[-1] == '{"namespaces":1,"pointers":1}'
-    assert str(load_table(catalog).location) in lines[2]
+    assert str(load_table(catalog).location) in lines[3]

@@ -169,14 +169,23 @@ def test_dropped_renamed_and_new_tables_are_distinguished(catalog: Catalog) -> N
     named.rename(catalog, TABLES, DEPARTURES, elsewhere)
     with pytest.raises(RestoreRefused, match="elsewhere"):
         restore(catalog, at)
+    append_to(catalog, named.load(catalog, TABLES, elsewhere))
+    table_in(catalog)  # It has the old name, and is left alone.
+    (restored,) = restore(catalog, at, elsewhere)
+    assert (restored.identifier, len(named.load(catalog, TABLES, elsewhere).metadata.snapshots)) == (
+        elsewhere,
+        2,
+    )
+    assert named.load(catalog, TABLES, elsewhere).metadata.current_snapshot_id == restored.snapshot_id
+    named.drop(catalog, TABLES, DEPARTURES)
     named.drop(catalog, TABLES, elsewhere)
-    with pytest.raises(RestoreRefused, match="undrop id 1"):
+    with pytest.raises(RestoreRefused, match="undrop id 2"):
         restore(catalog, at)
     table_in(catalog)
-    with pytest.raises(RestoreRefused, match="undrop id 1"):
+    with pytest.raises(RestoreRefused, match="undrop id 2"):
         restore(catalog, at)
     named.drop(catalog, TABLES, DEPARTURES)
-    undrop(catalog, Wanted(id=1), NewName(name=DEPARTURES.name))
+    undrop(catalog, Wanted(id=2), NewName(name=DEPARTURES.name))
     restore(catalog, at)
 
 

@@ -14,53 +14,30 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.exports.writing import export_pointers
 from app.catalog.rebuild.carrying_out import carry_out
 from app.catalog.rebuild.known_pointers import NamedBy
-from app.catalog.rebuild.planning import Action, RebuildItem, RebuildPlan, RebuildWish, plan_rebuild
+from app.catalog.rebuild.planning import Action, plan_rebuild
 from app.database.backups import back_up
-from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
 from app.errors import FilesUnavailable, InvalidRequest, NotAllowed
 from app.fileio.memory import MemoryFiles
-from tests.builders.catalogs import CALLER, START_MS, Clock, catalog_on, server_on, with_rules, with_server
-from tests.builders.tables import DEPARTURES, FLIGHTS, commit_to, load_table, namespace_in, table_in, view_in
+from tests.builders.catalogs import (
+    CALLER,
+    server_on,
+    with_rules,
+    with_server,
+    with_warehouse,
+)
+from tests.builders.tables import (
+    DEPARTURES,
+    FLIGHTS,
+    load_table,
+    namespace_in,
+    table_in,
+    view_in,
+)
+from tests.unit.catalog.rebuild.rebuilding import WISH, commit, rebuild, sole
 
-WISH = RebuildWish()
 ARRIVALS = TableIdentifier(FLIGHTS, "arrivals")
-
-
-@pytest.fixture
-def store() -> MemoryFiles:
-    return MemoryFiles()
-
-
-@pytest.fixture
-def lost(tmp_path: Path, store: MemoryFiles) -> Catalog:
-    """A catalog whose database is going to be lost."""
-    return catalog_on(f"sqlite:///{tmp_path}/lost.db", store)
-
-
-@pytest.fixture
-def found(tmp_path: Path, store: MemoryFiles) -> Catalog:
-    """The same files with an empty database, an hour later."""
-    catalog = catalog_on(f"sqlite:///{tmp_path}/found.db", store)
-    return with_server(catalog, now_ms=Clock(START_MS + 3_600_000))
-
-
-def commit(catalog: Catalog, number: int, identifier: TableIdentifier = DEPARTURES) -> Location:
-    location = commit_to(catalog, SetProperties(updates={"n": str(number)}), identifier=identifier).location
-    assert location is not None
-    return location
-
-
-def rebuild(catalog: Catalog, wish: RebuildWish = WISH) -> RebuildPlan:
-    plan = plan_rebuild(catalog, wish)
-    assert [outcome.failure for outcome in carry_out(catalog, plan) if outcome.failure] == []
-    return plan
-
-
-def sole(plan: RebuildPlan) -> RebuildItem:
-    (item,) = plan.items
-    return item
 
 
 def rewritten(store: MemoryFiles, location: Location, target: str, **changes: Any) -> Location:
@@ -183,6 +160,7 @@ def test_table_of_another_catalog_stays_read_only(lost: Catalog, found: Catalog)
 
 
 def test_what_was_dropped_before_the_export_is_left_unless_asked_for(lost: Catalog, found: Catalog) -> None:
+    lost = with_warehouse(lost, default_properties={"icetower.undrop.keep-ms": "0"})
     table_in(lost)
     named.drop(lost, TABLES, DEPARTURES)
     table_in(lost, ARRIVALS)

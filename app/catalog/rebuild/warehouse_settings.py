@@ -1,0 +1,78 @@
+"""The warehouse's own settings: what an export has of them, and the database has not."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.locations import flaw_of_table_locations
+from app.catalog.exports.export_files import ExportedSettings
+from app.database.warehouses import Warehouse
+from app.engine.properties.known import Origin
+from app.engine.properties.lookup import flaw_of_inherited
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class MissingSettings:
+    """What a warehouse has not got; what it has stays, also if the export says otherwise."""
+
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    overrides: Mapping[str, str] = field(default_factory=dict)
+    storage: Mapping[str, str] = field(default_factory=dict)
+    """Only shown. It decides where secrets are sent, and an export may be planted."""
+    left_out: tuple[str, ...] = ()
+    """Secrets, which no export has."""
+
+    def __bool__(self) -> bool:
+        """Say whether there is something to set."""
+        return bool(self.defaults or self.overrides)
+
+
+def missing_settings(warehouse: Warehouse, exported: ExportedSettings | None) -> MissingSettings:
+    """Return what an export has of a warehouse's settings, and the warehouse has not."""
+    if exported is None:
+        return MissingSettings()
+    has = {*warehouse.default_properties, *warehouse.override_properties, *warehouse.storage}
+    return MissingSettings(
+        _sensible(_without(exported.defaults, warehouse.default_properties)),
+        _sensible(_without(exported.overrides, warehouse.override_properties)),
+        _without(exported.storage, warehouse.storage),
+        tuple(name for name in exported.left_out if name not in has),
+    )
+
+
+def set_missing(catalog: Catalog, missing: MissingSettings) -> None:
+    """Give a warehouse the properties that it has not got.
+
+    Raises:
+        NoSuchWarehouse: it is gone.
+        DatabaseUnavailable, CommitStateUnknown: do it again.
+    """
+    warehouse = catalog.warehouse
+    catalog.server.warehouses.update(
+        warehouse.name,
+        default_properties={**missing.defaults, **warehouse.default_properties},
+        override_properties={**missing.overrides, **warehouse.override_properties},
+        author=catalog.author(),
+    )
+
+
+def _without(exported: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in exported.items() if name not in present}
+
+
+def _sensible(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return those that could be set by a request as well."""
+    found = {}
+    for name, value in properties.items():
+        given = {name: value}
+        flaw = flaw_of_table_locations(given) or flaw_of_inherited(given, Origin.WAREHOUSE)
+        if flaw is None:
+            found[name] = value
+        else:
+            log.warning("a property of the export is passed over: %s", flaw)
+    return found

@@ -1,0 +1,35 @@
+"""`icetower dropped`, `undrop` and `restore` against a real server."""
+
+from __future__ import annotations
+
+from tests.unit.cli.conftest import Icetower
+
+
+def test_what_was_dropped_is_listed_and_comes_back(icetower: Icetower, namespace: str, view: str) -> None:
+    icetower("view", "drop", view)
+    (entry,) = [
+        each for each in icetower("dropped", "list", "--json").json if each["namespace"] == [namespace]
+    ]
+
+    assert (entry["name"], entry["kind"], entry["then"]) == ("big", "view", "forgotten")
+    assert icetower("undrop", view).out == f"Brought back view {view}.\n"
+    assert icetower("undrop", view).status == 1
+
+
+def test_name_of_one_level_is_that_of_a_namespace(icetower: Icetower, namespace: str, view: str) -> None:
+    icetower("view", "drop", view)
+    icetower("namespace", "drop", namespace)
+
+    assert "--create-namespace" in icetower("undrop", view).err
+    assert icetower("undrop", namespace).out == f"Brought back namespace {namespace}.\n"
+    assert icetower("undrop", view).status == 0
+
+
+def test_namespace_comes_back_under_another_name(icetower: Icetower, namespace: str) -> None:
+    icetower("namespace", "drop", namespace)
+
+    assert icetower("undrop", namespace, "--as", f"{namespace}_again").status == 0
+    assert icetower("namespace", "show", f"{namespace}_again").status == 0
+    assert icetower("namespace", "drop", f"{namespace}_again").status == 0
+    purged = icetower("dropped", "purge", f"{namespace}_again", "--yes")
+    assert purged.out == f"Purged namespace {namespace}_again.\n"
