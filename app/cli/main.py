@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -83,6 +85,18 @@ def run() -> None:
         sys.exit(REFUSED)
     except (CallFailed, IcetowerError, SourceFailed) as failure:
         print_failure(str(failure))
+        sys.exit(REFUSED)
+    except OSError as error:
+        print_failure(str(error))
+        sys.exit(REFUSED)
+    except Exception as error:
+        if sys.flags.dev_mode:
+            raise
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        print_failure(
+            f"Nothing was prepared for this ({type(error).__name__}: {error}, at {Path(where.filename).name} "
+            f"line {where.lineno}): an answer of another kind of server, or a fault of Icetower"
+        )
         sys.exit(REFUSED)
 
 
