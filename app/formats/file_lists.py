@@ -15,6 +15,7 @@ from pyarrow import csv, parquet
 from app.engine.model.ids import Location
 from app.errors import FileMissing, InvalidRequest
 from app.fileio.files import FileIO, ListedFile
+from app.fileio.locations import LONGEST_LOCATION
 from app.fileio.tails import Tail
 from app.fileio.wanted import check_wanted
 from app.formats.bounds import read_bounded
@@ -24,7 +25,6 @@ from app.formats.parquet.page_sizes import check_pages
 
 PATH, TIME = "file_path", "last_modified"
 """The columns of Spark's `file_list_view`; others are not read."""
-_LONGEST_PATH: Final = 32 << 10
 _ROWS_AT_ONCE: Final = 1_000
 _HEAVIEST_FOOTER: Final = 16 << 20
 _ENDINGS: Final = (".parquet", ".csv", ".json", ".ndjson", ".jsonl")
@@ -126,7 +126,7 @@ def _from_columns(batch: Any) -> Iterator[ListedFile]:
 def _check_lengths(paths: Any) -> None:
     """Check the paths of a dictionary before each is copied for all the rows that have it."""
     longest = pa.compute.max(pa.compute.binary_length(paths)).as_py()
-    if longest is not None and longest > _LONGEST_PATH:
+    if longest is not None and longest > LONGEST_LOCATION:
         raise ValueError(f"a path has {longest} bytes")
 
 

@@ -112,10 +112,10 @@ class SqlSource:
 
     def _chosen(self, connection: Connection, wanted: str | None) -> str:
         column = self._of("catalog_name")
-        found = set(connection.scalars(select(column).distinct()))
+        named: set[object] = set(connection.scalars(select(column).distinct()))
         if self._properties is not None:
-            found |= set(connection.scalars(select(_column(self._properties, "catalog_name")).distinct()))
-        found = {name for name in found if isinstance(name, str)}  # No client asks for others.
+            named |= set(connection.scalars(select(_column(self._properties, "catalog_name")).distinct()))
+        found = {name for name in named if isinstance(name, str)}  # No client asks for others.
         names = ", ".join(sorted(found)) or "none"
         if wanted is not None:
             if wanted not in found:

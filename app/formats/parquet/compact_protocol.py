@@ -1,4 +1,4 @@
-"""Thrift's compact protocol, in which Parquet writes its footers and the heads of its pages."""
+"""Thrift's compact protocol, in which Parquet writes footers and heads of pages."""
 
 from __future__ import annotations
 

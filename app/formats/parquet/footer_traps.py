@@ -1,4 +1,4 @@
-"""Parts of footers on which Arrow ends the whole process: found before it looks at any column."""
+"""Parts of footers on which Arrow ends the process, found before it looks at them."""
 
 from __future__ import annotations
 

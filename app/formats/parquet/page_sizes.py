@@ -1,4 +1,4 @@
-"""Pages of Parquet files: what they unpack to, read from their heads before any is unpacked."""
+"""Pages of Parquet files: what they unpack to, known before they are unpacked."""
 
 from __future__ import annotations
 
