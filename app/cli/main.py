@@ -13,7 +13,7 @@ import typer
 
 from app.cli.server import commands as server
 from app.cli.tables.conflict_lines import conflict_lines
-from app.cli.terminal.exit_statuses import REFUSED, WRONG_USAGE
+from app.cli.terminal.exit_statuses import REFUSED, STOPPED, WRONG_USAGE
 from app.cli.terminal.output import print_failure, print_line, remark
 from app.client.failures import CallFailed, CatalogRefused, CatalogUnreachable
 from app.errors import IcetowerError, InvalidSetting
@@ -86,6 +86,8 @@ def run() -> None:
     except (CallFailed, IcetowerError, SourceFailed) as failure:
         print_failure(str(failure))
         sys.exit(REFUSED)
+    except KeyboardInterrupt:
+        sys.exit(STOPPED)  # before the command began, or after it
     except OSError as error:
         print_failure(str(error))
         sys.exit(REFUSED)

@@ -178,7 +178,7 @@ def _take(export: Export, line: dict[str, Any]) -> None:
             identifier = check_identifier(
                 TableIdentifier(Namespace(tuple(map(str, levels))), str(line[kind]))
             )
-            left = map(str, line.get("left", []))
+            left = map(Location, map(str, line.get("left", [])))
             export.pointers[_once(identifier, export.pointers)] = ExportedPointer(
                 kind,
                 identifier,

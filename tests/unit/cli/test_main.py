@@ -195,3 +195,16 @@ def test_message_of_a_server_does_nothing_to_the_terminal(bare: Icetower) -> Non
     assert failed.err.startswith(r"Error: \x1b[31mred\x1b]0;title\x07\u202eevilxx")
     assert len(failed.err) < 110_000
     assert failed.err.endswith("more characters\n")
+
+
+def test_ctrl_c_while_the_command_line_is_built_ends_without_a_word(
+    bare: Icetower, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("app.cli.main.command_line", stopped)
+
+    ended = bare("tower")
+
+    assert (ended.status, ended.out, ended.err) == (130, "", "")
