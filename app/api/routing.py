@@ -65,6 +65,7 @@ _OF_TABLE = re.compile(r"/v1/namespaces/(?P<namespace>[^/]+)/tables/(?P<table>[^
 _OF_TABLES = re.compile(r"/v1/namespaces/(?P<namespace>[^/]+)/tables")
 _APPEND = re.compile(rf"{_OF_TABLE.pattern}/append")
 _QUICK = {"GET": loads.load_table, "HEAD": loads.table_exists, "POST": commits.commit_table}
+_QUICK_OF_TABLES = {"GET": tables.list_tables, "POST": tables.create_table}
 
 
 async def of_table(request: Request) -> Response:
@@ -77,7 +78,10 @@ def routes() -> list[BaseRoute]:
     quick: list[BaseRoute] = [
         Route("/v1/namespaces/{namespace}/tables/{table}", of_table, methods=list(_QUICK)),
         Route("/v1/namespaces/{namespace}/tables/{table}/append", appends.append_files, methods=["POST"]),
-        _without_head(Route("/v1/namespaces/{namespace}/tables", tables.list_tables, methods=["GET"])),
+        *(
+            _without_head(Route("/v1/namespaces/{namespace}/tables", handler, methods=[method]))
+            for method, handler in _QUICK_OF_TABLES.items()
+        ),
         _without_head(Route(_CONFIG, config.get_config, methods=["GET"])),
         _without_head(Route("/health", health.health, methods=["GET"])),
     ]
@@ -195,10 +199,10 @@ def _quick_handler(scope: Scope) -> Callable[[Request], Awaitable[Response]] | N
         scope["path_params"] = found.groupdict()
         scope["endpoint"] = appends.append_files
         return appends.append_files
-    if method == "GET" and (found := _OF_TABLES.fullmatch(path)) is not None:
+    if method in _QUICK_OF_TABLES and (found := _OF_TABLES.fullmatch(path)) is not None:
         scope["path_params"] = found.groupdict()
-        scope["endpoint"] = tables.list_tables
-        return tables.list_tables
+        scope["endpoint"] = _QUICK_OF_TABLES[method]
+        return _QUICK_OF_TABLES[method]
     if method == "GET" and path in _ALONE:
         scope["endpoint"] = _ALONE[path]
         return _ALONE[path]

@@ -8,9 +8,9 @@ from contextlib import closing
 import pytest
 
 from app.database.connections.database import Database
-from app.database.migrations import migrate
 from app.setting_types import DatabaseUrl
 from tests.bad_input.victim import MAX_BODY_BYTES, Victim
+from tests.builders.databases import migrated, migrated_database_of
 from tests.builders.http_catalog import http_catalog
 from tests.servers.postgres import PostgresServer
 
@@ -21,10 +21,11 @@ def victim(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     url = f"sqlite:///{folder / 'icetower.db'}"
     if request.param == "postgres":
         server: PostgresServer = request.getfixturevalue("postgres_server")
-        url = server.url(server.create_database())
-    with closing(Database.open(url)) as database:
-        migrate(database)
-        with http_catalog(folder, database_url=DatabaseUrl(url), max_body_bytes=MAX_BODY_BYTES) as client:
-            attacked = Victim(client, database, folder)
-            attacked.fill()
-            yield attacked
+        url = server.url(migrated_database_of(server))
+    with (
+        closing(Database.open(migrated(url))) as database,
+        http_catalog(folder, database_url=DatabaseUrl(url), max_body_bytes=MAX_BODY_BYTES) as client,
+    ):
+        attacked = Victim(client, database, folder)
+        attacked.fill()
+        yield attacked

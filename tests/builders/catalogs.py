@@ -21,7 +21,6 @@ from app.database.idempotency_keys import IdempotencyKeys
 from app.database.landing_queues import LandingQueues
 from app.database.maintenance_jobs import MaintenanceJobs
 from app.database.metadata_sweeps import MetadataSweeps
-from app.database.migrations import migrate
 from app.database.namespaces import Namespaces
 from app.database.neighbours import Neighbours
 from app.database.old_rows import OldRows
@@ -40,6 +39,7 @@ from app.fileio.storage_settings import StorageEnvironment
 from app.formats.manifests.source import ManifestCache
 from app.formats.metadata.files import MetadataFiles
 from app.lines import Lines
+from tests.builders.databases import migrated
 
 START_MS = 1_700_000_000_000
 CALLER = Caller(principal="tester", request_id="test")
@@ -78,8 +78,7 @@ def server_on(
     step: Callable[[str], None] = lambda _name: None,
 ) -> Server:
     """Return a server on an empty or migrated database."""
-    database = Database.open(database_url)
-    migrate(database)
+    database = Database.open(migrated(database_url))
     shared, clock = files or MemoryFiles(), Clock()
     return Server(
         pointers=Pointers(database),

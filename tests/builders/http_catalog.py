@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ from app.fileio.files import FileIO
 from app.main import create_app
 from app.setting_types import DatabaseUrl
 from app.settings import Settings
+from tests.builders.databases import migrated
 from tests.builders.error_answers import check_response
 
 SCHEMA: dict[str, Any] = {
@@ -37,6 +39,7 @@ VIEW_VERSION: dict[str, Any] = {
     "representations": [{"type": "sql", "dialect": "spark", "sql": "SELECT 1"}],
     "default-namespace": ["a"],
 }
+_NAP_SECONDS = 0.01
 
 
 def settings_in(folder: Path, **changes: Any) -> Settings:
@@ -62,6 +65,9 @@ def http_catalog(
 ) -> Iterator[httpx.Client]:
     """Serve a catalog until the block ends."""
     settings = settings_in(folder, **changes)
+    database_url = settings.database_url.get_secret_value()
+    if database_url.startswith("sqlite"):
+        migrated(database_url)
     with served(create_app(settings, step=step, files_of=files_of), settings) as client:
         yield client
 
@@ -92,6 +98,8 @@ def served(app: FastAPI, settings: Settings | None = None) -> Iterator[httpx.Cli
 
 
 class _AnnouncingServer(uvicorn.Server):
+    """A server that says when it has started, and ends without uvicorn's naps of 100 ms."""
+
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.is_up = threading.Event()
@@ -100,6 +108,21 @@ class _AnnouncingServer(uvicorn.Server):
         await super().startup(sockets)
         if self.started:
             self.is_up.set()
+
+    async def main_loop(self) -> None:
+        while not await self.on_tick(0):  # noqa: ASYNC110 - uvicorn has flags and lists, and no event
+            await asyncio.sleep(_NAP_SECONDS)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for listening in self.servers:
+            listening.close()
+        for each in sockets or []:
+            each.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        while self.server_state.connections or self.server_state.tasks:  # noqa: ASYNC110 - as above
+            await asyncio.sleep(_NAP_SECONDS)
+        await self.lifespan.shutdown()
 
 
 def make_namespace(client: httpx.Client, *levels: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.builders.databases import migrated_database_of
 from tests.servers.icetower import icetower_process
 from tests.servers.modes import MODES
 from tests.servers.postgres import PostgresServer
@@ -21,7 +22,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'icetower.db'}"
     postgres: PostgresServer = request.getfixturevalue("postgres_server")
-    return postgres.url(postgres.create_database())
+    return postgres.url(migrated_database_of(postgres))
 
 
 @pytest.fixture

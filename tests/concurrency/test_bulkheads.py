@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,9 @@ import httpx
 import psycopg
 import pytest
 
-from app.database.connections.database import Database
-from app.database.migrations import migrate
 from app.fileio.circuit import SILENT_CALLS
 from app.setting_types import DatabaseUrl
+from tests.builders.databases import migrated_database_of
 from tests.builders.http_catalog import (
     SCHEMA,
     error_of,
@@ -144,9 +143,7 @@ def test_a_store_that_stays_silent_is_refused_at_once(tmp_path: Path, stores: tu
 
 @pytest.mark.postgres
 def test_a_locked_row_leaves_the_other_tables_alone(tmp_path: Path, postgres_server: PostgresServer) -> None:
-    url = postgres_server.url(postgres_server.create_database())
-    with closing(Database.open(url)) as database:
-        migrate(database)
+    url = postgres_server.url(migrated_database_of(postgres_server))
     with ExitStack() as held:
         client = held.enter_context(http_catalog(tmp_path, threads=16, database_url=DatabaseUrl(url)))
         make_namespace(client, "ns")

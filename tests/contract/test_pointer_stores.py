@@ -38,6 +38,7 @@ from app.errors import (
 from app.fileio.local import LocalFiles
 from app.fileio.schemes import files_for
 from tests.builders.catalogs import START_MS, new_warehouse, server_on
+from tests.builders.databases import migrated_database_of
 from tests.builders.file_system import identifier, new_table
 from tests.servers.postgres import PostgresServer
 from tests.servers.s3 import S3Server
@@ -59,7 +60,7 @@ def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Catalog]
     url = f"sqlite:///{tmp_path / 'rows.db'}"
     if where == "postgres":
         server: PostgresServer = request.getfixturevalue("postgres_server")
-        url = server.url(server.create_database())
+        url = server.url(migrated_database_of(server))
     if where == "s3":
         s3: S3Server = request.getfixturevalue("s3_server")
         s3.create_bucket(_BUCKET)

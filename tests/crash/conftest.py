@@ -7,18 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from app.database.connections.database import Database
-from app.database.migrations import migrate
+from tests.builders.databases import migrated_database_of
 from tests.crash.crashes import CrashingServer
 from tests.servers.modes import MODES
-
-
-def migrated(url: str) -> str:
-    """Bring a database to the newest revision, as an operator does before starting a server."""
-    database = Database.open(url)
-    migrate(database)
-    database.close()
-    return url
 
 
 @pytest.fixture
@@ -32,6 +23,6 @@ def server(request: pytest.FixtureRequest, tmp_path: Path, mode: dict[str, str])
     settings = dict(mode)
     if request.param == "postgres":
         postgres = request.getfixturevalue("postgres_server")
-        settings["database_url"] = migrated(postgres.url(postgres.create_database()))
+        settings["database_url"] = postgres.url(migrated_database_of(postgres))
     with CrashingServer(tmp_path, settings) as started:
         yield started

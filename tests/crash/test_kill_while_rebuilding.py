@@ -18,8 +18,8 @@ from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.fileio.local import LocalFiles
 from tests.builders.catalogs import new_warehouse, server_on
+from tests.builders.databases import migrated_database_of
 from tests.builders.tables import commit_to, table_in, view_in
-from tests.crash.conftest import migrated
 from tests.crash.crashes import ROOT
 from tests.servers.postgres import PostgresServer
 
@@ -44,7 +44,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/found.db"
     postgres: PostgresServer = request.getfixturevalue("postgres_server")
-    return migrated(postgres.url(postgres.create_database()))
+    return postgres.url(migrated_database_of(postgres))
 
 
 def rebuild(url: str, root: str, step: str, passed: int = 0) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.conftest import migrated
+from tests.builders.databases import migrated_database_of
 from tests.crash.crashes import SCHEMA, Client, CrashingServer, check_table
 from tests.servers.postgres import PostgresServer
 from tests.servers.postgres_proxy import Break, PostgresProxy, wire_to
@@ -25,8 +25,7 @@ def wire(postgres_server: PostgresServer) -> Iterator[PostgresProxy]:
 def wired_server(
     tmp_path: Path, postgres_server: PostgresServer, wire: PostgresProxy
 ) -> Iterator[CrashingServer]:
-    database = postgres_server.create_database()
-    migrated(postgres_server.url(database))
+    database = migrated_database_of(postgres_server)
     # Housekeeping would commit too, and meet the break instead.
     settings = {"database_url": wire.url(database), "file_deletion_interval_seconds": "3600"}
     with CrashingServer(tmp_path, settings) as server:

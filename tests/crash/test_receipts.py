@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.crash.conftest import migrated
+from tests.builders.databases import migrated
 from tests.crash.crashes import Client, CrashingServer
 from tests.servers.postgres import PostgresServer
 from tests.servers.postgres_proxy import Break, PostgresProxy, wire_to

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crash.conftest import migrated
+from tests.builders.databases import migrated
 from tests.crash.crashes import Client, CrashingServer, check_table
 from tests.servers.postgres import PostgresServer
 from tests.servers.s3 import S3Server

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.builders.databases import migrated_database_of
 from tests.servers.icetower import icetower_process
 from tests.servers.postgres import PostgresServer
 
@@ -29,7 +30,7 @@ def postgres_backed_server(
     tmp_path_factory: pytest.TempPathFactory, postgres_server: PostgresServer
 ) -> Iterator[str]:
     """Address of a server on Postgres and a local folder."""
-    database = postgres_server.url(postgres_server.create_database())
+    database = postgres_server.url(migrated_database_of(postgres_server))
     with icetower_process(
         tmp_path_factory.mktemp("icetower-postgres"), database_url=database, **SETTINGS
     ) as url:

@@ -14,6 +14,8 @@ from pathlib import Path
 
 import httpx
 
+from tests.builders.databases import migrated
+
 _START_SECONDS = 60
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 _COMMAND = (sys.executable, "-c", "from app.cli.main import run; run()")
@@ -28,8 +30,7 @@ def icetower_process(folder: Path, **settings: str) -> Iterator[str]:
         settings: settings by name, as in `database_url="postgresql://…"`.
     """
     environment = environment_in(folder, settings)
-    if settings.get("database_url", "").startswith("postgresql"):
-        subprocess.run([*_COMMAND, "migrate"], env=environment, cwd=folder, check=True, capture_output=True)
+    migrated(environment["ICETOWER_DATABASE_URL"])
     log = folder / "server.log"
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -17,7 +17,7 @@ from app.engine.model.properties import LOCATION_PROPERTIES
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.errors import CommitFailed, InvalidLocation
-from app.fileio.locations import flaw_of, folder_name, is_inside, scheme_of, store_of
+from app.fileio.locations import flaw_of, folder_name, folders_of, is_inside, scheme_of, store_of
 
 LOCATION = "location"
 """Property of a namespace: where its new tables go."""
@@ -150,9 +150,8 @@ def place_for_new(
         and _is_empty(catalog, plain)
     ):
         return plain, uuid_for_place(catalog.server, uuid, plain)
-    location = _beside_others(catalog, start, safe, _UNSAFE.sub("", uuid)[:8])
-    # A table that a client has put around the warehouse leaves no room beside it.
-    return location, uuid_for_place(catalog.server, uuid, location) if _is_free(catalog, location) else uuid
+    location, has_room = _beside_others(catalog, start, safe, _UNSAFE.sub("", uuid)[:8])
+    return location, uuid_for_place(catalog.server, uuid, location) if has_room else uuid
 
 
 def location_of_namespace(catalog: Catalog, namespace: Namespace, properties: Mapping[str, str]) -> Location:
@@ -166,15 +165,21 @@ def location_of_namespace(catalog: Catalog, namespace: Namespace, properties: Ma
     return Location(properties.get(LOCATION) or "/".join([root, *map(_safe, namespace.levels)]))
 
 
-def _beside_others(catalog: Catalog, start: str, names: list[str], piece: str) -> Location:
-    """Return a folder that is like no other and in no table's.
+def _beside_others(catalog: Catalog, start: str, names: list[str], piece: str) -> tuple[Location, bool]:
+    """Return a folder that is like no other and in no table's, and whether it can be had alone.
 
-    The last name gets a piece of the uuid, or the outermost whose folder is a table's.
+    The last name gets a piece of the uuid, or the outermost whose folder is a table's. A table that a client has put
+    around all of them leaves no room. Both follow from one look: what lands after it is found out by the
+    transaction of the creation.
     """
+    around = folders_of("/".join([start, names[0]]))
     folders = [folder_name("/".join([start, *names[: depth + 1]])) for depth in range(len(names))]
-    claimed = catalog.server.pointers.claims((), folders[:-1]).places
-    changed = next((depth for depth, folder in enumerate(folders) if folder in claimed), len(names) - 1)
-    return Location("/".join([start, *names[:changed], f"{names[changed]}-{piece}", *names[changed + 1 :]]))
+    taken = catalog.server.pointers.taken_of([*around, *folders[:-1]])
+    changed = next((depth for depth, folder in enumerate(folders) if folder in taken), len(names) - 1)
+    location = Location(
+        "/".join([start, *names[:changed], f"{names[changed]}-{piece}", *names[changed + 1 :]])
+    )
+    return location, taken.isdisjoint(around)
 
 
 def has_place_alone(catalog: Catalog, metadata: TableMetadata | ViewMetadata) -> bool:

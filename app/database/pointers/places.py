@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 
-from sqlalchemy import BigInteger, Connection, Select, and_, bindparam, exists, func, literal, or_, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Select,
+    and_,
+    bindparam,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+)
 
 from app.database.rows import dropped, file_deletions, pointers, table_places
 from app.errors import IcetowerError
@@ -28,13 +40,8 @@ def _overlapping(size: int) -> Select[tuple[int]]:
     """Return the query for a pointer with a place that is some folder, around it, or inside it.
 
     It takes so many folders around it: a list of any length would be written out anew each time.
-    What was dropped counts while it can come back, or while its files are being deleted. What a purge comes back for
-    a day later does not: it keeps away from the places of others by then.
     """
-    rows, deletions = table_places, file_deletions
-    comes_back = and_(
-        deletions.c.kind == "purge", deletions.c.expired.is_not(None), deletions.c.begun_ms.is_(None)
-    )
+    rows = table_places
     return (
         select(rows.c.pointer_id)
         .where(
@@ -43,15 +50,28 @@ def _overlapping(size: int) -> Select[tuple[int]]:
                 and_(rows.c.place >= bindparam("first"), rows.c.place < bindparam("behind")),
             ),
             rows.c.pointer_id != bindparam("own_id", type_=BigInteger),
-            or_(
-                exists().where(pointers.c.id == rows.c.pointer_id),
-                exists().where(dropped.c.pointer_id == rows.c.pointer_id),
-                exists().where(
-                    deletions.c.pointer_id == rows.c.pointer_id, deletions.c.state == "queued", ~comes_back
-                ),
-            ),
+            _keeps_its_places(),
         )
         .limit(1)
+    )
+
+
+def _keeps_its_places() -> ColumnElement[bool]:
+    """Return the condition that a place belongs to something that still has a right to it.
+
+    What was dropped has it while it can come back, or while its files are being deleted. What a purge comes back for
+    a day later has not: it keeps away from the places of others by then.
+    """
+    rows, deletions = table_places, file_deletions
+    comes_back = and_(
+        deletions.c.kind == "purge", deletions.c.expired.is_not(None), deletions.c.begun_ms.is_(None)
+    )
+    return or_(
+        exists().where(pointers.c.id == rows.c.pointer_id),
+        exists().where(dropped.c.pointer_id == rows.c.pointer_id),
+        exists().where(
+            deletions.c.pointer_id == rows.c.pointer_id, deletions.c.state == "queued", ~comes_back
+        ),
     )
 
 
@@ -72,6 +92,14 @@ def is_free(connection: Connection, place: str, own_id: int = _NO_ID) -> bool:
         "own_id": own_id,
     }
     return connection.execute(_overlapping(size), values).first() is None
+
+
+def taken_of(connection: Connection, folders: Collection[str]) -> frozenset[str]:
+    """Return those of some folders that are places; what is around them does not matter."""
+    places = table_places.c.place
+    return frozenset(
+        connection.scalars(select(places).where(places.in_(folders), _keeps_its_places()).distinct())
+    )
 
 
 def check_alone(connection: Connection, claimed: Sequence[tuple[int, str]]) -> None:

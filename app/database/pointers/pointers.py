@@ -31,7 +31,7 @@ from app.database.pointers.moves import (
     rename,
     time_of_all,
 )
-from app.database.pointers.places import PlaceTaken, check_alone, is_free
+from app.database.pointers.places import PlaceTaken, check_alone, is_free, taken_of
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.recoverable import NO_RECOVERY, Recovery, dropped_as_pointers, keep_dropped
 from app.database.pointers.sharing import Claims, claimed_by_others, may_share_files, named_by_pointers
@@ -380,6 +380,10 @@ class Pointers:
         What can come back counts, and what is being deleted.
         """
         return self._database.read(lambda connection: is_free(connection, place))
+
+    def taken_of(self, folders: Collection[str]) -> frozenset[str]:
+        """Return those of some folders that are places, as `is_free` counts them."""
+        return self._database.read(lambda connection: taken_of(connection, folders))
 
     def history(
         self, pointer_id: int, before: int | None = None, limit: int | None = None

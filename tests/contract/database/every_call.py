@@ -40,6 +40,7 @@ READS: dict[str, Callable[[Stores], Any]] = {
     "may_share_files": lambda stores: stores.pointers.may_share_files(TableUuid("u")),
     "claims": lambda stores: stores.pointers.claims(["l"], ["file:///lake/"]),
     "is_free": lambda stores: stores.pointers.is_free("file:///lake/"),
+    "taken_of": lambda stores: stores.pointers.taken_of(["file:///lake/"]),
     "history": lambda stores: stores.pointers.history(1),
     "namespaces.find": lambda stores: stores.namespaces.find(1, levels("a")),
     "list_children": lambda stores: stores.namespaces.list_children(1, None),

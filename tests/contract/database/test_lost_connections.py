@@ -19,6 +19,7 @@ from app.database.pointers.pointers import PutOutcome
 from app.database.revisions import check_revision
 from app.engine.model.ids import Location
 from app.errors import CommitStateUnknown, DatabaseUnavailable
+from tests.builders.databases import migrated_database_of
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, claim, levels, name
 from tests.servers.postgres import PostgresServer
 from tests.servers.postgres_proxy import Break, PostgresProxy
@@ -29,8 +30,8 @@ TABLE = PointerKind.TABLE
 
 
 @pytest.fixture
-def database_name(postgres_server: PostgresServer, migrated_database: str) -> Iterator[str]:
-    name = postgres_server.create_database(migrated_database)
+def database_name(postgres_server: PostgresServer) -> Iterator[str]:
+    name = migrated_database_of(postgres_server)
     yield name
     postgres_server.drop_database(name)
 

@@ -89,13 +89,16 @@ def test_what_was_dropped_keeps_its_folder_until_its_files_are_gone(filled: Stor
     assert entry is not None
     assert filled.file_deletions.begin(entry, None)
     begun = pointers.is_free(PLACE)
+    taken = pointers.taken_of([PLACE, "file:///lake/", f"{PLACE}x/"])
     filled.file_deletions.come_back(entry.id, 60_000, "{}")
     waits = pointers.is_free(PLACE)
     filled.file_deletions.finish(entry.id, "done")
 
     assert ended == 1
     assert [renamed, dropped, queued, begun] == [False] * 4
+    assert taken == {PLACE}
     assert [waits, pointers.is_free(PLACE)] == [True, True]
+    assert pointers.taken_of([PLACE]) == frozenset()
 
 
 def test_a_drop_without_recovery_and_purge_frees_the_folder_for_the_store_to_say(filled: Stores) -> None:

@@ -14,6 +14,7 @@ from sqlalchemy.exc import DBAPIError
 from app.database.connections.database import Database
 from app.database.connections.driver_errors import ConstraintBroken
 from app.errors import DatabaseUnavailable
+from tests.builders.databases import migrated_database_of
 from tests.contract.database.every_call import fill
 from tests.contract.database.stores import Stores
 from tests.servers.postgres import PostgresServer
@@ -22,8 +23,8 @@ pytestmark = pytest.mark.postgres
 
 
 @pytest.fixture
-def stores(postgres_server: PostgresServer, migrated_database: str) -> Iterator[Stores]:
-    name = postgres_server.create_database(migrated_database)
+def stores(postgres_server: PostgresServer) -> Iterator[Stores]:
+    name = migrated_database_of(postgres_server)
     database = Database.open(postgres_server.url(name))
     stores = Stores.on(database)
     fill(stores)
@@ -130,10 +131,8 @@ def test_connections_keep_what_was_committed_and_do_not_wait_for_ever(stores: St
     assert stores.database.write(shown) == expected
 
 
-def test_a_database_that_confirms_before_it_stores_is_overruled(
-    postgres_server: PostgresServer, migrated_database: str
-) -> None:
-    name = postgres_server.create_database(migrated_database)
+def test_a_database_that_confirms_before_it_stores_is_overruled(postgres_server: PostgresServer) -> None:
+    name = migrated_database_of(postgres_server)
     postgres_server.execute(f"ALTER DATABASE {name} SET synchronous_commit = off")
     postgres_server.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
     database = Database.open(postgres_server.url(name))

@@ -29,6 +29,7 @@ from app.database.receipt import (
 from app.database.receipts import GivenUpMeanwhile, Receipts, insert_landed
 from app.engine.model.ids import Location, TableUuid
 from app.errors import DatabaseUnavailable, NamespaceExists
+from tests.builders.databases import migrated_database_of
 from tests.contract.database.stores import NOW_MS, Stores, levels, name
 from tests.servers.postgres import PostgresServer
 
@@ -51,9 +52,9 @@ def failed(of: ReceiptHead, outcome: Outcome = Outcome.FAILED) -> CommitReceipt:
 
 
 @pytest.fixture
-def direct(postgres_server: PostgresServer, migrated_database: str) -> Iterator[Stores]:
+def direct(postgres_server: PostgresServer) -> Iterator[Stores]:
     """Stores on Postgres, whatever the other tests run on."""
-    database_name = postgres_server.create_database(migrated_database)
+    database_name = migrated_database_of(postgres_server)
     database = Database.open(postgres_server.url(database_name))
     yield Stores.on(database)
     database.close()

@@ -21,6 +21,7 @@ from app.database.pointers.moves import Advance
 from app.database.pointers.pointers import PutOutcome
 from app.engine.model.ids import Location
 from app.errors import DatabaseUnavailable
+from tests.builders.databases import migrated
 from tests.contract.database.every_call import EVERY_CALL, LOCKED_READS, READS, WRITES, error_of, fill
 from tests.contract.database.stores import AUTHOR, Stores, levels, name
 
@@ -28,8 +29,9 @@ ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture
-def path(migrated_file: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copyfile(migrated_file, tmp_path / "catalog.db"))
+def path(tmp_path: Path) -> Path:
+    migrated(f"sqlite:///{tmp_path / 'catalog.db'}")
+    return tmp_path / "catalog.db"
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from pyiceberg.expressions import AlwaysTrue, BooleanExpression
 from pyiceberg.io.pyarrow import schema_to_pyarrow
 from pyiceberg.table import Table
 
+from tests.builders.databases import migrated_database_of
 from tests.servers.icetower import icetower_process
 from tests.servers.postgres import PostgresServer
 
@@ -73,7 +74,7 @@ def test_rows_are_the_same_whoever_plans(catalog: RestCatalog, namespace: str, v
 def two_servers(tmp_path: Path, postgres_server: PostgresServer) -> Iterator[tuple[str, str]]:
     """Two processes on one database and one warehouse, whose answers have two files."""
     settings = {
-        "database_url": postgres_server.url(postgres_server.create_database()),
+        "database_url": postgres_server.url(migrated_database_of(postgres_server)),
         "default_warehouse_location": str(tmp_path / "warehouse"),
         "scan_page_files": "2",
     }

@@ -9,6 +9,7 @@ import pytest
 
 from app.catalog.context.server import Server
 from tests.builders.catalogs import server_on
+from tests.builders.databases import migrated_database_of
 from tests.servers.postgres import PostgresServer
 
 
@@ -19,7 +20,7 @@ def base_server(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Serv
         url = f"sqlite:///{tmp_path}/icetower.db"
     else:
         postgres: PostgresServer = request.getfixturevalue("postgres_server")
-        url = postgres.url(postgres.create_database())
+        url = postgres.url(migrated_database_of(postgres))
     server = server_on(url)
     yield server
     server.orphan_runs._database.close()

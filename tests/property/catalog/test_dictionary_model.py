@@ -14,9 +14,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
-from app.database.connections.database import Database
-from app.database.migrations import migrate
 from app.testing import icetower_catalog
+from tests.builders.databases import migrated_database_of
 
 SCHEMA = {
     "type": "struct",
@@ -356,10 +355,7 @@ def url(request: pytest.FixtureRequest) -> Iterator[str]:
     database_url = None
     if request.param == "postgres":
         postgres = request.getfixturevalue("postgres_server")
-        database_url = postgres.url(postgres.create_database())
-        database = Database.open(database_url)
-        migrate(database)
-        database.close()
+        database_url = postgres.url(migrated_database_of(postgres))
     with icetower_catalog(database_url=database_url) as started:
         yield started
 

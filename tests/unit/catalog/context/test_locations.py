@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from app.database.pointers.pointers import Pointers
 from tests.builders.http_catalog import SCHEMA, error_of, http_catalog, make_namespace
 from tests.builders.staged_tables import land
 from tests.builders.tables import view_version
@@ -97,6 +99,42 @@ def test_staged_table_keeps_the_folder_that_it_was_given_or_is_refused(api: http
         "now; create it anew, and it gets another location"
     )
     assert re.fullmatch(f"{root}/a/b-[0-9a-f]{{8}}/c", stage(api, "a%1Fb", "c")["location"])
+
+
+def test_table_that_lands_around_the_folder_while_it_is_chosen_does_not_get_another_inside(
+    api: httpx.Client, root: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files of a third table fill the plain folder; what is around it lands right after that was seen."""
+    around = stage(api, "a", "b")
+    (tmp_path / "wh" / "a" / "b" / "c").mkdir(parents=True)
+    (tmp_path / "wh" / "a" / "b" / "c" / "x.parquet").write_bytes(b"")
+    taken_of = Pointers.taken_of
+
+    def land_after(self: Pointers, folders: Collection[str]) -> frozenset[str]:
+        seen = taken_of(self, folders)
+        monkeypatch.undo()
+        land(api, "a", "b", around, "/v1/wh").raise_for_status()
+        return seen
+
+    monkeypatch.setattr(Pointers, "taken_of", land_after)
+    inside = new_table(api, "a%1Fb", "c")
+
+    assert around["location"] == f"{root}/a/b"
+    assert re.fullmatch("a/b-[0-9a-f]{8}/c", inside)
+
+
+def test_folder_of_a_table_that_is_being_purged_has_no_new_one_inside(api: httpx.Client) -> None:
+    new_table(api, "a", "b")
+    api.delete("/v1/wh/namespaces/a/tables/b?purgeRequested=true").raise_for_status()
+
+    assert re.fullmatch("a/b-[0-9a-f]{8}/c", new_table(api, "a%1Fb", "c"))
+
+
+def test_table_around_the_whole_warehouse_leaves_room_for_others(api: httpx.Client, root: str) -> None:
+    new_table(api, "a", "around", location=root)
+
+    assert new_table(api, "a", "t").startswith("a/t-")
+    assert new_table(api, "a%1Fb", "t").startswith("a/b/t-")
 
 
 def test_location_that_a_client_brings_is_its_own_affair(api: httpx.Client, root: str) -> None:

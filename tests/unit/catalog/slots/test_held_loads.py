@@ -16,9 +16,9 @@ from app.catalog.slots.landing_slots import put_queue, read_queue
 from app.catalog.slots.queue import HANDOVER_MS, Before, LandingQueue, RetryRules
 from app.database.connections.database import Database
 from app.database.landing_queues import LandingQueues, StoredQueue
-from app.database.migrations import migrate
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import DatabaseUnavailable
+from tests.builders.databases import migrated
 
 TABLE: TableKey = ("wh", TableIdentifier(Namespace(("ns",)), "t"))
 POINTER_ID = 7
@@ -27,8 +27,7 @@ A, B = ("10.0.0.1", 1), ("10.0.0.1", 2)
 
 @pytest.fixture
 def queues(tmp_path: Path) -> Iterator[LandingQueues]:
-    database = Database.open(f"sqlite:///{tmp_path / 'icetower.db'}")
-    migrate(database)
+    database = Database.open(migrated(f"sqlite:///{tmp_path / 'icetower.db'}"))
     yield LandingQueues(database)
     database.close()
 

@@ -17,10 +17,10 @@ from app.catalog.slots.landing_slots import LandingSlots, QueuedTable, read_queu
 from app.catalog.slots.queue import LONGEST_WINDOW_MS, LandingQueue, RetryRules
 from app.database.connections.database import Database
 from app.database.landing_queues import LandingQueues, StoredQueue
-from app.database.migrations import migrate
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import DatabaseUnavailable
 from app.telemetry import request_id
+from tests.builders.databases import migrated
 
 TABLE = QueuedTable(7, ("wh", TableIdentifier(Namespace(("ns",)), "t")))
 QUICK = RetryRules(min_wait_ms=1)
@@ -30,8 +30,7 @@ SLOW = RetryRules(min_wait_ms=60_000, max_wait_ms=60_000)
 
 @pytest.fixture
 def queues(tmp_path: Path) -> Iterator[LandingQueues]:
-    database = Database.open(f"sqlite:///{tmp_path / 'icetower.db'}")
-    migrate(database)
+    database = Database.open(migrated(f"sqlite:///{tmp_path / 'icetower.db'}"))
     yield LandingQueues(database)
     database.close()
 
