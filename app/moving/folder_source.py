@@ -60,18 +60,18 @@ class FolderSource:
             within: the namespace of what lies directly in the root, and of the root itself if it is a table.
 
         Raises:
-            SourceFailed: the folder cannot be read, or has no table.
+            SourceFailed: the folder cannot be read.
         """
         self.name = root.rstrip("/")
         self._files = files
         self._metadata = MetadataFiles(0, 0)
         self._within = within
         self._folders = self._found()
-        if not self._folders:
-            raise SourceFailed(f"There are no metadata files in {root}")
         self._kinds: dict[TableIdentifier, EntryKind] = {}
 
     def namespaces(self) -> Iterator[Namespace]:
+        if not self._folders:
+            raise SourceFailed(f"There are no metadata files in {self.name}")
         yield from sorted({identifier.namespace for identifier in self._folders})
 
     def properties(self, namespace: Namespace) -> Mapping[str, str]:  # noqa: ARG002 - folders have none
