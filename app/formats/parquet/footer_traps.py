@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,6 +17,7 @@ _ROW_GROUPS = 4
 _COLUMNS = 1
 _METADATA, _CRYPTO = 3, 8
 _TYPE, _STATISTICS, _SIZE_STATISTICS = 1, 12, 16
+_OF_COLUMN = frozenset({_TYPE, _STATISTICS, _SIZE_STATISTICS})
 _BOUNDS = frozenset({1, 2, 5, 6})
 _UNKNOWN: Final = bytes([STRUCT, 0x80, 0xF4, 0x03])
 """The head of a struct with the id 32,000, which every reader skips."""
@@ -63,7 +64,7 @@ def chunk_claims(footer: bytes) -> list[list[ChunkClaims]]:
     """
     walk = _Walk(footer)
     try:
-        walk.fields(walk.of_file)
+        walk.fields(walk.of_file, {_ROW_GROUPS})
     except IndexError as error:
         raise NotParquetError("its Parquet footer cannot be read: it ends too early") from error
     return walk.groups
@@ -110,8 +111,8 @@ class _Walk(CompactWalk):
         super().__init__(content)
         self.groups: list[list[ChunkClaims]] = []
 
-    def fields(self, take: _Take) -> None:
-        """Go through the fields of the struct that begins here."""
+    def fields(self, take: _Take, wanted: Container[int]) -> None:
+        """Go through the fields of the struct that begins here; take those with these ids."""
         field_id = 0
         seen: set[int] = set()
         while True:
@@ -126,12 +127,13 @@ class _Walk(CompactWalk):
                     "its Parquet footer cannot be read: a struct has a field twice, or too many"
                 )
             seen.add(field_id)
-            if not take(start, kind, field_id):
-                self._skip(kind, 0)
+            if field_id in wanted and take(start, kind, field_id):
+                continue
+            self._skip(kind, 0)
 
-    def of_file(self, _start: int, kind: int, field_id: int) -> bool:
+    def of_file(self, _start: int, kind: int, _id: int) -> bool:
         """Take a field of the footer as a whole."""
-        return field_id == _ROW_GROUPS and kind == LIST and self._each(self._of_group, self._new_group)
+        return kind == LIST and self._each(self._of_group, self._new_group, {_COLUMNS})
 
     def _new_group(self) -> None:
         self.groups.append([])
@@ -139,15 +141,15 @@ class _Walk(CompactWalk):
     def _new_chunk(self) -> None:
         self.groups[-1].append(ChunkClaims())
 
-    def _of_group(self, _start: int, kind: int, field_id: int) -> bool:
-        return field_id == _COLUMNS and kind == LIST and self._each(self._of_chunk, self._new_chunk)
+    def _of_group(self, _start: int, kind: int, _id: int) -> bool:
+        return kind == LIST and self._each(self._of_chunk, self._new_chunk, {_METADATA, _CRYPTO})
 
     def _of_chunk(self, _start: int, kind: int, field_id: int) -> bool:
         if field_id == _CRYPTO:
             raise NotParquetError("a column of it is encrypted, which the server cannot read")
-        if field_id != _METADATA or kind != STRUCT:
+        if kind != STRUCT:
             return False
-        self.fields(self._of_column)
+        self.fields(self._of_column, _OF_COLUMN)
         return True
 
     def _of_column(self, start: int, kind: int, field_id: int) -> bool:
@@ -160,19 +162,19 @@ class _Walk(CompactWalk):
             claims.size_statistics = (start, self._place)
         elif kind == STRUCT and field_id == _STATISTICS:
             claims.statistics = (start, self._place)
-            self.fields(self._of_statistics)
+            self.fields(self._of_statistics, _BOUNDS)
             return True
         return False
 
-    def _of_statistics(self, _start: int, kind: int, field_id: int) -> bool:
-        if field_id not in _BOUNDS or kind != BINARY:
+    def _of_statistics(self, _start: int, kind: int, _id: int) -> bool:
+        if kind != BINARY:
             return False
         size_bytes = self._number()
         self._place += size_bytes
         self.groups[-1][-1].bound_bytes.append(size_bytes)
         return True
 
-    def _each(self, take: _Take, begin: Callable[[], None]) -> bool:
+    def _each(self, take: _Take, begin: Callable[[], None], wanted: Container[int]) -> bool:
         """Go through the list of structs that begins here."""
         kind, count = self._list_head()
         if count and kind != STRUCT:
@@ -180,5 +182,5 @@ class _Walk(CompactWalk):
             raise NotParquetError("its Parquet footer cannot be read: a list in it is not one of structs")
         for _ in range(count):
             begin()
-            self.fields(take)
+            self.fields(take, wanted)
         return True
