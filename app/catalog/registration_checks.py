@@ -22,7 +22,7 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.engine.properties.own_properties import MOVED_TO
 from app.errors import InvalidLocation, InvalidMetadata, MetadataFileMissing, NoSuchNamespace
-from app.fileio.locations import folder_name, folders_of, scheme_of
+from app.fileio.locations import LONGEST_LOCATION, flaw_of, folder_name, folders_of, scheme_of
 
 SHOWN_NEIGHBOURS: Final = 20
 _SNAPSHOT_TABLE: Final = "snapshot"
@@ -75,11 +75,15 @@ def check_registration(
 
     Raises:
         InvalidName: the name cannot be used.
+        InvalidLocation: the location is longer than any.
         FilesUnavailable: the store does not answer.
     """
     catalog.permit("check_registration", identifier)
     check_registrable(catalog)
     check_identifier(identifier)
+    if len(location) > LONGEST_LOCATION:
+        # Not a finding: it would be sent back.
+        raise InvalidLocation(f"Invalid metadata-location: {flaw_of(location)}")
     findings: list[RegistrationFinding] = []
     present = catalog.find(identifier)
     if present is not None and not (overwrite and present.kind is kind.of_pointer):

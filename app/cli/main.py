@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from app.cli.server import commands as server
 from app.cli.tables.conflict_lines import conflict_lines
-from app.cli.terminal.exit_statuses import REFUSED, WRONG_USAGE
+from app.cli.terminal.exit_statuses import REFUSED, STOPPED, WRONG_USAGE
 from app.cli.terminal.output import print_failure, print_line, remark
 from app.client.failures import CallFailed, CatalogRefused, CatalogUnreachable
 from app.errors import IcetowerError, InvalidSetting
@@ -83,6 +85,20 @@ def run() -> None:
         sys.exit(REFUSED)
     except (CallFailed, IcetowerError, SourceFailed) as failure:
         print_failure(str(failure))
+        sys.exit(REFUSED)
+    except KeyboardInterrupt:
+        sys.exit(STOPPED)  # before the command began, or after it
+    except OSError as error:
+        print_failure(str(error))
+        sys.exit(REFUSED)
+    except Exception as error:
+        if sys.flags.dev_mode:
+            raise
+        where = traceback.extract_tb(error.__traceback__)[-1]
+        print_failure(
+            f"Nothing was prepared for this ({type(error).__name__}: {error}, at {Path(where.filename).name} "
+            f"line {where.lineno}): an answer of another kind of server, or a fault of Icetower"
+        )
         sys.exit(REFUSED)
 
 

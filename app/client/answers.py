@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -99,20 +100,36 @@ class PropertiesAnswer(ServerAnswer):
     missing: list[str] | None = None
 
 
-class TableAnswer(ServerAnswer):
+class LoadedAnswer(ServerAnswer):
+    """Parent of tables and views as a server knows them."""
+
+    metadata: JsonObject
+    """As it was sent; nothing in it has been looked at."""
+    config: dict[str, str] = Field(default_factory=dict)
+
+    def property(self, key: str) -> object:
+        """Return the value of a property; None if there is none."""
+        properties = self.metadata.get("properties")
+        return properties.get(key) if isinstance(properties, dict) else None
+
+    @cached_property
+    def earlier_locations(self) -> frozenset[str]:
+        """The metadata files that came before this one, as far as its log goes."""
+        log = self.metadata.get("metadata-log")
+        entries = [entry for entry in log if isinstance(entry, dict)] if isinstance(log, list) else []
+        return frozenset(str(entry.get("metadata-file")) for entry in entries)
+
+
+class TableAnswer(LoadedAnswer):
     """A table as the server knows it; one that is only staged has no location yet."""
 
     metadata_location: str | None = None
-    metadata: JsonObject
-    config: dict[str, str] = Field(default_factory=dict)
 
 
-class ViewAnswer(ServerAnswer):
+class ViewAnswer(LoadedAnswer):
     """A view as the server knows it."""
 
     metadata_location: str
-    metadata: JsonObject
-    config: dict[str, str] = Field(default_factory=dict)
 
 
 class FileCount(ServerAnswer):

@@ -7,9 +7,11 @@ that nothing was applied. A mutation keeps its Idempotency-Key when it is sent a
 
 from __future__ import annotations
 
+import re
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -23,12 +25,15 @@ from pydantic import ValidationError
 
 from app.client import failures
 from app.client.answers import PageAnswer, ServerAnswer
+from app.client.bounded_answers import read_whole
 from app.client.request_parts import JsonObject, named_path, path_piece
 from app.engine.model.identifiers import TableIdentifier
 
 A = TypeVar("A", bound=ServerAnswer)
 P = TypeVar("P", bound=PageAnswer)
 PAGE_SIZE = 1000
+MOST_PAGES = 100_000
+"""A listing that has more has no end: some servers send a new token each time."""
 SAFE_TO_REPEAT = frozenset({"GET", "HEAD", "DELETE"})
 MUTATIONS = frozenset({"POST", "DELETE", "PUT", "PATCH"})
 BUSY = frozenset({429, 502, 503, 504})
@@ -47,6 +52,7 @@ class Retries:
     longest_wait_seconds: float = 30.0
     sleep: Callable[[float], None] = field(default=time.sleep)
     now: Callable[[], float] = field(default=time.time)
+    elapsed: Callable[[], float] = field(default=time.monotonic)
 
 
 def new_idempotency_key() -> str:
@@ -68,9 +74,10 @@ class HttpCalls:
         transport: httpx.BaseTransport | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        self.uri = uri.rstrip("/")
+        self.uri = shown_uri(uri).rstrip("/")
         self._retries = retries or Retries()
-        host = _host(self.uri)
+        self._timeout_seconds = timeout_seconds
+        url = _url(uri)
         self._http = httpx.Client(
             headers={
                 "Accept": "application/json",
@@ -79,8 +86,9 @@ class HttpCalls:
             },
             timeout=httpx.Timeout(timeout_seconds, connect=min(timeout_seconds, 10.0)),
             transport=transport,
+            auth=(url.username, url.password) if url.userinfo else None,
             # A proxy configured for the outside world has no way to this machine's own loopback.
-            trust_env=not is_loopback(host),
+            trust_env=not is_loopback(url.host),
         )
 
     def close(self) -> None:
@@ -109,16 +117,26 @@ class HttpCalls:
             ) from error
 
     def read_pages(self, page: type[P], path: str, query: Mapping[str, str] | None = None) -> Iterator[P]:
-        """Yield every page of a listing."""
-        token = ""
-        while True:
+        """Yield every page of a listing.
+
+        Raises:
+            CallFailed: a call failed, or the listing has no end.
+        """
+        token, seen = "", {""}
+        for _ in range(MOST_PAGES):
             asked = {**(query or {}), "pageToken": token, "pageSize": str(PAGE_SIZE)}
             found = self.read(page, "GET", path, query=asked)
             yield found
-            # A server that sends the same token again would be asked forever.
-            if not found.next_page_token or found.next_page_token == token:
+            token = found.next_page_token or ""
+            if not token:
                 return
-            token = found.next_page_token
+            if token in seen:
+                # To stop here would look as if the listing were whole.
+                raise failures.AnswerNotUnderstood(f"{self.uri}/{path}", 200, "it sends a page token again")
+            seen.add(token)
+        raise failures.AnswerNotUnderstood(
+            f"{self.uri}/{path}", 200, f"its listing goes on after {MOST_PAGES} pages"
+        )
 
     def exists(self, path: str) -> bool:
         """Send a HEAD and return whether the server knows what it names."""
@@ -151,7 +169,7 @@ class HttpCalls:
         wait_seconds = self._retries.first_wait_seconds
         for left in range(self._retries.most, -1, -1):
             try:
-                response = self._http.send(request)
+                response = self._whole_answer(request)
             except httpx.RequestError as error:
                 if left == 0 or method not in SAFE_TO_REPEAT or not isinstance(error, CONNECTION_BROKE):
                     raise self._failure(request, error) from error
@@ -166,6 +184,10 @@ class HttpCalls:
             self._retries.sleep(wait_seconds if asked_seconds is None else asked_seconds)
             wait_seconds = min(wait_seconds * 2, self._retries.longest_wait_seconds)
         raise AssertionError("the last sending returns or raises")
+
+    def _whole_answer(self, request: httpx.Request) -> httpx.Response:
+        with closing(self._http.send(request, stream=True)) as response:
+            return read_whole(response, self._timeout_seconds, self._retries.elapsed)
 
     def _failure(self, request: httpx.Request, error: httpx.RequestError) -> failures.CallFailed:
         reason = str(error) or type(error).__name__
@@ -199,7 +221,7 @@ def _retry_after_seconds(response: httpx.Response, now: float) -> float | None:
         return float(text)
     try:
         moment = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
@@ -217,20 +239,28 @@ def _refusal(response: httpx.Response) -> failures.CatalogRefused | failures.Ans
         conflict = error.get("conflict")
         details = conflict if isinstance(conflict, dict) else None
         return failures.CatalogRefused(status, str(error["type"]), str(error["message"]), details)
-    except (ValueError, TypeError, KeyError, AttributeError):
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return failures.AnswerNotUnderstood(str(response.url), status, "its error has another form")
 
 
-def _host(uri: str) -> str:
+def shown_uri(uri: str) -> str:
+    """Return an address without the user and password that it may name."""
+    return re.sub(r"//[^/]*@", "//", uri)
+
+
+def _url(uri: str) -> httpx.URL:
+    shown = shown_uri(uri)
     try:
         url = httpx.URL(uri)
     except httpx.InvalidURL as error:
-        raise failures.CatalogUnreachable(uri, str(error)) from error
+        raise failures.CatalogUnreachable(shown, str(error)) from error
     if url.scheme not in {"http", "https"} or not url.host:
-        raise failures.CatalogUnreachable(uri, "an address starts with http:// or https:// and names a host")
+        raise failures.CatalogUnreachable(
+            shown, "an address starts with http:// or https:// and names a host"
+        )
     if not 0 < (url.port or 80) < 1 << 16:
-        raise failures.CatalogUnreachable(uri, f"there is no port {url.port}")
-    return url.host
+        raise failures.CatalogUnreachable(shown, f"there is no port {url.port}")
+    return url
 
 
 def _own_version() -> str:

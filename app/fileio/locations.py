@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import takewhile
+from typing import Final
 from urllib.parse import unquote
 
 from app.errors import InvalidLocation
@@ -14,6 +15,8 @@ from app.errors import InvalidLocation
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*):")
 _PLAIN = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9 !$&'()*+,;=:@_.~-]+")
 """A segment that all clients read alike."""
+LONGEST_LOCATION: Final = 32 << 10
+"""Characters; no store has names as long."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 # Names of one and the same store.
@@ -64,6 +67,8 @@ def flaw_of(location: str) -> str | None:
     Clients differ: some decode percent signs, some fold `..` or `//`, some cut at `?`. A location that only some
     of them take for a place inside a warehouse is not inside it.
     """
+    if len(location) > LONGEST_LOCATION:
+        return f"it has {len(location)} characters, more than {LONGEST_LOCATION}"
     if _CONTROL.search(location):
         return "it contains a control character"
     try:

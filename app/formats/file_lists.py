@@ -15,15 +15,16 @@ from pyarrow import csv, parquet
 from app.engine.model.ids import Location
 from app.errors import FileMissing, InvalidRequest
 from app.fileio.files import FileIO, ListedFile
+from app.fileio.locations import LONGEST_LOCATION
 from app.fileio.tails import Tail
 from app.fileio.wanted import check_wanted
 from app.formats.bounds import read_bounded
-from app.formats.parquet.footers import weight_of
+from app.formats.parquet.footers import first_page, read_metadata, weight_of
 from app.formats.parquet.not_parquet import NotParquetError
+from app.formats.parquet.page_sizes import check_pages
 
 PATH, TIME = "file_path", "last_modified"
 """The columns of Spark's `file_list_view`; others are not read."""
-_LONGEST_PATH: Final = 32 << 10
 _ROWS_AT_ONCE: Final = 1_000
 _HEAVIEST_FOOTER: Final = 16 << 20
 _ENDINGS: Final = (".parquet", ".csv", ".json", ".ndjson", ".jsonl")
@@ -58,7 +59,15 @@ def read_file_list(files: FileIO, location: Location, max_file_bytes: int) -> It
             raise InvalidRequest(f"Invalid file-list {where}: no file is there") from error
         try:
             yield from _rows(where, content)
-        except (pa.ArrowException, NotParquetError, ValueError, KeyError, TypeError, OverflowError) as error:
+        except (
+            pa.ArrowException,
+            NotParquetError,
+            OSError,
+            ValueError,
+            KeyError,
+            TypeError,
+            OverflowError,
+        ) as error:
             raise InvalidRequest(
                 f"Invalid file-list {where}: {PATH} and {TIME} cannot be read: {error}"
             ) from error
@@ -90,9 +99,15 @@ def _rows(location: Location, content: bytes) -> Iterator[ListedFile]:
 
 def _parquet_batches(content: bytes) -> Iterator[Any]:
     """Yield the rows of a Parquet file, a few at once: small pages can hold many long paths."""
-    if weight_of(Tail(len(content), content), _HEAVIEST_FOOTER) > _HEAVIEST_FOOTER:
+    tail = Tail(len(content), content)
+    if weight_of(tail, _HEAVIEST_FOOTER) > _HEAVIEST_FOOTER:
         raise ValueError("its footer has too many columns and row groups")
-    file = parquet.ParquetFile(pa.BufferReader(content), read_dictionary=[PATH])
+    metadata = read_metadata(tail)
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        for column in map(group.column, range(group.num_columns)):
+            if column.path_in_schema in {PATH, TIME}:
+                check_pages(content, first_page(column), column.total_compressed_size)
+    file = parquet.ParquetFile(pa.BufferReader(content), metadata=metadata, read_dictionary=[PATH])
     yield from file.iter_batches(_ROWS_AT_ONCE, columns=[PATH, TIME])
 
 
@@ -111,7 +126,7 @@ def _from_columns(batch: Any) -> Iterator[ListedFile]:
 def _check_lengths(paths: Any) -> None:
     """Check the paths of a dictionary before each is copied for all the rows that have it."""
     longest = pa.compute.max(pa.compute.binary_length(paths)).as_py()
-    if longest is not None and longest > _LONGEST_PATH:
+    if longest is not None and longest > LONGEST_LOCATION:
         raise ValueError(f"a path has {longest} bytes")
 
 

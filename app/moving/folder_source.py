@@ -70,6 +70,8 @@ class FolderSource:
         self._kinds: dict[TableIdentifier, EntryKind] = {}
 
     def namespaces(self) -> Iterator[Namespace]:
+        if not self._folders:
+            raise SourceFailed(f"There are no metadata files in {self.name}")
         yield from sorted({identifier.namespace for identifier in self._folders})
 
     def properties(self, namespace: Namespace) -> Mapping[str, str]:  # noqa: ARG002 - folders have none

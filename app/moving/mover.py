@@ -153,11 +153,8 @@ class Mover:
                 "The source has no way to mark it: nothing but an agreement keeps others from committing there"
             )
         step("marked")
-        present = replaces.seen
-        if replaces.is_done:
-            at: str | None = line.location
-        else:
-            at = None
+        present, judged = replaces.seen, line.location
+        at = line.location if replaces.is_done else None
         for _ in range(MOST_ROUNDS):
             location = self._source.find_location(entry)
             if location is None:
@@ -172,8 +169,10 @@ class Mover:
                         f"both catalogs have commits: the source is at {location}, {line.target} at {present}"
                     )
                     return line.but(state=MoveState.FAILED, reason=reason)
+                if line.location != judged:
+                    self._judge_again(line)
                 self._register(line, present)
-                present = at = line.location
+                present = at = judged = line.location
                 step("registered")
                 continue  # Look at the source again: it may have moved on meanwhile.
             if mode is Mode.ADOPT:
@@ -187,6 +186,18 @@ class Mover:
             state=MoveState.FAILED,
             reason=f"the source has moved on {MOST_ROUNDS} times: try again when it rests",
         )
+
+    def _judge_again(self, line: MoveLine) -> None:
+        """Judge the file that the source has moved on to: it may be another table's.
+
+        Raises:
+            SourceFailed: something speaks against it.
+        """
+        assert line.location is not None
+        seen = self._target.inspect(line.target, line.entry.kind, line.location)
+        judged, _ = self._judged(line.but(uuid=seen.uuid), seen, self._report.earlier.get(line.entry))
+        if judged.state is MoveState.REFUSED:
+            raise SourceFailed(f"the source has moved on to {line.location}: {judged.reason}")
 
     def _register(self, line: MoveLine, present: str | None) -> None:
         assert line.location is not None
@@ -204,6 +215,7 @@ class Mover:
         if dropped_at is None or dropped_at == line.source_location:
             return line
         present, line = line.location, self._located(line, dropped_at)
+        self._judge_again(line)
         self._register(line, present)
         return line
 

@@ -87,6 +87,8 @@ class MoveReport:
         self.earlier: dict[Entry, MoveLine] = {}
         self._path = path if writes else None
         self._lock = threading.Lock()
+        if path is not None and path.exists() and not path.is_file():
+            raise SourceFailed(f"{path} is not a file: a report cannot be written there")
         head = {"report": "icetower-move", "source": source, "target": target}
         if path is not None:
             self._read(path, head)
@@ -119,14 +121,17 @@ class MoveReport:
 
 
 def _append(path: Path, value: Mapping[str, Any]) -> None:
-    with path.open("ab+") as file:
-        file.seek(0, os.SEEK_END)
-        if file.tell():
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.write(b"\n")
-        file.write(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
-        file.flush()
+    try:
+        with path.open("ab+") as file:
+            file.seek(0, os.SEEK_END)
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":
+                    file.write(b"\n")
+            file.write(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass") + b"\n")
+            file.flush()
+    except OSError as error:
+        raise SourceFailed(f"The report cannot be written: {error}") from error
 
 
 def _names(identifier: TableIdentifier) -> list[str]:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Final
 
 from app.client.answers import TableAnswer, ViewAnswer
 from app.client.catalog import RemoteCatalog
 from app.client.failures import CatalogRefused
-from app.engine.model.identifiers import Namespace
+from app.engine.model.identifiers import MAX_NAMESPACE_LENGTH, Namespace
 from app.moving.sources import Entry, SourceFailed, SourceMoved
 
 _UNREGISTER = "POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/unregister"
 _VIEWS = "GET /v1/{prefix}/namespaces/{namespace}/views"
 _NOT_SERVED = frozenset({404, 405, 406, 501})
+_MOST_LEVELS: Final = MAX_NAMESPACE_LENGTH // 2
+"""A level and its separator have two characters at least."""
 
 
 class RestSource:
@@ -28,7 +31,15 @@ class RestSource:
         self.name = name
 
     def namespaces(self) -> Iterator[Namespace]:
-        yield from self._below(None)
+        # Not by recursion: a source says how deep it is.
+        walks = [self._children(None)]
+        while walks:
+            namespace = next(walks[-1], None)
+            if namespace is None:
+                walks.pop()
+            else:
+                yield namespace
+                walks.append(self._children(namespace))
 
     def properties(self, namespace: Namespace) -> Mapping[str, str]:
         return self._catalog.namespaces.load(namespace)
@@ -83,7 +94,7 @@ class RestSource:
 
     def mark(self, entry: Entry, key: str, value: str) -> bool:
         found = self._find(entry)
-        if found is None or (found.metadata.get("properties") or {}).get(key) == value:
+        if found is None or found.property(key) == value:
             return True
         updates = [{"action": "set-properties", "updates": {key: value}}]
         uuid = found.metadata.get(f"{entry.kind}-uuid")
@@ -92,15 +103,16 @@ class RestSource:
         calls.commit(entry.identifier, updates, requirements)
         return True
 
-    def _below(self, parent: Namespace | None) -> Iterator[Namespace]:
+    def _children(self, parent: Namespace | None) -> Iterator[Namespace]:
         for namespace in self._catalog.namespaces.list(parent):
             # Servers with one level only may ignore the parent, and list it again.
             if parent is not None and namespace.levels[: len(parent.levels)] != parent.levels:
                 continue
             if parent is not None and len(namespace.levels) <= len(parent.levels):
                 continue
+            if len(namespace.levels) > _MOST_LEVELS:
+                raise SourceFailed(f"{self.name} has namespaces of more than {_MOST_LEVELS} levels")
             yield namespace
-            yield from self._below(namespace)
 
     def _find(self, entry: Entry) -> TableAnswer | ViewAnswer | None:
         try:

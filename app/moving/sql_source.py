@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -53,12 +53,11 @@ class SqlSource:
 
     def namespaces(self) -> Iterator[Namespace]:
         with self._reading() as connection:
-            found = set(
-                connection.scalars(select(self._of("table_namespace")).where(self._is_ours()).distinct())
-            )
+            column = self._of("table_namespace")
+            found = _texts(column, connection.scalars(select(column).where(self._is_ours()).distinct()))
             if self._properties is not None:
                 column, ours = _column(self._properties, "namespace"), self._is_ours(self._properties)
-                found |= set(connection.scalars(select(column).where(ours).distinct()))
+                found |= _texts(column, connection.scalars(select(column).where(ours).distinct()))
         yield from sorted(_namespace(text) for text in found if text)
 
     def properties(self, namespace: Namespace) -> Mapping[str, str]:
@@ -78,6 +77,7 @@ class SqlSource:
         with self._reading() as connection:
             found = connection.execute(select(*columns).where(where).order_by(columns[0])).all()
         for name, *kinds in found:
+            _texts(columns[0], [name])
             # Before version V1 of these tables there were no views, and no kind.
             is_view = bool(kinds) and str(kinds[0] or "").upper() == "VIEW"
             yield Entry(TableIdentifier(namespace, name), "view" if is_view else "table")
@@ -112,9 +112,10 @@ class SqlSource:
 
     def _chosen(self, connection: Connection, wanted: str | None) -> str:
         column = self._of("catalog_name")
-        found = set(connection.scalars(select(column).distinct()))
+        named: set[object] = set(connection.scalars(select(column).distinct()))
         if self._properties is not None:
-            found |= set(connection.scalars(select(_column(self._properties, "catalog_name")).distinct()))
+            named |= set(connection.scalars(select(_column(self._properties, "catalog_name")).distinct()))
+        found = {name for name in named if isinstance(name, str)}  # No client asks for others.
         names = ", ".join(sorted(found)) or "none"
         if wanted is not None:
             if wanted not in found:
@@ -156,7 +157,7 @@ def _url(text: str) -> URL:
     try:
         url = make_url(plain)
     except ArgumentError as error:
-        raise SourceFailed(f"{text[:200]!r} is not the URL of a database") from error
+        raise SourceFailed("That is not the URL of a database: sqlite:///… and postgresql://… are") from error
     if url.drivername in {"postgresql", "postgres"}:
         return url.set(drivername="postgresql+psycopg")
     if url.drivername.startswith("sqlite") and (not url.database or not Path(url.database).is_file()):
@@ -180,6 +181,22 @@ def _column(rows: Table, name: str) -> Column[str]:
         raise SourceFailed(
             f"Table {rows.name} has no column {name}: it is not that of a SQL catalog"
         ) from error
+
+
+def _texts(column: Column[str], values: Iterable[object]) -> set[str]:
+    """Return the values of a column; SQLite keeps values of any type in any column.
+
+    Raises:
+        SourceFailed: one is not text.
+    """
+    found = set()
+    for value in values:
+        if not isinstance(value, str):
+            raise SourceFailed(
+                f"A row of {column.table} has {str(value)[:50]!r} as its {column.name}, which is no text"
+            )
+        found.add(value)
+    return found
 
 
 def _namespace(text: str) -> Namespace:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from app.client.answers import TableAnswer, ViewAnswer
 from app.client.catalog import RemoteCatalog
 from app.client.failures import CatalogRefused
 from app.client.registrations import CHECK_ENDPOINT, FindingAnswer
@@ -87,16 +88,16 @@ class MoveTarget:
         found = self._metadata(name, kind)
         if found is None:
             return None
-        location, metadata = found
-        return Present(kind, location, str(metadata.get(f"{kind}-uuid") or ""))
+        location, named = found
+        return Present(kind, location, str(named.metadata.get(f"{kind}-uuid") or ""))
 
     def has_been_at(self, name: TableIdentifier, kind: EntryKind, location: str) -> bool:
         """Say whether what has a name is at a metadata file, or has come from it."""
         found = self._metadata(name, kind)
         if found is None:
             return False
-        log = found[1].get("metadata-log") or []
-        return location == found[0] or any(entry.get("metadata-file") == location for entry in log)
+        at, named = found
+        return location == at or location in named.earlier_locations
 
     def register(
         self,
@@ -127,14 +128,16 @@ class MoveTarget:
         self.catalog.tables.commit(name, [{"action": "assign-uuid", "uuid": new}])
         return new
 
-    def _metadata(self, name: TableIdentifier, kind: EntryKind) -> tuple[str, dict[str, Any]] | None:
+    def _metadata(
+        self, name: TableIdentifier, kind: EntryKind
+    ) -> tuple[str, TableAnswer | ViewAnswer] | None:
         try:
             if kind == "table":
                 table = self.catalog.tables.load(name, "refs")
-                return table.metadata_location or "", table.metadata
+                return table.metadata_location or "", table
             view = self.catalog.views.load(name)
         except CatalogRefused as refused:
             if refused.status == 404:
                 return None
             raise
-        return view.metadata_location, view.metadata
+        return view.metadata_location, view

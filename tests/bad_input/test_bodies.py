@@ -379,6 +379,14 @@ SHAPES = [
         body={"name": "x"},
     ),
     Attack(
+        "check of a location that is longer than any",
+        POST,
+        f"{NS}/a/register/check",
+        400,
+        "Invalid metadata-location: it has 100007 characters, more than 32768",
+        body={"name": "x", "metadata-location": "file://" + "x" * 100_000},
+    ),
+    Attack(
         "check of a kind that is none",
         POST,
         f"{NS}/a/register/check",

@@ -13,16 +13,17 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier, check_namespace
 from app.engine.model.ids import Location, TableUuid
-from app.errors import InvalidRequest
+from app.errors import InvalidName, InvalidRequest
 from app.fileio.bounded_reads import read_at_most
 from app.fileio.files import FileIO
 
+N = TypeVar("N", Namespace, TableIdentifier)
 FORMAT = "icetower-pointers"
 VERSION = 1
 MOST_BYTES: Final = 256 << 20
@@ -229,6 +230,7 @@ def read_export(files: FileIO, location: Location) -> Export:
         AttributeError,
         StopIteration,
         RecursionError,
+        InvalidName,
         zlib.error,
     ) as error:
         raise InvalidRequest(f"{location} is no export of pointers: {error!r:.300}") from error
@@ -238,12 +240,15 @@ def read_export(files: FileIO, location: Location) -> Export:
 def _take(export: Export, line: dict[str, Any]) -> None:
     match line:
         case {"namespace": list(levels), "properties": dict(properties)}:
-            export.namespaces[Namespace(tuple(map(str, levels)))] = properties
+            namespace = check_namespace(Namespace(tuple(map(str, levels))))
+            export.namespaces[_once(namespace, export.namespaces)] = _texts(properties)
         case {"in": list(levels), "uuid": str(uuid), "metadata-location": str(location)}:
             kind = "table" if "table" in line else "view"
-            identifier = TableIdentifier(Namespace(tuple(map(str, levels))), str(line[kind]))
-            left = line.get("left", [])
-            export.pointers[identifier] = ExportedPointer(
+            identifier = check_identifier(
+                TableIdentifier(Namespace(tuple(map(str, levels))), str(line[kind]))
+            )
+            left = map(Location, map(str, line.get("left", [])))
+            export.pointers[_once(identifier, export.pointers)] = ExportedPointer(
                 kind,
                 identifier,
                 TableUuid(uuid),
@@ -289,6 +294,13 @@ def _texts(mapping: dict[str, Any]) -> dict[str, str]:
     if not all(isinstance(text, str) for text in mapping.values()):
         raise TypeError("properties must be texts")
     return mapping
+
+
+def _once(name: N, there: Container[N]) -> N:
+    """Return a name that is not there yet; raises `ValueError`."""
+    if name in there:
+        raise ValueError(f"{name} is there twice")
+    return name
 
 
 def _lines(content: bytes) -> Iterator[dict[str, Any]]:

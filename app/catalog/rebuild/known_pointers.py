@@ -29,6 +29,8 @@ from app.formats.metadata.chain_facts import place_text
 log = logging.getLogger(__name__)
 
 _PAGE = 1_000
+_CLOCKS_DIFFER_MS = 24 * 3_600_000
+"""Clocks of databases are no further apart."""
 
 
 class NamedBy(StrEnum):
@@ -161,6 +163,10 @@ def _newest_export(catalog: Catalog) -> Export | None:
             export = read_export(catalog.files, file.location)
         except InvalidRequest as error:
             log.warning("an export is passed over: %s", error)
+            continue
+        if export.at_ms > catalog.server.pointer_exports.now_ms() + _CLOCKS_DIFFER_MS:
+            # All that it does not name would count as dropped before.
+            log.warning("an export is passed over: %s says that it is of the future", file.location)
             continue
         if file.mark == own and export.sequence <= catalog.server.pointer_exports.last_sequence():
             has_own = True

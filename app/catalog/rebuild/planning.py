@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES, VIEWS
 from app.catalog.context.locations import is_allowed
 from app.catalog.exports.export_files import ExportedDrop
 from app.catalog.named import event_at
@@ -20,7 +21,7 @@ from app.database.pointers.pointer import PointerKind
 from app.engine.chains.verdicts import Evidence, FoundTable, FoundView
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
 from app.engine.model.ids import Location
-from app.errors import InvalidName
+from app.errors import InvalidMetadata, InvalidName
 from app.formats.metadata.chain_facts import place_text
 
 DEFAULT_NAMESPACE = Namespace(("rebuilt",))
@@ -268,7 +269,22 @@ def _not_found(catalog: Catalog, pointer: KnownPointer) -> RebuildItem:
         return replace(item, reason=f"{pointer.location} is outside the warehouse")
     if not catalog.files.exists(pointer.location):
         return replace(item, reason="its metadata file is gone, and no other one of it was found")
-    return replace(item, action=Action.KEEP if item.seen else Action.ADD)
+    if item.seen:
+        return replace(item, action=Action.KEEP)
+    # Storage has not said what the file is; an export may name any.
+    try:
+        uuid = _uuid_in_file(catalog, pointer)
+    except InvalidMetadata as error:
+        return replace(item, reason=str(error))
+    if uuid != pointer.uuid:
+        return replace(item, reason=f"its metadata file is of another one, with uuid {uuid or 'none'}")
+    return replace(item, action=Action.ADD)
+
+
+def _uuid_in_file(catalog: Catalog, pointer: KnownPointer) -> str:
+    if pointer.kind is PointerKind.TABLE:
+        return catalog.read_file(TABLES, pointer.location).uuid
+    return catalog.read_file(VIEWS, pointer.location).uuid
 
 
 def _with_own_names(known: Known, items: Iterable[RebuildItem]) -> Iterator[RebuildItem]:

@@ -23,7 +23,7 @@ from app.cli.moving.options import (
     paths_from,
 )
 from app.cli.terminal.arguments import properties_from
-from app.cli.terminal.connection import chosen_uri, chosen_warehouse, connected
+from app.cli.terminal.connection import chosen_uri, chosen_warehouse, connected, place_name
 from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse, optional
 from app.cli.terminal.output import warn
 from app.moving.rest_source import RestSource
@@ -81,8 +81,8 @@ def export(  # noqa: PLR0917 - a command has as many arguments as it has options
         warn(
             "Both catalogs have the tables afterwards: commit to them in one of them only, or use --unregister"
         )
-    source_name = "/".join(filter(None, (chosen_uri(uri), chosen_warehouse(warehouse))))
-    target_name = "/".join(filter(None, (target_uri.rstrip("/"), target_warehouse)))
+    source_name = place_name(chosen_uri(uri), chosen_warehouse(warehouse))
+    target_name = place_name(target_uri, target_warehouse)
     with (
         connected(uri, warehouse) as catalog,
         sources.rest_catalog(target_uri, target_warehouse, properties_from(properties)) as target,

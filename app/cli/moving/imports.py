@@ -24,7 +24,7 @@ from app.cli.moving.options import (
     paths_from,
 )
 from app.cli.terminal.arguments import identifier_from, namespace_from, properties_from
-from app.cli.terminal.connection import chosen_uri, chosen_warehouse, connected
+from app.cli.terminal.connection import chosen_uri, chosen_warehouse, connected, place_name
 from app.cli.terminal.options import NAME_HELP, AsJson, Separator, Uri, Warehouse, group, optional
 from app.cli.terminal.output import counted, print_json, print_line, print_table, shown_progress
 from app.engine.model.types import PrimitiveType, parse_primitive
@@ -74,7 +74,7 @@ class _Wanted:
         """Import from a source."""
         if self.mode is Mode.KEEP:
             raise typer.BadParameter("keep is for exports: an import is adopt, fence or look-on")
-        name = "/".join(filter(None, (chosen_uri(self.uri), chosen_warehouse(self.warehouse))))
+        name = place_name(chosen_uri(self.uri), chosen_warehouse(self.warehouse))
         terms = Terms(
             self.mode,
             choice_from(self.identifiers, self.pattern, self.renames, self.separator),
@@ -137,7 +137,7 @@ def import_rest(  # noqa: PLR0917 - a command has as many arguments as it has op
         separator, as_json,
     )  # fmt: skip
     with sources.rest_catalog(source_uri, source_warehouse, properties_from(properties)) as catalog:
-        wanted.run(RestSource(catalog, "/".join(filter(None, (source_uri.rstrip("/"), source_warehouse)))))
+        wanted.run(RestSource(catalog, place_name(source_uri, source_warehouse)))
 
 
 @commands.command("sql")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -18,6 +19,7 @@ from app.moving.parquet_folders import ParquetFolder, listed_files, look_at
 from app.moving.sources import Source
 
 _HEADER = "header."
+_HEADER_NAME = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 
 
 @contextmanager
@@ -30,6 +32,12 @@ def rest_catalog(uri: str, warehouse: str | None, properties: Mapping[str, str])
     token = properties.get("token")
     if token is not None:
         headers["Authorization"] = f"Bearer {_secret(token)}"
+    for name, text in headers.items():
+        if not _HEADER_NAME.fullmatch(name) or not (text.isascii() and text.isprintable()):
+            # The value may be a secret.
+            raise typer.BadParameter(
+                f"header {name!r} cannot be sent: its name or value has strange characters"
+            )
     with RemoteCatalog(uri, warehouse, headers=headers) as catalog:
         yield catalog
 
@@ -71,7 +79,7 @@ def parquet_folder(
     if folder.startswith("@"):
         try:
             lines = Path(folder[1:]).read_text(encoding="utf-8").splitlines()
-        except OSError as error:
+        except (OSError, ValueError) as error:
             raise typer.BadParameter(f"{folder[1:]} cannot be read: {error}") from error
         paths = [line.strip() for line in lines if line.strip()]
         if not paths:

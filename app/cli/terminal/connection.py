@@ -9,7 +9,7 @@ from pathlib import Path
 from dotenv import dotenv_values
 
 from app.client.catalog import RemoteCatalog
-from app.client.http_calls import HttpCalls
+from app.client.http_calls import HttpCalls, shown_uri
 from app.client.warehouses import WarehouseCalls
 
 DEFAULT_URI = "http://127.0.0.1:8181"
@@ -42,6 +42,11 @@ def management(uri: str | None) -> Iterator[WarehouseCalls]:
 def chosen_uri(given: str | None) -> str:
     """Return the address given as an option or variable or in `.env`, or else the usual one."""
     return given or _from_dotenv("ICETOWER_URI") or DEFAULT_URI
+
+
+def place_name(uri: str, warehouse: str | None) -> str:
+    """Return what reports and fences call a warehouse: its address without user and password."""
+    return "/".join(filter(None, (shown_uri(uri).rstrip("/"), warehouse)))
 
 
 def _from_dotenv(variable: str) -> str | None:

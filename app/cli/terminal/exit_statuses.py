@@ -9,3 +9,5 @@ REFUSED: Final = 1
 WRONG_USAGE: Final = 2
 WOULD_FAIL: Final = 3
 """The question was answered, and the answer is that the commit or operation would be refused."""
+STOPPED: Final = 130
+"""A person has stopped it with Ctrl+C; shells say it so too."""

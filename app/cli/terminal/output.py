@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -21,6 +22,12 @@ from rich.text import Text
 
 WIDTH_OF_A_PIPE = 1000
 """A pipe or file has no edge, so no name is cut or folded there."""
+
+
+LONGEST_TEXT = 100_000
+"""More than anybody reads; a message or name of a strange server may have any length."""
+_DOES_SOMETHING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters but tabs and line ends, changes of direction, and halves of characters."""
 
 
 def print_json(value: object) -> None:
@@ -92,23 +99,23 @@ def print_facts(facts: Sequence[tuple[str, object]]) -> None:
 
 def print_line(text: str) -> None:
     """Print one line of result."""
-    _console(sys.stdout).print(Text(text), soft_wrap=True)
+    _console(sys.stdout).print(_cell(text), soft_wrap=True)
 
 
 def remark(text: str) -> None:
     """Print a line for people on standard error."""
-    _console(sys.stderr).print(Text(text), soft_wrap=True)
+    _console(sys.stderr).print(_cell(text), soft_wrap=True)
 
 
 def warn(text: str) -> None:
     """Print a line on standard error that people must not overlook."""
-    _console(sys.stderr).print(Text(f"WARNING  {text}", style="bold yellow"), soft_wrap=True)
+    _console(sys.stderr).print(Text(plain(f"WARNING  {text}"), style="bold yellow"), soft_wrap=True)
 
 
 def print_failure(text: str) -> None:
     """Print on standard error why a command failed."""
     line = Text("Error: ", style="bold red")
-    line.append(Text(text, style="not bold default"))
+    line.append(Text(plain(text), style="not bold default"))
     _console(sys.stderr).print(line, soft_wrap=True)
 
 
@@ -152,4 +159,14 @@ def _console(stream: IO[str]) -> Console:
 
 
 def _cell(value: object) -> Text:
-    return value if isinstance(value, Text) else Text("" if value is None else str(value))
+    return value if isinstance(value, Text) else Text("" if value is None else plain(str(value)))
+
+
+def plain(text: str) -> str:
+    """Return text that does nothing to a terminal, at most `LONGEST_TEXT` characters of it.
+
+    Names and messages come from servers and files of others: control characters are written out.
+    """
+    shown = _DOES_SOMETHING.sub(lambda found: ascii(found[0])[1:-1], text[:LONGEST_TEXT])
+    more = len(text) - LONGEST_TEXT
+    return f"{shown}… and {more} more characters" if more > 0 else shown

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
@@ -13,6 +13,7 @@ from app.engine.appends.footers import FileColumn, Footer, LeafFacts, Shape
 from app.engine.model.types import PrimitiveType, parse_primitive
 from app.engine.model.values import decimal_of, order_key
 from app.fileio.tails import Tail
+from app.formats.parquet.footer_traps import Span, chunk_claims, without, wrong_statistics
 from app.formats.parquet.footer_weights import footer_weight
 from app.formats.parquet.not_parquet import NotParquetError
 
@@ -75,19 +76,49 @@ def read_footer(tail: Tail) -> Footer:
         NotParquetError: it cannot be read.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    size_bytes = footer_bytes(tail)
-    # The pages of rows are not looked at: a footer behind the magic bytes is a file to the reader.
-    # Arrow's own schema adds nothing, and a small one can be made of so many references that it fills the memory.
-    content = _MAGIC + tail.content[-size_bytes:].replace(_ARROW_SCHEMA, _OTHER_KEY)
     try:
-        found = pq.read_metadata(pa.BufferReader(content))
+        found = read_metadata(tail)
         return _footer(found, tail.size_bytes)
     except NotParquetError:
         raise
     except (OSError, ValueError, TypeError, pa.ArrowException) as error:
         raise NotParquetError(f"its Parquet footer cannot be read: {str(error)[:300]}") from error
+
+
+def read_metadata(tail: Tail) -> Any:
+    """Return what Arrow says of a footer, without what it would end the process on.
+
+    What has to stay out is known by the types of columns only, so the footer is read twice where something has.
+
+    Raises:
+        NotParquetError, OSError: it cannot be read.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    size_bytes = footer_bytes(tail)
+    # Arrow's own schema adds nothing, and a small one can be made of so many references that it fills the memory.
+    footer = tail.content[-size_bytes:-_END_BYTES].replace(_ARROW_SCHEMA, _OTHER_KEY)
+
+    def read(heads: Sequence[Span]) -> Any:
+        # The pages of rows are not looked at: a footer behind the magic bytes is a file to the reader.
+        content = without(footer, heads)
+        return pq.read_metadata(
+            pa.BufferReader(_MAGIC + content + len(content).to_bytes(4, "little") + _MAGIC)
+        )
+
+    claims = chunk_claims(footer)
+    heads = [
+        chunk.size_statistics for group in claims for chunk in group if chunk.size_statistics is not None
+    ]
+    found = read(heads)
+    schema = pq.ParquetSchema(found)
+    columns = [
+        (column.physical_type, column.length) for column in map(schema.column, range(found.num_columns))
+    ]
+    wrong = wrong_statistics(claims, columns)
+    return read([*heads, *wrong]) if wrong else found
 
 
 def _footer(found: Any, file_size_in_bytes: int) -> Footer:
@@ -113,9 +144,13 @@ def _footer(found: Any, file_size_in_bytes: int) -> Footer:
 
 def _start(group: Any) -> int:
     """Return where a row group begins in the file, in bytes."""
-    first = group.column(0)
-    data: int = first.data_page_offset
-    return min(data, first.dictionary_page_offset) if first.has_dictionary_page else data
+    return first_page(group.column(0))
+
+
+def first_page(column: Any) -> int:
+    """Return where the first page of a column's chunk begins in the file, in bytes."""
+    data: int = column.data_page_offset
+    return min(data, column.dictionary_page_offset) if column.has_dictionary_page else data
 
 
 def _column(field: Any, leaves: Iterator[FileColumn]) -> FileColumn:

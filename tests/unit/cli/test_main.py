@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import subprocess
@@ -147,3 +148,63 @@ def test_a_migration_to_no_revision_is_wrong_usage(bare: Icetower) -> None:
 
     assert refused.status == 2
     assert refused.err.startswith("Error: Invalid --to: it is empty")
+
+
+_STRANGE = {
+    "metadata": {"schemas": 5, "refs": [1], "snapshots": {"a": 1}, "properties": [1]},
+    "metadata-location": "x",
+    "tables": [{}],
+    "dropped": [{}],
+    "plan": [{}],
+    "snapshots": [{}],
+}
+_READING = [
+    ("tower",),
+    ("maintain", "a.t", "--dry-run"),
+    ("dropped", "list"),
+    ("undrop", "a.t"),
+    ("view", "show", "a.v"),
+    ("table", "show", "a.t"),
+    ("table", "health", "a.t"),
+    ("table", "snapshots", "a.t"),
+    ("commit", "show", "x"),
+]
+
+
+@pytest.mark.parametrize("body", [{}, _STRANGE])
+@pytest.mark.parametrize("command", _READING, ids=" ".join)
+def test_answers_of_another_form_end_in_one_line(
+    bare: Icetower, command: tuple[str, ...], body: dict[str, object]
+) -> None:
+    answer = json.dumps({"defaults": {}, "overrides": {}, **body}).encode()
+    with fixed_answers(200, answer) as uri:
+        ended = bare(*command, "--uri", uri)
+
+    assert ended.status in {0, 1}
+    assert ended.err.count("\n") <= 1
+    assert ended.err.startswith("Error: ") == (ended.status == 1)
+
+
+def test_message_of_a_server_does_nothing_to_the_terminal(bare: Icetower) -> None:
+    message = "\x1b[31mred\x1b]0;title\x07\u202eevil" + "x" * 1_000_000
+    body = json.dumps({"error": {"message": message, "type": "X", "code": 400}}).encode()
+    with fixed_answers(400, body) as uri:
+        failed = bare("namespace", "list", "--uri", uri)
+
+    assert failed.status == 1
+    assert failed.err.startswith(r"Error: \x1b[31mred\x1b]0;title\x07\u202eevilxx")
+    assert len(failed.err) < 110_000
+    assert failed.err.endswith("more characters\n")
+
+
+def test_ctrl_c_while_the_command_line_is_built_ends_without_a_word(
+    bare: Icetower, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stopped(_arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("app.cli.main.command_line", stopped)
+
+    ended = bare("tower")
+
+    assert (ended.status, ended.out, ended.err) == (130, "", "")

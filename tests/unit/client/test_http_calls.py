@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gzip
 import uuid
+from collections.abc import Iterator
 
 import httpx
 import pytest
 
+from app.client import bounded_answers, http_calls
 from app.client.answers import CatalogConfig, NamespacePage
 from app.client.failures import AnswerLost, AnswerNotUnderstood, CatalogRefused, CatalogUnreachable
-from app.client.http_calls import HttpCalls, new_idempotency_key
+from app.client.http_calls import HttpCalls, Retries, new_idempotency_key
 from tests.unit.client.scripted_server import ScriptedServer, ok, refusal
 
 
@@ -213,10 +216,118 @@ def test_pages_follow_the_token_and_end_without_one() -> None:
     ]
 
 
-@pytest.mark.parametrize("token", ["", "same"])
-def test_a_token_that_leads_nowhere_ends_the_listing(token: str) -> None:
-    server = ScriptedServer([ok({"namespaces": [], "next-page-token": token})] * 2)
+def test_empty_token_ends_the_listing() -> None:
+    server = ScriptedServer([ok({"namespaces": [], "next-page-token": ""})])
 
     list(server.calls().read_pages(NamespacePage, "v1/namespaces"))
 
-    assert len(server.requests) <= 2
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("tokens", ["xx", "xyx", "xyzyx"])
+def test_listing_that_goes_round_is_refused(tokens: str) -> None:
+    server = ScriptedServer([ok({"namespaces": [["a"]], "next-page-token": token}) for token in tokens])
+
+    with pytest.raises(AnswerNotUnderstood, match="page token again"):
+        list(server.calls().read_pages(NamespacePage, "v1/namespaces"))
+
+
+def test_listing_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_calls, "MOST_PAGES", 3)
+    server = ScriptedServer([ok({"namespaces": [["a"]], "next-page-token": token}) for token in "abcd"])
+
+    with pytest.raises(AnswerNotUnderstood, match="goes on after 3 pages"):
+        list(server.calls().read_pages(NamespacePage, "v1/namespaces"))
+    assert len(server.requests) == 3
+
+
+class Endless(httpx.SyncByteStream):
+    """A body that never ends; each piece takes a second."""
+
+    def __init__(self, piece: bytes) -> None:
+        self.piece = piece
+        self.seconds = 0.0
+        self.is_closed = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        while True:
+            self.seconds += 1
+            yield self.piece
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_answer_that_trickles_is_given_up() -> None:
+    body = Endless(b" ")
+    retries = Retries(most=0, elapsed=lambda: body.seconds)
+    transport = httpx.MockTransport(lambda _: httpx.Response(200, stream=body))
+    calls = HttpCalls("http://slow.example", retries=retries, timeout_seconds=2, transport=transport)
+
+    with pytest.raises(AnswerLost, match="not whole after 20 seconds"):
+        calls.send("GET", "v1/config")
+    assert 20 <= body.seconds < 25
+    assert body.is_closed
+
+
+@pytest.mark.parametrize("status", [200, 400])
+def test_answer_without_end_is_not_kept(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded_answers, "MOST_BYTES", 1 << 20)
+    body = Endless(b"x" * 1000)
+    transport = httpx.MockTransport(lambda _: httpx.Response(status, stream=body))
+    calls = HttpCalls("http://large.example", retries=Retries(most=0), transport=transport)
+
+    with pytest.raises(
+        AnswerLost, match=r"more than 1048576 bytes.*whether the change was made is not known"
+    ):
+        calls.send("POST", "v1/namespaces")
+    assert body.is_closed
+
+
+@pytest.mark.parametrize("encoding", ["gzip, gzip", "br", "zstd", "x" * 1000])
+def test_answer_that_may_unpack_to_any_size_is_refused(encoding: str) -> None:
+    server = ScriptedServer(
+        [httpx.Response(200, headers={"Content-Encoding": encoding}, stream=Endless(b"x"))]
+    )
+
+    with pytest.raises(AnswerLost, match="packed as"):
+        server.calls().send("GET", "v1/config")
+
+
+def test_packed_answer_is_read() -> None:
+    content = gzip.compress(b'{"defaults": {}, "overrides": {}}')
+    server = ScriptedServer([httpx.Response(200, headers={"Content-Encoding": "gzip"}, content=content)])
+
+    assert server.calls().read(CatalogConfig, "GET", "v1/config").defaults == {}
+
+
+def test_refusal_that_is_nested_too_deeply_is_not_understood() -> None:
+    server = ScriptedServer([httpx.Response(400, content=b"[" * 100_000 + b"]" * 100_000)])
+
+    with pytest.raises(AnswerNotUnderstood):
+        server.calls().send("GET", "v1/config")
+
+
+def test_user_and_password_of_an_address_are_sent_and_never_shown() -> None:
+    server = ScriptedServer([ok(), httpx.ReadTimeout("late")])
+    calls = HttpCalls(
+        "http://anna:geheim@host.example/x", retries=Retries(most=0), transport=server.transport
+    )
+
+    calls.send("GET", "v1/config")
+    with pytest.raises(AnswerLost) as lost:
+        calls.send("GET", "v1/config")
+
+    assert server.requests[0].headers["Authorization"] == "Basic YW5uYTpnZWhlaW0="
+    assert server.requests[0].url == "http://host.example/x/v1/config"
+    assert "geheim" not in f"{lost.value} {calls.uri}"
+
+
+@pytest.mark.parametrize(
+    "uri", ["http://anna:geheim@host:99999", "ftp://anna:geheim@host", "http://anna:geheim@host:abc"]
+)
+def test_password_of_an_address_that_is_none_is_not_shown(uri: str) -> None:
+    with pytest.raises(CatalogUnreachable) as failure:
+        HttpCalls(uri)
+
+    assert "geheim" not in str(failure.value)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from contextlib import suppress
 
 import pyarrow as pa
 import pytest
@@ -80,3 +81,46 @@ def test_reading_ends_when_the_client_has_gone(name: str) -> None:
             listed(name, contents[name])
     finally:
         ask_if_wanted.reset(token)
+
+
+def pages(encoding: str | None = None, **more: object) -> bytes:
+    paths = [f"s3://b/{number}" for number in range(10)]
+    table = pa.table({"file_path": paths, "last_modified": pa.array([7] * 10)})
+    chosen = {} if encoding is None else {"use_dictionary": False, "column_encoding": {"file_path": encoding}}
+    return parquet(table, **chosen, **more)
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+@pytest.mark.parametrize("encoding", [None, "PLAIN"])
+def test_pages_of_every_kind_are_read(version: str, compression: str, encoding: str | None) -> None:
+    content = pages(encoding, compression=compression, data_page_version=version)
+
+    assert len(listed("l.parquet", content)) == 10
+
+
+def test_page_that_unpacks_to_too_much_is_refused() -> None:
+    paths = pa.array(["s3://b/" + "x" * 30_000] * 2_000)
+    table = pa.table({"file_path": paths, "last_modified": pa.array([7] * 2_000)})
+    content = parquet(
+        table, compression="zstd", use_dictionary=False, data_page_size=1 << 30, write_batch_size=10_000
+    )
+
+    assert len(content) < 100_000
+    with pytest.raises(InvalidRequest, match=r"a page unpacks to 6\d+ bytes"):
+        listed("l.parquet", content)
+
+
+@pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+def test_encoding_that_cannot_be_read_within_bounds_is_refused(encoding: str) -> None:
+    with pytest.raises(InvalidRequest, match="cannot be read"):
+        listed("l.parquet", pages(encoding))
+
+
+def test_every_broken_byte_of_a_list_is_answered_as_bad_input() -> None:
+    content = pages(compression="none")
+    for place in range(4, len(content) - 8):
+        for byte in (0, 0x7F, 0xFF):
+            broken = content[:place] + bytes([byte]) + content[place + 1 :]
+            with suppress(InvalidRequest):
+                listed("l.parquet", broken)

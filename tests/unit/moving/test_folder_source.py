@@ -169,3 +169,9 @@ def test_table_that_is_gone_has_no_location(tmp_path: Path) -> None:
     (tmp_path / "sales/orders/metadata/v1.metadata.json").unlink()
 
     assert source.find_location(ORDERS) is None
+
+
+def test_folder_without_a_table_is_refused(tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(SourceFailed, match="no metadata files"):
+            list(FolderSource(f"file://{folder}", files_for({})).namespaces())

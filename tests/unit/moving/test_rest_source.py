@@ -83,3 +83,19 @@ def test_table_is_marked_once() -> None:
     assert found.mark(ORDERS, "moved", "new")
     assert [request.method for request in server.requests] == ["GET", "GET", "POST", "GET"]
     assert b"assert-table-uuid" in server.requests[2].content
+
+
+def test_namespaces_without_end_are_refused() -> None:
+    deeper = [ok({"namespaces": [["a"] * depth]}) for depth in range(1, 510)]
+    found, _ = source(*deeper)
+
+    with pytest.raises(SourceFailed, match="more than 500 levels"):
+        list(found.namespaces())
+
+
+def test_properties_and_log_of_another_form_are_none() -> None:
+    strange = {"table-uuid": "u", "properties": [1], "metadata-log": ["x", {"metadata-file": 5}, {}]}
+    found, server = source(ok({"metadata-location": "m1", "metadata": strange}), ok({"metadata": {}}))
+
+    assert found.mark(ORDERS, "k", "v")
+    assert server.requests[-1].method == "POST"

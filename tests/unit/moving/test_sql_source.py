@@ -134,3 +134,20 @@ def test_addresses_of_java_are_read_and_no_password_is_shown(
     found = SqlSource(f"jdbc:sqlite:{tmp_path / 'catalog.db'}")
 
     assert found.name == f"sqlite:///{tmp_path / 'catalog.db'}#prod"
+
+
+@pytest.mark.parametrize(
+    "row", [("prod", None, "t"), ("prod", "a", None), ("prod", 5, "t"), ("prod", "a", b"t")]
+)
+def test_row_without_a_name_is_refused(
+    database: sqlite3.Connection, tmp_path: Path, row: tuple[object, ...]
+) -> None:
+    database.execute(
+        "CREATE TABLE iceberg_tables (catalog_name, table_namespace, table_name, metadata_location)"
+    )
+    database.execute("INSERT INTO iceberg_tables VALUES (NULL, NULL, NULL, NULL)")
+    database.execute("INSERT INTO iceberg_tables VALUES (?, ?, ?, 'x')", row)
+    source = SqlSource(f"sqlite:///{tmp_path / 'catalog.db'}")
+
+    with pytest.raises(SourceFailed, match="no text"):
+        [list(source.entries(namespace)) for namespace in source.namespaces()]

@@ -35,6 +35,23 @@ PLACE = Location("memory://exports/e.ndjson.gz")
         (BEGIN + DROP.replace(b'"kind":"table"', b'"kind":"namespace"'), "makes no sense"),
         (BEGIN + DROP.replace(b'"until-ms":3', b'"until-ms":"3"'), "makes no sense"),
         (BEGIN + b'{"settings": {"default-properties": {"a": 1}}}\n', "properties must be texts"),
+        *(
+            (b'{"icetower-pointers": 1, "at-ms": 1, "sequence": 1}\n' + line, reason)
+            for line, reason in (
+                (b'{"namespace": [], "properties": {}}\n', "it has no levels"),
+                (b'{"namespace": ["a", ".."], "properties": {}}\n', "no path can hold it"),
+                (b'{"namespace": ["a"], "properties": {"owner": 5}}\n', "properties must be texts"),
+                (b'{"namespace": ["a"], "properties": {}}\n' * 2, "a is there twice"),
+                (
+                    b'{"table": "a\\u0000", "in": ["a"], "uuid": "u", "metadata-location": "m"}\n',
+                    "it contains",
+                ),
+                (
+                    b'{"table": "t", "in": ["a"], "uuid": "u", "metadata-location": "m"}\n' * 2,
+                    "a.t is there twice",
+                ),
+            )
+        ),
     ],
 )
 def test_what_is_no_export_is_refused_in_words(content: bytes, reason: str) -> None:

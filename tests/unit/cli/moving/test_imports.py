@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 
@@ -13,6 +14,9 @@ import pytest
 
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.moving.reports import MoveState
+from app.moving.sources import Entry
+from tests.builders.moves import Moves
 from tests.unit.cli.conftest import SCHEMA, Icetower
 from tests.unit.moving.test_sql_source import V0
 
@@ -185,3 +189,84 @@ def test_table_without_a_uuid_is_given_one_when_all_else_is_done(
     assert found.metadata_location is not None
     assert "/00008-" in found.metadata_location
     assert found.metadata["metadata-log"][-1]["metadata-file"] == f"file://{nameless}"
+
+
+class _Lying:
+    """A source that names another table's metadata file once its own has been looked at."""
+
+    name, warnings, drop_obstacle, shows_default_locations = "lying", (), None, False
+
+    def __init__(self, entry: Entry, *locations: str, dropped_at: str | None = None) -> None:
+        self._entry, self._locations, self._dropped_at = entry, list(locations), dropped_at
+
+    def namespaces(self) -> Iterator[Namespace]:
+        yield self._entry.identifier.namespace
+
+    def properties(self, namespace: Namespace) -> Mapping[str, str]:
+        return {}
+
+    def entries(self, namespace: Namespace) -> Iterator[Entry]:
+        yield self._entry
+
+    def find_location(self, entry: Entry) -> str | None:
+        return self._locations.pop(0) if len(self._locations) > 1 else self._locations[0]
+
+    def drop(self, entry: Entry, location: str) -> str | None:
+        return self._dropped_at or location
+
+    def mark(self, entry: Entry, key: str, value: str) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("lies_when", ["registering", "dropping"])
+def test_source_that_moves_on_to_a_table_of_the_target_is_refused(
+    catalog: RemoteCatalog, table: str, namespace: str, server_url: str, tmp_path: Path, lies_when: str
+) -> None:
+    own = TableIdentifier(Namespace((namespace,)), "moved")
+    catalog.tables.create(own, SCHEMA)
+    honest = catalog.tables.unregister(own).metadata_location
+    victim = catalog.tables.load(TableIdentifier(Namespace((namespace,)), "orders")).metadata_location
+    assert honest is not None
+    assert victim is not None
+    source = (
+        _Lying(Entry(own), honest, victim)
+        if lies_when == "registering"
+        else _Lying(Entry(own), honest, dropped_at=victim)
+    )
+    moves = Moves(server_url, tmp_path / "report")
+
+    assert moves.run(source) == {str(own): MoveState.FAILED}
+
+    assert f"the source has moved on to {victim}: " in (moves.lines[str(own)].reason or "")
+    registered = catalog.tables.load(own) if catalog.tables.exists(own) else None
+    assert registered is None or registered.metadata_location == honest
+
+
+def test_report_that_cannot_be_written_is_said_in_one_line(
+    icetower: Icetower, old: str, folder: Path
+) -> None:
+    for path in ("/dev/full", "nowhere/report", "."):
+        failed = icetower("import", "sql", old, "--report", path)
+        assert failed.status == 1
+        assert failed.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "option", ["token=t\u00f6ken", "header.x y=secret", "header.x=se\ncret", "header.=secret"]
+)
+def test_header_that_cannot_be_sent_is_wrong_usage(icetower: Icetower, option: str) -> None:
+    failed = icetower("import", "rest", "http://127.0.0.1:1", "-p", option)
+
+    assert failed.status == 2
+    assert "cannot be sent" in failed.err
+    assert option.partition("=")[2] not in failed.err
+
+
+def test_password_of_a_source_is_in_no_report(icetower: Icetower, server_url: str, folder: Path) -> None:
+    secret = server_url.replace("//", "//anna:geheim@")
+
+    icetower("import", "rest", secret, "--uri", secret, "--mode", "fence", "--regex", "nothing")
+
+    text = (folder / "icetower-import.ndjson").read_text()
+    assert "geheim" not in text
+    assert server_url in text
