@@ -18,7 +18,7 @@ LONGEST_WINDOW_MS: Final = 1_000.0
 """Who takes longer writes data between its load and its commit, and is not waited for: many can do that at a time."""
 LONGER, SHORTER = 1.25, 0.975
 """How the window grows when a commit comes later, and shrinks when one comes earlier: nine of ten fit in."""
-SAFETY: Final = 2.0
+SAFETY: Final = 3.0
 """A writer that does not commit within so many windows after its load is waited for no longer."""
 MOST_UNUSED: Final = 2
 """After so many loads in turn without a commit, a client's loads wait no more until it commits again."""
