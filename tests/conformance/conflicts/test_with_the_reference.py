@@ -16,7 +16,7 @@ from tests.conformance.conflicts.reference import Reference, Refused, commit
 pytestmark = pytest.mark.spark
 
 IS_NIGHTLY = os.environ.get("HYPOTHESIS_PROFILE") == "nightly"
-CASES = 150 if IS_NIGHTLY else 30
+CASES = 150 if IS_NIGHTLY else 20
 """Each makes a table, a base, one to four concurrent commits and one commit that may collide with them."""
 
 
