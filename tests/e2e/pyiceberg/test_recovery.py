@@ -202,9 +202,9 @@ def test_a_lost_database_comes_back_with_its_export(site: Site) -> None:
         left = httpx.get(f"{catalog.uri}/management/v1/warehouses/default").json()
         assert left["default-properties"] == {"icetower.undrop.keep-ms": "9000000"}
         # It can come back as long as before the database was lost.
-        told = [{key: drop[key] for key in drop if key != "id"} for drop in drops]
+        noted = [{key: drop[key] for key in drop if key != "id"} for drop in drops]
         found = httpx.get(f"{catalog.uri}/v1/dropped").json()["dropped"]
-        assert [{key: drop[key] for key in drop if key != "id"} for drop in found] == told
+        assert [{key: drop[key] for key in drop if key != "id"} for drop in found] == noted
         httpx.post(
             f"{catalog.uri}/v1/undrop", json={"namespace": ["sales"], "name": "dropped"}
         ).raise_for_status()
