@@ -11,9 +11,10 @@ class Protected(NotAllowed):
     """A drop, purge or rename of something that is protected."""
 
     def __init__(self, what: str, action: str, place: str) -> None:
+        nearer = "" if place in ("it", what) else ", or nearer to what is to go,"
         super().__init__(
             f"Cannot {action} {what}: icetower.protected is true for {place}. "
-            "Set it to false there, or nearer to what is to go, and try again"
+            f"Set it to false there{nearer} and try again"
         )
 
 

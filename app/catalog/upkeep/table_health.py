@@ -175,14 +175,17 @@ def _counted(
 
 def _activity(catalog: Catalog, pointer: Pointer) -> ActivityFacts:
     now_ms = catalog.now_ms()
+    events = catalog.shown_pointers.history(pointer.id, None, _EVENTS)
     moments = [
         event.at_ms
-        for event in catalog.shown_pointers.history(pointer.id, None, _EVENTS)
+        for event in events
         if event.location is not None and event.location != event.previous_location
     ]
     week = [moment for moment in moments if moment > now_ms - _WEEK_MS]
     # If even the oldest event that was read is of this week, there may be more of them.
     span_ms = now_ms - week[-1] if len(week) == _EVENTS else _WEEK_MS
+    if events and events[-1].previous_location is None:  # made since: a younger table had less time
+        span_ms = min(span_ms, max(_DAY_MS, now_ms - events[-1].at_ms))
     counts = catalog.server.traffic.of((catalog.warehouse.name, pointer.identifier)).counts
     attempts = counts.landed + counts.refused + counts.races_lost
     return ActivityFacts(

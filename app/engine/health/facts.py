@@ -168,7 +168,7 @@ class ActivityFacts:
     """Commits and reads, as far as the pointer's history and this server process know them."""
 
     commits_a_day: float
-    """Moves of the pointer in the last seven days, or the last 1,000 if there were more of them."""
+    """Moves of the pointer in the last seven days, or since a younger table was made; the last 1,000 at most."""
     attempts_a_commit: float | None
     """Attempts for each commit that landed, of this process, since it counts the table; None if none landed."""
     last_read_ms: int | None

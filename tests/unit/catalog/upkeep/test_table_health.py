@@ -109,7 +109,7 @@ def test_commits_and_reads_are_those_that_are_known(catalog: Catalog, writer: Ta
     activity = table_health(catalog, DEPARTURES).facts.activity
 
     assert activity is not None
-    assert activity.commits_a_day == pytest.approx(2 / 7)
+    assert activity.commits_a_day == 2, "it is younger than a day"
     assert (activity.attempts_a_commit, activity.last_read_ms) == (1.0, None)
     pointer = catalog.find(DEPARTURES)
     assert pointer is not None
