@@ -14,6 +14,8 @@ PATIENCE_OF_WHOLE_ANSWERS: Final = 10
 _ENCODINGS: Final = frozenset({"", "identity", "gzip", "deflate"})
 """A piece of these becomes a thousand times its size at most; of several in a row, or of others, any size."""
 
+_ABOUT_TRANSFER: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
+
 
 def read_whole(response: httpx.Response, patience_s: float, elapsed: Callable[[], float]) -> httpx.Response:
     """Return a response with its content, unpacked.
@@ -41,6 +43,3 @@ def read_whole(response: httpx.Response, patience_s: float, elapsed: Callable[[]
     return httpx.Response(
         response.status_code, headers=headers, content=bytes(content), request=response.request
     )
-
-
-_ABOUT_TRANSFER: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})

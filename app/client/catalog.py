@@ -69,12 +69,13 @@ class RemoteCatalog:
         asked = {"warehouse": warehouse} if warehouse is not None else {}
         try:
             self.config = self._calls.read(CatalogConfig, "GET", "v1/config", query=asked)
+            # A server may say that it goes on elsewhere, as Nessie does for its branches. Other clients follow, too.
+            if elsewhere := self.config.overrides.get("uri"):
+                self._calls.go_on_at(elsewhere)
         except BaseException:
             self._calls.close()
             raise
         self.properties = self.config.merged(asked)
-        # A server may say that it goes on elsewhere, as Nessie does for its branches. Other clients follow, too.
-        self._calls.uri = (self.config.overrides.get("uri") or uri).rstrip("/")
         prefix = self.properties.get("prefix")
         root = f"v1/{prefix}" if prefix else "v1"
         self.namespaces = NamespaceCalls(self._calls, root)

@@ -91,6 +91,11 @@ class HttpCalls:
             trust_env=not is_loopback(url.host),
         )
 
+    def go_on_at(self, uri: str) -> None:
+        """Send further calls to another address; raises `CatalogUnreachable` if it is none."""
+        _url(uri)
+        self.uri = shown_uri(uri).rstrip("/")
+
     def close(self) -> None:
         """Close the kept connections."""
         self._http.close()

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from app.client.catalog import RemoteCatalog
-from app.client.failures import CatalogRefused
+from app.client.failures import AnswerNotUnderstood, CatalogRefused, CatalogUnreachable
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from tests.unit.client.scripted_server import ScriptedServer, ok, refusal
 
@@ -62,6 +62,31 @@ def test_server_that_goes_on_elsewhere_is_followed() -> None:
             assert list(catalog.namespaces.list()) == []
 
         assert str(server.requests[1].url).partition("?")[0] == url
+
+
+def test_password_of_an_address_is_not_shown_after_the_configuration_either() -> None:
+    server = ScriptedServer(
+        [ok(CONFIG), refusal(404, "NoSuchTableException", ""), httpx.Response(200, text="?")]
+    )
+    uri = "http://me:hunter2@scripted.example"
+
+    with RemoteCatalog(uri, transport=server.transport) as catalog:
+        with pytest.raises(CatalogRefused):
+            catalog.tables.load(ORDERS)
+        with pytest.raises(AnswerNotUnderstood) as failed:
+            catalog.tables.load(ORDERS)
+
+    assert "scripted.example" in str(failed.value)
+    assert "hunter2" not in str(failed.value)
+    assert "hunter2" not in str(server.requests[2].url)
+
+
+@pytest.mark.parametrize("elsewhere", ["nonsense", "file:///etc/passwd", "http://a:99999/"])
+def test_server_that_goes_on_nowhere_is_refused(elsewhere: str) -> None:
+    server = ScriptedServer([ok({"defaults": {}, "overrides": {"uri": elsewhere}})])
+
+    with pytest.raises(CatalogUnreachable):
+        RemoteCatalog("http://scripted.example", transport=server.transport)
 
 
 def test_an_unknown_warehouse_is_refused_on_connecting() -> None:

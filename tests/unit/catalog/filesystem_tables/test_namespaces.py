@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from app.catalog import named, namespaces
+from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Page
@@ -16,18 +16,9 @@ from app.errors import (
     FilesUnavailable,
     InvalidLocation,
 )
-from tests.builders.file_system import identifier, metadata_folder, new_table, tree_on
+from tests.builders.file_system import identifier, metadata_folder, new_table
 
 T = identifier("ns.t")
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Catalog:
-    """A warehouse of layout hadoop with the table `ns.t`."""
-    catalog = tree_on(tmp_path)
-    namespaces.create_namespace(catalog, Namespace(("ns",)), {})
-    named.create(catalog, new_table("ns.t"))
-    return catalog
 
 
 def test_table_that_a_link_leads_out_of_holds_up_no_listing(tree: Catalog, tmp_path: Path) -> None:

@@ -46,18 +46,9 @@ from app.recoveries import NoSuchDropped
 from app.tree_errors import TreeRefusal
 from tests.builders.catalogs import CALLER, START_MS, new_warehouse, with_server
 from tests.builders.commits import commit_table
-from tests.builders.file_system import identifier, metadata_folder, new_table, tree_on, write_version
+from tests.builders.file_system import identifier, metadata_folder, new_table, write_version
 
 T = identifier("ns.t")
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Catalog:
-    """A warehouse of layout hadoop with the table `ns.t`."""
-    catalog = tree_on(tmp_path)
-    namespaces.create_namespace(catalog, Namespace(("ns",)), {})
-    named.create(catalog, new_table("ns.t"))
-    return catalog
 
 
 def mark(catalog: Catalog, name: str, value: str = "here") -> None:
