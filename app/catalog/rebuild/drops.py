@@ -129,5 +129,6 @@ def _entry_of(catalog: Catalog, drop: ExportedDrop) -> Dropped:
         until_ms=drop.until_ms,
         principal=drop.principal,
         request_id=drop.request_id,
-        purge=drop.purge,
+        # Not as it was: it may have come back after the export, and then its files are in use elsewhere, or wanted.
+        purge=False,
     )

@@ -16,6 +16,7 @@ from app.catalog.rebuild.known_pointers import NamedBy
 from app.catalog.rebuild.planning import Action, plan_rebuild
 from app.database.backups import back_up
 from app.database.pointers.pointer import PointerKind
+from app.database.pointers.recoverable import Recovery
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.fileio.memory import MemoryFiles
@@ -35,6 +36,25 @@ from tests.builders.tables import (
 from tests.unit.catalog.rebuild.rebuilding import WISH, commit, rebuild, sole
 
 ARRIVALS = TableIdentifier(FLIGHTS, "arrivals")
+WEEK_MS = 7 * 24 * 3_600_000
+
+
+def test_purge_that_waited_deletes_nothing_after_a_rebuild(lost: Catalog, found: Catalog) -> None:
+    """The table came back after the export, which still says that its files go at the end."""
+    location = table_in(lost).location
+    waiting = Recovery(WEEK_MS, purge=True)
+    lost.pointers.drop(lost.warehouse.id, DEPARTURES, PointerKind.TABLE, lost.author(), recovery=waiting)
+    export_pointers(lost.server, lost.warehouse)
+    undrop(lost, Wanted(namespace=FLIGHTS, name=DEPARTURES.name))
+
+    rebuild(found)
+    (entry,) = list_dropped(found, Page()).items
+    ended = found.server.dropped.end(entry.until_ms + 1)
+
+    assert ended == 1
+    assert not found.server.file_deletions.counts().get("queued")
+    assert location is not None
+    assert found.files.exists(location)
 
 
 def test_what_could_come_back_still_can(lost: Catalog, found: Catalog) -> None:
