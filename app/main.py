@@ -15,42 +15,42 @@ from pathlib import Path
 from anyio import to_thread
 from fastapi import FastAPI
 
-from app.api.addresses import OFF, ON, Addresses, host_and_port, is_loopback
-from app.api.commit_ids import CommitIds
 from app.api.dependencies import Parts
-from app.api.front_door import FrontDoor
-from app.api.packed_answers import PackedAnswers
+from app.api.entrance.addresses import OFF, ON, Addresses, host_and_port, is_loopback
+from app.api.entrance.commit_ids import CommitIds
+from app.api.entrance.front_door import FrontDoor
+from app.api.responses.packed_answers import PackedAnswers
 from app.api.routing import Dispatcher, endpoints, endpoints_of_the_past, mutations, route_labels, routes
 from app.catalog.context.callers import SERVER_ITSELF, Permit, everyone_may
-from app.catalog.context.locations import roots_of_warehouse
-from app.catalog.context.receipt_book import ReceiptBook
-from app.catalog.context.rooms import Rooms
+from app.catalog.context.places.locations import roots_of_warehouse
+from app.catalog.context.seen.receipt_book import ReceiptBook
+from app.catalog.context.seen.traffic import Traffic
 from app.catalog.context.server import COMMIT_WAIT_S, Rules, Server
-from app.catalog.context.traffic import Traffic
+from app.catalog.context.threads.rooms import Rooms
 from app.catalog.deletions.housekeeping import keep_house
 from app.catalog.pointer_batches import PointerBatches
 from app.catalog.slots.held_loads import HeldLoads
 from app.catalog.slots.landing_slots import LandingSlots
 from app.catalog.warehouses import WarehouseMemo, check_stores_soon, create_warehouse
 from app.database.connections.database import Database
+from app.database.deletions.file_deletions import FileDeletions
+from app.database.deletions.foreign_places import ForeignPlaces
+from app.database.deletions.metadata_sweeps import MetadataSweeps
+from app.database.deletions.neighbours import Neighbours
+from app.database.deletions.old_rows import OldRows
+from app.database.deletions.orphan_runs import OrphanRuns
 from app.database.dropped import DroppedThings
-from app.database.file_deletions import FileDeletions
-from app.database.foreign_places import ForeignPlaces
-from app.database.idempotency_keys import IdempotencyKeys
 from app.database.landing_queues import LandingQueues
 from app.database.maintenance_jobs import MaintenanceJobs
-from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
-from app.database.neighbours import Neighbours
-from app.database.old_rows import OldRows
-from app.database.orphan_runs import OrphanRuns
+from app.database.outcomes.idempotency_keys import IdempotencyKeys
+from app.database.outcomes.receipts import Receipts
 from app.database.past import Past
 from app.database.pointer_exports import PointerExports
 from app.database.pointer_states import PointerStates
 from app.database.pointers.pointers import Pointers
-from app.database.receipts import Receipts
-from app.database.revisions import check_revision, found_revision, known_revision
 from app.database.scan_plans import ScanPlans
+from app.database.schema.revisions import check_revision, found_revision, known_revision
 from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouse, Warehouses
 from app.engine.health.thresholds import HealthThresholds
@@ -231,7 +231,7 @@ def prepare(settings: Settings, database: Database, server: Server) -> None:
     """
     if database.dialect_name == "sqlite" and found_revision(database) != known_revision():
         # Imported only here: most starts need no migration, and Alembic takes longer to import than they should take.
-        from app.database.migrations import migrate
+        from app.database.schema.migrations import migrate
 
         migrate(database)
     check_revision(database)

@@ -27,7 +27,7 @@ from pydantic_settings import (
 )
 
 from app.errors import InvalidSetting
-from app.fileio.circuit import ANSWER_SECONDS
+from app.fileio.network.circuit import ANSWER_SECONDS
 from app.formats.bounds import MAX_FILE_BYTES
 from app.setting_types import (
     DatabaseUrl,

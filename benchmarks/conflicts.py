@@ -19,13 +19,13 @@ from app.engine.conflicts.detection import detect_conflicts
 from app.engine.conflicts.operations import Overwrite
 from app.engine.diff.file_diff import file_diff
 from app.engine.expressions.expressions import Operation
+from app.engine.model.data_types.types import parse_primitive
+from app.engine.model.data_types.values import to_bytes
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId, SpecId, TableUuid
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.refs import SnapshotRef
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.model.types import parse_primitive
-from app.engine.model.values import to_bytes
 from app.fileio.local import LocalFiles
 from app.formats.manifests.lists import assign_numbers, write_manifest_list
 from app.formats.manifests.source import FileManifestSource, ManifestCache

@@ -9,8 +9,8 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots, preview_expiry
 from app.catalog.deletions.queue import work_off_one
 from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import ExpiryWish

@@ -12,9 +12,9 @@ from pathlib import Path
 from app.catalog.context.catalog import Catalog
 from app.engine.change.requirements import AssertRefSnapshotId
 from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.fileio.local import LocalFiles

@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 from pyspark.sql import SparkSession
 
-from app.maintenance.spark_runtime import iceberg_runtime_jar
+from app.maintenance.spark.spark_runtime import iceberg_runtime_jar
 from benchmarks.planning_tables import NAMESPACE, Shape, make_table
 from benchmarks.report import Row
 from benchmarks.servers import icetower

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 from sqlalchemy import create_engine, insert, select
 
-from app.database.rows import namespaces, pointers, warehouses
+from app.database.schema.rows import namespaces, pointers, warehouses
 from benchmarks.report import Row
 from benchmarks.servers import icetower
 

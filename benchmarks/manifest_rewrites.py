@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from app.catalog import named
-from app.catalog.commits.snapshot_files import SnapshotFiles
-from app.catalog.commits.staged_files import StagedFiles
+from app.catalog.commits.files.snapshot_files import SnapshotFiles
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.namespaces import create_namespace
@@ -24,9 +24,9 @@ from app.catalog.tables import NewTable
 from app.catalog.upkeep.manifest_rewrites import ManifestRewriteRequest, rewrite_manifests
 from app.engine.change.updates import AddSnapshot, SetSnapshotRef
 from app.engine.manifest_rewrite.wishes import RewriteWish
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, SpecId
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from app.engine.model.partition_spec import UnboundPartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.table_metadata import TableMetadata

@@ -18,12 +18,12 @@ from pyiceberg.schema import Schema as TheirSchema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.typedef import Record
 
-from app.engine.model.entry_filters import ValueRange
+from app.engine.model.data_types.types import PrimitiveType, parse_primitive
+from app.engine.model.files.entry_filters import ValueRange
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId, SortOrderId, SpecId
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
-from app.engine.model.types import PrimitiveType, parse_primitive
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.writer import write_manifest
 from benchmarks.report import Row, rate

@@ -15,8 +15,8 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.deletions.orphan_search import OrphanWish
 from app.catalog.deletions.orphans import mark_orphans, preview_orphans
 from app.catalog.deletions.queue import work_off_one
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.table_metadata import TableMetadata
 from app.fileio.local import LocalFiles
 from app.formats.manifests.lists import assign_numbers, write_manifest_list

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 from sqlalchemy import create_engine, insert, select
 
-from app.database.rows import namespace_versions, pointer_history, pointer_names, pointers, warehouses
+from app.database.schema.rows import namespace_versions, pointer_history, pointer_names, pointers, warehouses
 from benchmarks.listings import PAGE, TABLES, fill_names
 from benchmarks.report import Row
 from benchmarks.servers import icetower

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import Namespace, TableIdentifier
-from app.maintenance.spark_runtime import iceberg_runtime_jar
+from app.maintenance.spark.spark_runtime import iceberg_runtime_jar
 from benchmarks.planning_tables import FIRST_DAY, NAMESPACE, TIME, Shape, make_table
 from benchmarks.report import Row, rate
 from benchmarks.servers import Running, icetower

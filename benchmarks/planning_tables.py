@@ -10,8 +10,8 @@ from pathlib import Path
 
 import httpx
 
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.formats.manifests.lists import assign_numbers, write_manifest_list

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from app.maintenance.spark_runtime import iceberg_runtime_jar
+from app.maintenance.spark.spark_runtime import iceberg_runtime_jar
 from benchmarks.report import Row, rate
 from benchmarks.servers import ROOT, icetower
 from examples.flights.spark_session import rest_catalog

@@ -1,1 +1,1 @@
-"""Migrations of the database, one file for each revision; `app/database/revisions.py` runs them."""
+"""Migrations of the database, one file for each revision; `app/database/schema/revisions.py` runs them."""

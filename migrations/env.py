@@ -1,4 +1,4 @@
-"""Runs migrations on the connection, and in the transaction, that `app/database/revisions.py` hands over."""
+"""Runs migrations on the connection, and in the transaction, that `app/database/schema/revisions.py` hands over."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from alembic import context
 from alembic.util import CommandError
 from sqlalchemy import Connection
 
-from app.database import partial_indexes  # noqa: F401 - adds them to the metadata
-from app.database.rows import metadata
+from app.database.schema import partial_indexes  # noqa: F401 - adds them to the metadata
+from app.database.schema.rows import metadata
 
 MIGRATION_LOCK = 0x1CE703E2
 """Any number; of two servers that migrate one Postgres database at once, the second waits for it."""

@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.types import Scope
 
 from app.api.bodies.json_body import check_count
-from app.api.commit_ids import CommitIds
+from app.api.entrance.commit_ids import CommitIds
 from app.api.names_in_paths import (
     decode_piece,
     identifier_in_path,
@@ -21,16 +21,16 @@ from app.api.names_in_paths import (
     parameters_in_query,
     with_literal_plus,
 )
-from app.api.packed_answers import PackedAnswers
 from app.api.patience import Patience
+from app.api.responses.packed_answers import PackedAnswers
 from app.api.scope_keys import COMMIT_ID, HEADERS, PREFIX, PRINCIPAL, RECEIPT_HEAD, REQUEST_ID
 from app.catalog import named
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.moments import split_name
-from app.catalog.context.rooms import Rooms
+from app.catalog.context.past.moments import split_name
 from app.catalog.context.rows import IdempotencyClaim, ReceiptHead, Warehouse
 from app.catalog.context.server import Server
+from app.catalog.context.threads.rooms import Rooms
 from app.catalog.past.moments import check_moment
 from app.catalog.pointer_batches import PointerBatches
 from app.catalog.slots.beginnings import Client

@@ -9,10 +9,10 @@ from hashlib import sha256
 from starlette.responses import Response
 
 from app import telemetry
-from app.api.answers import json_answer, no_content
-from app.api.commit_ids import KEY
 from app.api.dependencies import Visit
+from app.api.entrance.commit_ids import KEY
 from app.api.error_responses import body_of, status_and_type
+from app.api.responses.answers import json_answer, no_content
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.rows import IdempotencyClaim
 from app.catalog.idempotency import find_outcome, record_refusal

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from starlette.responses import Response
 
-from app.api.answers import json_answer
 from app.api.bodies.identifiers import RenameBody, identifiers_json
 from app.api.bodies.json_body import parse_body
 from app.api.dependencies import Visit
 from app.api.idempotency import done_once, run_once
-from app.api.paging import next_page_token, page_in_query
+from app.api.responses.answers import json_answer
+from app.api.responses.paging import next_page_token, page_in_query
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import Kind, Loaded, M

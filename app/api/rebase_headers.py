@@ -9,7 +9,7 @@ from app.api.dependencies import Visit
 from app.catalog.commits.rebases import NOTHING_ASKED, RebaseRequest
 from app.engine.expressions.expression_json import parse_expression
 from app.engine.expressions.expressions import Expression
-from app.engine.model.rebase_settings import RebaseMode, mode_named, modes_in_words
+from app.engine.model.settings.rebase_settings import RebaseMode, mode_named, modes_in_words
 from app.errors import InvalidFilter, InvalidRequest
 
 _MODE, _FILTER = "X-Icetower-Rebase", "X-Icetower-Conflict-Filter"

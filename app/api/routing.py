@@ -14,37 +14,39 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route
 from starlette.types import Receive, Scope, Send
 
-from app.api.answers import json_answer
-from app.api.commit_ids import Mutations
+from app.api.entrance.commit_ids import Mutations
 from app.api.error_responses import error_body, status_and_type
+from app.api.responses.answers import json_answer
 from app.api.routes import (
-    appends,
-    commits,
     config,
-    conflicts,
     docs,
     dropped,
-    dry_runs,
-    expiry,
     health,
-    history,
-    loads,
     maintenance,
     metrics,
     namespaces,
     orphans,
     past,
     receipts,
+    tower,
+    views,
+    warehouses,
+)
+from app.api.routes.table import (
+    appends,
+    commits,
+    conflicts,
+    dry_runs,
+    expiry,
+    history,
+    loads,
     refs,
     registrations,
     scans,
     table_health,
     table_properties,
     tables,
-    tower,
     upkeep,
-    views,
-    warehouses,
 )
 from app.errors import IcetowerError, MethodNotAllowed, NoSuchRoute
 

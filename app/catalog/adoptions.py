@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.context.locations import check_location
+from app.catalog.context.places.locations import check_location
 from app.catalog.filesystem_tables.forks import later_versions
 from app.catalog.filesystem_tables.rules import refused
 from app.catalog.filesystem_tables.versions import TableFolder

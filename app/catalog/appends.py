@@ -13,12 +13,12 @@ from app.catalog.commits.appends import Appended, AppendedByReference
 from app.catalog.commits.landing import Landing
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.context.locations import check_location
+from app.catalog.context.places.locations import check_location
 from app.engine.appends.appended_files import AppendedFile, ParquetFile, ReadyFile
 from app.engine.change.requirements import Requirement
+from app.engine.model.files.manifests import DataFile
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SpecId
-from app.engine.model.manifests import DataFile
 from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import FileMissing, InvalidDataFile, InvalidLocation, InvalidRequest

@@ -17,10 +17,10 @@ from app.engine.diff.file_diff import FileDiff, PartitionChange, PartitionTotals
 from app.engine.diff.metadata_diff import MetadataDiff, metadata_diff
 from app.engine.diff.schema_changes import SchemaChange, schema_changes
 from app.engine.model.ancestry import ancestors, common_ancestor, is_ancestor
+from app.engine.model.files.manifests import ManifestEntry
+from app.engine.model.files.partition_values import PartitionValues
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import ManifestEntry
-from app.engine.model.partition_values import PartitionValues
 from app.engine.model.schema import Schema
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata

@@ -16,10 +16,10 @@ from app.engine.branches.ref_changes import snapshot_by_id, snapshot_of
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
 from app.engine.model.ancestry import branches_by_snapshot, refs_by_snapshot
 from app.engine.model.document import MAX_LONG
+from app.engine.model.files.manifests import ManifestEntry
+from app.engine.model.files.partition_values import PartitionValues
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import SnapshotId
-from app.engine.model.manifests import ManifestEntry
-from app.engine.model.partition_values import PartitionValues
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.selection.files import FileSelection, RowFilter

@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landing import land_one
-from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog, find_and_read
 from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
 from app.catalog.context.listings import Listing, Page, page_of
-from app.catalog.context.locations import check_location, chosen_location, place_for_new
+from app.catalog.context.places.locations import check_location, chosen_location, place_for_new
 from app.catalog.context.protection import check_unprotected, recovery_of
 from app.catalog.filesystem_tables.rules import refused
 from app.database.pointers.history import PointerEvent

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.listings import Listing, Page, page_of
-from app.catalog.context.locations import LOCATION, check_location, location_of_namespace
+from app.catalog.context.places.locations import LOCATION, check_location, location_of_namespace
 from app.catalog.context.protection import check_namespace_unprotected, recovery_of
 from app.database.namespaces import PropertyChanges
 from app.engine.model.identifiers import Namespace, check_namespace

@@ -7,8 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.receipt_book import LOST_AFTER_MS
-from app.database.receipt import ID_LENGTH, CommitReceipt, LandedChange, Outcome, ReceiptHead, time_of_id
+from app.catalog.context.seen.receipt_book import LOST_AFTER_MS
+from app.database.outcomes.receipt import (
+    ID_LENGTH,
+    CommitReceipt,
+    LandedChange,
+    Outcome,
+    ReceiptHead,
+    time_of_id,
+)
 from app.errors import InvalidRequest, NoSuchCommit
 from app.formats.metadata.names import version_of
 from app.formats.metadata.version_names import version_in

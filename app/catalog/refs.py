@@ -7,9 +7,9 @@ from abc import abstractmethod
 from dataclasses import dataclass
 
 from app.catalog.commits.cherry_picks import CherryPicks
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landing import land_one
-from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.named import event_at

@@ -10,14 +10,14 @@ from typing import Any, Final, Generic
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import Kind, M
-from app.catalog.context.locations import check_location, check_locations
+from app.catalog.context.places.locations import check_location, check_locations
+from app.catalog.context.places.table_places import claimed_places
 from app.catalog.context.rows import Pointer
-from app.catalog.context.table_places import claimed_places
 from app.catalog.named import check_registrable
-from app.database.neighbours import Neighbour
+from app.database.deletions.neighbours import Neighbour
 from app.engine.model.identifiers import TableIdentifier, check_identifier
 from app.engine.model.ids import Location
-from app.engine.model.properties import GC_ENABLED, bool_property
+from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.engine.properties.own_properties import MOVED_TO

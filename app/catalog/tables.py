@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base
 from app.catalog.commits.plans import load_base
 from app.catalog.commits.races import explain
-from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, Loaded, LoadedTable
-from app.catalog.context.locations import check_locations
+from app.catalog.context.places.locations import check_locations
 from app.catalog.context.protection import check_unprotected, recovery_of
 from app.catalog.named import NewNamed, drop_as_seen
 from app.database.pointers.pointer import Pointer
@@ -19,8 +19,8 @@ from app.engine.change.initial import new_table_metadata
 from app.engine.model.identifiers import TableIdentifier, check_identifier
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.partition_spec import UnboundPartitionSpec
-from app.engine.model.properties import GC_ENABLED, bool_property
 from app.engine.model.schema import Schema
+from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.engine.model.sort_order import SortOrder
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CommitFailed, CorruptMetadata, InvalidMetadata, PurgeRefused

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
+from app.catalog.context.seen.traffic import MOST_TABLES, TableTraffic
 from app.catalog.context.server import Server
-from app.catalog.context.traffic import MOST_TABLES, TableTraffic
 from app.catalog.slots.landing_slots import read_queue
 from app.engine.model.identifiers import TableIdentifier
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.locations import flaw_of_table_locations
+from app.catalog.context.places.locations import flaw_of_table_locations
 from app.catalog.context.protection import check_warehouse_unprotected, recovery_of
 from app.catalog.context.server import Server
 from app.database.warehouses import Layout, Warehouse

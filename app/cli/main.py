@@ -15,7 +15,7 @@ from app.cli.server import commands as server
 from app.cli.tables.conflict_lines import conflict_lines
 from app.cli.terminal.exit_statuses import REFUSED, STOPPED, WRONG_USAGE
 from app.cli.terminal.output import print_failure, print_line, remark
-from app.client.failures import CallFailed, CatalogRefused, CatalogUnreachable
+from app.client.http.failures import CallFailed, CatalogRefused, CatalogUnreachable
 from app.errors import IcetowerError, InvalidSetting
 from app.moving.sources import SourceFailed
 

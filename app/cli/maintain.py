@@ -21,15 +21,15 @@ from app.cli.terminal.arguments import (
 from app.cli.terminal.connection import chosen_uri, chosen_warehouse, connected
 from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse, optional
 from app.cli.terminal.output import print_json, print_line, print_table, remark, shown_progress, warn
-from app.client.failures import CallFailed, CatalogRefused
+from app.client.http.failures import CallFailed, CatalogRefused
 from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.jobs import Job, JobState
 from app.maintenance.assignments import Worker
 from app.maintenance.catalog_jobs import CatalogJobs
 from app.maintenance.maintainer import FINE, JobReport, Listener, Maintainer, TableReport
+from app.maintenance.spark.spark_sessions import SparkSessions
 from app.maintenance.spark_jobs import SparkJobs, settings_apart
-from app.maintenance.spark_sessions import SparkSessions
 from app.maintenance.verification import Verification
 
 LONGEST_REQUEST_S = 3600.0

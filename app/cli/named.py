@@ -13,7 +13,7 @@ from app.cli.terminal.connection import connected
 from app.cli.terminal.options import NAME_HELP, AsJson, Separator, Uri, Warehouse, group
 from app.cli.terminal.output import print_facts, print_json, print_line, print_table, remark
 from app.client.catalog import RemoteCatalog
-from app.client.tables import TableCalls
+from app.client.table.tables import TableCalls
 from app.client.views import ViewCalls
 
 

@@ -9,23 +9,23 @@ from typing import Self
 import httpx
 
 from app.client.answers import CatalogConfig
-from app.client.appends import AppendCalls
-from app.client.conflicts import ConflictCalls
-from app.client.health import HealthCalls
-from app.client.history import HistoryCalls
-from app.client.http_calls import HttpCalls, Retries
-from app.client.maintenance import MaintenanceCalls
+from app.client.http.http_calls import HttpCalls, Retries
 from app.client.namespaces import NamespaceCalls
-from app.client.orphans import OrphanCalls
 from app.client.past import PastCalls
 from app.client.receipts import ReceiptCalls
-from app.client.refs import RefCalls
-from app.client.registrations import RegistrationCalls
-from app.client.scans import ScanCalls
-from app.client.tables import TableCalls
+from app.client.table.appends import AppendCalls
+from app.client.table.conflicts import ConflictCalls
+from app.client.table.health import HealthCalls
+from app.client.table.history import HistoryCalls
+from app.client.table.maintenance import MaintenanceCalls
+from app.client.table.orphans import OrphanCalls
+from app.client.table.refs import RefCalls
+from app.client.table.registrations import RegistrationCalls
+from app.client.table.scans import ScanCalls
+from app.client.table.tables import TableCalls
+from app.client.table.upkeep import UpkeepCalls
+from app.client.table.validation import ValidationCalls
 from app.client.tower import TowerCalls
-from app.client.upkeep import UpkeepCalls
-from app.client.validation import ValidationCalls
 from app.client.views import ViewCalls
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar, Generic, Literal, TypeVar
 
 from app.client.answers import IdentifierPage, ServerAnswer
-from app.client.http_calls import CatalogCalls
+from app.client.http.http_calls import CatalogCalls
 from app.client.request_parts import (
     JsonObject,
     change_body,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from app.client.answers import NamespaceAnswer, NamespacePage, PropertiesAnswer
-from app.client.http_calls import CatalogCalls
+from app.client.http.http_calls import CatalogCalls
 from app.client.request_parts import namespace_path
 from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace
 

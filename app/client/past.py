@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from app.client.answers import OpenAnswer
-from app.client.http_calls import CatalogCalls
+from app.client.http.http_calls import CatalogCalls
 from app.client.request_parts import JsonObject, given, identifier_body
 from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace, TableIdentifier
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.client.answers import OpenAnswer, ReceiptsAnswer
-from app.client.http_calls import CatalogCalls
+from app.client.http.http_calls import CatalogCalls
 from app.client.request_parts import JsonObject, given, path_piece
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.client.answers import OpenAnswer
-from app.client.http_calls import CatalogCalls
+from app.client.http.http_calls import CatalogCalls
 from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import TableIdentifier
 

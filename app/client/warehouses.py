@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from app.client.answers import ServerAnswer
-from app.client.http_calls import HttpCalls
+from app.client.http.http_calls import HttpCalls
 from app.client.request_parts import given, path_piece
 
 ROOT = "management/v1/warehouses"

@@ -12,9 +12,11 @@ from sqlalchemy.exc import IntegrityError
 
 from app.database.connections.database import Database
 from app.database.connections.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
-from app.database.idempotency_keys import IdempotencyClaim, insert_claim
 from app.database.namespace_keys import key_of, namespace_of
 from app.database.namespaces import insert_namespace
+from app.database.outcomes.idempotency_keys import IdempotencyClaim, insert_claim
+from app.database.outcomes.receipt import LandedChange
+from app.database.outcomes.receipts import insert_landed
 from app.database.pointers.foreign_files import ANYWHERE, note_foreign
 from app.database.pointers.history import Author, insert_event
 from app.database.pointers.left_files import check_registration, exclude, insert_deletion
@@ -22,10 +24,8 @@ from app.database.pointers.moves import change_of, claim_places, free_name
 from app.database.pointers.names_over_time import begin_name
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.recoverable import NAMESPACE, new_pointer_id
-from app.database.receipt import LandedChange
-from app.database.receipts import insert_landed
-from app.database.rows import dropped as rows
-from app.database.rows import namespaces, pointers
+from app.database.schema.rows import dropped as rows
+from app.database.schema.rows import namespaces, pointers
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import IcetowerError, NamespaceExists

@@ -8,9 +8,9 @@ from sqlalchemy import BigInteger, Connection, bindparam, delete, select, update
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
-from app.database.inserts import OnEachDatabase
-from app.database.rows import landing_queues as rows
-from app.database.rows import pointers
+from app.database.schema.rows import landing_queues as rows
+from app.database.schema.rows import pointers
+from app.database.statements.inserts import OnEachDatabase
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, Delete, Row, delete, select, update
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
-from app.database.inserts import OnEachDatabase
-from app.database.rows import maintenance_jobs as rows
+from app.database.schema.rows import maintenance_jobs as rows
+from app.database.statements.inserts import OnEachDatabase
 from app.engine.model.jobs import JobState
 
 BATCH = 1_000

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, ScalarSelect, bindparam, select
 
-from app.database.rows import namespaces
+from app.database.schema.rows import namespaces
 from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from sqlalchemy import BigInteger, Connection, bindparam, func, insert, select, union_all, update
 
 from app.database.namespace_keys import key_of
-from app.database.rows import namespace_versions as rows
-from app.database.rows import namespaces, pointer_names
+from app.database.schema.rows import namespace_versions as rows
+from app.database.schema.rows import namespaces, pointer_names
 from app.engine.model.identifiers import Namespace
 
 _IS_LAST = (

@@ -10,18 +10,18 @@ from sqlalchemy import Connection, bindparam, delete, exists, select, update
 
 from app.database.connections.database import Database
 from app.database.connections.driver_errors import ConstraintBroken
-from app.database.idempotency_keys import IdempotencyClaim, complete_claim, insert_claim
-from app.database.inserts import OnEachDatabase
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, namespace_of, parameters_of
 from app.database.namespace_versions import begin_version, empty_since, end_version, free_since
-from app.database.pages import names_on_page, page_of, page_parameters
+from app.database.outcomes.idempotency_keys import IdempotencyClaim, complete_claim, insert_claim
+from app.database.outcomes.receipt import LandedChange
+from app.database.outcomes.receipts import insert_landed
 from app.database.pointers.history import Author
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.recoverable import NO_RECOVERY, Recovery, keep_dropped_namespace
-from app.database.receipt import LandedChange
-from app.database.receipts import insert_landed
-from app.database.rows import namespaces as rows
-from app.database.rows import pointers
+from app.database.schema.rows import namespaces as rows
+from app.database.schema.rows import pointers
+from app.database.statements.inserts import OnEachDatabase
+from app.database.statements.pages import names_on_page, page_of, page_parameters
 from app.engine.model.identifiers import Namespace
 from app.errors import NamespaceExists, NamespaceNotEmpty, NoSuchNamespace
 

@@ -27,10 +27,10 @@ from sqlalchemy import (
 
 from app.database.connections.database import Database
 from app.database.namespace_keys import key_of, namespace_of
-from app.database.pages import ALL_ROWS, names_on_page, page_of, page_parameters
 from app.database.pointers.history import PointerEvent, select_events
 from app.database.pointers.pointer import Pointer, PointerKind
-from app.database.rows import namespace_versions, pointer_history, pointer_names
+from app.database.schema.rows import namespace_versions, pointer_history, pointer_names
+from app.database.statements.pages import ALL_ROWS, names_on_page, page_of, page_parameters
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import NoSuchNamespace

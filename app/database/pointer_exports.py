@@ -11,9 +11,9 @@ from sqlalchemy import Connection, Select, func, or_, select, update
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
-from app.database.inserts import OnEachDatabase
-from app.database.rows import pointer_exports as rows
-from app.database.rows import pointer_history as history
+from app.database.schema.rows import pointer_exports as rows
+from app.database.schema.rows import pointer_history as history
+from app.database.statements.inserts import OnEachDatabase
 from app.engine.model.ids import Location, TableUuid
 
 LEASE_MS = 10 * 60_000

@@ -9,7 +9,7 @@ from sqlalchemy import Executable, exists, func, select, union
 from app.database.connections.database import Database
 from app.database.namespace_keys import namespace_of
 from app.database.pointers.pointer import Pointer, PointerKind
-from app.database.rows import file_deletions, namespaces, pointer_history, pointers
+from app.database.schema.rows import file_deletions, namespaces, pointer_history, pointers
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from sqlalchemy import ColumnElement, delete, insert, select, update
 
 from app.database.connections.database import Database
-from app.database.rows import scan_plans as rows
+from app.database.schema.rows import scan_plans as rows
 
 State = Literal["submitted", "completed", "failed", "cancelled"]
 

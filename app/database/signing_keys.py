@@ -5,8 +5,8 @@ from __future__ import annotations
 from sqlalchemy import select
 
 from app.database.connections.database import Database
-from app.database.inserts import OnEachDatabase
-from app.database.rows import signing_keys as rows
+from app.database.schema.rows import signing_keys as rows
+from app.database.statements.inserts import OnEachDatabase
 
 _INSERT = OnEachDatabase(rows, lambda insert: insert.on_conflict_do_nothing())
 

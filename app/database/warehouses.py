@@ -12,11 +12,11 @@ from sqlalchemy import Connection, Row, delete, insert, select, update
 
 from app.database.connections.database import Database
 from app.database.connections.driver_errors import ConstraintBroken
+from app.database.outcomes.receipt import LandedChange
+from app.database.outcomes.receipts import insert_landed
 from app.database.pointers.history import Author
-from app.database.receipt import LandedChange
-from app.database.receipts import insert_landed
-from app.database.rows import dropped, file_deletions
-from app.database.rows import warehouses as rows
+from app.database.schema.rows import dropped, file_deletions
+from app.database.schema.rows import warehouses as rows
 from app.errors import NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
 
 

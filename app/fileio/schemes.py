@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from app.engine.model.ids import Location
 from app.errors import InvalidLocation
 from app.fileio.bounded_reads import read_at_most
-from app.fileio.circuit import ANSWER_SECONDS
 from app.fileio.files import FileIO, ListedFile
 from app.fileio.local import LocalFiles
 from app.fileio.locations import scheme_of
 from app.fileio.memory import SHARED
+from app.fileio.network.circuit import ANSWER_SECONDS
 from app.fileio.storage_settings import StorageEnvironment, StorageSettings, check_names
 from app.fileio.tails import Tail, read_tail
 from app.fileio.trees import FileTree, FolderEntry, tree_of
@@ -102,7 +102,7 @@ class SchemedFiles:
             return LocalFiles(self._roots)
         if scheme == "memory":
             return SHARED
-        from app.fileio import network_stores
+        from app.fileio.network import network_stores
 
         opener = network_stores.OPENERS[scheme]
         for other, store in self._stores.items():
@@ -131,7 +131,7 @@ def files_for(
         InvalidSetting: a setting of no store, or an environment variable that may not be read or is not set.
     """
     if storage:
-        from app.fileio import network_stores
+        from app.fileio.network import network_stores
 
         check_names(storage, network_stores.SETTINGS)
     settings = environment.read(storage)
@@ -150,7 +150,7 @@ def check_storage(
     """
     files_for(storage, environment)
     if scheme_of(root) == "hdfs":
-        from app.fileio import network_stores
+        from app.fileio.network import network_stores
 
         network_stores.check_settings(root, environment.read(storage))
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from app.client.catalog import RemoteCatalog
-from app.client.failures import CallFailed, CatalogRefused
+from app.client.http.failures import CallFailed, CatalogRefused
 from app.engine.model.jobs import Job, JobState
 from app.maintenance.assignments import Assignment, Ending
 

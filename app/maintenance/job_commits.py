@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.client.catalog import RemoteCatalog
-from app.client.failures import CatalogRefused
+from app.client.http.failures import CatalogRefused
 from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import TableIdentifier
 

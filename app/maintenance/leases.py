@@ -6,8 +6,8 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from app.client.failures import CallFailed, CatalogRefused
-from app.client.maintenance import MaintenanceCalls
+from app.client.http.failures import CallFailed, CatalogRefused
+from app.client.table.maintenance import MaintenanceCalls
 from app.engine.model.identifiers import TableIdentifier
 
 LEASE_MS = 120_000

@@ -9,7 +9,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from app.client.catalog import RemoteCatalog
-from app.client.failures import CallFailed, CatalogRefused
+from app.client.http.failures import CallFailed, CatalogRefused
 from app.client.request_parts import JsonObject
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.jobs import Job, JobState

@@ -10,14 +10,14 @@ from uuid import uuid4
 from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
-from app.engine.model.properties import ENCRYPTION_KEY_ID
-from app.fileio.network_stores import SETTINGS
+from app.engine.model.settings.properties import ENCRYPTION_KEY_ID
+from app.fileio.network.network_stores import SETTINGS
 from app.fileio.schemes import files_for
-from app.maintenance.mounted_catalogs import mounted
-from app.maintenance.procedures import JobRefused
-from app.maintenance.spark_failures import SparkFailure, attempted
-from app.maintenance.spark_sessions import SqlSession
-from app.maintenance.spark_sql import ProcedureCall
+from app.maintenance.spark.mounted_catalogs import mounted
+from app.maintenance.spark.procedures import JobRefused
+from app.maintenance.spark.spark_failures import SparkFailure, attempted
+from app.maintenance.spark.spark_sessions import SqlSession
+from app.maintenance.spark.spark_sql import ProcedureCall
 from app.maintenance.staged_copies import PathChange, StagedCopy, check_copy
 
 _FIRST_SOUND: Final = (1, 12)

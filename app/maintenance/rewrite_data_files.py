@@ -7,8 +7,8 @@ from typing import Final
 
 from app.maintenance.assignments import Assignment
 from app.maintenance.job_commits import JobCommit
-from app.maintenance.procedures import Figures, JobRefused, Procedure, figures_of
-from app.maintenance.spark_sql import Argument, ProcedureCall
+from app.maintenance.spark.procedures import Figures, JobRefused, Procedure, figures_of
+from app.maintenance.spark.spark_sql import Argument, ProcedureCall
 
 _ARGUMENTS: Final = {"strategy": "strategy", "sort-order": "sort_order", "where": "where"}
 _BROKEN: Final = {

@@ -6,19 +6,19 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from app.client.catalog import RemoteCatalog
-from app.client.failures import CallFailed
+from app.client.http.failures import CallFailed
 from app.engine.model.jobs import Job, JobState
 from app.engine.upkeep.sql_text import literal
 from app.maintenance.assignments import Assignment, Ending
 from app.maintenance.job_commits import JobTraces, snapshots_of, traces_of
-from app.maintenance.mounted_catalogs import MountedTable, mounted
-from app.maintenance.procedures import Figures, JobRefused, Procedure
 from app.maintenance.rewrite_data_files import REWRITE_DATA_FILES
 from app.maintenance.rewrite_position_deletes import REWRITE_POSITION_DELETES
-from app.maintenance.spark_failures import SparkFailure, attempted
-from app.maintenance.spark_runtime import SparkMissing
-from app.maintenance.spark_sessions import SqlSession
-from app.maintenance.spark_sql import ProcedureCall
+from app.maintenance.spark.mounted_catalogs import MountedTable, mounted
+from app.maintenance.spark.procedures import Figures, JobRefused, Procedure
+from app.maintenance.spark.spark_failures import SparkFailure, attempted
+from app.maintenance.spark.spark_runtime import SparkMissing
+from app.maintenance.spark.spark_sessions import SqlSession
+from app.maintenance.spark.spark_sql import ProcedureCall
 from app.maintenance.table_statistics import TABLE_STATISTICS
 from app.maintenance.verification import Verification, changed_rows
 

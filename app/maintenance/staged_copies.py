@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
-from app.engine.model.delete_files import is_deletion_vector
+from app.engine.model.files.delete_files import is_deletion_vector
+from app.engine.model.files.manifests import DataFile, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location
-from app.engine.model.manifests import DataFile, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.fileio.files import FileIO

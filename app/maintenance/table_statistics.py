@@ -7,9 +7,9 @@ from typing import Final
 
 from app.maintenance.assignments import Assignment
 from app.maintenance.job_commits import JobCommit
-from app.maintenance.mounted_catalogs import MountedTable
-from app.maintenance.procedures import Figures, JobRefused, Procedure
-from app.maintenance.spark_sql import ProcedureCall
+from app.maintenance.spark.mounted_catalogs import MountedTable
+from app.maintenance.spark.procedures import Figures, JobRefused, Procedure
+from app.maintenance.spark.spark_sql import ProcedureCall
 
 
 def plan(assignment: Assignment) -> ProcedureCall:

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from app.engine.upkeep.sql_text import quoted
 from app.maintenance.job_commits import JobCommit
-from app.maintenance.mounted_catalogs import MountedTable
+from app.maintenance.spark.mounted_catalogs import MountedTable
 
 Columns = tuple[str, ...]
 

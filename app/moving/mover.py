@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from app.client.failures import CallFailed
+from app.client.http.failures import CallFailed
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.properties.own_properties import MOVED_TO
 from app.errors import IcetowerError

@@ -12,14 +12,14 @@ from typing import Final
 from urllib.parse import unquote
 
 from app.client.catalog import RemoteCatalog
-from app.client.failures import CatalogRefused
+from app.client.http.failures import CatalogRefused
 from app.engine.appends.footers import Footer
 from app.engine.appends.new_schemas import NewSchema
+from app.engine.model.data_types.types import PrimitiveType, parse_primitive
 from app.engine.model.document import MAX_INT
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.schema import Schema
-from app.engine.model.types import PrimitiveType, parse_primitive
 from app.errors import IcetowerError, InvalidDataFile
 from app.fileio.files import FileIO
 from app.fileio.locations import loose_place_of

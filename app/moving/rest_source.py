@@ -7,7 +7,7 @@ from typing import Final
 
 from app.client.answers import TableAnswer, ViewAnswer
 from app.client.catalog import RemoteCatalog
-from app.client.failures import CatalogRefused
+from app.client.http.failures import CatalogRefused
 from app.engine.model.identifiers import MAX_NAMESPACE_LENGTH, Namespace
 from app.moving.sources import Entry, SourceFailed, SourceMoved
 

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final
 
 from app.client.catalog import RemoteCatalog
-from app.client.failures import CallFailed, CatalogRefused
+from app.client.http.failures import CallFailed, CatalogRefused
 from app.engine.model.identifiers import Namespace
 from app.moving.choices import Choice
 from app.moving.mover import Mover

@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.upkeep.sql_text import literal, quoted
-from app.maintenance.spark_failures import SparkFailure, attempted
-from app.maintenance.spark_sessions import SqlSession
-from app.maintenance.spark_sql import qualified
+from app.maintenance.spark.spark_failures import SparkFailure, attempted
+from app.maintenance.spark.spark_sessions import SqlSession
+from app.maintenance.spark.spark_sql import qualified
 from app.moving.sources import Entry, SourceFailed, SourceMoved
 
 _PREFIX: Final = "spark.sql.catalog"

@@ -9,8 +9,8 @@ from typing import Any
 
 from app.client.answers import TableAnswer, ViewAnswer
 from app.client.catalog import RemoteCatalog
-from app.client.failures import CatalogRefused
-from app.client.registrations import CHECK_ENDPOINT, FindingAnswer
+from app.client.http.failures import CatalogRefused
+from app.client.table.registrations import CHECK_ENDPOINT, FindingAnswer
 from app.engine.model.identifiers import TableIdentifier
 from app.moving.sources import EntryKind
 

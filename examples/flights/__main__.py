@@ -12,7 +12,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from app.maintenance.spark_runtime import IcebergRuntimeMissing, JavaMissing, check_java
+from app.maintenance.spark.spark_runtime import IcebergRuntimeMissing, JavaMissing, check_java
 from examples.flights import changes, history, loading, past, tour, upkeep
 from examples.flights.comparison import compare
 from examples.flights.narration import Narrator, Unexpected

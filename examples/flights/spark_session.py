@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from app.maintenance.spark_runtime import (
+from app.maintenance.spark.spark_runtime import (
     ICEBERG_EXTENSIONS,
     check_java,
     iceberg_runtime_jar,

@@ -71,7 +71,7 @@ def _fill_places() -> None:
 
 
 def _home_of(location: str) -> str:
-    """Return what `app.catalog.context.table_places.homes_of` returned when this revision was made."""
+    """Return what `app.catalog.context.places.table_places.homes_of` returned when this revision was made."""
     scheme, colon, rest = ("file", ":", location) if location.startswith("/") else location.partition(":")
     store = SAME_STORE.get(scheme.lower(), scheme.lower()) if colon else "file"
     authority, path = "", rest if colon else location

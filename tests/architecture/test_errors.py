@@ -23,16 +23,16 @@ TREE = app.errors.__doc__ or ""
 
 CATCHING_EVERYTHING = {
     "app/database/connections/shared_writes.py": "each write has its error raised in its own thread",
-    "app/catalog/context/receipt_book.py": "the outermost handler of the thread that writes receipts",
+    "app/catalog/context/seen/receipt_book.py": "the outermost handler of the thread that writes receipts",
     "app/catalog/deletions/housekeeping.py": "the outermost handler of the housekeeping thread",
-    "app/api/front_door.py": "the outermost handler, which answers every failure",
+    "app/api/entrance/front_door.py": "the outermost handler, which answers every failure",
     "app/catalog/commits/guard.py": "a mistake in the guard must not fail the commits it watches",
     "app/catalog/commits/wishes.py": "a mistake in one request must not fail those that land with it",
-    "app/maintenance/spark_failures.py": "Spark's errors have no common parent, and each is how a job ends",
+    "app/maintenance/spark/spark_failures.py": "Spark's errors have no common parent, and each is how a job ends",
     "app/cli/main.py": "answers of strange servers have any form, and end in one line",
     "app/lines.py": "hands a failure to every thread that waits for it",
     "app/catalog/pointer_batches.py": "hands a failed look-up to every request that waits for it",
-    "app/fileio/punctual_store.py": "hands a failed call to the thread that waits for it",
+    "app/fileio/network/punctual_store.py": "hands a failed call to the thread that waits for it",
 }
 
 

@@ -7,7 +7,7 @@ import zlib
 
 import pytest
 
-from app.api.paging import page_token
+from app.api.responses.paging import page_token
 from tests.bad_input.attacks import DELETE, GET, HEAD, Attack, check_refused
 from tests.bad_input.victim import Victim
 from tests.bad_input.wire import request, send

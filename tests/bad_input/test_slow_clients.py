@@ -299,7 +299,7 @@ def test_noise_behind_a_commit_is_not_answered_for_it(tmp_path: Path) -> None:
 def test_too_many_large_bodies_wait_and_are_then_refused_unread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("app.api.body_budget.WAIT_SECONDS", 0.3)
+    monkeypatch.setattr("app.api.entrance.body_budget.WAIT_SECONDS", 0.3)
     large = b"POST /v1/namespaces HTTP/1.1\r\n" + HEAD + b"Content-Length: 400000\r\n\r\n"
     with http_catalog(tmp_path, max_bodies_bytes=1_000_000) as api, ExitStack() as stack:
         holding = [stack.enter_context(closing(connected(api))) for _ in range(2)]

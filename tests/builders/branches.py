@@ -7,8 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from app.engine.change.initial import new_table_metadata
-from app.engine.model.ids import Location, SnapshotId, SpecId, TableUuid
-from app.engine.model.manifests import (
+from app.engine.model.data_types.types import parse_primitive
+from app.engine.model.data_types.values import to_bytes
+from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     FileContent,
@@ -16,13 +17,12 @@ from app.engine.model.manifests import (
     ManifestEntry,
     ManifestFile,
 )
+from app.engine.model.ids import Location, SnapshotId, SpecId, TableUuid
 from app.engine.model.partition_spec import UnboundPartitionSpec
 from app.engine.model.refs import SnapshotRef
 from app.engine.model.schema import Schema
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.model.types import parse_primitive
-from app.engine.model.values import to_bytes
 from tests.builders.catalogs import START_MS
 
 LONG = parse_primitive("long")

@@ -10,26 +10,26 @@ from typing import Any
 
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.receipt_book import ReceiptBook
+from app.catalog.context.seen.receipt_book import ReceiptBook
+from app.catalog.context.seen.traffic import Traffic
 from app.catalog.context.server import Rules, Server
-from app.catalog.context.traffic import Traffic
 from app.database.connections.database import Database
+from app.database.deletions.file_deletions import FileDeletions
+from app.database.deletions.foreign_places import ForeignPlaces
+from app.database.deletions.metadata_sweeps import MetadataSweeps
+from app.database.deletions.neighbours import Neighbours
+from app.database.deletions.old_rows import OldRows
+from app.database.deletions.orphan_runs import OrphanRuns
 from app.database.dropped import DroppedThings
-from app.database.file_deletions import FileDeletions
-from app.database.foreign_places import ForeignPlaces
-from app.database.idempotency_keys import IdempotencyKeys
 from app.database.landing_queues import LandingQueues
 from app.database.maintenance_jobs import MaintenanceJobs
-from app.database.metadata_sweeps import MetadataSweeps
 from app.database.namespaces import Namespaces
-from app.database.neighbours import Neighbours
-from app.database.old_rows import OldRows
-from app.database.orphan_runs import OrphanRuns
+from app.database.outcomes.idempotency_keys import IdempotencyKeys
+from app.database.outcomes.receipts import Receipts
 from app.database.past import Past
 from app.database.pointer_exports import PointerExports
 from app.database.pointer_states import PointerStates
 from app.database.pointers.pointers import Pointers
-from app.database.receipts import Receipts
 from app.database.scan_plans import ScanPlans
 from app.database.signing_keys import SigningKeys
 from app.database.warehouses import Warehouses

@@ -9,8 +9,7 @@ from typing import Any
 
 import httpx
 
-from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import (
+from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     FileContent,
@@ -18,6 +17,7 @@ from app.engine.model.manifests import (
     ManifestEntry,
     ManifestFile,
 )
+from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.formats.manifests.lists import write_manifest_list

@@ -20,14 +20,14 @@ from typing import Any
 
 import orjson
 
-from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import (
+from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     FileContent,
     ManifestEntry,
     ManifestFile,
 )
+from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.formats.manifests.writer import write_manifest

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from app.database.connections.database import Database
-from app.database.migrations import migrate
-from app.database.revisions import found_revision, known_revision
+from app.database.schema.migrations import migrate
+from app.database.schema.revisions import found_revision, known_revision
 
 if TYPE_CHECKING:  # A server on SQLite does without the driver of Postgres, and a test sees to it.
     from tests.servers.postgres import PostgresServer

@@ -7,12 +7,12 @@ from typing import Any
 from app.engine.expressions.binding import bind
 from app.engine.expressions.expression_json import parse_expression
 from app.engine.expressions.expressions import BoundExpression
+from app.engine.model.data_types.types import parse_primitive
+from app.engine.model.data_types.values import to_bytes
+from app.engine.model.files.manifests import DataFile, FileContent, ManifestFile, PartitionSummary
 from app.engine.model.ids import Location, SpecId
-from app.engine.model.manifests import DataFile, FileContent, ManifestFile, PartitionSummary
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
-from app.engine.model.types import parse_primitive
-from app.engine.model.values import to_bytes
 
 Json = Any
 

@@ -28,10 +28,10 @@ from app.engine.expressions.expressions import (
 )
 from app.engine.expressions.projection import project_bound
 from app.engine.expressions.transform_values import transform_function
+from app.engine.model.data_types.transforms import Transform
+from app.engine.model.data_types.types import Type
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
-from app.engine.model.transforms import Transform
-from app.engine.model.types import Type
 
 
 def predicate(operation: Operation, column: str, *values: Value) -> Predicate:

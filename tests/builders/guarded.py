@@ -6,8 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from app.engine.guard.arrivals import Arrival
-from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import (
+from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     FileContent,
@@ -15,6 +14,7 @@ from app.engine.model.manifests import (
     ManifestEntry,
     ManifestFile,
 )
+from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.snapshot import Snapshot
 from app.errors import FileMissing, FilesUnavailable, InvalidMetadata
 

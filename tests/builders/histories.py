@@ -6,14 +6,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from app.engine.change.initial import new_table_metadata
-from app.engine.model.ids import NO_SNAPSHOT, Location, SnapshotId, SpecId, TableUuid
-from app.engine.model.manifests import (
+from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     FileContent,
     ManifestEntry,
     ManifestFile,
 )
+from app.engine.model.ids import NO_SNAPSHOT, Location, SnapshotId, SpecId, TableUuid
 from app.engine.model.refs import SnapshotRef
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata

@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from app.engine.model.manifests import ManifestContent
+from app.engine.model.files.manifests import ManifestContent
 from app.engine.model.table_metadata import TableMetadata
 from app.fileio.local import LocalFiles
 from tests.builders.derived_requirements import requirements_for

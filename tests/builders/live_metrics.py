@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from app.engine.health.column_summary import KnownSum, LiveMetrics
-from app.engine.model.manifests import ManifestEntry
+from app.engine.model.files.manifests import ManifestEntry
 
 _METRICS = (
     "column_sizes",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from app.engine.model.files.manifests import EntryStatus, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import EntryStatus, ManifestEntry, ManifestFile
 from app.formats.avro.packers import write_packed
 from app.formats.avro.types import write_long
 from app.formats.manifests.avro_schemas import manifest_list_schema

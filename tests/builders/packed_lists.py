@@ -6,8 +6,8 @@ import threading
 import zlib
 from dataclasses import dataclass
 
+from app.engine.model.files.manifests import ManifestFile
 from app.engine.model.ids import SnapshotId
-from app.engine.model.manifests import ManifestFile
 from app.formats.avro import open_avro
 from app.formats.avro.types import write_long
 from app.formats.manifests.lists import write_manifest_list

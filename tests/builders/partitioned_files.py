@@ -9,17 +9,15 @@ from hashlib import sha256
 from typing import Any
 
 from app.catalog import named
-from app.catalog.commits.snapshot_files import SnapshotFiles
-from app.catalog.commits.staged_files import StagedFiles
+from app.catalog.commits.files.snapshot_files import SnapshotFiles
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.tables import NewTable
 from app.engine.branches.heads import head_of
 from app.engine.branches.picked_changes import without_files
 from app.engine.change.summaries import added_counts, totals_after
-from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import FieldId, Location, SpecId
-from app.engine.model.manifests import (
+from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     FileContent,
@@ -29,6 +27,8 @@ from app.engine.model.manifests import (
     ManifestFile,
     Partition,
 )
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import FieldId, Location, SpecId
 from app.engine.model.partition_spec import PartitionField, PartitionSpec, UnboundPartitionSpec
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata

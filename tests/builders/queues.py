@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlalchemy import update
 
-from app.database.file_deletions import FileDeletions
-from app.database.rows import file_deletions as rows
+from app.database.deletions.file_deletions import FileDeletions
+from app.database.schema.rows import file_deletions as rows
 
 
 def let_queue_age(queue: FileDeletions, by_ms: int) -> None:

@@ -11,8 +11,8 @@ from app.catalog.commits.rebases import NOTHING_ASKED, RebaseRequest
 from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.catalog import Catalog
 from app.engine.guard.lists import Tally, tally_of_entries
+from app.engine.model.files.manifests import EntryStatus, ManifestEntry
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.manifests import EntryStatus, ManifestEntry
 from app.engine.model.table_metadata import TableMetadata
 from tests.builders.derived_requirements import requirements_for
 from tests.builders.tables import DEPARTURES, load_table, table_in

@@ -11,8 +11,7 @@ from app.engine.change.apply import apply_updates
 from app.engine.change.initial import new_table_metadata
 from app.engine.change.updates import AddSnapshot, RemoveSnapshotRef, SetSnapshotRef, Update
 from app.engine.guard.lists import tally_of_entries
-from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import (
+from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     FileContent,
@@ -20,6 +19,7 @@ from app.engine.model.manifests import (
     ManifestEntry,
     ManifestFile,
 )
+from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.fileio.memory import MemoryFiles

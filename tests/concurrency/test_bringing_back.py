@@ -11,8 +11,8 @@ import httpx
 import pytest
 
 from app.database.connections.database import Database
+from app.database.deletions.file_deletions import FileDeletions
 from app.database.dropped import DroppedThings
-from app.database.file_deletions import FileDeletions
 from app.fileio.locations import local_path
 from tests.builders.error_answers import check_error_answer
 from tests.concurrency.test_register_during_purge import filled_table

@@ -13,7 +13,7 @@ import httpx
 import psycopg
 import pytest
 
-from app.fileio.circuit import SILENT_CALLS
+from app.fileio.network.circuit import SILENT_CALLS
 from app.setting_types import DatabaseUrl
 from tests.builders.databases import migrated_database_of
 from tests.builders.http_catalog import (

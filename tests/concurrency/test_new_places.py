@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from app.database.connections.database import Database
-from app.database.file_deletions import FileDeletions
+from app.database.deletions.file_deletions import FileDeletions
 from app.fileio.locations import local_path
 from tests.builders.error_answers import check_error_answer
 from tests.builders.staged_tables import land

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from app.database.connections.database import Database
-from app.database.file_deletions import FileDeletions
+from app.database.deletions.file_deletions import FileDeletions
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import read_table_metadata
 from app.fileio.locations import local_path

@@ -12,7 +12,7 @@ from typing import Any
 
 import httpx
 
-from app.maintenance.spark_sessions import SparkSessions
+from app.maintenance.spark.spark_sessions import SparkSessions
 from benchmarks.contention.fixture.server import fixture
 from benchmarks.servers import free_port, running
 from tests.servers.commands import Ended, icetower_command

@@ -18,10 +18,10 @@ import pyspark
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.jobs import Job, JobState
 from app.maintenance.assignments import Assignment, Ending
-from app.maintenance.mounted_catalogs import mounted
+from app.maintenance.spark.mounted_catalogs import mounted
+from app.maintenance.spark.spark_runtime import ICEBERG_EXTENSIONS, iceberg_runtime_jar
+from app.maintenance.spark.spark_sessions import SparkSessions
 from app.maintenance.spark_jobs import SparkJobs
-from app.maintenance.spark_runtime import ICEBERG_EXTENSIONS, iceberg_runtime_jar
-from app.maintenance.spark_sessions import SparkSessions
 from app.maintenance.verification import Verification
 from app.testing import icetower_catalog
 

@@ -12,15 +12,15 @@ from pyarrow.fs import FileSelector
 from pyiceberg.catalog.rest import RestCatalog
 
 from app.client.catalog import RemoteCatalog
-from app.client.http_calls import HttpCalls
+from app.client.http.http_calls import HttpCalls
 from app.client.warehouses import WarehouseCalls
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.jobs import Job, JobState
 from app.maintenance.maintainer import Maintainer
 from app.maintenance.path_rewrite import RewrittenPaths, rewrite_paths
+from app.maintenance.spark.spark_sessions import SparkSessions
 from app.maintenance.spark_jobs import SparkJobs
-from app.maintenance.spark_sessions import SparkSessions
 from app.maintenance.staged_copies import PathChange
 from app.maintenance.verification import Verification
 from tests.servers.icetower import icetower_process

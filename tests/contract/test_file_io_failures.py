@@ -17,7 +17,7 @@ from pyarrow import fs
 from app.engine.model.ids import Location
 from app.errors import FileExists, FileMissing, FilesUnavailable, Throttled
 from app.fileio.files import FileIO
-from app.fileio.object_store import ObjectStore, Place
+from app.fileio.network.object_store import ObjectStore, Place
 from app.fileio.schemes import files_for
 
 _LOCATION = Location("s3://bucket/wh/t/metadata/x")

@@ -17,7 +17,7 @@ from app.engine.model.ids import Location
 from app.errors import CommitStateUnknown, FileExists, FileMissing, InvalidLocation
 from app.fileio.local import LocalFiles
 from app.fileio.memory import MemoryFiles
-from app.fileio.s3_conditional import ConditionalPuts, ReplyLost
+from app.fileio.network.s3_conditional import ConditionalPuts, ReplyLost
 from app.fileio.schemes import SchemedFiles, files_for
 from app.fileio.storage_settings import StorageSettings
 from app.fileio.trees import FileTree, FolderEntry, check_tree_scheme, tree_of

@@ -18,7 +18,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.filesystem_tables.places import WarehouseTree
 from app.catalog.filesystem_tables.rules import next_version_location
-from app.database.idempotency_keys import IdempotencyClaim
+from app.database.outcomes.idempotency_keys import IdempotencyClaim
 from app.database.pointers.moves import Advance, Creation, NameTaken
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.pointers import PutOutcome

@@ -9,8 +9,8 @@ import httpx
 import pyarrow.parquet as pq
 import pytest
 
+from app.engine.model.files.manifests import FileContent
 from app.engine.model.ids import Location
-from app.engine.model.manifests import FileContent
 from tests.builders.claimed_files import ClaimingWriter
 from tests.crash.crashes import Client, CrashingServer, check_table
 

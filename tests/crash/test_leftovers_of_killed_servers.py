@@ -11,8 +11,8 @@ import httpx
 import pytest
 from pyiceberg.catalog import load_catalog
 
+from app.engine.model.files.manifests import FileContent
 from app.engine.model.ids import Location
-from app.engine.model.manifests import FileContent
 from tests.builders.claimed_files import ClaimingWriter
 from tests.builders.http_appends import Appender, make_rebasing_table
 from tests.builders.parquet_files import parquet_rows

@@ -14,11 +14,11 @@ from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, inspect, text
 
-from app.database import partial_indexes  # noqa: F401 - adds them to the metadata
 from app.database.connections.database import Database
-from app.database.migrations import downgrade, migrate
-from app.database.revisions import MIGRATIONS, check_revision, found_revision, known_revision
-from app.database.rows import metadata
+from app.database.schema import partial_indexes  # noqa: F401 - adds them to the metadata
+from app.database.schema.migrations import downgrade, migrate
+from app.database.schema.revisions import MIGRATIONS, check_revision, found_revision, known_revision
+from app.database.schema.rows import metadata
 from app.errors import DatabaseBehind, DatabaseUnavailable
 from tests.contract.database.every_call import fill
 from tests.contract.database.races import run_together

@@ -11,10 +11,10 @@ from sqlalchemy import Connection, text
 
 from app.database.connections.database import Database
 from app.database.dropped import DroppedThings
-from app.database.migrations import downgrade, migrate
 from app.database.past import Past
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.recoverable import Recovery
+from app.database.schema.migrations import downgrade, migrate
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from tests.contract.database.stores import AUTHOR, Stores
 from tests.servers.postgres import PostgresServer

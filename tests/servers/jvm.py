@@ -11,7 +11,7 @@ from typing import Any
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from app.maintenance.spark_runtime import check_java, iceberg_runtime_jar
+from app.maintenance.spark.spark_runtime import check_java, iceberg_runtime_jar
 
 _JAVA_OPTIONS = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-Duser.timezone=UTC"]
 """A test makes many small calls: compiling them twice or collecting in parallel only costs start-up."""

@@ -15,8 +15,8 @@ from app.engine.model.jobs import Job
 from app.maintenance.assignments import Worker
 from app.maintenance.catalog_jobs import CatalogJobs
 from app.maintenance.maintainer import Maintainer
+from app.maintenance.spark.spark_sessions import SparkSessions
 from app.maintenance.spark_jobs import SparkJobs
-from app.maintenance.spark_sessions import SparkSessions
 
 LEASE_MS = 2_000
 

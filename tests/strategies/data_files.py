@@ -8,13 +8,13 @@ from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
+from app.engine.model.data_types.transforms import parse_transform
+from app.engine.model.data_types.types import PrimitiveType, StructType
+from app.engine.model.data_types.values import FLOATING_KINDS, from_bytes, is_nan, order_key, to_bytes
+from app.engine.model.files.manifests import DataFile, FileContent, ManifestFile, PartitionSummary
 from app.engine.model.ids import FieldId, Location, SpecId
-from app.engine.model.manifests import DataFile, FileContent, ManifestFile, PartitionSummary
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Column, Schema
-from app.engine.model.transforms import parse_transform
-from app.engine.model.types import PrimitiveType, StructType
-from app.engine.model.values import FLOATING_KINDS, from_bytes, is_nan, order_key, to_bytes
 from tests.builders.filters import transform_value
 
 Row = tuple[Any, ...]

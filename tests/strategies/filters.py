@@ -11,11 +11,11 @@ from uuid import UUID
 
 from hypothesis import strategies as st
 
-from app.engine.model.json_values import to_json_value
+from app.engine.model.data_types.json_values import to_json_value
+from app.engine.model.data_types.transforms import parse_transform
+from app.engine.model.data_types.types import NestedField, StructType, parse_primitive
+from app.engine.model.data_types.values import is_nan
 from app.engine.model.schema import Schema
-from app.engine.model.transforms import parse_transform
-from app.engine.model.types import NestedField, StructType, parse_primitive
-from app.engine.model.values import is_nan
 from tests.strategies.json_values import MAX_INT, MAX_LONG, Json
 
 KINDS = (

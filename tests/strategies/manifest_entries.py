@@ -6,18 +6,18 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from app.engine.model.ids import FieldId, Location, SnapshotId, SortOrderId, SpecId
-from app.engine.model.manifests import (
+from app.engine.model.data_types.transforms import parse_transform
+from app.engine.model.data_types.types import NestedField, PrimitiveType, parse_primitive
+from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     FileContent,
     ManifestContent,
     ManifestEntry,
 )
+from app.engine.model.ids import FieldId, Location, SnapshotId, SortOrderId, SpecId
 from app.engine.model.partition_spec import PartitionField, PartitionSpec
 from app.engine.model.schema import Schema
-from app.engine.model.transforms import parse_transform
-from app.engine.model.types import NestedField, PrimitiveType, parse_primitive
 from tests.strategies.single_values import MAX_INT, MAX_LONG, single_values
 
 KINDS = (

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from hypothesis import strategies as st
 
-from app.engine.model.types import PrimitiveType
-from app.engine.model.values import FLOATING_KINDS, decimal_of
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.data_types.values import FLOATING_KINDS, decimal_of
 
 MAX_INT, MAX_LONG = 2**31 - 1, 2**63 - 1
 CORNERS = (0.0, -0.0, math.nan, math.inf, -math.inf)

@@ -11,7 +11,7 @@ import pytest
 from pyiceberg.catalog import load_catalog
 
 from app.client.catalog import RemoteCatalog
-from app.client.failures import CatalogUnreachable
+from app.client.http.failures import CatalogUnreachable
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import DatabaseUnavailable, InvalidLocation
 from app.testing import icetower_catalog

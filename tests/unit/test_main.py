@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 
-from app.database.migrations import downgrade, migrate
-from app.database.revisions import found_revision, known_revision
+from app.database.schema.migrations import downgrade, migrate
+from app.database.schema.revisions import found_revision, known_revision
 from app.database.warehouses import Layout, Warehouses
 from app.engine.model.ids import Location
 from app.errors import DatabaseBehind

@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from app.catalog.context.traffic import Counts, QueueState, TableTraffic
+from app.catalog.context.seen.traffic import Counts, QueueState, TableTraffic
 
 _HELP = {
     "landed": "Commits that landed.",

@@ -9,10 +9,10 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.answers import json_answer
 from app.api.dependencies import Visit
 from app.api.names_in_paths import encode_prefix
-from app.catalog.context.moments import split_name
+from app.api.responses.answers import json_answer
+from app.catalog.context.past.moments import split_name
 from app.catalog.warehouses import load_configuration
 
 

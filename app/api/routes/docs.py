@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.answers import json_answer, text_answer
 from app.api.description import description_json, description_yaml
 from app.api.docs_page import docs_page
+from app.api.responses.answers import json_answer, text_answer
 
 router = APIRouter()
 

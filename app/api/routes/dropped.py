@@ -5,13 +5,13 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.answers import json_answer
 from app.api.bodies.dropped import DroppedBody, UndropBody, dropped_json
 from app.api.bodies.json_body import parse_body
 from app.api.dependencies import Visited
 from app.api.idempotency import run_once
 from app.api.names_in_paths import namespaces_in_parent
-from app.api.paging import DEFAULT_PAGE_SIZE, next_page_token, page_in_query
+from app.api.responses.answers import json_answer
+from app.api.responses.paging import DEFAULT_PAGE_SIZE, next_page_token, page_in_query
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.listings import Page
 from app.catalog.past import dropped

@@ -7,9 +7,9 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.answers import json_answer, text_answer
 from app.api.bodies.tower import traffic_metrics
 from app.api.dependencies import Visit, Visited
+from app.api.responses.answers import json_answer, text_answer
 from app.catalog.health import check_database, check_warehouse
 from app.catalog.tower import all_traffic
 from app.errors import IcetowerError

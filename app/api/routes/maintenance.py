@@ -5,7 +5,6 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.answers import json_answer
 from app.api.bodies.json_body import parse_body
 from app.api.bodies.maintenance import (
     BeginJobBody,
@@ -17,7 +16,8 @@ from app.api.bodies.maintenance import (
     upkeep_json,
 )
 from app.api.dependencies import Visit, Visited
-from app.api.paging import next_page_token, page_in_query
+from app.api.responses.answers import json_answer
+from app.api.responses.paging import next_page_token, page_in_query
 from app.catalog.upkeep import jobs
 from app.catalog.upkeep.upkeep_plans import table_upkeep
 from app.engine.model.jobs import Job, JobState

@@ -6,10 +6,10 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from app import telemetry
-from app.api.answers import no_content
 from app.api.bodies.json_body import parse_body
-from app.api.bodies.tables import MetricsBody
+from app.api.bodies.table.tables import MetricsBody
 from app.api.dependencies import Visited
+from app.api.responses.answers import no_content
 
 router = APIRouter()
 

@@ -8,7 +8,6 @@ import orjson
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.answers import json_answer, no_content
 from app.api.bodies.json_body import parse_body
 from app.api.bodies.namespaces import (
     CreateNamespaceBody,
@@ -20,7 +19,8 @@ from app.api.bodies.namespaces import (
 from app.api.dependencies import Visit, Visited
 from app.api.idempotency import done_once, run_once
 from app.api.names_in_paths import namespaces_in_parent
-from app.api.paging import next_page_token, page_in_query
+from app.api.responses.answers import json_answer, no_content
+from app.api.responses.paging import next_page_token, page_in_query
 from app.catalog import namespaces
 from app.catalog.context.catalog import Catalog
 from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.answers import json_answer, text_answer
 from app.api.bodies.json_body import parse_body
 from app.api.bodies.orphans import OrphansBody, orphan_lines, orphan_runs_json
 from app.api.dependencies import Visited
 from app.api.idempotency import run_once
+from app.api.responses.answers import json_answer, text_answer
 from app.catalog.context.catalog import Catalog
 from app.catalog.deletions import orphans
 from app.catalog.deletions.orphan_reports import report_of

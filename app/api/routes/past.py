@@ -5,12 +5,12 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.answers import json_answer
 from app.api.bodies.json_body import parse_body
 from app.api.bodies.past import RestoreBody, catalog_diff_json
 from app.api.dependencies import Visited
 from app.api.idempotency import run_once
-from app.api.paging import next_page_token, page_in_query
+from app.api.responses.answers import json_answer
+from app.api.responses.paging import next_page_token, page_in_query
 from app.catalog.context.catalog import Catalog
 from app.catalog.past.catalog_diff import load_catalog_diff
 from app.catalog.past.restore import answer_text, restore_tables

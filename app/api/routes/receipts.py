@@ -5,9 +5,9 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.answers import json_answer
 from app.api.bodies.receipts import commit_receipt_json, commit_receipts_json
 from app.api.dependencies import Visited
+from app.api.responses.answers import json_answer
 from app.catalog import receipts
 
 router = APIRouter()

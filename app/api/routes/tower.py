@@ -5,11 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.answers import json_answer
 from app.api.bodies.tower import busiest_json, traffic_json
 from app.api.dependencies import Visit, Visited
+from app.api.responses.answers import json_answer
 from app.catalog import tower
-from app.catalog.context.traffic import MOST_TABLES
+from app.catalog.context.seen.traffic import MOST_TABLES
 from app.errors import InvalidRequest
 
 router = APIRouter()

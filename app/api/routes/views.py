@@ -5,14 +5,14 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.answers import loaded_view_answer, no_content
-from app.api.bodies.commits import CommitBody
 from app.api.bodies.identifiers import check_same
 from app.api.bodies.json_body import parse_body
+from app.api.bodies.table.commits import CommitBody
 from app.api.bodies.views import CreateViewBody, RegisterViewBody
 from app.api.dependencies import Visited
 from app.api.idempotency import done_once
 from app.api.named_answers import loaded_once, names_answer, rename_answer
+from app.api.responses.answers import loaded_view_answer, no_content
 from app.catalog import named, views
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import VIEWS, LoadedView

@@ -6,7 +6,6 @@ import orjson
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.answers import json_answer, no_content
 from app.api.bodies.json_body import parse_body
 from app.api.bodies.warehouses import (
     CreateWarehouseBody,
@@ -17,6 +16,7 @@ from app.api.bodies.warehouses import (
 )
 from app.api.dependencies import Visit, Visited
 from app.api.names_in_paths import warehouse_in_path
+from app.api.responses.answers import json_answer, no_content
 from app.catalog import warehouses
 from app.catalog.context.rows import Warehouse
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import orjson
 
+from app.catalog.commits.files.snapshot_files import SnapshotFiles
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, Intention, Joined, Planned
-from app.catalog.commits.snapshot_files import SnapshotFiles
-from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.context.live_paths import LiveFiles
+from app.catalog.context.seen.live_paths import LiveFiles
 from app.catalog.manifests.table_manifests import TableManifests
 from app.engine.appends.appended_files import AppendedFile
 from app.engine.appends.merging import MergeRules, merge_groups, merged_entries
@@ -23,9 +23,15 @@ from app.engine.change.apply import apply_updates
 from app.engine.change.requirements import AssertRefSnapshotId, Requirement, check_requirements, is_create
 from app.engine.change.summaries import added_counts, changed_partition_count, totals_after
 from app.engine.change.updates import SetProperties, Update
+from app.engine.model.files.manifests import (
+    DataFile,
+    EntryStatus,
+    ManifestContent,
+    ManifestEntry,
+    ManifestFile,
+)
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import DataFile, EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.catalog.commits.snapshot_files import SnapshotFiles
-from app.catalog.commits.staged_files import StagedFiles
+from app.catalog.commits.files.snapshot_files import SnapshotFiles
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.manifests.table_manifests import TableManifests
 from app.engine.branches.picked_changes import (
@@ -17,8 +17,8 @@ from app.engine.branches.picked_changes import (
     without_files,
 )
 from app.engine.branches.ref_changes import PickKind
+from app.engine.model.files.manifests import DataFile, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import SnapshotId, SpecId
-from app.engine.model.manifests import DataFile, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import InvalidRefMove

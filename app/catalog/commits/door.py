@@ -8,17 +8,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app import telemetry
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import D
 from app.catalog.commits.joined_wishes import plan_all
 from app.catalog.commits.old_metadata import forget_old_metadata
 from app.catalog.commits.plans import Names, Staged
-from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.commits.wishes import Wish, discard, lose_race
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
+from app.database.outcomes.receipts import GivenUpMeanwhile
 from app.database.pointers.moves import Advance, NameTaken, Unmoved
 from app.database.pointers.pointers import PutOutcome
-from app.database.receipts import GivenUpMeanwhile
 from app.errors import IcetowerError, IdempotencyKeyTaken
 
 log = logging.getLogger(__name__)

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from app.catalog.commits.conflict_checks import conflicts_of_snapshot
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.guard import CommitGuard
 from app.catalog.commits.intentions import Base, Planned
 from app.catalog.commits.plans import Plan, after, apply, load_base
 from app.catalog.commits.races import explain
 from app.catalog.commits.rebases import NOTHING_ASKED, RebaseRequest
-from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.context.locations import check_locations
+from app.catalog.context.places.locations import check_locations
 from app.catalog.filesystem_tables.rules import several_tables
 from app.engine.change.apply import find_offending_update
 from app.engine.change.landed_since import refs_set_by

@@ -6,21 +6,27 @@ import logging
 from collections.abc import Sequence
 
 from app import telemetry
-from app.catalog.commits.foreign_files import brings_files, folders_to_note, foreign_files
+from app.catalog.commits.files.foreign_files import brings_files, folders_to_note, foreign_files
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import D
 from app.catalog.commits.plans import Plan
-from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
-from app.catalog.context.table_places import places_of
+from app.catalog.context.places.table_places import places_of
 from app.catalog.manifests.budgeted_manifests import BudgetedTableManifests
 from app.engine.change.updates import AddSnapshot, Update
 from app.engine.guard.arrivals import arrivals
 from app.engine.guard.findings import Finding, Report
 from app.engine.guard.foreign_files import ForeignFiles
 from app.engine.guard.look import look_at
-from app.engine.model.guard_settings import GUARD, GUARD_IGNORE, GuardMode, GuardSettings, guard_settings
 from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.settings.guard_settings import (
+    GUARD,
+    GUARD_IGNORE,
+    GuardMode,
+    GuardSettings,
+    guard_settings,
+)
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CommitRefused, IcetowerError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from app.catalog.commits.expiry_records import ExpiryRecord
+from app.catalog.commits.files.expiry_records import ExpiryRecord
 from app.catalog.commits.intentions import Base
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M

@@ -12,7 +12,7 @@ from app.catalog.context.kinds import M
 from app.catalog.context.property_layers import layers_of
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location
-from app.engine.model.properties import DELETE_AFTER_COMMIT, bool_property
+from app.engine.model.settings.properties import DELETE_AFTER_COMMIT, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.engine.properties.lookup import effective_property

@@ -9,21 +9,21 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Generic
 
-from app.catalog.commits.foreign_files import foreign_of_registered
+from app.catalog.commits.files.foreign_files import foreign_of_registered
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, D, Intention, Landed, Planned
 from app.catalog.commits.landed_before import check_never_landed, record_of_removal
 from app.catalog.commits.races import explain
-from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog, find_and_read
-from app.catalog.context.file_names import new_file_uuid
 from app.catalog.context.kinds import Kind, Loaded, M
-from app.catalog.context.locations import check_locations, has_place_alone
-from app.catalog.context.table_places import claimed_places, homes_of
+from app.catalog.context.places.file_names import new_file_uuid
+from app.catalog.context.places.locations import check_locations, has_place_alone
+from app.catalog.context.places.table_places import claimed_places, homes_of
 from app.catalog.filesystem_tables.places import WarehouseTree
 from app.catalog.filesystem_tables.rules import next_version_location
+from app.database.outcomes.receipt import LandedChange
 from app.database.pointers.moves import Advance, Creation
 from app.database.pointers.pointer import Pointer
-from app.database.receipt import LandedChange
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from app.catalog.commits.files.snapshot_files import SnapshotFiles
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base
-from app.catalog.commits.snapshot_files import SnapshotFiles
-from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.property_layers import layers_of
 from app.catalog.manifests.table_manifests import TableManifests
@@ -15,7 +15,7 @@ from app.engine.change.requirements import Requirement
 from app.engine.change.updates import Update
 from app.engine.expressions.expressions import Expression
 from app.engine.model.identifiers import Namespace
-from app.engine.model.rebase_settings import RebaseMode, allows_exactly_once, rebase_mode
+from app.engine.model.settings.rebase_settings import RebaseMode, allows_exactly_once, rebase_mode
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.properties.own_properties import NEAREST

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landing import Landing, land
 from app.catalog.commits.rebases import (
@@ -15,10 +16,9 @@ from app.catalog.commits.rebases import (
     SettingsOfPlace,
     read_ahead,
 )
-from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
-from app.catalog.context.locations import check_place_is_free
+from app.catalog.context.places.locations import check_place_is_free
 from app.engine.change.apply import apply_to_new, apply_updates
 from app.engine.change.requirements import (
     AssertRefSnapshotId,
@@ -32,8 +32,8 @@ from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
 from app.engine.model.ancestry import is_ancestor
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import SnapshotId
-from app.engine.model.rebase_settings import RebaseMode
 from app.engine.model.refs import MAIN_BRANCH
+from app.engine.model.settings.rebase_settings import RebaseMode
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.rebase.late_commits import is_behind, snapshot_to_rebase
 from app.engine.rebase.rebased_snapshots import Rebase, lists_of_writer

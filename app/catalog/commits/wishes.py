@@ -10,17 +10,17 @@ from functools import partial
 from typing import Generic
 
 from app import telemetry
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.guard import CommitGuard
 from app.catalog.commits.intentions import Base, D, Intention, Joined, Landed
 from app.catalog.commits.plans import Names, Plan, Staged, refusals_explained
 from app.catalog.commits.races import outrun
-from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
-from app.catalog.context.locations import check_locations
+from app.catalog.context.places.locations import check_locations
 from app.catalog.context.rows import IdempotencyClaim
+from app.database.outcomes.receipt import CommitReceipt, Outcome, landed
 from app.database.pointers.history import Author
-from app.database.receipt import CommitReceipt, Outcome, landed
 from app.engine.model.identifiers import TableIdentifier
 from app.errors import CommitFailed, CommitStateUnknown
 

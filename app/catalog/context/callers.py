@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from app.database.idempotency_keys import IdempotencyClaim
+from app.database.outcomes.idempotency_keys import IdempotencyClaim
+from app.database.outcomes.receipt import ReceiptHead
 from app.database.pointers.history import Author
-from app.database.receipt import ReceiptHead
 from app.engine.model.identifiers import Namespace, TableIdentifier
 
 

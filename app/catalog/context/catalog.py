@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from app.catalog.context.callers import Caller, Question
 from app.catalog.context.kinds import Kind, Loaded, M
-from app.catalog.context.moments import SIGN, moment_text
-from app.catalog.context.past_stores import PastNamespaces, PastPointers
+from app.catalog.context.past.moments import SIGN, moment_text
+from app.catalog.context.past.past_stores import PastNamespaces, PastPointers
 from app.catalog.context.server import Rules, Server
 from app.catalog.context.stores import NamespaceStore, PointerStore, ShownNamespaces, ShownPointers
 from app.catalog.filesystem_tables.pointers import FolderPointers

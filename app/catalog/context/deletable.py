@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.locations import is_allowed
-from app.catalog.context.table_places import own_places, spellings_of
+from app.catalog.context.places.locations import is_allowed
+from app.catalog.context.places.table_places import own_places, spellings_of
 from app.catalog.filesystem_tables.versions import TableFolder
 from app.database.warehouses import Layout
 from app.engine.model.ids import Location, TableUuid

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.moments import moment_text
+from app.catalog.context.past.moments import moment_text
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.table_metadata import TableMetadata
 from app.recoveries import PastIsGone

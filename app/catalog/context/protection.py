@@ -12,7 +12,7 @@ from app.database.pointers.pointer import Pointer
 from app.database.pointers.recoverable import PURGE_NOW, Recovery
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import Namespace
-from app.engine.model.properties import bool_property
+from app.engine.model.settings.properties import bool_property
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import EffectiveProperty, Layers, effective_property
 from app.engine.properties.own_properties import PROTECTED, UNDROP_KEEP, UNDROP_PURGE_WAITS

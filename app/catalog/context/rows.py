@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from app.database.deletions.orphan_runs import OrphanRun
 from app.database.dropped import Dropped
-from app.database.idempotency_keys import IdempotencyClaim, RecordedOutcome
 from app.database.maintenance_jobs import MaintenanceJob
-from app.database.orphan_runs import OrphanRun
+from app.database.outcomes.idempotency_keys import IdempotencyClaim, RecordedOutcome
+from app.database.outcomes.receipt import CommitReceipt, LandedChange, Outcome, ReceiptHead, id_of_time
 from app.database.pointers.history import PointerEvent
 from app.database.pointers.pointer import Pointer
-from app.database.receipt import CommitReceipt, LandedChange, Outcome, ReceiptHead, id_of_time
 from app.database.warehouses import Layout, Warehouse
 
 __all__ = [

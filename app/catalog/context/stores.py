@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
-from app.database.idempotency_keys import IdempotencyClaim
 from app.database.namespaces import PropertyChanges
+from app.database.outcomes.idempotency_keys import IdempotencyClaim
+from app.database.outcomes.receipt import CommitReceipt
 from app.database.pointers.history import Author, PointerEvent
 from app.database.pointers.moves import Advance, Creation, Unmoved
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.pointers import PutOutcome
 from app.database.pointers.recoverable import NO_RECOVERY, Recovery
-from app.database.receipt import CommitReceipt
 from app.engine.model.identifiers import Namespace, TableIdentifier
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import logging
 
-from app.catalog.commits.expiry_records import ExpiryRecord
+from app.catalog.commits.files.expiry_records import ExpiryRecord
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.runner import LEASE_MS, delete_groups, groups_of
 from app.catalog.manifests.table_manifests import CheckedManifests
-from app.database.file_deletions import Deletion, FinalState
-from app.engine.model.properties import GC_ENABLED, bool_property
+from app.database.deletions.file_deletions import Deletion, FinalState
+from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.reachability import unreachable_files
 from app.errors import IcetowerError, Unavailable

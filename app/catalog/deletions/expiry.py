@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from app.catalog.commits.expiry_records import ExpiryRecord
+from app.catalog.commits.files.expiry_records import ExpiryRecord
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landing import land_one
 from app.catalog.commits.plans import load_base
-from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.kinds import TABLES

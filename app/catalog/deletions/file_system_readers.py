@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.context.locations import is_allowed
+from app.catalog.context.places.locations import is_allowed
 from app.catalog.context.server import Server
 from app.catalog.deletions.runner import own_catalog
 from app.catalog.deletions.state_files import StateFiles

@@ -6,7 +6,7 @@ import logging
 import threading
 import time
 
-from app.catalog.context.receipt_book import FAILURES_KEPT_MS
+from app.catalog.context.seen.receipt_book import FAILURES_KEPT_MS
 from app.catalog.context.server import Server
 from app.catalog.deletions.foreign_looks import UnknownReaders
 from app.catalog.deletions.queue import work_off_one

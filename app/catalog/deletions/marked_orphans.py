@@ -11,7 +11,7 @@ from app.catalog.deletions.orphan_search import check_may_delete, path_hash
 from app.catalog.deletions.orphans import files_of
 from app.catalog.deletions.reached_states import ReachedStates
 from app.catalog.deletions.runner import LEASE_MS, WORKERS, PlanOutdated, delete_all
-from app.database.file_deletions import Deletion, FinalState
+from app.database.deletions.file_deletions import Deletion, FinalState
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
-from app.catalog.context.locations import check_location, is_allowed
+from app.catalog.context.places.locations import check_location, is_allowed
 from app.catalog.deletions.reached_states import ReachedStates
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location
-from app.engine.model.properties import GC_ENABLED, bool_property
+from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.orphans import NameRules, ReachedFiles, Stays, stays_by_age
 from app.errors import InvalidLocation, OrphansRefused

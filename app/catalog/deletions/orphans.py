@@ -12,7 +12,7 @@ from app.catalog.context.deletable import BATCH
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.orphan_reports import OrphanReport, report_of
 from app.catalog.deletions.orphan_search import Orphans, OrphanWish, search_orphans
-from app.database.orphan_runs import OrphanBatch, OrphanRun
+from app.database.deletions.orphan_runs import OrphanBatch, OrphanRun
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.errors import CommitFailed, InvalidMetadata

@@ -7,12 +7,12 @@ from collections.abc import Callable, Sequence
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import BATCH, Owner
-from app.catalog.context.locations import is_allowed
+from app.catalog.context.places.locations import is_allowed
 from app.catalog.deletions.file_system_readers import FileSystemReaders
 from app.catalog.deletions.foreign_looks import ForeignLook
 from app.catalog.deletions.orphan_search import path_hash
 from app.catalog.deletions.runner import own_catalog
-from app.database.foreign_places import ForeignReader
+from app.database.deletions.foreign_places import ForeignReader
 from app.engine.model.ids import Location
 from app.errors import NoSuchWarehouse
 from app.fileio.locations import folders_of, loose_place_of

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
-from app.catalog.context.locations import is_allowed
+from app.catalog.context.places.locations import is_allowed
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.runner import LEASE_MS, PlanOutdated, delete_groups, groups_of
 from app.catalog.deletions.sweeps import OwnFiles, delete_orphans, not_of_others, own_files
 from app.catalog.manifests.table_manifests import CheckedManifests
-from app.database.file_deletions import Deletion, FinalState
+from app.database.deletions.file_deletions import Deletion, FinalState
 from app.engine.model.ids import Location
-from app.engine.model.properties import GC_ENABLED, bool_property
+from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.reachability import Expired, statistics_of, unreachable_files
 from app.errors import CorruptMetadata, MetadataFileMissing

@@ -12,7 +12,7 @@ from app.catalog.deletions.expired_files import delete_expired_files
 from app.catalog.deletions.marked_orphans import delete_marked_orphans
 from app.catalog.deletions.purge import purge_files
 from app.catalog.deletions.runner import LEASE_MS, PlanOutdated, own_catalog
-from app.database.file_deletions import Deletion, FinalState, Kind
+from app.database.deletions.file_deletions import Deletion, FinalState, Kind
 from app.errors import IcetowerError, Unavailable
 
 log = logging.getLogger(__name__)

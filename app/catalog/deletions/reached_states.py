@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
-from app.catalog.commits.expiry_records import ExpiryRecord
+from app.catalog.commits.files.expiry_records import ExpiryRecord
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.context.locations import is_allowed
+from app.catalog.context.places.locations import is_allowed
 from app.catalog.deletions.file_system_readers import file_system_warehouses, tables_that_count
 from app.catalog.deletions.runner import own_catalog
 from app.catalog.deletions.state_files import StateFiles

@@ -11,9 +11,9 @@ from itertools import islice
 from app.catalog.context.callers import SERVER_ITSELF
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import BATCH, Owner, deletable
-from app.catalog.context.locations import is_allowed
+from app.catalog.context.places.locations import is_allowed
 from app.catalog.context.server import Server
-from app.database.file_deletions import Deletion
+from app.database.deletions.file_deletions import Deletion
 from app.engine.model.ids import Location
 from app.engine.retention.reachability import Unreachable
 from app.errors import FilesUnavailable, IcetowerError, NoSuchWarehouse, Unavailable

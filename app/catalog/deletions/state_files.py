@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.manifests.table_manifests import CheckedManifests
+from app.engine.model.files.manifests import ManifestFile
 from app.engine.model.ids import Location
-from app.engine.model.manifests import ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.reachability import statistics_of

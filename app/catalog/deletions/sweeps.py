@@ -14,8 +14,8 @@ from typing import Any
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
-from app.catalog.context.file_names import content_mark, mark_of
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
+from app.catalog.context.places.file_names import content_mark, mark_of
 from app.catalog.context.server import Server
 from app.catalog.deletions.orphan_search import check_may_delete, path_hash
 from app.catalog.deletions.other_readers import OtherReaders

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
 from app.catalog.context.callers import SERVER_ITSELF
-from app.catalog.context.file_names import mark_of
+from app.catalog.context.places.file_names import mark_of
 from app.catalog.context.server import Server
 from app.catalog.exports.export_files import (
     ExportedDrop,

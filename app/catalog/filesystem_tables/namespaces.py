@@ -9,12 +9,12 @@ from typing import Final
 
 from app.catalog.filesystem_tables.places import WarehouseTree
 from app.catalog.filesystem_tables.rules import refused
-from app.database.idempotency_keys import IdempotencyClaim
 from app.database.namespaces import PropertyChanges
+from app.database.outcomes.idempotency_keys import IdempotencyClaim
+from app.database.outcomes.receipt import LandedChange
 from app.database.pointers.history import Author
 from app.database.pointers.pointers import Pointers
 from app.database.pointers.recoverable import NO_RECOVERY, Recovery
-from app.database.receipt import LandedChange
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import Namespace, check_name
 from app.engine.model.ids import Location

@@ -12,13 +12,13 @@ from app.catalog.filesystem_tables.removal import remove_table
 from app.catalog.filesystem_tables.rules import refused, several_tables
 from app.catalog.filesystem_tables.seen_tables import SeenTables
 from app.catalog.filesystem_tables.versions import TableFolder, TableVersion
-from app.database.idempotency_keys import IdempotencyClaim
+from app.database.outcomes.idempotency_keys import IdempotencyClaim
+from app.database.outcomes.receipt import CommitReceipt
 from app.database.pointers.history import Author, PointerEvent
 from app.database.pointers.moves import Advance, Creation, NameTaken, Unmoved, change_of
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.pointers import PointerChanged, Pointers, PutOutcome
 from app.database.pointers.recoverable import NO_RECOVERY, Recovery
-from app.database.receipt import CommitReceipt
 from app.database.warehouses import Warehouse
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid

@@ -5,7 +5,7 @@ from __future__ import annotations
 from app.catalog.filesystem_tables.places import WarehouseTree
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
-from app.engine.model.properties import METADATA_COMPRESSION, METADATA_PATH
+from app.engine.model.settings.properties import METADATA_COMPRESSION, METADATA_PATH
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.errors import InvalidUpdate

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.locations import check_location
+from app.catalog.context.places.locations import check_location
+from app.engine.model.files.manifests import ManifestEntry, ManifestFile
 from app.engine.model.ids import Location
-from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.fileio.bounded_reads import read_at_most
 from app.formats.avro import cost_within

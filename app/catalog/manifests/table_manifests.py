@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.locations import check_location
+from app.catalog.context.places.locations import check_location
 from app.engine.health.column_summary import LiveMetrics
 from app.engine.health.live_columns import LiveColumns
-from app.engine.model.entry_filters import EntryFacts, FileColumns, PartitionTest, ValueRange
+from app.engine.model.files.entry_filters import EntryFacts, FileColumns, PartitionTest, ValueRange
+from app.engine.model.files.manifests import EntryStatus, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location
-from app.engine.model.manifests import EntryStatus, ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.errors import CorruptMetadata, InvalidMetadata
 from app.formats.bounds import read_bounded

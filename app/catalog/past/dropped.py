@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.listings import Listing, Page, page_of
-from app.catalog.context.moments import moment_text
+from app.catalog.context.past.moments import moment_text
 from app.database.dropped import Dropped, DroppedMeanwhile, FilesInUse
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.recoverable import NAMESPACE
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier, check_namespace
-from app.engine.model.properties import GC_ENABLED, bool_property
+from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.errors import (
     CorruptMetadata,
     InvalidRequest,

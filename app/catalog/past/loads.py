@@ -6,7 +6,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, Loaded, LoadedTable
 from app.catalog.context.past_snapshots import check_snapshot_remains
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.properties import GC_ENABLED
+from app.engine.model.settings.properties import GC_ENABLED
 
 
 def load_as_it_was(catalog: Catalog, identifier: TableIdentifier, *, refs_only: bool = False) -> LoadedTable:

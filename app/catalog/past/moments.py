@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.catalog.context.moments import moment_ms, moment_text
+from app.catalog.context.past.moments import moment_ms, moment_text
 from app.catalog.context.server import Server
 from app.recoveries import InvalidMoment
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 import orjson
 
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landing import land
-from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.context.moments import moment_text
+from app.catalog.context.past.moments import moment_text
 from app.catalog.past.moments import check_moment
 from app.database.pointers.pointer import Pointer
 from app.engine.change.apply import apply_updates

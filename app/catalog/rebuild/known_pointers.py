@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.file_names import mark_of
+from app.catalog.context.places.file_names import mark_of
 from app.catalog.exports.export_files import (
     Export,
     ExportedDrop,

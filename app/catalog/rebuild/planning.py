@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS
-from app.catalog.context.locations import is_allowed
+from app.catalog.context.places.locations import is_allowed
 from app.catalog.exports.export_files import ExportedDrop
 from app.catalog.named import event_at
 from app.catalog.rebuild.drops import DropToNote, drop_text, drops_to_note

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.locations import is_allowed, roots_of
+from app.catalog.context.places.locations import is_allowed, roots_of
 from app.catalog.rebuild.found_files import MetadataClaims, Unreadable, folder_of, read_facts
 from app.catalog.rebuild.known_pointers import KnownPointer
 from app.database.pointers.pointer import PointerKind

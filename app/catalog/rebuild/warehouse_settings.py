@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.locations import flaw_of_table_locations
+from app.catalog.context.places.locations import flaw_of_table_locations
 from app.catalog.exports.export_files import ExportedSettings
 from app.database.warehouses import Warehouse
 from app.engine.properties.known import Origin

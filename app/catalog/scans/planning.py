@@ -19,9 +19,9 @@ from app.catalog.scans.plan_tokens import PlanTask, PlanTokens
 from app.database.pointers.pointer import Pointer
 from app.database.scan_plans import ScanPlan
 from app.engine.expressions.expression_json import to_json
+from app.engine.model.files.manifests import ManifestFile
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import FieldId
-from app.engine.model.manifests import ManifestFile
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.scan.scan_planner import Candidate, MakeIndex, PlannedColumns, PlannedFile, ScanPlanner
 from app.engine.scan.scan_scope import ScanRequest, ScanScope, scope_of

@@ -10,7 +10,7 @@ from typing import Final
 
 from anyio import to_thread
 
-from app.catalog.context.traffic import TableKey, Traffic
+from app.catalog.context.seen.traffic import TableKey, Traffic
 from app.catalog.slots.beginnings import Beginnings, Client
 from app.catalog.slots.landing_slots import GATE_LOOK_S, put_queue, read_queue
 from app.catalog.slots.queue import Before

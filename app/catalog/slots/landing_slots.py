@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import orjson
 from anyio import to_thread
 
-from app.catalog.context.traffic import QueueState, TableKey, Traffic
+from app.catalog.context.seen.traffic import QueueState, TableKey, Traffic
 from app.catalog.slots.queue import KEPT_MS, Before, LandingQueue, RetryRules
 from app.catalog.slots.rushes import Rush
 from app.database.landing_queues import LandingQueues, StoredQueue

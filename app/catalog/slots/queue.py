@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
-from app.catalog.context.traffic import QueueState
+from app.catalog.context.seen.traffic import QueueState
 from app.catalog.slots.rushes import FEWEST_WRITERS, Rush, SlotCounts
 
 PROTECTED_LOSSES: Final = 2

@@ -8,7 +8,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.slots.queue import RetryRules
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.properties import int_property
+from app.engine.model.settings.properties import int_property
 from app.errors import InvalidUpdate
 
 _DEFAULT = RetryRules()

@@ -10,7 +10,7 @@ from typing import Final
 from app.catalog.context.catalog import Catalog
 from app.catalog.manifests.table_manifests import TableManifests
 from app.engine.health.file_summary import FileSummary, merged, summarize
-from app.engine.model.manifests import ManifestFile
+from app.engine.model.files.manifests import ManifestFile
 from app.formats.manifests.live_columns import UnpackedManifest
 
 _AHEAD: Final = 4

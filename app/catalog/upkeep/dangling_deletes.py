@@ -8,11 +8,11 @@ from typing import Any
 
 import orjson
 
+from app.catalog.commits.files.snapshot_files import SnapshotFiles
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landing import land_one
 from app.catalog.commits.plans import load_base
-from app.catalog.commits.snapshot_files import SnapshotFiles
-from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.manifests.table_manifests import TableManifests
@@ -21,11 +21,9 @@ from app.engine.branches.heads import check_branch, head_of, new_head
 from app.engine.branches.picked_changes import without_files
 from app.engine.change.apply import apply_updates
 from app.engine.change.summaries import changed_partition_count, removed_delete_counts, totals_after
-from app.engine.model.delete_files import is_deletion_vector
-from app.engine.model.entry_filters import entry_facts
-from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import (
+from app.engine.model.files.delete_files import is_deletion_vector
+from app.engine.model.files.entry_filters import entry_facts
+from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     FileContent,
@@ -34,6 +32,8 @@ from app.engine.model.manifests import (
     ManifestEntry,
     ManifestFile,
 )
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.selection.dangling_deletes import LiveAges
 

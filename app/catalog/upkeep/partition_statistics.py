@@ -7,19 +7,19 @@ from typing import Any, Final
 
 import orjson
 
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landing import land_one
 from app.catalog.commits.plans import load_base
-from app.catalog.commits.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.file_names import new_content_uuid
 from app.catalog.context.kinds import TABLES
+from app.catalog.context.places.file_names import new_content_uuid
 from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.upkeep.readable_manifests import readable_manifests
 from app.engine.branches.ref_changes import snapshot_by_id
 from app.engine.change.apply import apply_updates
 from app.engine.change.updates import SetPartitionStatistics
-from app.engine.model.entry_filters import entry_facts
+from app.engine.model.files.entry_filters import entry_facts
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.statistics import PartitionStatisticsFile

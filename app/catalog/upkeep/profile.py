@@ -11,8 +11,8 @@ from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.upkeep.counted_files import read_ahead
 from app.engine.health.column_profile import TableProfile, column_profiles
 from app.engine.health.column_summary import ColumnSummaries
+from app.engine.model.files.manifests import ManifestContent
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.manifests import ManifestContent
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from app.catalog.context.catalog import Catalog
 from app.catalog.manifests.table_manifests import TableManifests
 from app.engine.branches.heads import check_branch, head_of
+from app.engine.model.files.manifests import ManifestFile
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.manifests import ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import NotSupported

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from app.catalog.commits.snapshot_files import SnapshotFiles
-from app.catalog.commits.staged_files import StagedFiles
+from app.catalog.commits.files.snapshot_files import SnapshotFiles
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.upkeep.readable_manifests import manifests_of_head
 from app.engine.appends.merging import merged_entries
 from app.engine.manifest_rewrite.plan import LiveTally, RewriteGroup, plan_rewrite, take_stock
 from app.engine.manifest_rewrite.wishes import RewriteRules, RewriteWish
-from app.engine.model.entry_filters import entry_facts
+from app.engine.model.files.entry_filters import entry_facts
+from app.engine.model.files.manifests import ManifestFile
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import SnapshotId
-from app.engine.model.manifests import ManifestFile
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptTable
 from app.formats.manifests.columns import ManifestColumns

@@ -8,7 +8,7 @@ from typing import Final
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.context.locations import is_allowed
+from app.catalog.context.places.locations import is_allowed
 from app.catalog.filesystem_tables.forks import later_versions
 from app.catalog.history import snapshot_named
 from app.catalog.manifests.table_manifests import TableManifests
@@ -19,10 +19,10 @@ from app.engine.health.file_facts import file_facts
 from app.engine.health.findings import HealthFinding, findings
 from app.engine.health.manifest_facts import manifest_facts
 from app.engine.health.metadata_facts import metadata_facts, small_below, summary_totals, target_file_bytes
+from app.engine.model.files.manifests import ManifestFile
+from app.engine.model.files.partition_values import PartitionValues
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.jobs import JobState
-from app.engine.model.manifests import ManifestFile
-from app.engine.model.partition_values import PartitionValues
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptMetadata, FileMissing

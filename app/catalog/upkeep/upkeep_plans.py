@@ -14,11 +14,11 @@ from app.catalog.upkeep.table_health import table_health
 from app.database.maintenance_jobs import MaintenanceJob
 from app.engine.health.facts import HealthFacts
 from app.engine.model.ancestry import ancestors
+from app.engine.model.data_types.types import ListType, MapType
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.jobs import Job, JobState
-from app.engine.model.properties import GC_ENABLED, bool_property
+from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.model.types import ListType, MapType
 from app.engine.properties.own_properties import DAY_MS
 from app.engine.retention.expired_snapshots import ExpiryWish, plan_expiry
 from app.engine.upkeep.cold_partitions import latest_partitions

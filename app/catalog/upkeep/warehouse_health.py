@@ -25,8 +25,8 @@ from app.engine.health.facts import HealthFacts
 from app.engine.health.findings import HealthFinding, badness, findings, unreadable
 from app.engine.health.manifest_facts import manifest_facts
 from app.engine.health.metadata_facts import metadata_facts, summary_totals
+from app.engine.model.files.partition_values import PartitionValues
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.partition_values import PartitionValues
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import GivenUp, IcetowerError, MetadataFileMissing, NoSuchTable
 

@@ -27,7 +27,7 @@ from app.cli.terminal.arguments import identifier_from, namespace_from, properti
 from app.cli.terminal.connection import chosen_uri, chosen_warehouse, connected, place_name
 from app.cli.terminal.options import NAME_HELP, AsJson, Separator, Uri, Warehouse, group, optional
 from app.cli.terminal.output import counted, print_json, print_line, print_table, shown_progress
-from app.engine.model.types import PrimitiveType, parse_primitive
+from app.engine.model.data_types.types import PrimitiveType, parse_primitive
 from app.moving.parquet_folders import make_table
 from app.moving.rest_source import RestSource
 from app.moving.sources import Source

@@ -11,10 +11,10 @@ from pathlib import Path
 import typer
 
 from app.client.catalog import RemoteCatalog
+from app.engine.model.data_types.types import PrimitiveType
 from app.engine.model.identifiers import Namespace
-from app.engine.model.types import PrimitiveType
 from app.fileio.files import FileIO
-from app.maintenance.spark_sessions import SparkSessions
+from app.maintenance.spark.spark_sessions import SparkSessions
 from app.moving.parquet_folders import ParquetFolder, listed_files, look_at
 from app.moving.sources import Source
 

@@ -7,7 +7,7 @@ import socket
 
 import typer
 
-from app.api.addresses import OFF, ON, host_and_port
+from app.api.entrance.addresses import OFF, ON, host_and_port
 from app.cli.terminal.output import print_failure
 
 LISTEN_BACKLOG = 2048

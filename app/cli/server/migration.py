@@ -9,8 +9,8 @@ from pathlib import Path
 from app.cli.server.database_folder import make_database_folder
 from app.cli.terminal.output import print_json, print_line
 from app.database.connections.database import Database
-from app.database.migrations import downgrade, migrate
-from app.database.revisions import found_revision
+from app.database.schema.migrations import downgrade, migrate
+from app.database.schema.revisions import found_revision
 from app.errors import InvalidSetting
 from app.setting_types import mask_url_password
 from app.settings import load_settings

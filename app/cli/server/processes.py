@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from app.api.addresses import ON, is_loopback
+from app.api.entrance.addresses import ON, is_loopback
 from app.cli.server.database_folder import make_database_folder
 from app.cli.server.listeners import Listeners
 from app.cli.terminal.output import remark, warn

@@ -12,7 +12,7 @@ from app.cli.terminal.connection import connected
 from app.cli.terminal.exit_statuses import WOULD_FAIL
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
 from app.cli.terminal.output import counted, moment_text, print_json, print_line, print_table
-from app.client.conflicts import ConflictAnswer
+from app.client.table.conflicts import ConflictAnswer
 
 SHOWN = 20
 _ABOUT = "The operation"

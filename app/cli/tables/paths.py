@@ -14,11 +14,11 @@ from app.cli.terminal.output import print_facts, print_json, print_line, warn
 from app.engine.model.ids import Location
 from app.errors import IcetowerError
 from app.maintenance.path_rewrite import RewrittenPaths, rewrite_paths
-from app.maintenance.procedures import JobRefused
-from app.maintenance.spark_failures import SparkFailure
+from app.maintenance.spark.procedures import JobRefused
+from app.maintenance.spark.spark_failures import SparkFailure
+from app.maintenance.spark.spark_runtime import SparkMissing
+from app.maintenance.spark.spark_sessions import SparkSessions
 from app.maintenance.spark_jobs import settings_apart
-from app.maintenance.spark_runtime import SparkMissing
-from app.maintenance.spark_sessions import SparkSessions
 from app.maintenance.staged_copies import PathChange
 
 commands = group()

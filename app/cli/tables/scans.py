@@ -12,10 +12,10 @@ from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, TableName, Uri, Warehouse, group, optional
 from app.cli.terminal.output import counted, print_facts, print_json
 from app.client.request_parts import given
-from app.client.scans import ScanFile, ServerPlan
+from app.client.table.scans import ScanFile, ServerPlan
 from app.engine.expressions.expressions import ALWAYS_TRUE
+from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.ids import Location, SpecId
-from app.engine.model.manifests import DataFile, FileContent
 from app.engine.scan.scan_planner import PlannedFile
 from app.engine.scan.scan_splits import Split, SplitSettings, combined
 

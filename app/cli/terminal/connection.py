@@ -9,7 +9,7 @@ from pathlib import Path
 from dotenv import dotenv_values
 
 from app.client.catalog import RemoteCatalog
-from app.client.http_calls import HttpCalls, shown_uri
+from app.client.http.http_calls import HttpCalls, shown_uri
 from app.client.warehouses import WarehouseCalls
 
 DEFAULT_URI = "http://127.0.0.1:8181"

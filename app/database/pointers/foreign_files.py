@@ -12,10 +12,10 @@ from collections.abc import Collection
 from sqlalchemy import Connection, func, select
 
 from app.database.connections.clock import database_now_ms
-from app.database.inserts import OnEachDatabase
 from app.database.pointers.left_files import exclude
-from app.database.rows import file_deletions, table_places
-from app.database.rows import foreign_places as rows
+from app.database.schema.rows import file_deletions, table_places
+from app.database.schema.rows import foreign_places as rows
+from app.database.statements.inserts import OnEachDatabase
 from app.errors import FilesBeingDeleted
 
 ANYWHERE = ""

@@ -28,13 +28,13 @@ from sqlalchemy import (
 )
 
 from app.database.connections.driver_calls import run_on_sqlite
-from app.database.driver_sql import sqlite_sql
 from app.database.namespace_keys import namespace_of
-from app.database.pages import ALL_ROWS
+from app.database.outcomes.receipt import CommitReceipt, LandedChange, ReceiptHead, landed
 from app.database.pointers.pointer import PointerKind
-from app.database.receipt import CommitReceipt, LandedChange, ReceiptHead, landed
-from app.database.rows import namespaces, pointers
-from app.database.rows import pointer_history as rows
+from app.database.schema.rows import namespaces, pointers
+from app.database.schema.rows import pointer_history as rows
+from app.database.statements.driver_sql import sqlite_sql
+from app.database.statements.pages import ALL_ROWS
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 

@@ -15,8 +15,8 @@ from sqlalchemy import Connection, exists, false, func, insert, or_, select, uni
 from app.database.connections.clock import database_now_ms
 from app.database.pointers.pointer import Pointer
 from app.database.pointers.sharing import may_share_files
-from app.database.rows import dropped, pointers, table_places
-from app.database.rows import file_deletions as rows
+from app.database.schema.rows import dropped, pointers, table_places
+from app.database.schema.rows import file_deletions as rows
 from app.engine.model.ids import Location, TableUuid
 from app.errors import FilesBeingDeleted
 

@@ -16,9 +16,9 @@ from sqlalchemy.exc import IntegrityError
 
 from app.database.connections.driver_calls import run_on_sqlite
 from app.database.connections.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
-from app.database.driver_sql import sqlite_sql
-from app.database.inserts import OnEachDatabase
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, parameters_of
+from app.database.outcomes.receipt import CommitReceipt, LandedChange
+from app.database.outcomes.receipts import GivenUpMeanwhile, insert_landed, landing_receipt, values_of
 from app.database.pointers.foreign_files import note_foreign
 from app.database.pointers.history import (
     Author,
@@ -31,10 +31,10 @@ from app.database.pointers.history import (
 from app.database.pointers.left_files import QueuedExpiry, insert_expiry
 from app.database.pointers.names_over_time import LAST_FREED, begin_name, end_name
 from app.database.pointers.pointer import Pointer, PointerKind
-from app.database.receipt import CommitReceipt, LandedChange
-from app.database.receipts import GivenUpMeanwhile, insert_landed, landing_receipt, values_of
-from app.database.rows import namespaces, table_places
-from app.database.rows import pointers as rows
+from app.database.schema.rows import namespaces, table_places
+from app.database.schema.rows import pointers as rows
+from app.database.statements.driver_sql import sqlite_sql
+from app.database.statements.inserts import OnEachDatabase
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import IcetowerError, NoSuchNamespace

@@ -10,8 +10,8 @@ from sqlalchemy import BigInteger, Connection, bindparam, exists, func, insert, 
 from app.database.connections.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
 from app.database.pointers.history import event_time
 from app.database.pointers.pointer import PointerKind
-from app.database.rows import namespaces, pointers
-from app.database.rows import pointer_names as rows
+from app.database.schema.rows import namespaces, pointers
+from app.database.schema.rows import pointer_names as rows
 from app.errors import DatabaseUnavailable
 
 _NAMED = select(

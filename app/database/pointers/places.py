@@ -20,7 +20,7 @@ from sqlalchemy import (
     select,
 )
 
-from app.database.rows import dropped, file_deletions, pointers, table_places
+from app.database.schema.rows import dropped, file_deletions, pointers, table_places
 from app.errors import IcetowerError
 
 _NO_ID = 0

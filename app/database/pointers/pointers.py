@@ -10,9 +10,10 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, Row, bindparam, select
 
 from app.database.connections.database import Database
-from app.database.idempotency_keys import IdempotencyClaim, check_free, insert_claim
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, namespace_of, parameters_of
-from app.database.pages import names_on_page, page_of, page_parameters
+from app.database.outcomes.idempotency_keys import IdempotencyClaim, check_free, insert_claim
+from app.database.outcomes.receipt import CommitReceipt
+from app.database.outcomes.receipts import insert_landed
 from app.database.pointers.foreign_files import check_foreign
 from app.database.pointers.history import Author, PointerEvent, select_events
 from app.database.pointers.left_files import check_registration, insert_deletion
@@ -35,10 +36,9 @@ from app.database.pointers.places import PlaceTaken, check_alone, is_free, taken
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.recoverable import NO_RECOVERY, Recovery, dropped_as_pointers, keep_dropped
 from app.database.pointers.sharing import Claims, claimed_by_others, may_share_files, named_by_pointers
-from app.database.receipt import CommitReceipt
-from app.database.receipts import insert_landed
-from app.database.rows import dropped, namespaces, pointer_history
-from app.database.rows import pointers as rows
+from app.database.schema.rows import dropped, namespaces, pointer_history
+from app.database.schema.rows import pointers as rows
+from app.database.statements.pages import names_on_page, page_of, page_parameters
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import TableUuid
 from app.errors import CommitStateUnknown, IcetowerError, NoSuchNamespace

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from app.database.pointers.history import Author, event_time
-from app.database.rows import dropped, namespaces, pointers
+from app.database.schema.rows import dropped, namespaces, pointers
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, CompoundSelect, Select, exists, or_, select, true, union_all
 
-from app.database.rows import dropped, pointers, table_places
-from app.database.rows import pointer_history as history
+from app.database.schema.rows import dropped, pointers, table_places
+from app.database.schema.rows import pointer_history as history
 from app.engine.model.ids import TableUuid
 
 _NO_ID = 0

@@ -12,14 +12,14 @@ from app.engine.appends.footers import Footer
 from app.engine.appends.metrics import file_metrics
 from app.engine.appends.name_mapping import NAME_MAPPING
 from app.engine.appends.partitions import UNKNOWN, PartitionRules, SourceFacts
+from app.engine.model.data_types.json_values import from_json_value
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.data_types.values import from_bytes, is_nan
 from app.engine.model.document import MAX_LONG
+from app.engine.model.files.manifests import DataFile, FileContent
+from app.engine.model.files.partition_values import schema_with_sources
 from app.engine.model.ids import FieldId, Location, SortOrderId, SpecId
-from app.engine.model.json_values import from_json_value
-from app.engine.model.manifests import DataFile, FileContent
-from app.engine.model.partition_values import schema_with_sources
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.model.types import PrimitiveType
-from app.engine.model.values import from_bytes, is_nan
 from app.errors import InvalidDataFile
 
 _SHORTEST_CUT: Final = 1

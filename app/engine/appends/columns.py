@@ -7,9 +7,7 @@ from dataclasses import dataclass, field
 
 from app.engine.appends.footers import FileColumn, Footer, LeafFacts, Shape
 from app.engine.appends.name_mapping import NAME_MAPPING, MappedName, name_mapping_of
-from app.engine.model.ids import FieldId
-from app.engine.model.table_metadata import TableMetadata
-from app.engine.model.types import (
+from app.engine.model.data_types.types import (
     ListType,
     MapType,
     NestedField,
@@ -18,6 +16,8 @@ from app.engine.model.types import (
     Type,
     child_fields,
 )
+from app.engine.model.ids import FieldId
+from app.engine.model.table_metadata import TableMetadata
 from app.errors import InvalidDataFile
 
 _SHAPES = {StructType: Shape.STRUCT, ListType: Shape.LIST, MapType: Shape.MAP, PrimitiveType: Shape.LEAF}

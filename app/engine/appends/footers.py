@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
-from app.engine.model.types import PrimitiveType
+from app.engine.model.data_types.types import PrimitiveType
 
 
 class Shape(Enum):
@@ -23,7 +23,7 @@ class Shape(Enum):
 class LeafFacts:
     """What a footer says about the values of one leaf, over all row groups.
 
-    Bounds are values as in `app.engine.model.values`; None if there are none, or if they cannot be relied on.
+    Bounds are values as in `app.engine.model.data_types.values`; None if there are none, or none to rely on.
     """
 
     size_bytes: int

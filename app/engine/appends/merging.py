@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.engine.model.document import MAX_LONG
+from app.engine.model.files.manifests import EntryStatus, ManifestEntry, ManifestFile
 from app.engine.model.ids import SpecId
-from app.engine.model.manifests import EntryStatus, ManifestEntry, ManifestFile
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import text_in_force
 

@@ -6,12 +6,19 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from app.engine.appends.columns import MappedColumns
+from app.engine.model.data_types.types import (
+    ListType,
+    MapType,
+    NestedField,
+    PrimitiveType,
+    StructType,
+    child_fields,
+)
+from app.engine.model.data_types.values import to_bytes
 from app.engine.model.ids import FieldId
-from app.engine.model.properties import COLUMN_METRICS_PREFIX
 from app.engine.model.schema import Schema
+from app.engine.model.settings.properties import COLUMN_METRICS_PREFIX
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.model.types import ListType, MapType, NestedField, PrimitiveType, StructType, child_fields
-from app.engine.model.values import to_bytes
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import text_in_force
 from app.engine.properties.metrics_modes import (

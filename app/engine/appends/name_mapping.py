@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from app.engine.model.data_types.types import NestedField, child_fields
 from app.engine.model.schema import Schema
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.model.types import NestedField, child_fields
 
 NAME_MAPPING: Final = "schema.name-mapping.default"
 

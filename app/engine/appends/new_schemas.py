@@ -9,8 +9,8 @@ from typing import Any
 
 from app.engine.appends.columns import is_readable_as
 from app.engine.appends.footers import FileColumn, Footer, Shape
+from app.engine.model.data_types.types import PrimitiveType
 from app.engine.model.schema import Schema
-from app.engine.model.types import PrimitiveType
 from app.errors import InvalidDataFile
 
 

@@ -8,14 +8,14 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 from app.engine.expressions.transform_values import transform_function
+from app.engine.model.data_types.json_values import from_json_value, to_json_value
+from app.engine.model.data_types.moments import days_of_date, months_since_1970
+from app.engine.model.data_types.transforms import Transform, find_transform
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.files.manifests import Partition
 from app.engine.model.ids import FieldId
-from app.engine.model.json_values import from_json_value, to_json_value
-from app.engine.model.manifests import Partition
-from app.engine.model.moments import days_of_date, months_since_1970
 from app.engine.model.partition_spec import PartitionField, PartitionSpec
 from app.engine.model.schema import Schema
-from app.engine.model.transforms import Transform, find_transform
-from app.engine.model.types import PrimitiveType
 from app.errors import InvalidDataFile
 
 _HIVE_NULL: Final = "__HIVE_DEFAULT_PARTITION__"

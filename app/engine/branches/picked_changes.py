@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from app.engine.branches.ref_changes import PUBLISHED_WAP_ID, SOURCE_SNAPSHOT_ID, WAP_ID, PickKind
 from app.engine.change.summaries import added_counts, changed_partition_count, removed_counts, totals_after
 from app.engine.model.ancestry import ancestors
-from app.engine.model.ids import SnapshotId
-from app.engine.model.manifests import (
+from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     FileKey,
@@ -18,6 +17,7 @@ from app.engine.model.manifests import (
     ManifestFile,
     ManifestSource,
 )
+from app.engine.model.ids import SnapshotId
 from app.engine.model.snapshot import REPLACE_PARTITIONS, Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.selection.files import PartitionSelection

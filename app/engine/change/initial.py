@@ -7,7 +7,6 @@ from collections.abc import Mapping
 
 from app.engine.change.draft import MetadataDraft
 from app.engine.change.edits.properties import without_trailing_slash
-from app.engine.model import properties as props
 from app.engine.model.format_versions import DEFAULT_FORMAT_VERSION, FORMAT_VERSIONS, MAX_FORMAT_VERSION
 from app.engine.model.ids import Location, SchemaId, SortOrderId, TableUuid
 from app.engine.model.partition_spec import (
@@ -17,6 +16,7 @@ from app.engine.model.partition_spec import (
     bind_spec,
 )
 from app.engine.model.schema import Schema, check_format_version, check_schema, renumber
+from app.engine.model.settings import properties as props
 from app.engine.model.sort_order import FIRST_ORDER_ID, UNSORTED, SortOrder, bind_order
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.properties.lookup import check_properties

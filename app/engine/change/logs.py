@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.properties import PREVIOUS_VERSIONS_MAX, int_property
+from app.engine.model.settings.properties import PREVIOUS_VERSIONS_MAX, int_property
 from app.engine.model.snapshot import MetadataLogEntry, SnapshotLogEntry
 from app.engine.model.table_metadata import CLOCK_TOLERANCE_MS, TableMetadata
 from app.errors import InvalidUpdate

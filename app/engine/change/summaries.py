@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from app.engine.model.delete_files import is_deletion_vector
 from app.engine.model.document import MAX_LONG, find_count
-from app.engine.model.manifests import DataFile, FileContent
+from app.engine.model.files.delete_files import is_deletion_vector
+from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.snapshot import Snapshot
 
 TOTALS = (

@@ -9,9 +9,9 @@ from typing import Any
 from app.engine.change import updates as u
 from app.engine.change.edits.table_schemas import NO_SCHEMA_ADDED, next_schema_id
 from app.engine.change.numbering import LAST_ADDED, named_id, next_id
-from app.engine.model import properties as props
 from app.engine.model.ids import Location, SchemaId, TableUuid
 from app.engine.model.schema import Schema, check_schema
+from app.engine.model.settings import properties as props
 from app.engine.model.view_metadata import VIEW_FORMAT_VERSION, VersionLogEntry, ViewMetadata, ViewVersion
 from app.engine.properties.lookup import check_properties
 from app.errors import InvalidUpdate, InvalidViewVersion

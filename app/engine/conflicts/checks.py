@@ -16,9 +16,8 @@ from app.engine.conflicts.concurrent import (
 from app.engine.conflicts.operations import RemovedFile
 from app.engine.conflicts.report import Conflict, ConflictKind
 from app.engine.conflicts.scopes import Scope
-from app.engine.model.delete_files import is_deletion_vector
-from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import (
+from app.engine.model.files.delete_files import is_deletion_vector
+from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     FileContent,
@@ -26,6 +25,7 @@ from app.engine.model.manifests import (
     ManifestContent,
     ManifestEntry,
 )
+from app.engine.model.ids import Location, SnapshotId
 from app.engine.selection.deletes import DeleteIndex
 from app.engine.selection.files import FileSelection
 

@@ -7,9 +7,9 @@ from functools import cached_property
 from typing import Final
 
 from app.engine.model.ancestry import ancestors
-from app.engine.model.entry_filters import FilterableEntries
+from app.engine.model.files.entry_filters import FilterableEntries
+from app.engine.model.files.manifests import ManifestContent, ManifestEntry, ManifestFile, ManifestSource
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import ManifestContent, ManifestEntry, ManifestFile, ManifestSource
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 

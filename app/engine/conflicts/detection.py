@@ -15,9 +15,9 @@ from app.engine.conflicts.report import Conflict, ConflictKind, ConflictReport
 from app.engine.conflicts.scopes import Scope, scope_of_partitions, scope_of_rows, shown
 from app.engine.conflicts.verdicts import verdict
 from app.engine.expressions.expressions import ALWAYS_TRUE, AlwaysFalse, Expression
+from app.engine.model.files.manifests import ManifestContent, ManifestSource
+from app.engine.model.files.partition_values import PartitionValues
 from app.engine.model.ids import SnapshotId
-from app.engine.model.manifests import ManifestContent, ManifestSource
-from app.engine.model.partition_values import PartitionValues
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.selection.files import FileSelection, RowFilter
 from app.errors import InvalidRefMove

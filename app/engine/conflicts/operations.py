@@ -7,8 +7,8 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
+from app.engine.model.files.manifests import DataFile, Partition
 from app.engine.model.ids import Location, SchemaId, SnapshotId, SpecId
-from app.engine.model.manifests import DataFile, Partition
 
 
 class Isolation(StrEnum):

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from app.engine.model.data_types.json_values import from_json_value
+from app.engine.model.data_types.transforms import find_transform
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.files.manifests import Partition
+from app.engine.model.files.partition_values import schema_with_sources
 from app.engine.model.ids import SpecId
-from app.engine.model.json_values import from_json_value
-from app.engine.model.manifests import Partition
 from app.engine.model.partition_spec import PartitionField, PartitionSpec
-from app.engine.model.partition_values import schema_with_sources
 from app.engine.model.schema import Schema
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.model.transforms import find_transform
-from app.engine.model.types import PrimitiveType
 from app.errors import InvalidRequest
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from app.engine.model.files.manifests import DataFile
+from app.engine.model.files.partition_values import PartitionValues
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import DataFile
-from app.engine.model.partition_values import PartitionValues
 from app.engine.model.snapshot import Snapshot
 
 

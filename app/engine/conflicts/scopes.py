@@ -8,9 +8,9 @@ from itertools import islice
 
 from app.engine.expressions.expression_json import to_json
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
+from app.engine.model.files.manifests import Partition, partition_key
+from app.engine.model.files.partition_values import PartitionValues
 from app.engine.model.ids import SpecId
-from app.engine.model.manifests import Partition, partition_key
-from app.engine.model.partition_values import PartitionValues
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.selection.files import FileSelection, PartitionSelection, RowFilter
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app.engine.conflicts import operations as ops
-from app.engine.model.delete_files import is_deletion_vector, referenced_path
-from app.engine.model.ids import Location
-from app.engine.model.manifests import (
+from app.engine.model.files.delete_files import is_deletion_vector, referenced_path
+from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     FileContent,
@@ -16,6 +15,7 @@ from app.engine.model.manifests import (
     ManifestEntry,
     ManifestSource,
 )
+from app.engine.model.ids import Location
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 

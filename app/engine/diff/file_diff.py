@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from app.engine.model.ids import Location, SpecId
-from app.engine.model.manifests import (
+from app.engine.model.files.manifests import (
     DataFile,
     FileContent,
     FileKey,
@@ -16,6 +15,7 @@ from app.engine.model.manifests import (
     Partition,
     PartitionKey,
 )
+from app.engine.model.ids import Location, SpecId
 from app.engine.model.snapshot import Snapshot
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
+from app.engine.model.data_types.types import ListType, MapType, PrimitiveType, StructType, Type
 from app.engine.model.ids import FieldId
 from app.engine.model.schema import Column, Schema
-from app.engine.model.types import ListType, MapType, PrimitiveType, StructType, Type
 
 
 @dataclass(frozen=True, slots=True)

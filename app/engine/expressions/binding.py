@@ -7,9 +7,9 @@ from typing import Any
 from app.engine.expressions import expressions as e
 from app.engine.expressions.comparisons import MATCHED_BY_NULL
 from app.engine.expressions.literals import Between, OutOfRange, value_of
+from app.engine.model.data_types.types import PrimitiveType, StructType
+from app.engine.model.data_types.values import FLOATING_KINDS, order_key
 from app.engine.model.schema import Column, Schema
-from app.engine.model.types import PrimitiveType, StructType
-from app.engine.model.values import FLOATING_KINDS, order_key
 from app.errors import InvalidFilter
 
 _TRUE_ABOVE = frozenset({e.Operation.LT, e.Operation.LT_EQ})

@@ -16,10 +16,10 @@ from typing import Any, Final
 from app.engine.expressions.expressions import BoundPredicate, BoundTransform, Operation
 from app.engine.expressions.transform_values import lowest_unwrapped, transform_function, unchanged, unscaled
 from app.engine.expressions.uuid_bounds import enclosing_bounds
-from app.engine.model.moments import UNITS_A_DAY
-from app.engine.model.transforms import Transform
-from app.engine.model.types import PrimitiveType, Type
-from app.engine.model.values import from_bytes, order_key
+from app.engine.model.data_types.moments import UNITS_A_DAY
+from app.engine.model.data_types.transforms import Transform
+from app.engine.model.data_types.types import PrimitiveType, Type
+from app.engine.model.data_types.values import from_bytes, order_key
 
 Bound = bytes | None
 RangeTest = Callable[[Bound, Bound], bool]

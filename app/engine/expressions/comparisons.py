@@ -13,8 +13,8 @@ from typing import Any, Final
 
 from app.engine.expressions.expressions import BoundPredicate, BoundTransform, Operation
 from app.engine.expressions.transform_values import transform_function
-from app.engine.model.types import PrimitiveType
-from app.engine.model.values import order_key
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.data_types.values import order_key
 
 Verdict = bool | None
 """Whether a value matches; None if engines disagree."""

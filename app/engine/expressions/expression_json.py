@@ -9,11 +9,11 @@ from typing import Any, Final, TypeAlias, assert_never
 from uuid import UUID
 
 from app.engine.expressions import expressions as e
+from app.engine.model.data_types.json_values import to_json_value
+from app.engine.model.data_types.transforms import parse_transform
+from app.engine.model.data_types.types import PrimitiveType, parse_primitive
 from app.engine.model.document import MAX_INT
 from app.engine.model.ids import FieldId
-from app.engine.model.json_values import to_json_value
-from app.engine.model.transforms import parse_transform
-from app.engine.model.types import PrimitiveType, parse_primitive
 from app.errors import InvalidFilter
 
 Json: TypeAlias = dict[str, Any]

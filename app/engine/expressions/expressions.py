@@ -9,9 +9,9 @@ from enum import StrEnum
 from typing import Any, Final, Generic, TypeAlias, TypeVar, assert_never
 from uuid import UUID
 
+from app.engine.model.data_types.transforms import Transform
+from app.engine.model.data_types.types import PrimitiveType, Type
 from app.engine.model.ids import FieldId
-from app.engine.model.transforms import Transform
-from app.engine.model.types import PrimitiveType, Type
 
 Value: TypeAlias = bool | int | float | str | bytes | Decimal | UUID
 """What a literal can be. Dates and times are strings, as in JSON, or numbers."""

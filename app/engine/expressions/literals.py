@@ -12,11 +12,11 @@ from typing import Any, Final
 from uuid import UUID
 
 from app.engine.expressions.expressions import Literal, Value
+from app.engine.model.data_types.json_values import from_json_value
+from app.engine.model.data_types.moments import UNITS_A_DAY
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.data_types.values import LARGEST_FLOAT, nearest_float
 from app.engine.model.document import MAX_INT, MAX_LONG
-from app.engine.model.json_values import from_json_value
-from app.engine.model.moments import UNITS_A_DAY
-from app.engine.model.types import PrimitiveType
-from app.engine.model.values import LARGEST_FLOAT, nearest_float
 
 _RANGES: Final = {
     "int": (-MAX_INT - 1, MAX_INT),

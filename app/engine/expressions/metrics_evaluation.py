@@ -14,9 +14,9 @@ from app.engine.expressions.bounds import range_all_match, range_may_match
 from app.engine.expressions.comparisons import MATCHED_BY_NAN_ON_TOP, MATCHED_BY_NULL
 from app.engine.expressions.evaluation import compiled
 from app.engine.expressions.expressions import BoundExpression, BoundPredicate, Operation, rewrite_not
-from app.engine.model.manifests import DataFile
-from app.engine.model.types import PrimitiveType
-from app.engine.model.values import FLOATING_KINDS
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.data_types.values import FLOATING_KINDS
+from app.engine.model.files.manifests import DataFile
 
 FileTest = Callable[[DataFile], bool]
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from app.engine.expressions import expressions as e
 from app.engine.expressions.transform_projection import project_inclusive, project_transformed
+from app.engine.model.data_types.transforms import Transform, find_transform
 from app.engine.model.ids import FieldId
 from app.engine.model.partition_spec import PartitionField, PartitionSpec
-from app.engine.model.transforms import Transform, find_transform
 
 
 def project_bound(

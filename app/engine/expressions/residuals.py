@@ -14,11 +14,11 @@ from app.engine.expressions.projection import (
     partition_sources,
     strictly_projected,
 )
+from app.engine.model.data_types.json_values import to_json_value
+from app.engine.model.data_types.types import PrimitiveType
 from app.engine.model.ids import FieldId
-from app.engine.model.json_values import to_json_value
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
-from app.engine.model.types import PrimitiveType
 
 ResidualFunction = Callable[[Sequence[Any]], e.Expression]
 _Sources = dict[FieldId, tuple[PartitionSource, ...]]

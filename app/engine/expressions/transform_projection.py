@@ -19,9 +19,9 @@ from app.engine.expressions.transform_values import (
     truncate_without_wrapping,
     unchanged,
 )
-from app.engine.model.transforms import Transform
-from app.engine.model.types import PrimitiveType, Type
-from app.engine.model.values import order_key
+from app.engine.model.data_types.transforms import Transform
+from app.engine.model.data_types.types import PrimitiveType, Type
+from app.engine.model.data_types.values import order_key
 
 LT, LT_EQ, GT, GT_EQ = Operation.LT, Operation.LT_EQ, Operation.GT, Operation.GT_EQ
 EQ, NOT_EQ, IN, NOT_IN = Operation.EQ, Operation.NOT_EQ, Operation.IN, Operation.NOT_IN

@@ -7,10 +7,10 @@ from decimal import Context, Decimal
 from typing import Any, Final
 
 from app.engine.expressions.bucket_hash import hash_bytes, hash_long
-from app.engine.model.moments import UNITS_A_DAY, months_since_1970
-from app.engine.model.transforms import Transform
-from app.engine.model.types import PrimitiveType, Type
-from app.engine.model.values import decimal_of, fewest_bytes
+from app.engine.model.data_types.moments import UNITS_A_DAY, months_since_1970
+from app.engine.model.data_types.transforms import Transform
+from app.engine.model.data_types.types import PrimitiveType, Type
+from app.engine.model.data_types.values import decimal_of, fewest_bytes
 
 Function = Callable[[Any], Any]
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from app.engine.expressions import expressions as e
-from app.engine.model.entry_filters import ValueRange
-from app.engine.model.types import PrimitiveType
-from app.engine.model.values import FLOATING_KINDS, is_nan
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.data_types.values import FLOATING_KINDS, is_nan
+from app.engine.model.files.entry_filters import ValueRange
 
 _LEAVES_LOW_OPEN: Final = frozenset({e.Operation.LT, e.Operation.LT_EQ})
 _LEAVES_HIGH_OPEN: Final = frozenset({e.Operation.GT, e.Operation.GT_EQ})

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 from app.engine.change.updates import AddSnapshot, RemoveSnapshotRef, SetSnapshotRef, Update
 from app.engine.guard.findings import Finding
-from app.engine.model.guard_settings import FindingKind
 from app.engine.model.ids import NO_SNAPSHOT, SnapshotId
+from app.engine.model.settings.guard_settings import FindingKind
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 

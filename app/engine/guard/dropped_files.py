@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from app.engine.guard.findings import BudgetedManifests
 from app.engine.guard.lists import Lists
+from app.engine.model.files.manifests import FileKey, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import FileKey, ManifestContent, ManifestEntry, ManifestFile
 
 
 def may_have_dropped(snapshot_id: SnapshotId, lists: Lists) -> list[ManifestContent]:

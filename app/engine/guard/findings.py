@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from app.engine.model.guard_settings import FindingKind
+from app.engine.model.files.manifests import ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import ManifestEntry, ManifestFile
+from app.engine.model.settings.guard_settings import FindingKind
 from app.engine.model.snapshot import Snapshot
 
 

@@ -7,10 +7,16 @@ from dataclasses import dataclass
 
 from app.engine.guard.findings import Finding
 from app.engine.model.document import find_count
-from app.engine.model.entry_filters import EntryFacts, entry_facts
-from app.engine.model.guard_settings import FindingKind
+from app.engine.model.files.entry_filters import EntryFacts, entry_facts
+from app.engine.model.files.manifests import (
+    EntryStatus,
+    FileContent,
+    ManifestContent,
+    ManifestEntry,
+    ManifestFile,
+)
 from app.engine.model.ids import SnapshotId
-from app.engine.model.manifests import EntryStatus, FileContent, ManifestContent, ManifestEntry, ManifestFile
+from app.engine.model.settings.guard_settings import FindingKind
 from app.engine.model.snapshot import Snapshot
 
 

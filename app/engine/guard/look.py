@@ -20,10 +20,10 @@ from app.engine.guard.lists import (
     tally_of_facts,
     tally_of_lists,
 )
-from app.engine.model.entry_filters import EntryFacts, entry_facts
-from app.engine.model.guard_settings import FindingKind
+from app.engine.model.files.entry_filters import EntryFacts, entry_facts
+from app.engine.model.files.manifests import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location
-from app.engine.model.manifests import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
+from app.engine.model.settings.guard_settings import FindingKind
 from app.errors import BadRequest, CorruptMetadata, FileMissing
 
 IsInside = Callable[[str], bool]

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from app.engine.health.column_summary import ColumnSummaries, ColumnSummary, KnownSum, Share
+from app.engine.model.data_types.json_values import to_json_value
+from app.engine.model.data_types.types import PrimitiveType
 from app.engine.model.ids import FieldId, SnapshotId
-from app.engine.model.json_values import to_json_value
-from app.engine.model.properties import COLUMN_METRICS_PREFIX
 from app.engine.model.schema import Schema
-from app.engine.model.types import PrimitiveType
+from app.engine.model.settings.properties import COLUMN_METRICS_PREFIX
 from app.engine.properties.metrics_modes import DEFAULT_MODE, FULL, METRICS_DEFAULT, metrics_mode
 
 _CUT_KINDS: Final = frozenset({"string", "binary", "fixed"})

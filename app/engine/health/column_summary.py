@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
 
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.data_types.values import from_bytes, is_nan, order_key
 from app.engine.model.ids import FieldId
 from app.engine.model.schema import Schema
-from app.engine.model.types import PrimitiveType
-from app.engine.model.values import from_bytes, is_nan, order_key
 
 CountColumns = Mapping[int, Sequence[int | None]]
 """Counts by field id: one for each file, None where its writer left it out."""

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from app.engine.model.files.manifests import Partition
 from app.engine.model.ids import SnapshotId, SpecId
-from app.engine.model.manifests import Partition
 
 SIZE_BOUNDS: Final = tuple(mebibytes << 20 for mebibytes in (1, 8, 32, 64, 128, 256, 512, 1024))
 """The upper bounds of the size histogram's groups; what is larger is in one more group."""

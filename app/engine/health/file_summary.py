@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from app.engine.health.live_columns import ContentKind, LiveColumns
+from app.engine.model.files.manifests import Partition, PartitionKey, partition_key
 from app.engine.model.ids import SpecId
-from app.engine.model.manifests import Partition, PartitionKey, partition_key
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.selection.dangling_deletes import may_apply_at_age, unpartitioned_specs
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Self
 
-from app.engine.model.delete_files import is_deletion_vector
+from app.engine.model.files.delete_files import is_deletion_vector
+from app.engine.model.files.manifests import DataFile, FileContent, ManifestEntry, Partition, PartitionKey
 from app.engine.model.ids import SpecId
-from app.engine.model.manifests import DataFile, FileContent, ManifestEntry, Partition, PartitionKey
 
 
 class ContentKind(IntEnum):

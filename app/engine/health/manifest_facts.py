@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from app.engine.appends.merging import MergeRules
 from app.engine.health.facts import ManifestFacts
+from app.engine.model.data_types.types import PrimitiveType, Type
+from app.engine.model.data_types.values import from_bytes, is_nan, order_key
+from app.engine.model.files.manifests import ManifestContent, ManifestFile, PartitionSummary
+from app.engine.model.files.partition_values import partition_field_types
 from app.engine.model.ids import SpecId
-from app.engine.model.manifests import ManifestContent, ManifestFile, PartitionSummary
-from app.engine.model.partition_values import partition_field_types
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.model.types import PrimitiveType, Type
-from app.engine.model.values import from_bytes, is_nan, order_key
 
 _SMALL_SHARE: Final = 2
 """Manifests with less than one part in so many of the target are small."""

@@ -9,7 +9,7 @@ from app.engine.health.facts import MetadataFacts, StatisticsFacts, SummaryTotal
 from app.engine.model.ancestry import ancestors
 from app.engine.model.document import find_count
 from app.engine.model.ids import SnapshotId
-from app.engine.model.properties import GC_ENABLED, bool_property
+from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.properties.known import Origin

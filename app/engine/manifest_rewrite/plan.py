@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from app.engine.manifest_rewrite.wishes import ClusterKey, RewriteRules
-from app.engine.model.entry_filters import EntryFacts
+from app.engine.model.files.entry_filters import EntryFacts
+from app.engine.model.files.manifests import EntryStatus, ManifestContent, ManifestFile, Partition
 from app.engine.model.ids import SpecId
-from app.engine.model.manifests import EntryStatus, ManifestContent, ManifestFile, Partition
 
 _SMALL: Final = 0.5
 _LARGE: Final = 1.5

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from app.engine.appends.merging import MergeRules
+from app.engine.model.data_types.values import order_key
+from app.engine.model.files.manifests import Partition
 from app.engine.model.ids import SpecId
-from app.engine.model.manifests import Partition
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.model.values import order_key
 from app.errors import InvalidRequest
 
 LEAST_TARGET_BYTES: Final = 16 << 10

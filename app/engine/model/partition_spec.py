@@ -7,12 +7,12 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
+from app.engine.model.data_types.transforms import Transform, find_transform, parse_transform
+from app.engine.model.data_types.types import ListType, MapType, PrimitiveType
 from app.engine.model.document import FIRST_ERROR, INT, Document, Int
 from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import FieldId, SpecId
 from app.engine.model.schema import LAST_FIELD_ID, Schema
-from app.engine.model.transforms import Transform, find_transform, parse_transform
-from app.engine.model.types import ListType, MapType, PrimitiveType
 from app.errors import InvalidUpdate
 
 FIRST_PARTITION_FIELD_ID = 1000

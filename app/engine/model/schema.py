@@ -7,11 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal, assert_never
 
-from app.engine.model.document import FIRST_ERROR, INT, Document, Int
-from app.engine.model.format_versions import FORMAT_VERSIONS
-from app.engine.model.ids import FieldId, SchemaId
-from app.engine.model.json_values import is_default_value
-from app.engine.model.types import (
+from app.engine.model.data_types.json_values import is_default_value
+from app.engine.model.data_types.types import (
     ListType,
     MapType,
     NestedField,
@@ -21,6 +18,9 @@ from app.engine.model.types import (
     child_fields,
     is_primitive,
 )
+from app.engine.model.document import FIRST_ERROR, INT, Document, Int
+from app.engine.model.format_versions import FORMAT_VERSIONS
+from app.engine.model.ids import FieldId, SchemaId
 from app.errors import InvalidUpdate
 
 LAST_FIELD_ID = 2**31 - 1 - 200

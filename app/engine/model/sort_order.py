@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, Self
 
+from app.engine.model.data_types.transforms import find_transform
+from app.engine.model.data_types.types import is_primitive
 from app.engine.model.document import FIRST_ERROR, INT, Document
 from app.engine.model.ids import FieldId, SortOrderId
 from app.engine.model.partition_spec import SourcedField, parse_sent_transform
 from app.engine.model.schema import Schema
-from app.engine.model.transforms import find_transform
-from app.engine.model.types import is_primitive
 from app.errors import InvalidUpdate
 
 UNSORTED_ORDER_ID = 0

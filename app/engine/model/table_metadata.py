@@ -17,9 +17,9 @@ from app.engine.model.format_versions import (
 )
 from app.engine.model.ids import NO_SNAPSHOT, Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.partition_spec import PartitionSpec
-from app.engine.model.properties import ENCRYPTION_KEY_ID
 from app.engine.model.refs import MAIN_BRANCH, SnapshotRef
 from app.engine.model.schema import Schema
+from app.engine.model.settings.properties import ENCRYPTION_KEY_ID
 from app.engine.model.snapshot import MetadataLogEntry, Snapshot, SnapshotLogEntry
 from app.engine.model.sort_order import UNSORTED, SortOrder
 from app.engine.model.statistics import EncryptedKey, PartitionStatisticsFile, StatisticsFile

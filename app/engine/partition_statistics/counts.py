@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.engine.model.entry_filters import EntryFacts
+from app.engine.model.data_types.transforms import find_transform
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.data_types.values import order_key
+from app.engine.model.files.entry_filters import EntryFacts
+from app.engine.model.files.manifests import EntryStatus, FileContent, PartitionKey, partition_key
+from app.engine.model.files.partition_values import schema_with_sources
 from app.engine.model.ids import SnapshotId, SpecId
-from app.engine.model.manifests import EntryStatus, FileContent, PartitionKey, partition_key
-from app.engine.model.partition_values import schema_with_sources
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.model.transforms import find_transform
-from app.engine.model.types import PrimitiveType
-from app.engine.model.values import order_key
 
 
 @dataclass(frozen=True, slots=True)

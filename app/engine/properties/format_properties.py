@@ -5,8 +5,8 @@ Source: the format's configuration page, and `TableProperties` of the reference 
 
 from __future__ import annotations
 
-from app.engine.model import properties as names
 from app.engine.model.document import MAX_LONG
+from app.engine.model.settings import properties as names
 from app.engine.properties.known import Group, KnownProperty, Origin
 from app.engine.properties.value_kinds import (
     SWITCH,

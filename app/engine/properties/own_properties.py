@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from app.engine.model.guard_settings import GUARD, GUARD_IGNORE, FindingKind, GuardMode
 from app.engine.model.jobs import Job
-from app.engine.model.rebase_settings import REBASE, REBASE_EXACTLY_ONCE, RebaseMode
+from app.engine.model.settings.guard_settings import GUARD, GUARD_IGNORE, FindingKind, GuardMode
+from app.engine.model.settings.rebase_settings import REBASE, REBASE_EXACTLY_ONCE, RebaseMode
 from app.engine.properties.known import Group, KnownProperty, Origin
 from app.engine.properties.value_kinds import (
     AnyText,

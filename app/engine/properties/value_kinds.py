@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 from app.engine.model.document import MAX_INT, MAX_LONG
-from app.engine.model.properties import int_property
+from app.engine.model.settings.properties import int_property
 from app.errors import InvalidUpdate
 
 _SHOWN = 100

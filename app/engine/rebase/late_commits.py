@@ -14,8 +14,8 @@ from app.engine.expressions.expression_json import parse_expression
 from app.engine.expressions.expressions import Expression
 from app.engine.model.ancestry import ancestors
 from app.engine.model.ids import NO_SNAPSHOT, SnapshotId
-from app.engine.model.rebase_settings import RebaseMode
 from app.engine.model.refs import SnapshotRef
+from app.engine.model.settings.rebase_settings import RebaseMode
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.rebase.refusals import Reason, refusal

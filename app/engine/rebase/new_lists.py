@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from app.engine.branches.picked_changes import without_files
-from app.engine.model.ids import SnapshotId, SpecId
-from app.engine.model.manifests import (
+from app.engine.model.files.manifests import (
     UNASSIGNED_SEQUENCE_NUMBER,
     EntryStatus,
     ManifestContent,
@@ -15,6 +14,7 @@ from app.engine.model.manifests import (
     ManifestFile,
     ManifestSource,
 )
+from app.engine.model.ids import SnapshotId, SpecId
 from app.engine.rebase.own_changes import OwnChanges, OwnManifest
 from app.engine.rebase.refusals import Reason, refusal
 from app.engine.selection.files import PartitionSelection

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from app.engine.guard.lists import Lists, compare_lists
-from app.engine.model.ids import SnapshotId
-from app.engine.model.manifests import (
+from app.engine.model.files.manifests import (
     UNASSIGNED_SEQUENCE_NUMBER,
     DataFile,
     EntryStatus,
@@ -19,7 +18,8 @@ from app.engine.model.manifests import (
     ManifestFile,
     ManifestSource,
 )
-from app.engine.model.rebase_settings import RebaseMode
+from app.engine.model.ids import SnapshotId
+from app.engine.model.settings.rebase_settings import RebaseMode
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.rebase.late_commits import LateCommit
 from app.engine.rebase.refusals import Reason, refusal

@@ -8,8 +8,8 @@ from app.engine.conflicts import operations as ops
 from app.engine.conflicts.detection import detect_conflicts
 from app.engine.conflicts.snapshot_operations import operation_of, row_delta_of
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
-from app.engine.model.delete_files import referenced_path
-from app.engine.model.manifests import (
+from app.engine.model.files.delete_files import referenced_path
+from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     FileContent,

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from app.engine.model.document import MAX_LONG
+from app.engine.model.files.manifests import ManifestSource
 from app.engine.model.ids import SchemaId, SnapshotId, SpecId
-from app.engine.model.manifests import ManifestSource
-from app.engine.model.properties import GC_ENABLED, bool_property, int_property
 from app.engine.model.refs import MAIN_BRANCH, SnapshotRef
+from app.engine.model.settings.properties import GC_ENABLED, bool_property, int_property
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import ExpiryRefused

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TypeVar
 
+from app.engine.model.files.manifests import FileContent, ManifestFile, ManifestSource
 from app.engine.model.ids import Location
-from app.engine.model.manifests import FileContent, ManifestFile, ManifestSource
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptMetadata, FileMissing, InvalidLocation, InvalidMetadata

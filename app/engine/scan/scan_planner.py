@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
-from app.engine.model.entry_filters import ColumnarEntries, FileColumns
-from app.engine.model.ids import Location
-from app.engine.model.manifests import (
+from app.engine.model.files.entry_filters import ColumnarEntries, FileColumns
+from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     ManifestContent,
@@ -18,6 +17,7 @@ from app.engine.model.manifests import (
     ManifestSource,
     Partition,
 )
+from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.scan.scan_scope import ScanScope, appends_in
 from app.engine.selection.deletes import DeleteIndex

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from app.engine.model.delete_files import is_deletion_vector
-from app.engine.model.manifests import DataFile
-from app.engine.model.properties import int_property
+from app.engine.model.files.delete_files import is_deletion_vector
+from app.engine.model.files.manifests import DataFile
+from app.engine.model.settings.properties import int_property
 from app.engine.scan.scan_planner import PlannedFile
 from app.errors import InvalidUpdate
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from app.engine.model.delete_files import referenced_path
-from app.engine.model.entry_filters import EntryFacts
+from app.engine.model.files.delete_files import referenced_path
+from app.engine.model.files.entry_filters import EntryFacts
+from app.engine.model.files.manifests import DataFile, FileContent, ManifestEntry, PartitionKey, partition_key
 from app.engine.model.ids import Location, SpecId
-from app.engine.model.manifests import DataFile, FileContent, ManifestEntry, PartitionKey, partition_key
 from app.engine.model.partition_spec import PartitionSpec
 
 

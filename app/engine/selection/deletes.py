@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from app.engine.model.delete_files import DELETE_FILE_PATH_ID, is_deletion_vector, referenced_path
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.data_types.values import FLOATING_KINDS, from_bytes, is_nan, order_key
+from app.engine.model.files.delete_files import DELETE_FILE_PATH_ID, is_deletion_vector, referenced_path
+from app.engine.model.files.manifests import DataFile, FileContent, ManifestEntry, PartitionKey
 from app.engine.model.ids import FieldId, Location
-from app.engine.model.manifests import DataFile, FileContent, ManifestEntry, PartitionKey
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
-from app.engine.model.types import PrimitiveType
-from app.engine.model.values import FLOATING_KINDS, from_bytes, is_nan, order_key
 
 Value = TypeVar("Value")
 

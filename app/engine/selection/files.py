@@ -23,9 +23,8 @@ from app.engine.expressions.projection import project_bound
 from app.engine.expressions.residuals import residual_function
 from app.engine.expressions.summary_evaluation import summaries_test
 from app.engine.expressions.value_ranges import value_ranges
-from app.engine.model.entry_filters import ColumnarEntries, PartitionTest, live_entries
-from app.engine.model.ids import SpecId
-from app.engine.model.manifests import (
+from app.engine.model.files.entry_filters import ColumnarEntries, PartitionTest, live_entries
+from app.engine.model.files.manifests import (
     DataFile,
     FileContent,
     ManifestContent,
@@ -35,6 +34,7 @@ from app.engine.model.manifests import (
     PartitionKey,
     partition_key,
 )
+from app.engine.model.ids import SpecId
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.selection.deletes import with_proofs_only

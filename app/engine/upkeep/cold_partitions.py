@@ -7,13 +7,19 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from app.engine.health.facts import LATEST_PARTITIONS, FileFacts, PartitionFacts
-from app.engine.model.moments import UNITS_A_DAY, UNITS_A_SECOND, date_text, days_of_date, timestamp_text
+from app.engine.model.data_types.moments import (
+    UNITS_A_DAY,
+    UNITS_A_SECOND,
+    date_text,
+    days_of_date,
+    timestamp_text,
+)
+from app.engine.model.data_types.transforms import find_transform
+from app.engine.model.data_types.types import PrimitiveType
 from app.engine.model.partition_spec import PartitionField
 from app.engine.model.schema import Column
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.model.transforms import find_transform
-from app.engine.model.types import PrimitiveType
 from app.engine.upkeep.sql_text import literal, quoted
 
 _YEARS: Final = range(1, 9_999)

@@ -9,7 +9,7 @@ from copy import copy
 from operator import itemgetter
 from typing import Any, Final
 
-from app.engine.model.manifests import EntryStatus
+from app.engine.model.files.manifests import EntryStatus
 from app.fileio.wanted import check_wanted
 from app.formats.avro.container import AvroFile
 from app.formats.avro.entry_fields import (

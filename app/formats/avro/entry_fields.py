@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Final
 
-from app.engine.model.manifests import EntryStatus, FileContent
+from app.engine.model.files.manifests import EntryStatus, FileContent
 from app.formats.avro.metric_maps import BoundMap, CountMap
 from app.formats.avro.types import NULL, Array, AvroType, Number, Record, Text, Union, read_long
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from app.engine.model.manifests import EntryStatus
+from app.engine.model.files.manifests import EntryStatus
 from app.fileio.wanted import check_wanted
 from app.formats.avro.container import AvroFile
 from app.formats.avro.entry_fields import IDS_BY_NAME, PARTITION, STATUS

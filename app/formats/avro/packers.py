@@ -15,8 +15,8 @@ from uuid import UUID
 import fastavro
 from fastavro.write import Writer
 
-from app.engine.model.types import PrimitiveType
-from app.engine.model.values import unscaled_value
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.data_types.values import unscaled_value
 from app.formats.avro.metric_maps import MetricMap
 from app.formats.avro.types import write_long
 

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
-from app.engine.model.values import decimal_of
+from app.engine.model.data_types.values import decimal_of
 from app.formats.avro import types as t
 
 _MAX_LEVELS: Final = 40

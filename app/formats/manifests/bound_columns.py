@@ -16,9 +16,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from app.engine.model.entry_filters import ValueRange
-from app.engine.model.types import PrimitiveType
-from app.engine.model.values import FLOATING_KINDS, from_bytes, is_nan, to_bytes, unscaled_value
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.data_types.values import FLOATING_KINDS, from_bytes, is_nan, to_bytes, unscaled_value
+from app.engine.model.files.entry_filters import ValueRange
 
 _NUMBERS: Final = {
     "int": pa.int32(),

@@ -7,9 +7,8 @@ from copy import copy
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, overload
 
-from app.engine.model.entry_filters import EntryFacts, FileColumns, PartitionTest, ValueRange
-from app.engine.model.ids import Location
-from app.engine.model.manifests import (
+from app.engine.model.files.entry_filters import EntryFacts, FileColumns, PartitionTest, ValueRange
+from app.engine.model.files.manifests import (
     UNASSIGNED_SEQUENCE_NUMBER,
     DataFile,
     EntryStatus,
@@ -17,6 +16,7 @@ from app.engine.model.manifests import (
     ManifestEntry,
     ManifestFile,
 )
+from app.engine.model.ids import Location
 from app.errors import InvalidMetadata
 from app.formats.avro import EntryColumns, TooLargeError, open_avro, read_entries
 from app.formats.bounds import MAX_FILE_BYTES, too_large

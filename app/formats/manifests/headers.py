@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from app.engine.model.files.manifests import EntryStatus, ManifestContent, ManifestFile, Partition
 from app.engine.model.ids import Location, SpecId
-from app.engine.model.manifests import EntryStatus, ManifestContent, ManifestFile, Partition
 from app.engine.model.partition_spec import number_fields
 from app.errors import InvalidMetadata
 from app.formats.avro import open_avro

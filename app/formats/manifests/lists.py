@@ -7,14 +7,14 @@ from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Final
 
-from app.engine.model.format_versions import FORMAT_VERSIONS, MAX_FORMAT_VERSION
-from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import (
+from app.engine.model.files.manifests import (
     UNASSIGNED_SEQUENCE_NUMBER,
     ManifestContent,
     ManifestFile,
     PartitionSummary,
 )
+from app.engine.model.format_versions import FORMAT_VERSIONS, MAX_FORMAT_VERSION
+from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.errors import InvalidMetadata
 from app.formats.avro import KnownRecords, TooLargeError, named_packer, open_avro, write_packed
 from app.formats.bounds import MAX_FILE_BYTES, too_large

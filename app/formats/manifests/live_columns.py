@@ -7,15 +7,15 @@ from typing import Any, Final
 
 from app.engine.health.column_summary import LiveMetrics
 from app.engine.health.live_columns import ContentKind, LiveColumns
-from app.engine.model.delete_files import PUFFIN
-from app.engine.model.ids import Location
-from app.engine.model.manifests import (
+from app.engine.model.files.delete_files import PUFFIN
+from app.engine.model.files.manifests import (
     UNASSIGNED_SEQUENCE_NUMBER,
     EntryStatus,
     FileContent,
     ManifestContent,
     ManifestFile,
 )
+from app.engine.model.ids import Location
 from app.errors import InvalidMetadata
 from app.formats.avro import (
     AvroFile,

@@ -8,10 +8,10 @@ from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
 
+from app.engine.model.data_types.transforms import find_transform
+from app.engine.model.data_types.types import PrimitiveType
 from app.engine.model.partition_spec import PartitionField, PartitionSpec
 from app.engine.model.schema import Schema
-from app.engine.model.transforms import find_transform
-from app.engine.model.types import PrimitiveType
 
 _PLAIN: Final = {
     "boolean": "boolean",

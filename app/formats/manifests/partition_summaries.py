@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from app.engine.model.manifests import PartitionSummary
-from app.engine.model.types import PrimitiveType
-from app.engine.model.values import FLOATING_KINDS, is_nan, order_key, to_bytes
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.data_types.values import FLOATING_KINDS, is_nan, order_key, to_bytes
+from app.engine.model.files.manifests import PartitionSummary
 
 
 def summarize(

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from app.engine.model.manifests import ManifestEntry, Partition
+from app.engine.model.files.manifests import ManifestEntry, Partition
 from app.formats.manifests.writer import EntryCounts, ManifestPacker, WrittenManifest
 
 _CHUNK_BYTES: Final = 256 << 10

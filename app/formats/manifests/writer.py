@@ -8,9 +8,7 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any, Final
 
-from app.engine.model.format_versions import FORMAT_VERSIONS, MAX_FORMAT_VERSION
-from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import (
+from app.engine.model.files.manifests import (
     UNASSIGNED_SEQUENCE_NUMBER,
     DataFile,
     EntryStatus,
@@ -19,6 +17,8 @@ from app.engine.model.manifests import (
     ManifestEntry,
     ManifestFile,
 )
+from app.engine.model.format_versions import FORMAT_VERSIONS, MAX_FORMAT_VERSION
+from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.formats.avro import named_packer, write_packed

@@ -13,8 +13,8 @@ import orjson
 
 from app import telemetry
 from app.engine.model.ids import Location, TableUuid
-from app.engine.model.properties import GC_ENABLED, SCAN_PLANNING_MODE
 from app.engine.model.registrations import is_read_only
+from app.engine.model.settings.properties import GC_ENABLED, SCAN_PLANNING_MODE
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.engine.model.view_metadata import ViewMetadata, read_view_metadata
 from app.errors import FileMissing, InvalidMetadata, MetadataFileMissing

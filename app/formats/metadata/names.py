@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from app.engine.model.ids import Location
-from app.engine.model.properties import METADATA_COMPRESSION, METADATA_PATH
+from app.engine.model.settings.properties import METADATA_COMPRESSION, METADATA_PATH
 
 _METADATA = (".metadata.json", ".metadata.json.gz")
 _FILE_SYSTEM = re.compile(r"v(\d{1,9})(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)

@@ -10,8 +10,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from app.engine.appends.footers import FileColumn, Footer, LeafFacts, Shape
-from app.engine.model.types import PrimitiveType, parse_primitive
-from app.engine.model.values import decimal_of, order_key
+from app.engine.model.data_types.types import PrimitiveType, parse_primitive
+from app.engine.model.data_types.values import decimal_of, order_key
 from app.fileio.tails import Tail
 from app.formats.parquet.footer_traps import Span, chunk_claims, without, wrong_statistics
 from app.formats.parquet.footer_weights import footer_weight

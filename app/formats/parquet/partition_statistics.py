@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
+from app.engine.model.data_types.types import PrimitiveType
 from app.engine.model.format_versions import FORMAT_VERSIONS
-from app.engine.model.types import PrimitiveType
 from app.engine.partition_statistics.counts import PartitionCount, UnifiedField
 
 if TYPE_CHECKING:

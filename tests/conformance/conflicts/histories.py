@@ -21,10 +21,10 @@ from app.engine.conflicts.operations import (
 )
 from app.engine.expressions.expression_json import parse_expression
 from app.engine.expressions.expressions import ALWAYS_TRUE
+from app.engine.model.data_types.types import parse_primitive
+from app.engine.model.data_types.values import to_bytes
+from app.engine.model.files.manifests import DataFile, FileContent, ManifestContent
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import DataFile, FileContent, ManifestContent
-from app.engine.model.types import parse_primitive
-from app.engine.model.values import to_bytes
 from app.engine.selection.files import FileSelection, RowFilter
 from tests.conformance.conflicts.reference import ReferenceTable, Refused, commit
 

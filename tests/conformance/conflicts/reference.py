@@ -11,11 +11,11 @@ from typing import Any
 from py4j.java_gateway import JavaGateway
 from py4j.protocol import Py4JJavaError
 
+from app.engine.model.data_types.transforms import parse_transform
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.files.manifests import DataFile, ManifestContent, ManifestEntry
 from app.engine.model.ids import Location
-from app.engine.model.manifests import DataFile, ManifestContent, ManifestEntry
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
-from app.engine.model.transforms import parse_transform
-from app.engine.model.types import PrimitiveType
 from app.fileio.files import ListedFile
 from app.formats.manifests.source import FileManifestSource, ManifestCache
 from tests.conformance.manifests.in_json import file_in_json

@@ -17,9 +17,9 @@ import pytest
 from app.engine.conflicts.detection import detect_conflicts
 from app.engine.conflicts.operations import Operation, Overwrite, RemovedFile, RewriteFiles
 from app.engine.expressions.expression_json import parse_expression
-from app.engine.model.delete_files import DELETE_FILE_PATH_ID
+from app.engine.model.files.delete_files import DELETE_FILE_PATH_ID
+from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import DataFile, FileContent
 from tests.conformance.conflicts.reference import Reference, ReferenceTable, Refused, commit
 
 pytestmark = pytest.mark.spark

@@ -14,9 +14,9 @@ from uuid import UUID
 
 from app.engine.expressions.expressions import BoundPredicate, BoundTransform, Operation, TransformTerm
 from app.engine.expressions.transform_values import lowest_unwrapped
-from app.engine.model.manifests import DataFile, ManifestFile
-from app.engine.model.transforms import Transform, parse_transform
-from app.engine.model.types import PrimitiveType
+from app.engine.model.data_types.transforms import Transform, parse_transform
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.files.manifests import DataFile, ManifestFile
 from tests.builders.filters import predicates_of, transform_value
 from tests.conformance.expressions.columns import Question, asks_transformed
 from tests.conformance.expressions.reference import Refused

@@ -9,7 +9,7 @@ from typing import Any
 
 from py4j.protocol import Py4JJavaError
 
-from app.engine.model.manifests import DataFile, ManifestFile
+from app.engine.model.files.manifests import DataFile, ManifestFile
 
 Json = Any
 

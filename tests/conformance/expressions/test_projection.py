@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from app.engine.expressions.binding import bind
 from app.engine.expressions.expression_json import parse_expression, to_json
+from app.engine.model.data_types.transforms import find_transform
+from app.engine.model.data_types.types import parse_primitive
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
-from app.engine.model.transforms import find_transform
-from app.engine.model.types import parse_primitive
 from tests.builders.filters import project
 from tests.conformance.expressions import agreed_differences as agreed
 from tests.conformance.expressions.columns import (

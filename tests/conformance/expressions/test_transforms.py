@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from app.engine.model.json_values import from_json_value
+from app.engine.model.data_types.json_values import from_json_value
 from tests.conformance.expressions.columns import Question, questions, row_json
 from tests.conformance.expressions.reference import Reference
 from tests.strategies.data_files import partition_kinds, partition_of

@@ -12,8 +12,7 @@ from prometheus_client import REGISTRY
 
 from app.catalog.context.catalog import Catalog
 from app.engine.change.requirements import AssertRefSnapshotId
-from app.engine.model.ids import NO_SNAPSHOT, Location, SnapshotId, SpecId
-from app.engine.model.manifests import (
+from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     FileContent,
@@ -21,6 +20,7 @@ from app.engine.model.manifests import (
     ManifestEntry,
     ManifestFile,
 )
+from app.engine.model.ids import NO_SNAPSHOT, Location, SnapshotId, SpecId
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.formats.manifests.lists import assign_numbers, write_manifest_list

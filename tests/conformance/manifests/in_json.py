@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.engine.model.json_values import from_json_value, to_json_value
-from app.engine.model.manifests import DataFile, FileContent, ManifestEntry, ManifestFile
+from app.engine.model.data_types.json_values import from_json_value, to_json_value
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.files.manifests import DataFile, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.partition_spec import PartitionSpec
-from app.engine.model.types import PrimitiveType
 
 Json = Any
 

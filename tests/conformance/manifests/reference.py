@@ -9,11 +9,11 @@ from typing import Any
 
 from py4j.java_gateway import JavaGateway
 
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.files.manifests import EntryStatus, ManifestContent, ManifestEntry
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import EntryStatus, ManifestContent, ManifestEntry
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
-from app.engine.model.types import PrimitiveType
 from tests.conformance.manifests.in_json import Json, file_in_json
 
 _numbers = itertools.count(1)

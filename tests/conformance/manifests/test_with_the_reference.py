@@ -9,10 +9,10 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.files.manifests import ManifestEntry
 from app.engine.model.ids import SnapshotId
-from app.engine.model.manifests import ManifestEntry
 from app.engine.model.partition_spec import PartitionSpec
-from app.engine.model.types import PrimitiveType
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.lists import read_manifest_list, write_manifest_list
 from app.formats.manifests.writer import write_manifest

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from app.database.file_deletions import Deletion
-from app.database.foreign_places import ForeignPlaces
-from app.database.metadata_sweeps import MetadataSweeps
-from app.database.old_rows import OldRows
-from app.database.orphan_runs import OrphanBatch, OrphanRuns
+from app.database.deletions.file_deletions import Deletion
+from app.database.deletions.foreign_places import ForeignPlaces
+from app.database.deletions.metadata_sweeps import MetadataSweeps
+from app.database.deletions.old_rows import OldRows
+from app.database.deletions.orphan_runs import OrphanBatch, OrphanRuns
+from app.database.outcomes.receipt import CommitReceipt, Outcome, ReceiptHead
+from app.database.outcomes.receipts import Receipts
 from app.database.pointer_exports import PointerExports
 from app.database.pointer_states import PointerStates
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.recoverable import PURGE_NOW
-from app.database.receipt import CommitReceipt, Outcome, ReceiptHead
-from app.database.receipts import Receipts
 from app.engine.model.ids import Location, SnapshotId, TableUuid
 from app.errors import IcetowerError
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, claim, levels, name

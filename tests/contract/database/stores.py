@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from app.database.connections.database import Database
-from app.database.file_deletions import FileDeletions
-from app.database.idempotency_keys import IdempotencyClaim, IdempotencyKeys
+from app.database.deletions.file_deletions import FileDeletions
 from app.database.namespaces import Namespaces
+from app.database.outcomes.idempotency_keys import IdempotencyClaim, IdempotencyKeys
 from app.database.pointers.history import Author
 from app.database.pointers.left_files import QueuedExpiry
 from app.database.pointers.moves import Advance, Creation

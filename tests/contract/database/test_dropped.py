@@ -10,9 +10,9 @@ from functools import partial
 import pytest
 from sqlalchemy import event
 
+from app.database.deletions.foreign_places import ForeignPlaces
+from app.database.deletions.old_rows import OldRows
 from app.database.dropped import Dropped, DroppedMeanwhile, DroppedThings, FilesInUse
-from app.database.foreign_places import ForeignPlaces
-from app.database.old_rows import OldRows
 from app.database.pointers.foreign_files import ANYWHERE
 from app.database.pointers.moves import Advance, NameTaken
 from app.database.pointers.pointer import Pointer, PointerKind

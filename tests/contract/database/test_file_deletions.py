@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.database.file_deletions import Deletion, FinalState
+from app.database.deletions.file_deletions import Deletion, FinalState
 from app.database.pointers.left_files import QueuedExpiry
 from app.database.pointers.moves import Advance, Creation
 from app.database.pointers.pointer import PointerKind

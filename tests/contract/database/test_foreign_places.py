@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from app.database.foreign_places import ForeignPlaces
-from app.database.old_rows import OldRows
+from app.database.deletions.foreign_places import ForeignPlaces
+from app.database.deletions.old_rows import OldRows
 from app.database.pointers.foreign_files import ANYWHERE, MOST_PLACES
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import Pointer, PointerKind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.database.idempotency_keys import IdempotencyClaim, RecordedOutcome
+from app.database.outcomes.idempotency_keys import IdempotencyClaim, RecordedOutcome
 from app.errors import IdempotencyKeyTaken
 from tests.contract.database.stores import NOW_MS, Stores, claim
 

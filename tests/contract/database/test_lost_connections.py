@@ -12,11 +12,11 @@ import psycopg
 import pytest
 
 from app.database.connections.database import Database
-from app.database.migrations import migrate
 from app.database.pointers.moves import Advance, Creation
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.pointers import PutOutcome
-from app.database.revisions import check_revision
+from app.database.schema.migrations import migrate
+from app.database.schema.revisions import check_revision
 from app.engine.model.ids import Location
 from app.errors import CommitStateUnknown, DatabaseUnavailable
 from tests.builders.databases import migrated_database_of

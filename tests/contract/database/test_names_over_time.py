@@ -19,7 +19,7 @@ from app.database.pointers.moves import NameTaken
 from app.database.pointers.names_over_time import begin_name
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.recoverable import Recovery
-from app.database.rows import namespace_versions, namespaces, pointer_names, pointers
+from app.database.schema.rows import namespace_versions, namespaces, pointer_names, pointers
 from app.errors import NamespaceExists, NamespaceNotEmpty, NoSuchNamespace
 from tests.contract.database.races import run_together
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, levels, name

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from app.database.neighbours import Neighbours
+from app.database.deletions.neighbours import Neighbours
 from app.database.pointers.moves import Creation
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.pointers import PutOutcome

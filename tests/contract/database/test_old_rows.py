@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Table, func, select, update
 
-from app.database.old_rows import KEPT_EVENTS, OldRows
+from app.database.deletions.old_rows import KEPT_EVENTS, OldRows
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.recoverable import PURGE_NOW
-from app.database.rows import file_deletions, pointer_history, table_places
+from app.database.schema.rows import file_deletions, pointer_history, table_places
 from app.engine.model.ids import Location, TableUuid
 from tests.contract.database.stores import AUTHOR, Stores, name
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from app.database.deletions.old_rows import OldRows
 from app.database.dropped import DroppedThings
-from app.database.old_rows import OldRows
 from app.database.past import Past
 from app.database.pointers.history import Author
 from app.database.pointers.moves import Advance

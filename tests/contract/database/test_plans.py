@@ -12,13 +12,15 @@ from sqlalchemy import Connection, Dialect, SelectBase, event, select, text
 from sqlalchemy.dialects.postgresql.base import PGDialect
 from sqlalchemy.dialects.sqlite.base import SQLiteDialect
 
-from app.database import foreign_places, idempotency_keys, namespaces
+from app.database import namespaces
+from app.database.deletions import foreign_places
 from app.database.dropped import DroppedThings
-from app.database.pages import PageOfNames
+from app.database.outcomes import idempotency_keys
 from app.database.past import Past
 from app.database.pointers import history, pointers, sharing
 from app.database.pointers.lookups import PointerLookups
 from app.database.pointers.pointer import PointerKind
+from app.database.statements.pages import PageOfNames
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from tests.contract.database.stores import Stores

@@ -7,7 +7,7 @@ from sqlalchemy import update
 from app.database.pointer_exports import PointerExports
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import PointerKind
-from app.database.rows import pointer_exports as rows
+from app.database.schema.rows import pointer_exports as rows
 from app.engine.model.ids import Location, TableUuid
 from tests.contract.database.races import run_together
 from tests.contract.database.stores import AUTHOR, Stores, levels, name

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from app.database.idempotency_keys import RecordedOutcome
+from app.database.outcomes.idempotency_keys import RecordedOutcome
 from app.database.pointers.lookups import MAX_KEYS
 from app.database.pointers.moves import Advance, Creation, NameTaken, Unmoved
 from app.database.pointers.pointer import PointerKind

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from app.database.connections.database import Database
-from app.database.file_deletions import Deletion
-from app.database.foreign_places import ForeignPlaces
+from app.database.deletions.file_deletions import Deletion
+from app.database.deletions.foreign_places import ForeignPlaces
 from app.database.pointers.moves import Advance, Unmoved
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.pointers import PutOutcome

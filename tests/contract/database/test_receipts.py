@@ -11,12 +11,7 @@ import pytest
 from sqlalchemy import Connection
 
 from app.database.connections.database import Database
-from app.database.pointers.history import Author
-from app.database.pointers.moves import Advance, Unmoved
-from app.database.pointers.pointer import PointerKind
-from app.database.pointers.pointers import PutOutcome
-from app.database.pointers.recoverable import PURGE_NOW
-from app.database.receipt import (
+from app.database.outcomes.receipt import (
     ID_LENGTH,
     CommitReceipt,
     LandedChange,
@@ -26,7 +21,12 @@ from app.database.receipt import (
     landed,
     time_of_id,
 )
-from app.database.receipts import GivenUpMeanwhile, Receipts, insert_landed
+from app.database.outcomes.receipts import GivenUpMeanwhile, Receipts, insert_landed
+from app.database.pointers.history import Author
+from app.database.pointers.moves import Advance, Unmoved
+from app.database.pointers.pointer import PointerKind
+from app.database.pointers.pointers import PutOutcome
+from app.database.pointers.recoverable import PURGE_NOW
 from app.engine.model.ids import Location, TableUuid
 from app.errors import DatabaseUnavailable, NamespaceExists
 from tests.builders.databases import migrated_database_of
@@ -236,7 +236,7 @@ def test_old_receipts_go_and_those_that_did_not_land_go_first(stores: Stores, re
 
 @pytest.mark.postgres
 def test_a_transaction_that_stays_open_is_no_answer(direct: Stores, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("app.database.receipts.LONGEST_WAIT_S", 0.05)
+    monkeypatch.setattr("app.database.outcomes.receipts.LONGEST_WAIT_S", 0.05)
     receipts = Receipts(direct.database)
 
     def ask(connection: Connection) -> None:

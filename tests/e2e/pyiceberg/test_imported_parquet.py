@@ -12,9 +12,9 @@ import pytest
 from pyiceberg.catalog.rest import RestCatalog
 
 from app.client.catalog import RemoteCatalog
-from app.client.failures import CatalogRefused
+from app.client.http.failures import CatalogRefused
+from app.engine.model.data_types.types import parse_primitive
 from app.engine.model.identifiers import Namespace, TableIdentifier
-from app.engine.model.types import parse_primitive
 from app.errors import InvalidDataFile
 from app.fileio.schemes import files_for
 from app.moving.parquet_folders import listed_files, look_at, make_table

@@ -15,7 +15,7 @@ from pyiceberg.exceptions import ForbiddenError
 from pyiceberg.table import Table
 
 from app.client.catalog import RemoteCatalog
-from app.client.failures import CatalogRefused
+from app.client.http.failures import CatalogRefused
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.properties.own_properties import MOVED_TO
 from app.moving.reports import MoveReport, MoveState

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from app.client.catalog import RemoteCatalog
-from app.client.failures import CatalogRefused
+from app.client.http.failures import CatalogRefused
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.jobs import Job, JobState
 from app.maintenance.catalog_jobs import CatalogJobs

@@ -17,8 +17,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import DoubleType, LongType, NestedField, StringType, TimestampType
 
+from app.engine.model.files.manifests import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.formats.manifests.columns import ManifestColumns

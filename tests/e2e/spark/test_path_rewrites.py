@@ -13,7 +13,7 @@ from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
 from app.fileio.schemes import files_for
 from app.maintenance.path_rewrite import RewrittenPaths, rewrite_paths
-from app.maintenance.procedures import JobRefused
+from app.maintenance.spark.procedures import JobRefused
 from app.maintenance.staged_copies import PathChange, check_copy
 from tests.servers.spark import Sql, nightly, path_of
 

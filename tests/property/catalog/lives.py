@@ -23,12 +23,12 @@ from app.catalog.deletions.foreign_looks import UnknownReaders
 from app.catalog.deletions.orphan_search import OrphanWish
 from app.catalog.deletions.orphans import mark_orphans
 from app.catalog.tables import NewTable, purge_table, unregister_table
-from app.database import rows
 from app.database.connections.database import Database
+from app.database.schema import rows
 from app.engine.change.updates import SetLocation, SetProperties, SetSnapshotRef, SetStatistics
+from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
-from app.engine.model.manifests import DataFile, FileContent
 from app.engine.model.statistics import StatisticsFile
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.engine.retention.expired_snapshots import ExpiryWish

@@ -24,9 +24,9 @@ from app.catalog.context.kinds import TABLES, VIEWS
 from app.catalog.context.server import Server
 from app.catalog.past.dropped import NewName, Wanted, undrop
 from app.catalog.views import NewView
-from app.database import rows
 from app.database.connections.database import Database
 from app.database.namespace_keys import namespace_of
+from app.database.schema import rows
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import IcetowerError

@@ -23,9 +23,15 @@ from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
 from app.catalog.deletions.queue import work_off_one
 from app.catalog.tables import NewTable, purge_table
 from app.engine.change.updates import SetProperties
+from app.engine.model.files.manifests import (
+    EntryStatus,
+    FileContent,
+    ManifestContent,
+    ManifestEntry,
+    ManifestFile,
+)
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import EntryStatus, FileContent, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.engine.retention.reachability import CleanupLevel

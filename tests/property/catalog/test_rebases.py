@@ -16,9 +16,9 @@ from app.catalog.commits.wishes import Wish
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import LoadedTable
 from app.engine.expressions.expression_json import parse_expression
+from app.engine.model.files.manifests import EntryStatus, ManifestContent
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
-from app.engine.model.manifests import EntryStatus, ManifestContent
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CommitFailed
 from tests.builders.catalogs import catalog_on

@@ -14,7 +14,7 @@ from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.listings import Page
 from app.catalog.past.loads import load_as_it_was
 from app.engine.model.identifiers import Namespace, TableIdentifier
-from app.engine.model.properties import GC_ENABLED
+from app.engine.model.settings.properties import GC_ENABLED
 from app.recoveries import PastIsGone
 
 Key = tuple[int, TableIdentifier]

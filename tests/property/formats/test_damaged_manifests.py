@@ -9,8 +9,8 @@ import fastavro
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.errors import InvalidMetadata
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.lists import (

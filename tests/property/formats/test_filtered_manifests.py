@@ -9,13 +9,13 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from app.engine.model.entry_filters import FilterableEntries, ValueRange, live_entries
+from app.engine.model.data_types.types import NestedField, PrimitiveType, parse_primitive
+from app.engine.model.data_types.values import from_bytes, is_nan, order_key, to_bytes
+from app.engine.model.files.entry_filters import FilterableEntries, ValueRange, live_entries
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import FieldId, Location, SpecId
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
-from app.engine.model.types import NestedField, PrimitiveType, parse_primitive
-from app.engine.model.values import from_bytes, is_nan, order_key, to_bytes
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.writer import write_manifest
 from tests.strategies.single_values import single_values

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from app.engine.health.column_summary import LiveMetrics
 from app.engine.health.live_columns import LiveColumns
+from app.engine.model.files.manifests import partition_key
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import partition_key
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.lists import assign_numbers
 from app.formats.manifests.live_columns import UnpackedManifest

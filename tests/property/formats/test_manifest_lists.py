@@ -7,8 +7,8 @@ from dataclasses import replace
 from hypothesis import event, given
 from hypothesis import strategies as st
 
+from app.engine.model.files.manifests import ManifestContent, ManifestFile, PartitionSummary
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import ManifestContent, ManifestFile, PartitionSummary
 from app.formats.manifests.lists import read_manifest_list, write_manifest_list
 
 PLACE = Location("memory://list.avro")

@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.model.entry_filters import FileColumns, entry_facts
-from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import (
+from app.engine.model.files.entry_filters import FileColumns, entry_facts
+from app.engine.model.files.manifests import (
     UNASSIGNED_SEQUENCE_NUMBER,
     EntryStatus,
     ManifestEntry,
     ManifestFile,
 )
+from app.engine.model.ids import Location, SnapshotId
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.lists import assign_numbers
 from app.formats.manifests.writer import WrittenManifest, write_manifest

@@ -13,8 +13,8 @@ import pyarrow as pa
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.engine.model.files.manifests import ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SpecId
-from app.engine.model.manifests import ManifestEntry, ManifestFile
 from app.formats.avro.container import open_avro
 from app.formats.avro.types import write_long
 from app.formats.manifests.avro_schemas import manifest_schema

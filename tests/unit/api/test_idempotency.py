@@ -14,13 +14,13 @@ import httpx
 import pytest
 from starlette.responses import Response
 
-from app.api.answers import no_content
 from app.api.dependencies import Parts, Visit
 from app.api.idempotency import claim_of, run_once
+from app.api.responses.answers import no_content
 from app.api.scope_keys import HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
 from app.catalog.context.catalog import Catalog
 from app.catalog.warehouses import WarehouseMemo
-from app.database.migrations import downgrade
+from app.database.schema.migrations import downgrade
 from app.errors import (
     FilesUnavailable,
     IdempotencyKeyTaken,

@@ -13,14 +13,14 @@ from sqlalchemy import update
 from app.catalog.commits.door import land_all
 from app.catalog.commits.table_commits import TableCommit
 from app.catalog.commits.wishes import Wish
-from app.catalog.context import receipt_book
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.receipt_book import LOST_AFTER_MS, MOST_AT_ONCE, ReceiptBook
+from app.catalog.context.seen import receipt_book
+from app.catalog.context.seen.receipt_book import LOST_AFTER_MS, MOST_AT_ONCE, ReceiptBook
 from app.catalog.receipts import list_receipts, load_receipt, metadata_version
-from app.database.receipt import ID_LENGTH, CommitReceipt, Outcome, ReceiptHead, id_of_time
-from app.database.receipts import Receipts
-from app.database.rows import receipts as rows
+from app.database.outcomes.receipt import ID_LENGTH, CommitReceipt, Outcome, ReceiptHead, id_of_time
+from app.database.outcomes.receipts import Receipts
+from app.database.schema.rows import receipts as rows
 from app.engine.change.requirements import AssertRefSnapshotId, Requirement
 from app.engine.change.updates import AddSnapshot, SetProperties, SetSnapshotRef, Update
 from app.engine.model.table_metadata import TableMetadata

@@ -6,16 +6,16 @@ from dataclasses import replace
 import pytest
 
 from app.catalog.commits.cherry_picks import CherryPicks
-from app.catalog.commits.staged_files import StagedFiles
+from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import LoadedTable
 from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.refs import change_ref, list_refs, load_receipt, load_ref, remove_ref
-from app.database.idempotency_keys import IdempotencyClaim
+from app.database.outcomes.idempotency_keys import IdempotencyClaim
+from app.database.outcomes.receipt import CommitReceipt
 from app.database.pointers.history import Author
 from app.database.pointers.moves import Advance, Creation, Unmoved
 from app.database.pointers.pointers import Pointers, PutOutcome
-from app.database.receipt import CommitReceipt
 from app.engine.branches.ref_changes import (
     CherryPick,
     PickKind,

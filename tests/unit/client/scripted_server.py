@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx
 
-from app.client.http_calls import HttpCalls, Retries
+from app.client.http.http_calls import HttpCalls, Retries
 
 
 class ScriptedServer:

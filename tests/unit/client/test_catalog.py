@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from app.client.catalog import RemoteCatalog
-from app.client.failures import AnswerNotUnderstood, CatalogRefused, CatalogUnreachable
+from app.client.http.failures import AnswerNotUnderstood, CatalogRefused, CatalogUnreachable
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from tests.unit.client.scripted_server import ScriptedServer, ok, refusal
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from app.client.catalog import RemoteCatalog
-from app.client.failures import AnswerLost, CallFailed, CatalogRefused
+from app.client.http.failures import AnswerLost, CallFailed, CatalogRefused
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.jobs import Job, JobState
 from app.maintenance.assignments import Assignment

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any, cast
 
-from app.client.failures import AnswerLost, CatalogRefused
-from app.client.maintenance import MaintenanceCalls
+from app.client.http.failures import AnswerLost, CatalogRefused
+from app.client.table.maintenance import MaintenanceCalls
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.maintenance.leases import held
 

@@ -8,8 +8,8 @@ from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.maintenance.path_rewrite import check_version, plan, rewrite_paths
-from app.maintenance.procedures import JobRefused
-from app.maintenance.spark_failures import SparkFailure
+from app.maintenance.spark.procedures import JobRefused
+from app.maintenance.spark.spark_failures import SparkFailure
 from app.maintenance.staged_copies import PathChange
 from tests.unit.maintenance.test_spark_jobs import ScriptedSpark
 

@@ -6,9 +6,9 @@ from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.jobs import Job
 from app.maintenance.assignments import Assignment
 from app.maintenance.job_commits import JobCommit
-from app.maintenance.procedures import JobRefused
 from app.maintenance.rewrite_position_deletes import landed, plan, verify
-from app.maintenance.spark_sql import ProcedureCall
+from app.maintenance.spark.procedures import JobRefused
+from app.maintenance.spark.spark_sql import ProcedureCall
 
 
 def assigned(**options: str) -> Assignment:

@@ -11,8 +11,8 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.jobs import Job, JobState
 from app.maintenance.assignments import Assignment, Ending
 from app.maintenance.maintainer import Maintainer
+from app.maintenance.spark.spark_runtime import JavaMissing
 from app.maintenance.spark_jobs import SparkJobs, settings_apart
-from app.maintenance.spark_runtime import JavaMissing
 
 DATA, JOB_ID = Job.REWRITE_DATA_FILES, "ab" * 16
 

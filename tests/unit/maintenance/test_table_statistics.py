@@ -5,7 +5,7 @@ import pytest
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.jobs import Job
 from app.maintenance.assignments import Assignment
-from app.maintenance.procedures import JobRefused
+from app.maintenance.spark.procedures import JobRefused
 from app.maintenance.table_statistics import plan
 
 TABLE = TableIdentifier(Namespace(("a",)), "t")

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from app.client.catalog import RemoteCatalog
-from app.client.http_calls import Retries
+from app.client.http.http_calls import Retries
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.moving.rest_source import RestSource
 from app.moving.sources import Entry, SourceFailed, SourceMoved

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.expressions.transform_values import transform_function
-from app.engine.model.json_values import to_json_value
-from app.engine.model.transforms import parse_transform
-from app.engine.model.types import PrimitiveType, parse_primitive
+from app.engine.model.data_types.json_values import to_json_value
+from app.engine.model.data_types.transforms import parse_transform
+from app.engine.model.data_types.types import PrimitiveType, parse_primitive
 from app.errors import InvalidDataFile
 from tests.builders.parquet_files import column, parquet, parquet_file, partitioned_by, table_of
 

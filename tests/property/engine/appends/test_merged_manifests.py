@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from app.engine.appends.merging import MergeRules, merge_groups, merged_entries
 from app.engine.model.document import MAX_LONG
+from app.engine.model.files.manifests import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import EntryStatus, ManifestContent, ManifestEntry, ManifestFile
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.lists import assign_numbers
 from app.formats.manifests.writer import WrittenManifest, write_manifest

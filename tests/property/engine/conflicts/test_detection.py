@@ -19,8 +19,8 @@ from app.engine.conflicts.operations import (
 )
 from app.engine.expressions.expressions import ALWAYS_TRUE, Expression
 from app.engine.expressions.expressions import Operation as Ask
+from app.engine.model.files.manifests import DataFile, ManifestContent
 from app.engine.model.ids import SnapshotId, SpecId
-from app.engine.model.manifests import DataFile, ManifestContent
 from tests.builders.branches import Branch, data_file, equality_deletes, position_deletes
 from tests.builders.filters import predicate
 

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from app.engine.model.json_values import from_json_value
+from app.engine.model.data_types.json_values import from_json_value
+from app.engine.model.data_types.transforms import parse_transform
+from app.engine.model.data_types.types import NestedField, PrimitiveType, StructType, Type
+from app.engine.model.data_types.values import order_key
 from app.engine.model.schema import Schema
-from app.engine.model.transforms import parse_transform
-from app.engine.model.types import NestedField, PrimitiveType, StructType, Type
-from app.engine.model.values import order_key
 from tests.builders.filters import transform_value
 from tests.strategies.json_values import Json
 

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.model.types import parse_primitive
+from app.engine.model.data_types.types import parse_primitive
 from tests.builders.filtered_files import asked, bound_of
 from tests.builders.filters import row_test
 from tests.strategies.single_values import single_values

@@ -18,11 +18,11 @@ from app.engine.expressions.metrics_evaluation import metrics_test, strict_metri
 from app.engine.expressions.residuals import residual_function
 from app.engine.expressions.summary_evaluation import summaries_test
 from app.engine.expressions.value_ranges import value_ranges
+from app.engine.model.data_types.values import is_nan
+from app.engine.model.files.manifests import DataFile, ManifestFile
 from app.engine.model.ids import FieldId
-from app.engine.model.manifests import DataFile, ManifestFile
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
-from app.engine.model.values import is_nan
 from tests.builders.filters import project, row_test
 from tests.property.engine.expressions.brute_force import holds_nan, matches
 from tests.strategies.data_files import (

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from app.engine.guard.arrivals import arrivals
 from app.engine.guard.findings import Report
 from app.engine.guard.look import look_at
-from app.engine.model.guard_settings import FindingKind
+from app.engine.model.files.manifests import ManifestContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location
-from app.engine.model.manifests import ManifestContent, ManifestEntry, ManifestFile
+from app.engine.model.settings.guard_settings import FindingKind
 from app.engine.model.snapshot import Snapshot
 from tests.builders.writing_engine import ROOT, Commit, Made, WritingEngine
 

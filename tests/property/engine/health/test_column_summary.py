@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.engine.health.column_summary import ColumnSummaries
-from app.engine.model.types import parse_primitive
-from app.engine.model.values import from_bytes, is_nan, order_key, to_bytes
+from app.engine.model.data_types.types import parse_primitive
+from app.engine.model.data_types.values import from_bytes, is_nan, order_key, to_bytes
 from tests.builders.live_metrics import metrics_of_maps
 from tests.strategies.single_values import single_values
 from tests.unit.engine.documents import column, schema

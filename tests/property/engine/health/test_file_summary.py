@@ -14,8 +14,7 @@ from app.engine.health.file_facts import file_facts
 from app.engine.health.file_summary import FileSummary, histogram, median_size, merged, summarize
 from app.engine.health.live_columns import ContentKind, LiveColumns
 from app.engine.health.metadata_facts import small_below
-from app.engine.model.ids import Location, SnapshotId, SortOrderId, SpecId
-from app.engine.model.manifests import (
+from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     FileContent,
@@ -23,6 +22,7 @@ from app.engine.model.manifests import (
     PartitionKey,
     partition_key,
 )
+from app.engine.model.ids import Location, SnapshotId, SortOrderId, SpecId
 from app.engine.model.table_metadata import TableMetadata
 from tests.unit.engine.documents import part, spec_json
 from tests.unit.engine.documents import table as plain_table

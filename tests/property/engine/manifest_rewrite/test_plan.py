@@ -7,9 +7,15 @@ from hypothesis import strategies as st
 
 from app.engine.manifest_rewrite.plan import ManifestStock, RewriteGroup, plan_rewrite, take_stock
 from app.engine.manifest_rewrite.wishes import RewriteRules
-from app.engine.model.entry_filters import EntryFacts
+from app.engine.model.files.entry_filters import EntryFacts
+from app.engine.model.files.manifests import (
+    EntryStatus,
+    FileContent,
+    ManifestContent,
+    ManifestFile,
+    Partition,
+)
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import EntryStatus, FileContent, ManifestContent, ManifestFile, Partition
 
 HEADER, A_FILE, TARGET = 100, 10, 300
 FITTING = (TARGET - HEADER) // A_FILE

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.model.transforms import find_transform, parse_transform
-from app.engine.model.types import parse_primitive
+from app.engine.model.data_types.transforms import find_transform, parse_transform
+from app.engine.model.data_types.types import parse_primitive
 from tests.strategies.json_values import texts
 from tests.strategies.partitions_and_orders import transforms
 from tests.strategies.table_schemas import primitives

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.model.json_values import is_default_value
+from app.engine.model.data_types.json_values import is_default_value
+from app.engine.model.data_types.types import PrimitiveType, child_fields, parse_primitive, parse_type
 from app.engine.model.schema import Schema
-from app.engine.model.types import PrimitiveType, child_fields, parse_primitive, parse_type
 from tests.strategies.json_values import Json, json_values, texts
 from tests.strategies.table_schemas import default_values, primitives, schema_documents
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
+from app.engine.model.files.manifests import EntryStatus, FileContent
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import EntryStatus, FileContent
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.statistics import PartitionStatisticsFile
 from app.engine.model.table_metadata import TableMetadata

@@ -14,14 +14,15 @@ from typing import Any
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from app.api.bodies.scans import scan_tasks_json
+from app.api.bodies.table.scans import scan_tasks_json
 from app.catalog.scans.planning import ScanPage
 from app.engine.change.initial import new_table_metadata
 from app.engine.expressions.binding import bind
 from app.engine.expressions.expression_json import parse_expression
-from app.engine.model.delete_files import DELETE_FILE_PATH_ID
-from app.engine.model.ids import Location, SnapshotId, SortOrderId, SpecId, TableUuid
-from app.engine.model.manifests import (
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.data_types.values import order_key
+from app.engine.model.files.delete_files import DELETE_FILE_PATH_ID
+from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     FileContent,
@@ -29,12 +30,11 @@ from app.engine.model.manifests import (
     ManifestEntry,
     ManifestFile,
 )
+from app.engine.model.ids import Location, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.model.types import PrimitiveType
-from app.engine.model.values import order_key
 from app.engine.scan.scan_planner import PlannedColumns, ScanPlanner
 from app.engine.scan.scan_scope import ScanRequest, scope_of
 from app.formats.manifests.columns import ManifestColumns

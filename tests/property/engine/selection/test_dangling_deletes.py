@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.engine.model.entry_filters import entry_facts
+from app.engine.model.files.entry_filters import entry_facts
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.selection.dangling_deletes import LiveAges
 from app.engine.selection.deletes import DeleteIndex

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.api.bodies.commits import CommitBody
 from app.api.bodies.json_body import Body, _is_suspicious, check_count, parse_body
 from app.api.bodies.namespaces import CreateNamespaceBody
-from app.api.bodies.tables import CreateTableBody
+from app.api.bodies.table.commits import CommitBody
+from app.api.bodies.table.tables import CreateTableBody
 from app.engine.change.updates import SetProperties
 from app.errors import InvalidRequest
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from app.database.migrations import downgrade
+from app.database.schema.migrations import downgrade
 from app.errors import FilesUnavailable
 from app.fileio.memory import MemoryFiles
 from app.main import open_database

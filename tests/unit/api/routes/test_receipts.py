@@ -339,7 +339,7 @@ def test_keys_of_others_are_not_found_and_not_shown(
     headers = {"Idempotency-Key": f"{ns}-secret", "X-Request-Id": f"{ns}-mine"}
     landed = api.post("/v1/namespaces", json={"namespace": [f"{ns}x"]}, headers=headers)
     refused = api.post("/v1/namespaces", json={"namespace": [""]}, headers={"Idempotency-Key": f"{ns}-two"})
-    monkeypatch.setattr("app.api.front_door.principal_of", lambda _headers: "mallory")
+    monkeypatch.setattr("app.api.entrance.front_door.principal_of", lambda _headers: "mallory")
 
     for asked in (key, request, {"idempotency-key": f"{ns}-two"}):
         assert api.get("/v1/commits", params=asked).status_code == 404
@@ -352,7 +352,7 @@ def test_keys_of_others_are_not_found_and_not_shown(
 def test_log_line_of_a_change_has_its_commit_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.BytesIO()
     lines = LogLines(stream)
-    monkeypatch.setattr("app.api.front_door.log_lines", lines)
+    monkeypatch.setattr("app.api.entrance.front_door.log_lines", lines)
     with http_catalog(tmp_path, log_level="info") as api:
         refused = api.delete("/v1/namespaces/none")
         made = api.post("/v1/namespaces", json={"namespace": ["a"]})
@@ -385,7 +385,7 @@ def test_request_at_work_is_in_progress_and_then_landed(tmp_path: Path) -> None:
 def test_what_is_kept_in_memory_reaches_the_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A refusal is known to a server that was started afterwards."""
     settings = settings_in(tmp_path)
-    monkeypatch.setattr("app.catalog.context.receipt_book.WRITE_SECONDS", 3600)
+    monkeypatch.setattr("app.catalog.context.seen.receipt_book.WRITE_SECONDS", 3600)
     with served(create_app(settings), settings) as api:
         answer = api.post("/v1/namespaces", json={"namespace": []})
         before = receipt_of(api, answer)
@@ -405,7 +405,7 @@ def test_requests_of_a_job_are_found_for_everyone(
         path = f"/v1/namespaces/{ns}/tables/t"
         answer = api.post(path, json=set_properties(**{key: "1"}), headers={"X-Icetower-Job": job})
         assert answer.status_code == 200, answer.text
-    monkeypatch.setattr("app.api.front_door.principal_of", lambda _headers: "maintainer")
+    monkeypatch.setattr("app.api.entrance.front_door.principal_of", lambda _headers: "maintainer")
 
     found = api.get("/v1/commits", params={"job": job}).json()["commits"]
 

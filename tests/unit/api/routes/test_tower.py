@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
+from app.catalog.context.seen.traffic import Counts, QueueState
 from app.catalog.context.server import Server
-from app.catalog.context.traffic import Counts, QueueState
 from app.main import create_app
 from tests.builders.http_catalog import (
     error_of,

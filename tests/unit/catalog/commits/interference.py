@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.catalog.context.catalog import Catalog
-from app.database.idempotency_keys import IdempotencyClaim
+from app.database.outcomes.idempotency_keys import IdempotencyClaim
+from app.database.outcomes.receipt import CommitReceipt
 from app.database.pointers.history import Author
 from app.database.pointers.moves import Advance, Creation, Unmoved
 from app.database.pointers.pointers import Pointers, PutOutcome
-from app.database.receipt import CommitReceipt
 from app.engine.change.updates import (
     AddSchema,
     AddSortOrder,

@@ -15,14 +15,14 @@ from app.catalog.commits.table_commits import TableCommit
 from app.catalog.commits.wishes import Wish
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.live_paths import LivePaths
 from app.catalog.context.rows import IdempotencyClaim
+from app.catalog.context.seen.live_paths import LivePaths
 from app.catalog.manifests.table_manifests import TableManifests
 from app.engine.appends.appended_files import ReadyFile
 from app.engine.change.requirements import AssertCurrentSchemaId, AssertRefSnapshotId, Requirement
 from app.engine.change.updates import SetProperties, Update
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from app.engine.model.ids import Location, SchemaId, SpecId
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import (
     CommitRefused,

@@ -14,8 +14,8 @@ from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots, previe
 from app.catalog.deletions.queue import work_off_one
 from app.catalog.tables import NewTable, purge_table, unregister_table
 from app.engine.change.updates import AddSnapshot, AssignUuid, SetProperties, SetStatistics, Update
+from app.engine.model.files.manifests import ManifestEntry
 from app.engine.model.ids import Location, SnapshotId, TableUuid
-from app.engine.model.manifests import ManifestEntry
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.statistics import StatisticsFile
 from app.engine.model.table_metadata import TableMetadata

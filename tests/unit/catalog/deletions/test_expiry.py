@@ -15,7 +15,7 @@ from app.catalog.deletions.expiry import (
     preview_expiry,
     recorded_expiry,
 )
-from app.database.idempotency_keys import IdempotencyClaim
+from app.database.outcomes.idempotency_keys import IdempotencyClaim
 from app.database.pointers.moves import Advance
 from app.engine.change.apply import apply_updates
 from app.engine.change.updates import (

@@ -17,9 +17,9 @@ from app.catalog.deletions.orphan_search import OrphanWish
 from app.catalog.deletions.orphans import mark_orphans, orphan_runs, preview_orphans
 from app.catalog.deletions.queue import work_off_one
 from app.engine.change.updates import RemoveSnapshots, SetLocation, SetProperties
+from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
-from app.engine.model.manifests import DataFile, FileContent
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.engine.retention.reachability import CleanupLevel

@@ -19,9 +19,9 @@ from app.catalog.tables import purge_table
 from app.database.pointers.foreign_files import ANYWHERE
 from app.database.warehouses import Warehouse
 from app.engine.change.updates import SetProperties, SetStatistics
+from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
-from app.engine.model.manifests import DataFile, FileContent
 from app.engine.model.statistics import StatisticsFile
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import ExpiryWish

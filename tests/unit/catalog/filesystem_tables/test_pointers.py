@@ -24,7 +24,7 @@ from app.catalog.upkeep.jobs import begin_job
 from app.catalog.upkeep.table_health import TableHealth, table_health
 from app.catalog.upkeep.upkeep_plans import table_upkeep
 from app.catalog.upkeep.warehouse_health import warehouse_health
-from app.database.idempotency_keys import IdempotencyClaim
+from app.database.outcomes.idempotency_keys import IdempotencyClaim
 from app.engine.change.updates import RemoveProperties, SetLocation, SetProperties
 from app.engine.model.identifiers import Namespace
 from app.engine.model.ids import Location, TableUuid

@@ -10,8 +10,8 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import LoadedTable
 from app.catalog.manifests.budgeted_manifests import MOST_LOOKS, BudgetedTableManifests
 from app.engine.change.updates import SetProperties
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from app.errors import FileMissing, InvalidLocation
 from app.fileio.memory import MemoryFiles

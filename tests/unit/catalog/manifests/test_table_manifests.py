@@ -9,9 +9,9 @@ import pytest
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.manifests.table_manifests import CheckedManifests, TableManifests
-from app.engine.model.entry_filters import FilterableEntries, live_entries
+from app.engine.model.files.entry_filters import FilterableEntries, live_entries
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.errors import CorruptMetadata, FileMissing, InvalidLocation
 from app.fileio.memory import MemoryFiles
 from app.formats.manifests.folder import ManifestFolder

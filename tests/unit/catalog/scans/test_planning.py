@@ -15,7 +15,7 @@ import pytest
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.context.scan_workers import AT_MOST, ScanWorkers
+from app.catalog.context.threads.scan_workers import AT_MOST, ScanWorkers
 from app.catalog.scans import planning as scans
 from app.catalog.scans.planning import (
     LEASE_MS,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from app.catalog.context.traffic import TableKey, Traffic
+from app.catalog.context.seen.traffic import TableKey, Traffic
 from app.catalog.slots.beginnings import FIRST_WINDOW_MS, Client
 from app.catalog.slots.held_loads import MOST_TABLES, HeldLoads
 from app.catalog.slots.landing_slots import put_queue, read_queue

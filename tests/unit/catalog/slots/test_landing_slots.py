@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import pytest
 
-from app.catalog.context.traffic import Counts, QueueState, TableKey, Traffic
+from app.catalog.context.seen.traffic import Counts, QueueState, TableKey, Traffic
 from app.catalog.slots import landing_slots, rushes
 from app.catalog.slots.landing_slots import LandingSlots, QueuedTable, read_queue
 from app.catalog.slots.queue import LONGEST_WINDOW_MS, LandingQueue, RetryRules

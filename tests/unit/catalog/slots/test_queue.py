@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.catalog.context.traffic import QueueState
+from app.catalog.context.seen.traffic import QueueState
 from app.catalog.slots.queue import FIRST_WINDOW_MS, KEPT_MS, MARGIN_MS, LandingQueue, RetryRules
 from app.catalog.slots.retries import retries_of
 from app.catalog.slots.rushes import QUIET_MS, Rush, SlotCounts

@@ -11,8 +11,8 @@ from app.catalog.upkeep.dangling_deletes import (
     remove_dangling_deletes,
 )
 from app.engine.change.updates import SetSnapshotRef
+from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.ids import Location
-from app.engine.model.manifests import DataFile, FileContent
 from app.engine.model.partition_spec import PartitionSpec
 from app.errors import InvalidRequest, NoSuchRef
 from tests.builders.catalogs import with_server

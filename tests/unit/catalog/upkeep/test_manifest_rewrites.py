@@ -23,8 +23,8 @@ from app.engine.change.updates import (
     UpgradeFormatVersion,
 )
 from app.engine.manifest_rewrite.wishes import RewriteWish
+from app.engine.model.files.manifests import DataFile, ManifestContent, ManifestEntry
 from app.engine.model.ids import Location, SpecId
-from app.engine.model.manifests import DataFile, ManifestContent, ManifestEntry
 from app.engine.model.partition_spec import UnboundPartitionSpec
 from app.errors import (
     CommitStateUnknown,

@@ -11,7 +11,7 @@ from app.client.catalog import RemoteCatalog
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
 from app.maintenance.path_rewrite import RewrittenPaths
-from app.maintenance.spark_failures import SparkFailure, failure_of
+from app.maintenance.spark.spark_failures import SparkFailure, failure_of
 from app.maintenance.staged_copies import StagedCopy
 from tests.unit.cli.conftest import Icetower
 

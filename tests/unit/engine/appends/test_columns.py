@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from app.engine.appends.columns import is_readable_as, map_columns
+from app.engine.model.data_types.types import parse_primitive
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.model.types import parse_primitive
 from app.errors import InvalidDataFile
 from tests.builders.parquet_files import (
     PATH,

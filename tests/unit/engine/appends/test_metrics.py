@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from app.engine.appends.metrics import cut_down, cut_up
-from app.engine.model.manifests import DataFile
+from app.engine.model.files.manifests import DataFile
 from tests.builders.parquet_files import column, parquet, parquet_file, table_of
 
 COLUMNS = [

@@ -7,7 +7,7 @@ import pytest
 
 from app.engine.appends.footers import Footer
 from app.engine.appends.new_schemas import NewSchema
-from app.engine.model.types import parse_primitive
+from app.engine.model.data_types.types import parse_primitive
 from app.errors import InvalidDataFile
 from app.fileio.tails import Tail
 from app.formats.parquet.footers import read_footer

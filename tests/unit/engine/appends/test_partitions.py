@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from app.engine.appends.appended_files import ReadyFile
+from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.ids import SpecId
-from app.engine.model.manifests import DataFile, FileContent
 from app.errors import InvalidDataFile
 from tests.builders.parquet_files import PATH, column, parquet, parquet_file, partitioned_by, table_of
 

@@ -12,8 +12,8 @@ from app.engine.conflicts.operations import (
     RowDelta,
 )
 from app.engine.conflicts.snapshot_operations import operation_of
+from app.engine.model.files.manifests import EntryStatus, ManifestEntry
 from app.engine.model.ids import SnapshotId
-from app.engine.model.manifests import EntryStatus, ManifestEntry
 from tests.builders.branches import Branch, data_file, equality_deletes, position_deletes, vector
 
 OLD, OTHER = data_file("old", "a"), data_file("other", "b")

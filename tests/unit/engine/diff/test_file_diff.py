@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app.engine.diff.file_diff import FileDiff, FileTotals, file_diff
+from app.engine.model.files.manifests import EntryStatus, FileContent, ManifestEntry
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import EntryStatus, FileContent, ManifestEntry
 from tests.builders.histories import ListedManifests, entry, snapshot
 
 

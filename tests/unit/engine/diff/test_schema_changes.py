@@ -19,9 +19,9 @@ from app.engine.diff.schema_changes import (
     schema_changes,
     shown_type,
 )
+from app.engine.model.data_types.types import parse_type
 from app.engine.model.ids import FieldId
 from app.engine.model.schema import Schema
-from app.engine.model.types import parse_type
 from tests.unit.engine.documents import column, list_of, map_of, schema, struct
 
 POINT = column(2, "point", struct(column(3, "x", "double"), column(4, "y", "double")))

@@ -15,8 +15,8 @@ from app.engine.expressions.expressions import (
     BoundTransform,
     Operation,
 )
+from app.engine.model.data_types.types import parse_primitive
 from app.engine.model.schema import Schema
-from app.engine.model.types import parse_primitive
 from app.errors import InvalidFilter
 from tests.builders.filtered_files import asked, bound_of, schema_of, struct_of
 

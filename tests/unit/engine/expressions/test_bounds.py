@@ -9,8 +9,8 @@ import pytest
 
 from app.engine.expressions.bounds import range_all_match, range_may_match
 from app.engine.expressions.expressions import BoundPredicate, Operation
-from app.engine.model.types import parse_primitive
-from app.engine.model.values import to_bytes
+from app.engine.model.data_types.types import parse_primitive
+from app.engine.model.data_types.values import to_bytes
 from tests.builders.filtered_files import asked, bound_of
 
 COMPARISONS = ("lt", "lt-eq", "gt", "gt-eq", "eq", "not-eq")

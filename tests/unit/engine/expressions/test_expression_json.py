@@ -22,9 +22,9 @@ from app.engine.expressions.expressions import (
     Predicate,
     TransformTerm,
 )
+from app.engine.model.data_types.transforms import Transform
+from app.engine.model.data_types.types import parse_primitive
 from app.engine.model.ids import FieldId
-from app.engine.model.transforms import Transform
-from app.engine.model.types import parse_primitive
 from app.errors import InvalidFilter
 from tests.builders.filtered_files import asked, schema_of
 from tests.builders.filters import predicate

@@ -20,9 +20,9 @@ from app.engine.expressions.expressions import (
     replace_predicates,
     rewrite_not,
 )
+from app.engine.model.data_types.transforms import Transform
+from app.engine.model.data_types.types import parse_primitive
 from app.engine.model.ids import FieldId
-from app.engine.model.transforms import Transform
-from app.engine.model.types import parse_primitive
 from tests.builders.filters import predicate
 
 A = predicate(Operation.EQ, "a", 1)

@@ -10,7 +10,7 @@ import pytest
 
 from app.engine.expressions.expressions import Literal
 from app.engine.expressions.literals import Between, OutOfRange, value_of
-from app.engine.model.types import parse_primitive
+from app.engine.model.data_types.types import parse_primitive
 
 ABOVE, BELOW = OutOfRange.ABOVE, OutOfRange.BELOW
 DAY = 86_400 * 10**6

@@ -12,7 +12,7 @@ from app.engine.expressions.metrics_evaluation import (
     metrics_test,
     strict_metrics_test,
 )
-from app.engine.model.manifests import DataFile
+from app.engine.model.files.manifests import DataFile
 from tests.builders.filtered_files import asked, bound_of, file_of, schema_of, struct_of
 
 COUNTED = {"values": 10, "nulls": 0, "nans": 0}

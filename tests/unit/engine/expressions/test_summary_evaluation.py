@@ -7,7 +7,7 @@ import pytest
 from app.engine.expressions.expression_json import parse_expression
 from app.engine.expressions.expressions import ALWAYS_FALSE, ALWAYS_TRUE, BoundExpression
 from app.engine.expressions.summary_evaluation import summaries_test
-from app.engine.model.manifests import PartitionSummary
+from app.engine.model.files.manifests import PartitionSummary
 from tests.builders.filtered_files import asked, manifest_of, schema_of, spec_of, summary_of
 from tests.builders.filters import project
 

@@ -12,8 +12,8 @@ from app.engine.expressions.transform_values import (
     truncate_without_wrapping,
     unscaled,
 )
-from app.engine.model.transforms import parse_transform
-from app.engine.model.types import StructType, parse_primitive
+from app.engine.model.data_types.transforms import parse_transform
+from app.engine.model.data_types.types import StructType, parse_primitive
 from tests.builders.filters import transform_value
 
 DAY = 86_400 * 10**6

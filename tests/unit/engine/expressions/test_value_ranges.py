@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from app.engine.expressions.value_ranges import value_ranges
-from app.engine.model.entry_filters import ValueRange
-from app.engine.model.types import parse_primitive
+from app.engine.model.data_types.types import parse_primitive
+from app.engine.model.files.entry_filters import ValueRange
 from tests.builders.filtered_files import Json, asked, bound_of
 
 

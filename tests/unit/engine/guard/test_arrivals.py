@@ -8,8 +8,8 @@ from app.engine.change.updates import (
     Update,
 )
 from app.engine.guard.arrivals import Arrival, arrivals
-from app.engine.model.guard_settings import FindingKind
 from app.engine.model.ids import SnapshotId
+from app.engine.model.settings.guard_settings import FindingKind
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from tests.builders.histories import branch, history, line, snapshot, tag

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from app.engine.guard.dropped_files import dropped_files, may_have_dropped, surely_dropped
 from app.engine.guard.lists import Lists, compare_lists
+from app.engine.model.files.manifests import DataFile, FileContent, ManifestContent, ManifestFile
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import DataFile, FileContent, ManifestContent, ManifestFile
 from tests.builders.guarded import ROOT, Manifests, without_counts
 
 PUFFIN = f"{ROOT}/data/vectors.puffin"

@@ -12,8 +12,8 @@ from app.engine.guard.lists import (
     tally_of_entries,
     tally_of_lists,
 )
+from app.engine.model.files.manifests import FileContent, ManifestFile
 from app.engine.model.ids import SnapshotId
-from app.engine.model.manifests import FileContent, ManifestFile
 from tests.builders.guarded import Manifests, snapshot
 
 SOURCE = Manifests()

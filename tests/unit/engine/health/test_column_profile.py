@@ -9,8 +9,8 @@ import pytest
 
 from app.engine.health.column_profile import ColumnProfile, KnownCount, column_profiles
 from app.engine.health.column_summary import ColumnSummaries
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from app.engine.model.ids import Location, SpecId
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from tests.builders.live_metrics import metrics_of
 from tests.unit.engine.documents import column, schema
 from tests.unit.engine.documents import struct as struct_type

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from app.engine.health.manifest_facts import manifest_facts
+from app.engine.model.files.manifests import ManifestContent, ManifestFile, PartitionSummary
 from app.engine.model.ids import Location, SpecId
-from app.engine.model.manifests import ManifestContent, ManifestFile, PartitionSummary
 from tests.unit.engine.documents import table
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from app.engine.model.guard_settings import guard_settings
+from app.engine.model.settings.guard_settings import guard_settings
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import (
     KNOWN_PROPERTIES,

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
+from app.engine.model.files.manifests import EntryStatus, FileContent
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import EntryStatus, FileContent
 from app.engine.retention.reachability import Expired, FileKind, FoundFile, expired_between, unreachable_files
 from app.fileio.locations import place_of
 from tests.builders.histories import ListedManifests, branch, entry, history, line

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pytest
 
 from app.engine.expressions.expressions import ALWAYS_TRUE
+from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.ids import Location, SpecId
-from app.engine.model.manifests import DataFile, FileContent
 from app.engine.scan.scan_planner import PlannedFile
 from app.engine.scan.scan_splits import SplitSettings, combined, splits_of
 from app.errors import InvalidUpdate

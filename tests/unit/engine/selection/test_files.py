@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 
 from app.engine.expressions.expression_json import parse_expression, to_json
-from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import (
+from app.engine.model.files.manifests import (
     DataFile,
     EntryStatus,
     FileContent,
@@ -23,6 +22,7 @@ from app.engine.model.manifests import (
     PartitionSummary,
     partition_key,
 )
+from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.selection.files import FileSelection, PartitionSelection, RowFilter
 from tests.unit.engine.documents import column, schema

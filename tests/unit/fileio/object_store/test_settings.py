@@ -8,7 +8,7 @@ import pytest
 from pyarrow import fs
 
 from app.errors import InvalidSetting
-from app.fileio import adls, gcs, s3
+from app.fileio.network import adls, gcs, s3
 from app.fileio.storage_settings import StorageSettings
 
 

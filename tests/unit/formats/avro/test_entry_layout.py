@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SpecId
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.partition_spec import PartitionSpec
 from app.errors import InvalidMetadata
 from app.formats.avro.packers import write_packed

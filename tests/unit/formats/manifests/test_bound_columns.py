@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
-from app.engine.model.entry_filters import ValueRange
+from app.engine.model.data_types.types import parse_primitive
+from app.engine.model.data_types.values import to_bytes
+from app.engine.model.files.entry_filters import ValueRange
 from app.engine.model.ids import FieldId
-from app.engine.model.types import parse_primitive
-from app.engine.model.values import to_bytes
 from app.formats.manifests.bound_columns import bound_columns
 
 ROOT = Path(__file__).parents[3]

@@ -2,11 +2,11 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
-from app.engine.model.types import PrimitiveType
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.partition_fields import typed
 from app.formats.manifests.writer import write_manifest

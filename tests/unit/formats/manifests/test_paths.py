@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from app.errors import InvalidMetadata
 from app.formats.avro.packers import write_packed
 from app.formats.manifests.paths import statuses_and_paths

@@ -9,8 +9,8 @@ import pytest
 from app.catalog.commits.rebases import RebaseRequest
 from app.catalog.context.catalog import Catalog
 from app.engine.expressions.expression_json import parse_expression
-from app.engine.model.manifests import DataFile
-from app.engine.model.rebase_settings import RebaseMode
+from app.engine.model.files.manifests import DataFile
+from app.engine.model.settings.rebase_settings import RebaseMode
 from app.errors import RequirementFailed
 from tests.builders.racing_writers import added_by, commit, live_files, rebasing_table, recount, writer
 from tests.builders.tables import load_table

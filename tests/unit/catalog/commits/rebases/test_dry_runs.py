@@ -7,7 +7,7 @@ import pytest
 from app.catalog.commits.dry_runs import dry_run_commit
 from app.catalog.commits.rebases import RebaseRequest
 from app.catalog.context.catalog import Catalog
-from app.engine.model.rebase_settings import RebaseMode
+from app.engine.model.settings.rebase_settings import RebaseMode
 from app.errors import RequirementFailed
 from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import with_server

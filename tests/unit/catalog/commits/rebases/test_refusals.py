@@ -22,8 +22,8 @@ from app.engine.change.updates import (
     SetSnapshotRef,
     Update,
 )
+from app.engine.model.files.manifests import ManifestFile
 from app.engine.model.ids import FieldId, Location, SchemaId, SnapshotId, SpecId
-from app.engine.model.manifests import ManifestFile
 from app.engine.model.partition_spec import UnboundPartitionField, UnboundPartitionSpec
 from app.errors import CommitFailed, RequirementFailed
 from tests.builders.commits import commit_table

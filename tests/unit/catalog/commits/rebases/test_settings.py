@@ -10,7 +10,7 @@ from app.catalog.warehouses import update_warehouse
 from app.database.namespaces import Namespaces
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace
-from app.engine.model.rebase_settings import RebaseMode
+from app.engine.model.settings.rebase_settings import RebaseMode
 from app.errors import InvalidSetting, InvalidUpdate, RequirementFailed
 from tests.builders.catalogs import with_server, with_warehouse
 from tests.builders.racing_writers import commit, writer

@@ -8,7 +8,7 @@ from app.catalog import named
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.database.idempotency_keys import IdempotencyClaim
+from app.database.outcomes.idempotency_keys import IdempotencyClaim
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointers import PutOutcome
 from app.engine.change.requirements import (

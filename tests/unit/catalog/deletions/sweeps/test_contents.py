@@ -9,13 +9,13 @@ import pytest
 
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.file_names import content_mark, new_content_uuid
+from app.catalog.context.places.file_names import content_mark, new_content_uuid
 from app.catalog.deletions.queue import work_off_one
 from app.catalog.deletions.sweeps import sweep_one
 from app.catalog.tables import NewTable, purge_table
 from app.catalog.upkeep.manifest_rewrites import ManifestRewriteRequest, rewrite_manifests
 from app.catalog.upkeep.partition_statistics import write_statistics_of_partitions
-from app.database.rows import file_deletions, metadata_sweeps, pointer_history, pointers
+from app.database.schema.rows import file_deletions, metadata_sweeps, pointer_history, pointers
 from app.engine.change.updates import RemoveSnapshots, SetProperties
 from app.engine.manifest_rewrite.wishes import RewriteWish
 from app.engine.model.ids import Location

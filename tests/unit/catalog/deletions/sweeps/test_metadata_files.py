@@ -13,13 +13,13 @@ from sqlalchemy import Table, UpdateBase, delete, update
 
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.file_names import mark_of, new_file_uuid
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
+from app.catalog.context.places.file_names import mark_of, new_file_uuid
 from app.catalog.deletions.queue import work_off_one
 from app.catalog.deletions.sweeps import sweep_one
 from app.catalog.tables import NewTable, purge_table
 from app.catalog.views import NewView
-from app.database.rows import dropped, metadata_sweeps, pointer_history, pointers
+from app.database.schema.rows import dropped, metadata_sweeps, pointer_history, pointers
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location

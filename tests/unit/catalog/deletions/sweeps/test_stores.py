@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.file_names import new_content_uuid, new_file_uuid
+from app.catalog.context.places.file_names import new_content_uuid, new_file_uuid
 from app.catalog.deletions.queue import work_off_one
 from app.catalog.deletions.sweeps import sweep_one
 from app.catalog.tables import purge_table
-from app.database.rows import file_deletions, pointer_history
+from app.database.schema.rows import file_deletions, pointer_history
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.fileio.schemes import files_for

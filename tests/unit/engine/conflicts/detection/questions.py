@@ -11,8 +11,8 @@ from app.engine.conflicts.operations import (
 from app.engine.conflicts.report import ConflictReport
 from app.engine.expressions.expressions import Expression
 from app.engine.expressions.expressions import Operation as Ask
+from app.engine.model.files.manifests import DataFile
 from app.engine.model.ids import SnapshotId, SpecId
-from app.engine.model.manifests import DataFile
 from tests.builders.branches import (
     Branch,
     data_file,

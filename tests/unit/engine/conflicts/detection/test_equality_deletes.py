@@ -11,7 +11,7 @@ from uuid import UUID
 import pytest
 
 from app.engine.conflicts.operations import RewriteFiles
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from app.engine.selection.deletes import DeleteIndex
 from tests.builders.branches import UNPARTITIONED, Branch, data_file
 from tests.unit.engine.conflicts.detection.questions import ask, kinds, removing

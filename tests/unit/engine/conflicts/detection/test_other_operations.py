@@ -21,8 +21,8 @@ from app.engine.conflicts.operations import (
     SpecChange,
 )
 from app.engine.expressions.expressions import Operation as Ask
+from app.engine.model.files.manifests import DataFile
 from app.engine.model.ids import SchemaId, SnapshotId, SpecId
-from app.engine.model.manifests import DataFile
 from app.engine.model.refs import SnapshotRef
 from app.errors import InvalidFilter, InvalidRefMove, NoSuchSnapshot
 from tests.builders.branches import (

@@ -11,7 +11,7 @@ from app.engine.conflicts.operations import (
 from app.engine.conflicts.report import ConflictKind
 from app.engine.expressions.expressions import ALWAYS_FALSE
 from app.engine.expressions.expressions import Operation as Ask
-from app.engine.model.manifests import ManifestEntry, ManifestFile
+from app.engine.model.files.manifests import ManifestEntry, ManifestFile
 from app.engine.model.snapshot import Snapshot
 from tests.builders.branches import (
     Branch,

@@ -8,8 +8,8 @@ import pytest
 
 from app.engine.guard.findings import Report
 from app.engine.guard.look import look_at
-from app.engine.model.guard_settings import FindingKind
 from app.engine.model.ids import SnapshotId
+from app.engine.model.settings.guard_settings import FindingKind
 from tests.builders.guarded import Manifests, arrival, is_inside, snapshot
 
 

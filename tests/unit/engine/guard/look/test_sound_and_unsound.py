@@ -6,9 +6,9 @@ import pytest
 
 from app.engine.guard.findings import Report
 from app.engine.guard.look import look_at
-from app.engine.model.guard_settings import FindingKind
+from app.engine.model.files.manifests import FileContent
 from app.engine.model.ids import Location, SnapshotId
-from app.engine.model.manifests import FileContent
+from app.engine.model.settings.guard_settings import FindingKind
 from app.engine.model.snapshot import Snapshot
 from app.errors import FilesUnavailable
 from tests.builders.guarded import ROOT, Manifests, arrival, is_inside, snapshot, without_counts

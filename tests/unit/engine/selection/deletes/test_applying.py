@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from app.engine.model.delete_files import DELETE_FILE_PATH_ID, referenced_path
+from app.engine.model.files.delete_files import DELETE_FILE_PATH_ID, referenced_path
+from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.engine.model.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.selection.deletes import DeleteIndex
 from tests.unit.engine.documents import column, schema

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from app.engine.model.files.manifests import DataFile, EntryStatus, ManifestEntry
 from app.engine.model.ids import Location
-from app.engine.model.manifests import DataFile, EntryStatus, ManifestEntry
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
 from app.engine.selection.deletes import DeleteIndex

@@ -1,0 +1,1 @@
+"""Bodies of the routes below one table."""

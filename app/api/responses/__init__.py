@@ -1,0 +1,1 @@
+"""How answers look: JSON, tags, pages, gzip."""

@@ -1,0 +1,1 @@
+"""Routes below one table, and the listing of tables."""

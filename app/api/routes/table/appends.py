@@ -1,0 +1,36 @@
+"""Appending files by reference: an extension, for every program that can write Parquet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.api.bodies.json_body import parse_body
+from app.api.bodies.table.appends import AppendFilesBody
+from app.api.dependencies import open_visit
+from app.api.landings import land_once
+from app.api.responses.answers import json_answer
+from app.catalog import appends
+from app.catalog.commits.appends import Appended
+from app.catalog.commits.intentions import Landed
+from app.catalog.commits.landing import Landing
+from app.catalog.context.catalog import Catalog
+
+
+async def append_files(request: Request) -> Response:
+    """Append data files that are in storage already; past FastAPI's dependencies."""
+    visit = await open_visit(request)
+
+    def begin(catalog: Catalog) -> Landing[Any, Appended]:
+        body = parse_body(AppendFilesBody, visit.body)
+        return appends.begin_append(catalog, visit.table, body.request())
+
+    return await land_once(visit, begin, _answer, lambda recorded: json_answer(recorded.encode()))
+
+
+def _answer(landed: Landed[Any, Appended]) -> Response:
+    assert landed.detail is not None
+    return json_answer(orjson.dumps(landed.detail.facts(landed.loaded.location)))

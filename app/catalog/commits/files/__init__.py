@@ -1,0 +1,1 @@
+"""The files of a commit: those it writes, names, and lets go."""

@@ -1,0 +1,1 @@
+"""A warehouse as it was at a moment."""

@@ -1,0 +1,1 @@
+"""Where tables and views may lie, and what files there are called."""

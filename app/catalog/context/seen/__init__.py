@@ -1,0 +1,1 @@
+"""What this process has seen: traffic, reads, requests, files that are live."""

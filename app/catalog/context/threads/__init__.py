@@ -1,0 +1,1 @@
+"""Threads of one process: who gets one, and how many."""

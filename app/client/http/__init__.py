@@ -1,0 +1,1 @@
+"""HTTP as the client speaks it: requests, limits, and what can go wrong."""

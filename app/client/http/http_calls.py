@@ -1,0 +1,283 @@
+"""One HTTP call: sent, retried where that is safe, and its answer read.
+
+Retries follow those of the protocol's own clients. GET, HEAD and DELETE are sent again when the server is busy or away
+(429, 502, 503, 504) or the connection broke. POST is sent again only on 429 or 503 with a `Retry-After`, which promise
+that nothing was applied. A mutation keeps its Idempotency-Key when it is sent again.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from importlib.metadata import PackageNotFoundError, version
+from ipaddress import ip_address
+from typing import TypeVar
+from uuid import UUID
+
+import httpx
+from pydantic import ValidationError
+
+from app.client.answers import PageAnswer, ServerAnswer
+from app.client.http import failures
+from app.client.http.bounded_answers import read_whole
+from app.client.request_parts import JsonObject, named_path, path_piece
+from app.engine.model.identifiers import TableIdentifier
+
+A = TypeVar("A", bound=ServerAnswer)
+P = TypeVar("P", bound=PageAnswer)
+PAGE_SIZE = 1000
+MOST_PAGES = 100_000
+"""A listing that has more has no end: some servers send a new token each time."""
+SAFE_TO_REPEAT = frozenset({"GET", "HEAD", "DELETE"})
+MUTATIONS = frozenset({"POST", "DELETE", "PUT", "PATCH"})
+BUSY = frozenset({429, 502, 503, 504})
+NOTHING_APPLIED = frozenset({429, 503})
+"""Statuses that, with a `Retry-After`, promise that the request changed nothing."""
+
+CONNECTION_BROKE = (httpx.ReadError, httpx.WriteError, httpx.CloseError, httpx.RemoteProtocolError)
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often and after how long a call is sent again."""
+
+    most: int = 5
+    first_wait_seconds: float = 0.25
+    longest_wait_seconds: float = 30.0
+    sleep: Callable[[float], None] = field(default=time.sleep)
+    now: Callable[[], float] = field(default=time.time)
+    elapsed: Callable[[], float] = field(default=time.monotonic)
+
+
+def new_idempotency_key() -> str:
+    """Return a fresh UUID of version 7: time first, so that the server's index stays compact."""
+    milliseconds = time.time_ns() // 1_000_000
+    bits = (milliseconds & (1 << 48) - 1) << 80 | 7 << 76 | secrets.randbits(12) << 64
+    return str(UUID(int=bits | 0b10 << 62 | secrets.randbits(62)))
+
+
+class HttpCalls:
+    """Calls to one server, over kept connections."""
+
+    def __init__(
+        self,
+        uri: str,
+        *,
+        retries: Retries | None = None,
+        timeout_seconds: float = 60.0,
+        transport: httpx.BaseTransport | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.uri = shown_uri(uri).rstrip("/")
+        self._retries = retries or Retries()
+        self._timeout_seconds = timeout_seconds
+        url = _url(uri)
+        self._http = httpx.Client(
+            headers={
+                "Accept": "application/json",
+                "User-Agent": f"icetower/{_own_version()}",
+                **(headers or {}),
+            },
+            timeout=httpx.Timeout(timeout_seconds, connect=min(timeout_seconds, 10.0)),
+            transport=transport,
+            auth=(url.username, url.password) if url.userinfo else None,
+            # A proxy configured for the outside world has no way to this machine's own loopback.
+            trust_env=not is_loopback(url.host),
+        )
+
+    def go_on_at(self, uri: str) -> None:
+        """Send further calls to another address; raises `CatalogUnreachable` if it is none."""
+        _url(uri)
+        self.uri = shown_uri(uri).rstrip("/")
+
+    def close(self) -> None:
+        """Close the kept connections."""
+        self._http.close()
+
+    def read(
+        self,
+        answer: type[A],
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: JsonObject | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> A:
+        """Send one call and return its answer as a value."""
+        response = self.send(method, path, query=query, body=body, headers=headers)
+        try:
+            return answer.read(response.content)
+        except ValidationError as error:
+            problem = error.errors(include_url=False)[0]
+            where = ".".join(str(part) for part in problem["loc"]) or "the body"
+            raise failures.AnswerNotUnderstood(
+                str(response.url), response.status_code, f"{where}: {problem['msg']}"
+            ) from error
+
+    def read_pages(self, page: type[P], path: str, query: Mapping[str, str] | None = None) -> Iterator[P]:
+        """Yield every page of a listing.
+
+        Raises:
+            CallFailed: a call failed, or the listing has no end.
+        """
+        token, seen = "", {""}
+        for _ in range(MOST_PAGES):
+            asked = {**(query or {}), "pageToken": token, "pageSize": str(PAGE_SIZE)}
+            found = self.read(page, "GET", path, query=asked)
+            yield found
+            token = found.next_page_token or ""
+            if not token:
+                return
+            if token in seen:
+                # To stop here would look as if the listing were whole.
+                raise failures.AnswerNotUnderstood(f"{self.uri}/{path}", 200, "it sends a page token again")
+            seen.add(token)
+        raise failures.AnswerNotUnderstood(
+            f"{self.uri}/{path}", 200, f"its listing goes on after {MOST_PAGES} pages"
+        )
+
+    def exists(self, path: str) -> bool:
+        """Send a HEAD and return whether the server knows what it names."""
+        try:
+            self.send("HEAD", path)
+        except failures.CatalogRefused as refused:
+            if refused.status == 404:
+                return False
+            raise
+        return True
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: JsonObject | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> httpx.Response:
+        """Send one call and return the first successful response.
+
+        Raises:
+            CallFailed: no attempt was successful, or another attempt would not be safe.
+        """
+        key = {"Idempotency-Key": new_idempotency_key()} if method in MUTATIONS else {}
+        request = self._http.build_request(
+            method, f"{self.uri}/{path}", params=query, json=body, headers={**(headers or {}), **key}
+        )
+        wait_seconds = self._retries.first_wait_seconds
+        for left in range(self._retries.most, -1, -1):
+            try:
+                response = self._whole_answer(request)
+            except httpx.RequestError as error:
+                if left == 0 or method not in SAFE_TO_REPEAT or not isinstance(error, CONNECTION_BROKE):
+                    raise self._failure(request, error) from error
+                asked_seconds = None
+            else:
+                if response.is_success:
+                    return response
+                asked_seconds = _retry_after_seconds(response, self._retries.now())
+                is_too_long = (asked_seconds or 0.0) > self._retries.longest_wait_seconds
+                if left == 0 or is_too_long or not _may_repeat(method, response.status_code, asked_seconds):
+                    raise _refusal(response)
+            self._retries.sleep(wait_seconds if asked_seconds is None else asked_seconds)
+            wait_seconds = min(wait_seconds * 2, self._retries.longest_wait_seconds)
+        raise AssertionError("the last sending returns or raises")
+
+    def _whole_answer(self, request: httpx.Request) -> httpx.Response:
+        with closing(self._http.send(request, stream=True)) as response:
+            return read_whole(response, self._timeout_seconds, self._retries.elapsed)
+
+    def _failure(self, request: httpx.Request, error: httpx.RequestError) -> failures.CallFailed:
+        reason = str(error) or type(error).__name__
+        if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.UnsupportedProtocol):
+            return failures.CatalogUnreachable(self.uri, reason)
+        key = request.headers.get("Idempotency-Key")
+        return failures.AnswerLost(request.method, str(request.url), reason, key)
+
+
+class CatalogCalls:
+    """Calls about one warehouse of a server; all its endpoints are below the path `root`."""
+
+    def __init__(self, calls: HttpCalls, root: str) -> None:
+        self._calls = calls
+        self._root = root
+
+    def _below_table(self, identifier: TableIdentifier, *pieces: str) -> str:
+        return "/".join([self._root, named_path(identifier, "tables"), *map(path_piece, pieces)])
+
+
+def _may_repeat(method: str, status: int, asked_seconds: float | None) -> bool:
+    if method in SAFE_TO_REPEAT:
+        return status in BUSY
+    return status in NOTHING_APPLIED and asked_seconds is not None
+
+
+def _retry_after_seconds(response: httpx.Response, now: float) -> float | None:
+    """Return the wait that `Retry-After` asks for, as seconds or as a date."""
+    text = response.headers.get("Retry-After", "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text)
+    try:
+        moment = parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.fromtimestamp(now, UTC)).total_seconds())
+
+
+def _refusal(response: httpx.Response) -> failures.CatalogRefused | failures.AnswerNotUnderstood:
+    """Read the protocol's error body; a HEAD has none, so only its status is known."""
+    status = response.status_code
+    if response.request.method == "HEAD":
+        return failures.CatalogRefused(status, "RESTException", f"{response.reason_phrase} at {response.url}")
+    try:
+        body = response.json()
+        error = body["error"]
+        conflict = error.get("conflict")
+        details = conflict if isinstance(conflict, dict) else None
+        return failures.CatalogRefused(status, str(error["type"]), str(error["message"]), details)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return failures.AnswerNotUnderstood(str(response.url), status, "its error has another form")
+
+
+def shown_uri(uri: str) -> str:
+    """Return an address without the user and password that it may name."""
+    return re.sub(r"//[^/]*@", "//", uri)
+
+
+def _url(uri: str) -> httpx.URL:
+    shown = shown_uri(uri)
+    try:
+        url = httpx.URL(uri)
+    except httpx.InvalidURL as error:
+        raise failures.CatalogUnreachable(shown, str(error)) from error
+    if url.scheme not in {"http", "https"} or not url.host:
+        raise failures.CatalogUnreachable(
+            shown, "an address starts with http:// or https:// and names a host"
+        )
+    if not 0 < (url.port or 80) < 1 << 16:
+        raise failures.CatalogUnreachable(shown, f"there is no port {url.port}")
+    return url
+
+
+def _own_version() -> str:
+    try:
+        return version("icetower")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+def is_loopback(host: str) -> bool:
+    """Return whether only this machine itself reaches a host of this name or address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")

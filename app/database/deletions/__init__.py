@@ -1,0 +1,1 @@
+"""Files that are to go: the queue, what was marked, and who else may need them."""

@@ -1,0 +1,174 @@
+"""The queue of files to delete: of dropped tables, of expired snapshots, and orphans."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any, Literal
+
+from sqlalchemy import exists, func, select, update
+
+from app.database.connections.clock import database_now_ms
+from app.database.connections.database import Database
+from app.database.pointers.left_files import begin_deletion
+from app.database.schema.rows import file_deletions as rows
+from app.engine.model.ids import Location, SnapshotId, TableUuid
+
+FinalState = Literal["done", "failed", "kept"]
+Kind = Literal["purge", "expire", "orphans"]
+
+
+@dataclass(frozen=True, slots=True)
+class Deletion:
+    """One entry: a dropped table, an expiry of snapshots, or orphans; its files still exist."""
+
+    id: int
+    kind: Kind
+    warehouse_id: int
+    uuid: TableUuid
+    metadata_location: Location
+    """The last file of a purged table, the file that an expiry wrote, or the table's as orphans were marked."""
+    identifier: str
+    attempts: int
+    """How often it has failed."""
+    created_ms: int
+    pointer_id: int | None
+    """The table's pointer; None for a purge that an older build has queued."""
+    expired: str | None
+    """What an expiry took out, the report of marked orphans, or the places of a purged table, as JSON."""
+
+
+_COLUMNS = [rows.c[field.name] for field in fields(Deletion)]
+
+
+class FileDeletions:
+    """The queue that `Pointers` fills; each entry has one worker at a time."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def now_ms(self) -> int:
+        """Return the time of the database, which every entry follows."""
+        return self._database.read(
+            lambda connection: int(connection.execute(select(database_now_ms())).scalar_one())
+        )
+
+    def lease(self, lease_ms: int) -> Deletion | None:
+        """Return the oldest entry that is due and that no worker holds, and hold it for `lease_ms`.
+
+        Times are the database's: the clocks of servers differ.
+        """
+        now_ms = database_now_ms()
+        due = (
+            select(rows.c.id)
+            .where(rows.c.state == "queued", rows.c.not_before_ms <= now_ms, rows.c.leased_until_ms <= now_ms)
+            .order_by(rows.c.id)
+            .limit(1)
+        )
+        # Asking first keeps an idle worker from taking SQLite's only write lock again and again.
+        if self._database.read(lambda connection: connection.execute(due).one_or_none()) is None:
+            return None
+        statement = (
+            update(rows)
+            .where(rows.c.id == due.with_for_update(skip_locked=True).scalar_subquery())
+            .values(leased_until_ms=now_ms + lease_ms)
+            .returning(*_COLUMNS)
+        )
+        row = self._database.write(lambda connection: connection.execute(statement).one_or_none())
+        return None if row is None else Deletion(*row)
+
+    def begin(self, deletion: Deletion, registration: int | None) -> bool:
+        """Note that files go from now on, so that they cannot be registered any more.
+
+        Args:
+            registration: the one of the table's pointer as the deletion was planned; None if there was no pointer.
+
+        Returns:
+            False if nothing may be deleted: the entry is finished, or the pointer was registered anew or dropped
+            since, or another one may share the files. The entry is then free to be planned anew.
+        """
+        pointer_id, uuid = deletion.pointer_id, deletion.uuid
+        if self._database.write(
+            lambda connection: begin_deletion(connection, deletion.id, pointer_id, uuid, registration)
+        ):
+            return True
+        self._update(deletion.id, leased_until_ms=0)
+        return False
+
+    def hold(self, deletion_id: int, lease_ms: int) -> bool:
+        """Hold a leased entry for longer; False if another worker has finished it."""
+        return self._update(deletion_id, leased_until_ms=database_now_ms() + lease_ms)
+
+    def finish(self, deletion_id: int, state: FinalState, error: str | None = None) -> None:
+        """Take an entry out of the queue: its files are deleted, kept, or cannot be deleted.
+
+        Args:
+            error: why, if that is to be known later.
+        """
+        because = {} if error is None else {"last_error": error}
+        self._update(deletion_id, state=state, finished_ms=database_now_ms(), leased_until_ms=0, **because)
+
+    def postpone(self, deletion_id: int, wait_ms: int, error: str) -> None:
+        """Put an entry back into the queue, to be tried again later, and count the failure."""
+        self._update(
+            deletion_id,
+            not_before_ms=database_now_ms() + wait_ms,
+            leased_until_ms=0,
+            last_error=error,
+            attempts=rows.c.attempts + 1,
+        )
+
+    def note(self, deletion_id: int, facts: str) -> None:
+        """Keep what a later attempt has to know, as JSON."""
+        self._update(deletion_id, expired=facts)
+
+    def come_back(self, deletion_id: int, wait_ms: int, facts: str) -> None:
+        """Put an entry back into the queue for another look; until then nothing is being deleted.
+
+        Args:
+            facts: what that look has to know, as JSON.
+        """
+        self._update(
+            deletion_id,
+            not_before_ms=database_now_ms() + wait_ms,
+            leased_until_ms=0,
+            begun_ms=None,
+            attempts=0,
+            expired=facts,
+        )
+
+    def find_expired(self, uuid: TableUuid, metadata_location: Location) -> str | None:
+        """Return what the expiry that wrote this file took out; None if no expiry wrote it."""
+        query = select(rows.c.expired).where(
+            rows.c.uuid == uuid, rows.c.kind == "expire", rows.c.metadata_location == metadata_location
+        )
+        return self._database.read(lambda connection: connection.scalars(query).first())
+
+    def has_expired(self, uuid: TableUuid, snapshot_id: SnapshotId) -> bool:
+        """Say whether a record of this table says that a commit took this snapshot out."""
+        query = select(
+            exists().where(
+                rows.c.uuid == uuid,
+                rows.c.kind == "expire",
+                # Each snapshot of a record begins so, and its other fields follow.
+                rows.c.expired.contains(f'{{"snapshot-id":{snapshot_id},', autoescape=True),
+            )
+        )
+        return self._database.read(lambda connection: bool(connection.execute(query).scalar_one()))
+
+    def is_purged(self, uuid: TableUuid) -> bool:
+        """Say whether the table was dropped with purge: its files are deleted, or will be."""
+        query = select(
+            exists().where(rows.c.uuid == uuid, rows.c.kind == "purge", rows.c.state.in_(("queued", "done")))
+        )
+        return self._database.read(lambda connection: bool(connection.execute(query).scalar_one()))
+
+    def counts(self) -> dict[str, int]:
+        """Return how many entries are in each state."""
+        query = select(rows.c.state, func.count().label("number")).group_by(rows.c.state)
+        found = self._database.read(lambda connection: connection.execute(query).all())
+        return {row.state: row.number for row in found}
+
+    def _update(self, deletion_id: int, **values: Any) -> bool:
+        is_queued = rows.c.id == deletion_id, rows.c.state == "queued"
+        statement = update(rows).where(*is_queued).values(values)
+        return self._database.write(lambda connection: connection.execute(statement).rowcount == 1)

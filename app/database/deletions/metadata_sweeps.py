@@ -1,0 +1,99 @@
+"""Whose metadata folder is searched next, and which of its files are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import case, func, or_, select
+
+from app.database.connections.clock import database_now_ms
+from app.database.connections.database import Database
+from app.database.pointers.pointer import PointerKind
+from app.database.schema.rows import metadata_sweeps as rows
+from app.database.schema.rows import pointer_history, pointers
+from app.database.statements.inserts import OnEachDatabase
+from app.engine.model.ids import Location, TableUuid
+
+INTERVAL_MS = 24 * 3_600_000
+"""How long each table is left alone after a search."""
+
+_TAKE = OnEachDatabase(
+    rows,
+    lambda insert: insert.on_conflict_do_update(
+        index_elements=[rows.c.pointer_id],
+        set_={"swept_ms": database_now_ms()},
+        where=rows.c.swept_ms <= database_now_ms() - INTERVAL_MS,
+    ).returning(rows.c.pointer_id),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFiles:
+    """The metadata files of a table, as far as the history of its pointers goes back."""
+
+    since_ms: int
+    """When the oldest event that is still known happened; what is older is not known."""
+    is_whole: bool
+    """Whether that event is the making of the table: no file from before was ever its own."""
+    moved_ms: int
+    """When the commit began that moved the pointer last."""
+    locations: frozenset[Location]
+
+
+class MetadataSweeps:
+    """The turns of tables; each turn is taken by one server."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def now_ms(self) -> int:
+        """Return the time of the database."""
+        return self._database.read(
+            lambda connection: int(connection.scalars(select(database_now_ms())).one())
+        )
+
+    def take(self, age_ms: int) -> int | None:
+        """Take the turn of a table that has changed since its last one; None if none is due.
+
+        Args:
+            age_ms: how old files must be to be found: what was too young last time is looked for again.
+        """
+        due = (
+            select(pointers.c.id)
+            .outerjoin(rows, rows.c.pointer_id == pointers.c.id)
+            .where(
+                pointers.c.kind == PointerKind.TABLE,
+                pointers.c.created_ms <= database_now_ms() - age_ms,
+                or_(
+                    rows.c.swept_ms.is_(None),
+                    (rows.c.swept_ms <= database_now_ms() - INTERVAL_MS)
+                    & (pointers.c.updated_ms > rows.c.swept_ms - 2 * (age_ms + INTERVAL_MS)),
+                ),
+            )
+            .limit(1)
+        )
+        found = self._database.read(lambda connection: connection.scalars(due).one_or_none())
+        if found is None:
+            return None
+        statement = _TAKE[self._database.dialect_name]
+        values = {"pointer_id": found, "swept_ms": self.now_ms()}
+        return self._database.write(lambda connection: connection.scalars(statement, values).one_or_none())
+
+    def known_files(self, pointer_id: int, uuid: TableUuid) -> KnownFiles | None:
+        """Return the files that the pointers of a table have named; None if nothing is known.
+
+        Under another name the table may have been at other files: its past is shown from them.
+        """
+        events = pointer_history.c
+        of_pointer = events.pointer_id == pointer_id
+        moved_at = case((func.coalesce(events.previous_location, "") != events.location, events.at_ms))
+        made_at = case((events.event == "created", events.at_ms))
+        times = select(func.min(events.at_ms), func.min(made_at), func.max(moved_at)).where(of_pointer)
+        of_table = or_(of_pointer, (events.uuid == uuid) & (events.uuid != ""))
+        named = select(events.location, events.previous_location).where(of_table)
+        since_ms, made_ms, moved_ms = self._database.read(lambda connection: connection.execute(times).one())
+        if since_ms is None:
+            return None
+        found = self._database.read(lambda connection: connection.execute(named).all())
+        locations = frozenset(each for row in found for each in row if each is not None)
+        return KnownFiles(since_ms, made_ms == since_ms, moved_ms or 0, locations)

@@ -1,0 +1,1 @@
+"""Receipts and idempotency keys: what became of requests."""

@@ -1,0 +1,1 @@
+"""SQL that several stores write alike."""

@@ -1,0 +1,1 @@
+"""What a snapshot consists of: manifests, their entries, delete files."""

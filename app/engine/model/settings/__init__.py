@@ -1,0 +1,1 @@
+"""Table properties that change what the server does."""

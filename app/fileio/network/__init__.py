@@ -1,0 +1,1 @@
+"""Stores over a network, each with its own way to write only once."""

@@ -1,0 +1,1 @@
+"""Spark, as jobs use it: sessions, SQL, procedures, failures."""

@@ -1,0 +1,184 @@
+"""Sessions of Spark: on this machine, on a cluster, or on a server of Spark Connect.
+
+Only SQL and settings of a session are used of PySpark, so that all three work.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final, Protocol
+from urllib.parse import urlsplit
+
+from app.maintenance.spark.spark_runtime import (
+    ICEBERG_EXTENSIONS,
+    ConnectUnreachable,
+    PySparkMissing,
+    check_java,
+    iceberg_runtime_jar,
+    write_quiet_logging,
+)
+
+REMOTE: Final = "sc://"
+CONNECT_PORT: Final = 15002
+_ANSWER_S: Final = 10.0
+_GIB: Final = 1 << 30
+_LEAST_GIB, _MOST_GIB = 1, 8
+
+
+class SparkSettings(Protocol):
+    """Settings of a session."""
+
+    def set(self, key: str, value: str, /) -> None:
+        """Set one."""
+        ...
+
+    def unset(self, key: str, /) -> None:
+        """Set one back."""
+        ...
+
+
+class SparkAnswer(Protocol):
+    """What a statement answers."""
+
+    @property
+    def schema(self) -> Any:
+        """Its columns, as PySpark describes them."""
+        ...
+
+    def collect(self) -> list[Any]:
+        """Return its rows."""
+        ...
+
+
+class SqlSession(Protocol):
+    """What jobs use of a session of Spark, classic or Connect."""
+
+    @property
+    def conf(self) -> SparkSettings:
+        """Its settings, which may be changed while it runs."""
+        ...
+
+    def sql(self, statement: str, /) -> SparkAnswer:
+        """Run a statement."""
+        ...
+
+
+class SparkSessions:
+    """Opens sessions of one Spark, which starts when the first one is opened.
+
+    Each job is given a session of its own, so that no settings and no catalogs outlive it.
+    """
+
+    def __init__(self, master: str, settings: Mapping[str, str] | None = None) -> None:
+        """Say where Spark is.
+
+        Args:
+            master: `local[*]`, `spark://…` or another master of Spark; or `sc://…`, a server of Spark Connect.
+            settings: more settings of Spark, as `spark.driver.memory`.
+        """
+        self._master = master
+        self._settings = dict(settings or {})
+        self._root: Any = None
+
+    def open(self) -> SqlSession:
+        """Open a session.
+
+        Raises:
+            SparkMissing: PySpark, Java or Iceberg's runtime is not here; the message says how to get it.
+            ConnectUnreachable: no server of Spark Connect is at the address.
+        """
+        if self._master.startswith(REMOTE):
+            self.close()  # The session of the job before: its connection and its threads.
+            self._root = self._connect()
+            connected: SqlSession = self._root
+            return connected
+        if self._root is None:
+            self._root = self._start()
+        session: SqlSession = self._root.newSession()
+        return session
+
+    def close(self) -> None:
+        """Stop what was started here."""
+        root, self._root = self._root, None
+        if root is not None:
+            with suppress(OSError):  # It may be gone.
+                root.stop()
+
+    def _start(self) -> Any:
+        try:
+            from pyspark.sql import SparkSession
+        except ImportError as error:
+            raise PySparkMissing(
+                f"PySpark is not installed ({error}): pip install 'icetower[spark]'"
+            ) from error
+        check_java()
+        folder = Path(tempfile.mkdtemp(prefix="icetower-spark-"))
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        builder = SparkSession.builder.master(self._master).appName("icetower maintain")
+        for key, text in {**_settings(self._master, folder), **self._settings}.items():
+            builder = builder.config(key, text)
+        return builder.getOrCreate()
+
+    def _connect(self) -> Any:
+        try:
+            from pyspark.sql.connect.session import SparkSession
+        except ImportError as error:
+            raise PySparkMissing(
+                f"Spark Connect needs more libraries ({error}): pip install 'icetower[spark]' 'pyspark[connect]'"
+            ) from error
+        check_reachable(self._master)
+        session = SparkSession.builder.remote(self._master).create()
+        for key, text in self._settings.items():
+            session.conf.set(key, text)
+        return session
+
+
+def check_reachable(master: str) -> None:
+    """Make sure that something listens at the address of a server of Spark Connect.
+
+    Its client goes on trying for ten minutes before it says that nothing does.
+
+    Raises:
+        ConnectUnreachable: nothing does.
+    """
+    address = urlsplit(master.partition(";")[0])
+    try:
+        place = (address.hostname or "", address.port or CONNECT_PORT)
+        socket.create_connection(place, _ANSWER_S).close()
+    except (OSError, ValueError) as error:
+        raise ConnectUnreachable(f"No server of Spark Connect answers at {master} ({error})") from error
+
+
+def _settings(master: str, folder: Path) -> dict[str, str]:
+    """Return the settings of a Spark whose driver is here; scratch files go to the folder."""
+    settings = {
+        "spark.jars": str(iceberg_runtime_jar()),
+        "spark.sql.extensions": ICEBERG_EXTENSIONS,
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": (folder / "unused").as_uri(),
+        "spark.driver.memory": f"{_driver_gib()}g",
+        "spark.driver.extraJavaOptions": write_quiet_logging(folder),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if master.startswith("local"):
+        # Executors elsewhere must reach the driver by the machine's own name.
+        settings |= {
+            "spark.local.dir": str(folder / "shuffle"),
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+        }
+    return settings
+
+
+def _driver_gib() -> int:
+    """Return a quarter of the machine's memory, within limits."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    return max(_LEAST_GIB, min(_MOST_GIB, memory // _GIB // 4))

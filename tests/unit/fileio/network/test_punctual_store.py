@@ -1,0 +1,97 @@
+"""Calls to a store that end in time."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from app.engine.model.ids import Location
+from app.errors import FileMissing, FilesUnavailable
+from app.fileio.network.circuit import SILENT_CALLS
+from app.fileio.network.object_store import ObjectStore, Place
+from app.fileio.network.punctual_store import PunctualStore
+
+HERE = Location("s3://bucket/file")
+
+
+class Slow(ObjectStore):
+    """A store that answers when a test lets it."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda _location: Place(None, ""))
+        self.awake = threading.Event()
+        self.calls = 0
+
+    def read(self, location: Location, expect: Callable[[int], None] = lambda _size: None) -> bytes:
+        self.calls += 1
+        if location.endswith("/large"):
+            expect(1 << 30)
+        if location.endswith("/missing"):
+            raise FileMissing(location)
+        if location.endswith("/refused"):
+            raise FilesUnavailable("refused")
+        self.awake.wait(60)
+        return b"content"
+
+
+@pytest.fixture
+def store() -> Iterator[Slow]:
+    slow = Slow()
+    yield slow
+    slow.awake.set()
+
+
+def test_an_answer_and_an_error_come_through(store: Slow) -> None:
+    punctual = PunctualStore(store, answer_s=60)
+    store.awake.set()
+
+    assert punctual.read(HERE) == b"content"
+    with pytest.raises(FileMissing):
+        punctual.read(Location("s3://bucket/missing"))
+
+
+def test_silence_ends_with_an_error_that_names_file_and_limit(store: Slow) -> None:
+    with pytest.raises(FilesUnavailable, match=r"bucket/file: there was no whole answer after 0\.01 s"):
+        PunctualStore(store, answer_s=0.01).read(HERE)
+
+
+def test_a_large_file_has_more_time(store: Slow) -> None:
+    punctual = PunctualStore(store, answer_s=0.01)
+    threading.Timer(0.3, store.awake.set).start()
+
+    assert punctual.read(Location("s3://bucket/large")) == b"content"
+
+
+def test_after_repeated_silence_the_store_is_not_asked(store: Slow) -> None:
+    punctual = PunctualStore(store, answer_s=0.01)
+    for _ in range(SILENT_CALLS):
+        with pytest.raises(FilesUnavailable):
+            punctual.read(HERE)
+
+    with pytest.raises(FilesUnavailable, match="has not answered 3 requests in a row"):
+        punctual.read(HERE)
+
+    assert store.calls == SILENT_CALLS
+
+
+def test_prompt_errors_are_answers(store: Slow) -> None:
+    punctual = PunctualStore(store, answer_s=60)
+
+    for _ in range(2 * SILENT_CALLS):
+        with pytest.raises(FilesUnavailable, match=r"^refused$"):
+            punctual.read(Location("s3://bucket/refused"))
+
+    assert store.calls == 2 * SILENT_CALLS
+
+
+def test_threads_are_used_again(store: Slow) -> None:
+    punctual = PunctualStore(store, answer_s=60)
+    store.awake.set()
+    before = threading.active_count()
+
+    for _ in range(50):
+        punctual.read(HERE)
+
+    assert threading.active_count() <= before + 2
