@@ -27,7 +27,7 @@ from tests.builders.http_catalog import (
     set_properties,
     settings_in,
 )
-from tests.unit.api.routes.test_refs import append
+from tests.unit.api.routes.table.test_refs import append
 
 HEADER = "x-icetower-commit-id"
 UNKNOWN_ID = "0fffffffffff" + "0" * 20

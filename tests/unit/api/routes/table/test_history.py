@@ -10,7 +10,7 @@ import pytest
 
 from app.api.responses.paging import page_token
 from tests.builders.http_catalog import SCHEMA, error_of, make_table, set_properties
-from tests.unit.api.routes.test_refs import append
+from tests.unit.api.routes.table.test_refs import append
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from tests.builders.http_catalog import error_of, make_table, make_view
-from tests.unit.api.routes.test_refs import append
+from tests.unit.api.routes.table.test_refs import append
 
 
 def test_health_of_an_empty_table(api: httpx.Client, ns: str) -> None:
