@@ -103,16 +103,25 @@ def test_a_commit_that_is_interrupted_leaves_no_transaction_open(stores: Stores)
     main = threading.main_thread().ident
     assert main is not None
 
+    ended = threading.Event()
+
     def interrupt_when_it_sleeps() -> None:
-        sleeping = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep'"
+        sleeping = "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND datname = current_database()"
         while stores.database.fetch(sleeping, ()) == [(0,)]:
             pass
         signal.pthread_kill(main, signal.SIGINT)
+        # Python forgets an interrupt that comes while it cleans up an object.
+        while not ended.wait(timeout=5):
+            signal.pthread_kill(main, signal.SIGINT)
 
     with ThreadPoolExecutor(1) as thread:
-        thread.submit(interrupt_when_it_sleeps)
-        with pytest.raises(KeyboardInterrupt):
-            stores.warehouses.update("main", storage={"changed": "yes"})
+        interrupting = thread.submit(interrupt_when_it_sleeps)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                stores.warehouses.update("main", storage={"changed": "yes"})
+        finally:
+            ended.set()
+            interrupting.result()
 
     found = stores.warehouses.find("main")
     assert found is not None
