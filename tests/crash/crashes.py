@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -17,8 +14,9 @@ import httpx
 from sqlalchemy import Connection, text
 
 from app.database.connections.database import Database
+from tests.crash import crashing_server
+from tests.servers.forks import ForkedProcess
 
-ROOT = Path(__file__).parents[2]
 DAY_MS = 24 * 3_600_000
 SCHEMA = {
     "type": "struct",
@@ -51,34 +49,21 @@ class CrashingServer:
             "log_level": "warning",
             "file_deletion_interval_seconds": "0.1",
         } | (settings or {})
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: ForkedProcess | None = None
 
     def start(self) -> None:
         """Start the process and wait until it is ready."""
         environment = {name: text for name, text in os.environ.items() if not name.startswith("ICETOWER_")}
         environment |= {f"ICETOWER_{name.upper()}": text for name, text in self._settings.items()}
-        environment["PYTHONPATH"] = str(ROOT)
-
-        def limit_files() -> None:
-            if self._max_file_bytes is not None:
-                resource.setrlimit(resource.RLIMIT_FSIZE, (self._max_file_bytes, self._max_file_bytes))
-
-        with (self.folder / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-m",
-                    "tests.crash.crashing_server",
-                    str(self.port),
-                    str(self.crash_at_file),
-                ],
-                env=environment,
-                cwd=self.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                preexec_fn=limit_files,  # noqa: PLW1509 - the test process has no threads that hold locks here
-            )
+        self._process = ForkedProcess(
+            crashing_server.main,
+            self.port,
+            self.crash_at_file,
+            env=environment,
+            cwd=self.folder,
+            log=self.folder / "server.log",
+            max_file_bytes=self._max_file_bytes,
+        )
         self.wait_until_ready()
 
     def wait_until_ready(self, path: str = "/ready") -> None:

@@ -1,6 +1,6 @@
 """A server that kills itself, as SIGKILL would, at a named step of a commit, when it is armed.
 
-Run as a module in a process of its own. Settings come from the environment. The server is armed by writing the
+Runs in a process of its own. Settings come from the environment. The server is armed by writing the
 step's name into a file; it removes the file and dies at that step, or stays there a second if `pause ` stands
 before the name.
 """
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from pathlib import Path
 
@@ -40,7 +39,3 @@ def main(port: int, crash_at_file: Path) -> None:
     uvicorn.run(
         create_app(settings, step=step), host="127.0.0.1", port=port, log_config=None, access_log=False
     )
-
-
-if __name__ == "__main__":
-    main(int(sys.argv[1]), Path(sys.argv[2]))

@@ -1,13 +1,9 @@
-"""A rebuild that kills itself, as SIGKILL would, at a named step, the first or a later time that it comes there.
-
-Run as a module in a process of its own: a database URL, a root location, a step, and how often it is passed before.
-"""
+"""A rebuild that kills itself, as SIGKILL would, at a named step, the first or a later time that it comes there."""
 
 from __future__ import annotations
 
 import os
 import signal
-import sys
 
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
@@ -39,7 +35,3 @@ def main(url: str, root: str, wanted: str, passed: int) -> None:
     catalog = Catalog(server, warehouse, Caller("rebuilder", "request"))
     failures = [outcome.failure for outcome in carry_out(catalog, plan_rebuild(catalog, RebuildWish()))]
     assert not any(failures), failures
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4]))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,8 @@ from app.fileio.local import LocalFiles
 from tests.builders.catalogs import new_warehouse, server_on
 from tests.builders.databases import migrated_database_of
 from tests.builders.tables import commit_to, table_in, view_in
-from tests.crash.crashes import ROOT
+from tests.crash import rebuilding_process
+from tests.servers.forks import ForkedProcess
 from tests.servers.postgres import PostgresServer
 
 pytestmark = pytest.mark.slow
@@ -52,17 +51,14 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return postgres.url(migrated_database_of(postgres))
 
 
-def rebuild(url: str, root: str, step: str, passed: int = 0) -> int:
+def rebuild(url: str, root: str, log: Path, step: str, passed: int = 0) -> int:
     """Run a rebuild that dies at a step, and return its status."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("ICETOWER_")}
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.crash.rebuilding_process", url, root, step, str(passed)],
-        env=environment | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr.decode()[-3000:]
-    return done.returncode
+    arguments = (url, root, step, passed)
+    process = ForkedProcess(rebuilding_process.main, *arguments, env=environment, cwd=log.parent, log=log)
+    status = process.wait()
+    assert status in (0, -signal.SIGKILL), log.read_text()[-3000:]
+    return status
 
 
 def lost_catalog(tmp_path: Path) -> Catalog:
@@ -112,8 +108,9 @@ def test_a_rebuild_goes_on_after_a_kill(tmp_path: Path, url: str, step: str, pas
     lost = lost_catalog(tmp_path)
     root = lost.warehouse.root_location
 
-    assert rebuild(url, root, step, passed) == -signal.SIGKILL
-    assert rebuild(url, root, "never") == 0
+    log = tmp_path / "rebuild.log"
+    assert rebuild(url, root, log, step, passed) == -signal.SIGKILL
+    assert rebuild(url, root, log, "never") == 0
 
     found = server_on(url, LocalFiles())
     warehouse = found.warehouses.find("default")

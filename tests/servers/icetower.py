@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 import threading
 import time
@@ -14,11 +13,12 @@ from pathlib import Path
 
 import httpx
 
+from app.cli.main import run
 from tests.builders.databases import migrated
+from tests.servers.forks import ForkedProcess
 
 _START_SECONDS = 60
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
-_COMMAND = (sys.executable, "-c", "from app.cli.main import run; run()")
 
 
 @contextmanager
@@ -32,20 +32,18 @@ def icetower_process(folder: Path, **settings: str) -> Iterator[str]:
     environment = environment_in(folder, settings)
     migrated(environment["ICETOWER_DATABASE_URL"])
     log = folder / "server.log"
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [*_COMMAND, "serve"],
-            env=environment,
-            cwd=folder,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
+    log.write_bytes(b"")
+    process = ForkedProcess(_serve, env=environment, cwd=folder, log=log)
     try:
         yield _wait_until_ready(process, log)
     finally:
         process.terminate()
         process.wait()
+
+
+def _serve() -> None:
+    sys.argv = ["icetower", "serve"]
+    run()
 
 
 def environment_in(folder: Path, settings: dict[str, str]) -> dict[str, str]:
@@ -62,7 +60,7 @@ def environment_in(folder: Path, settings: dict[str, str]) -> dict[str, str]:
     )
 
 
-def _wait_until_ready(process: subprocess.Popen[bytes], log: Path) -> str:
+def _wait_until_ready(process: ForkedProcess, log: Path) -> str:
     deadline = time.monotonic() + _START_SECONDS
     pause = threading.Event()
     while time.monotonic() < deadline and process.poll() is None:
