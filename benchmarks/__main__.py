@@ -17,6 +17,7 @@ from benchmarks import (
     imports,
     listings,
     loads,
+    manifest_rewrites,
     manifests,
     orphans,
     past,
@@ -53,6 +54,7 @@ def main(names: list[str]) -> None:
             "imports": ("Importing tables", lambda: imports.measure(folder, database())),
             "planning": ("Planning scans", lambda: planning.measure(folder)),
             "health": ("Health of a large table", lambda: health.measure(folder)),
+            "rewrites": ("Rewriting manifests", lambda: manifest_rewrites.measure(folder)),
             "upkeep": ("What upkeep is worth", lambda: upkeep.measure(folder)),
             "manifests": (
                 "Manifests, in entries a second of processor time",

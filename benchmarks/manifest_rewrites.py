@@ -1,17 +1,16 @@
 """Rewriting the manifests of one table: by the server's engine, and by Spark's procedure on an equal table.
 
-    python -m benchmarks.manifest_rewrites --files 1000000 --spark
-
 Every commit adds files to all partitions, as an ingest does, so each manifest has some of each.
 """
 
 from __future__ import annotations
 
-import argparse
-import resource
-import tempfile
+import os
 import time
 from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 
 from app.catalog import named
@@ -32,10 +31,12 @@ from app.engine.model.schema import Schema
 from app.engine.model.table_metadata import TableMetadata
 from app.fileio.local import LocalFiles
 from app.testing import icetower_catalog
+from benchmarks.report import Row
 from tests.builders.catalogs import new_warehouse, server_on
 from tests.builders.commits import commit_table
 from tests.servers.spark import start_spark
 
+FILES = int(os.environ.get("ICETOWER_BENCH_REWRITTEN_FILES", "1000000"))
 TABLE = TableIdentifier(Namespace(("bench",)), "rewrites")
 COLUMNS = 12
 A_MANIFEST = 5_000
@@ -90,8 +91,39 @@ def make_table(catalog: Catalog, identifier: TableIdentifier, files: int) -> Non
     commit_table(catalog, identifier, [], [AddSnapshot(snapshot=snapshot), ref])
 
 
-def peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+@dataclass(frozen=True)
+class Rewritten:
+    """What a rewrite took."""
+
+    replaced: int
+    created: int
+    seconds: float
+    processor_s: float
+    more_mib: float
+    """How much its process grew."""
+
+
+def measure(folder: Path) -> list[Row]:
+    """Rewrite all manifests of two equal tables, one by the server's engine and one by Spark."""
+    place = folder / "manifest-rewrites"
+    place.mkdir()
+    # In a process of its own: the memory of all that was measured before is not its.
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        ours = pool.submit(by_server, place, FILES).result()
+    spark_s = by_spark(place, FILES)
+    what = f"rewrite of the manifests of {FILES:,} files, {ours.replaced} into {ours.created}"
+    beside = f"Spark's procedure: {spark_s:.1f} s"
+    return [
+        Row(what, f"{ours.seconds:.1f} s", beside, f"{spark_s / ours.seconds:.1f}", "–"),
+        Row("the same, processor time", f"{ours.processor_s:.1f} s", "–", "–", "–"),
+        Row("the same, more memory", f"{ours.more_mib:.0f} MiB", "–", "–", "–"),
+    ]
+
+
+def memory_mib(fact: str) -> float:
+    """Return the memory of this process now (`VmRSS`) or at its highest (`VmHWM`)."""
+    lines = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
+    return int(lines[fact].split()[0]) / 1024
 
 
 def catalog_in(folder: Path, name: str) -> Catalog:
@@ -101,43 +133,34 @@ def catalog_in(folder: Path, name: str) -> Catalog:
     return catalog
 
 
-def by_server(folder: Path, files: int) -> None:
+def by_server(folder: Path, files: int) -> Rewritten:
     catalog = catalog_in(folder, "server")
     make_table(catalog, TABLE, files)
-    before = peak_mb()
-    started, cpu = time.perf_counter(), time.process_time()
+    Path("/proc/self/clear_refs").write_text("5")  # What was highest is forgotten.
+    before_mib = memory_mib("VmRSS")
+    started_s, processor_s = time.perf_counter(), time.process_time()
     done, _ = rewrite_manifests(catalog, TABLE, ManifestRewriteRequest(RewriteWish(rewrites_all=True)))
-    print(
-        f"server: {files:,} files, {done.replaced} manifests into {done.created}: "
-        f"{time.perf_counter() - started:.1f} s, {time.process_time() - cpu:.1f} s of processor time, "
-        f"peak {peak_mb():.0f} MB ({before:.0f} MB before)"
+    return Rewritten(
+        done.replaced,
+        done.created,
+        time.perf_counter() - started_s,
+        time.process_time() - processor_s,
+        memory_mib("VmHWM") - before_mib,
     )
 
 
-def by_spark(folder: Path, files: int) -> None:
+def by_spark(folder: Path, files: int) -> float:
+    """Return the seconds that Spark's procedure needs."""
     catalog = catalog_in(folder, "spark")
     make_table(catalog, TABLE, files)
     location = named.load(catalog, TABLES, TABLE).location
     with icetower_catalog(warehouse_location=f"file://{folder}/spark") as url:
         spark = start_spark(folder, "tower", url)
-        spark.sql("CREATE NAMESPACE tower.bench")
-        spark.sql(f"CALL tower.system.register_table('bench.rewrites', '{location}')")
-        started = time.perf_counter()
-        spark.sql("CALL tower.system.rewrite_manifests(table => 'bench.rewrites', use_caching => false)")
-        print(f"spark: {files:,} files: {time.perf_counter() - started:.1f} s")
-        spark.stop()
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--files", type=int, default=1_000_000)
-    parser.add_argument("--spark", action="store_true", help="Spark's procedure, too.")
-    chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        by_server(Path(folder), chosen.files)
-        if chosen.spark:
-            by_spark(Path(folder), chosen.files)
-
-
-if __name__ == "__main__":
-    main()
+        try:
+            spark.sql("CREATE NAMESPACE tower.bench")
+            spark.sql(f"CALL tower.system.register_table('bench.rewrites', '{location}')")
+            started_s = time.perf_counter()
+            spark.sql("CALL tower.system.rewrite_manifests(table => 'bench.rewrites', use_caching => false)")
+            return time.perf_counter() - started_s
+        finally:
+            spark.stop()
