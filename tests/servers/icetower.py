@@ -18,15 +18,17 @@ from tests.builders.databases import migrated
 
 _START_SECONDS = 60
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
-_COMMAND = (sys.executable, "-c", "from app.cli.main import run; run()")
+_CLOCK = "import time; own = time.time_ns; time.time_ns = lambda: own() + {} * 86_400 * 10**9"
+_PROGRAM = "from app.cli.main import run; run()"
 
 
 @contextmanager
-def icetower_process(folder: Path, **settings: str) -> Iterator[str]:
+def icetower_process(folder: Path, *, days_ahead: str = "0", **settings: str) -> Iterator[str]:
     """Run `icetower serve` on a free port until the block ends; hand out its address.
 
     Args:
         folder: where it keeps its SQLite database, its warehouse and its log, unless settings say otherwise.
+        days_ahead: how far its clock is from that of others.
         settings: settings by name, as in `database_url="postgresql://…"`.
     """
     environment = environment_in(folder, settings)
@@ -34,7 +36,7 @@ def icetower_process(folder: Path, **settings: str) -> Iterator[str]:
     log = folder / "server.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [*_COMMAND, "serve"],
+            [sys.executable, "-c", f"{_CLOCK.format(days_ahead)}; {_PROGRAM}", "serve"],
             env=environment,
             cwd=folder,
             stdin=subprocess.DEVNULL,
