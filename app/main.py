@@ -28,10 +28,12 @@ from app.catalog.context.seen.traffic import Traffic
 from app.catalog.context.server import COMMIT_WAIT_S, Rules, Server
 from app.catalog.context.threads.rooms import Rooms
 from app.catalog.deletions.housekeeping import keep_house
+from app.catalog.health import readiness
 from app.catalog.pointer_batches import PointerBatches
 from app.catalog.slots.held_loads import HeldLoads
 from app.catalog.slots.landing_slots import LandingSlots
 from app.catalog.warehouses import WarehouseMemo, check_stores_soon, create_warehouse
+from app.database.connections.clock import DatabaseClock
 from app.database.connections.database import Database
 from app.database.deletions.file_deletions import FileDeletions
 from app.database.deletions.foreign_places import ForeignPlaces
@@ -105,13 +107,14 @@ def create_app(
         redoc_url=None,
         lifespan=lambda _app: _lifespan(settings, database, server, (slots, held_loads), executor),
     )
+    warehouses = WarehouseMemo(server)
     commit_ids = CommitIds(mutations(served), server.receipts, settings.default_warehouse)
     app.state.parts = Parts(
         server=server,
         rooms=server.rooms,
         slots=slots,
         held_loads=held_loads,
-        warehouses=WarehouseMemo(server),
+        warehouses=warehouses,
         lookups=PointerBatches(server.pointers, executor),
         packed_answers=PackedAnswers(settings.metadata_cache_bytes // PACKED_SHARE),
         default_warehouse=settings.default_warehouse,
@@ -120,7 +123,9 @@ def create_app(
         endpoints=endpoints(served),
         endpoints_of_the_past=endpoints_of_the_past(endpoints(served)),
         commit_ids=commit_ids,
-        check_migrations=lambda: check_revision(database),
+        readiness=readiness(
+            server, lambda: warehouses.load(settings.default_warehouse), lambda: check_revision(database)
+        ),
     )
     # The front door does what FastAPI's own middleware would do, and the errors of the protocol besides.
     app.middleware_stack = FrontDoor(
@@ -174,6 +179,7 @@ def build_server(
         scan_plan_lifetime_ms=settings.scan_plan_lifetime_minutes * 60_000,
         health_thresholds=HealthThresholds.of(settings.health_thresholds),
     )
+    now_ms = DatabaseClock(database).now_ms
     return Server(
         pointers=Pointers(database),
         namespaces=Namespaces(database),
@@ -214,11 +220,6 @@ def build_server(
     )
 
 
-def now_ms() -> int:
-    """Return the time, in epoch milliseconds."""
-    return time.time_ns() // 1_000_000
-
-
 def prepare(settings: Settings, database: Database, server: Server) -> None:
     """Prepare the database for requests; this may run again, and twice at once.
 
@@ -235,6 +236,7 @@ def prepare(settings: Settings, database: Database, server: Server) -> None:
 
         migrate(database)
     check_revision(database)
+    server.now_ms()  # how far the database's clock is from ours is measured now, when no request waits for it
     present = server.warehouses.find(settings.default_warehouse)
     if present is None:
         with contextlib.suppress(WarehouseExists):

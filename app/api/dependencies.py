@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.types import Scope
 
-from app.api.bodies.json_body import check_count
+from app.api.bodies.json_body import BodyT, check_count, parse_body, unknown_name
 from app.api.entrance.commit_ids import CommitIds
 from app.api.names_in_paths import (
     decode_piece,
@@ -31,6 +31,7 @@ from app.catalog.context.past.moments import split_name
 from app.catalog.context.rows import IdempotencyClaim, ReceiptHead, Warehouse
 from app.catalog.context.server import Server
 from app.catalog.context.threads.rooms import Rooms
+from app.catalog.health import PunctualChecks
 from app.catalog.past.moments import check_moment
 from app.catalog.pointer_batches import PointerBatches
 from app.catalog.slots.beginnings import Client
@@ -38,6 +39,7 @@ from app.catalog.slots.held_loads import HeldLoads
 from app.catalog.slots.landing_slots import LandingSlots
 from app.catalog.warehouses import WarehouseMemo
 from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.errors import InvalidRequest
 from app.fileio.wanted import ask_if_wanted
 
 Work = TypeVar("Work")
@@ -66,8 +68,8 @@ class Parts:
     endpoints_of_the_past: tuple[str, ...]
     """Those of them that a warehouse as it was serves."""
     commit_ids: CommitIds
-    check_migrations: Callable[[], None]
-    """Raises `DatabaseBehind` or `DatabaseUnavailable`."""
+    readiness: PunctualChecks
+    """What `/ready` answers."""
 
 
 class Visit:
@@ -141,6 +143,28 @@ class Visit:
     @property
     def query(self) -> dict[str, str]:
         return parameters_in_query(self._scope["query_string"])
+
+    def parameters(self, *known: str) -> dict[str, str]:
+        """Return the query of a route of Icetower's own.
+
+        Raises:
+            InvalidRequest: it has a parameter that is not known.
+        """
+        query = self.query
+        for name in query:
+            if name not in known:
+                raise InvalidRequest(f"Invalid query: {unknown_name('parameter', name, known)}")
+        return query
+
+    def extension_body(self, model: type[BodyT]) -> BodyT:
+        """Return the body of a route of Icetower's own.
+
+        Raises:
+            InvalidRequest: names the first part that is wrong, or a query parameter.
+        """
+        # None of them has parameters: `?dry-run=true` would do what it should only show.
+        self.parameters()
+        return parse_body(model, self.body)
 
     @property
     def prefix(self) -> str | None:

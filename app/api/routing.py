@@ -206,6 +206,7 @@ def _quick_handler(scope: Scope) -> Callable[[Request], Awaitable[Response]] | N
         scope["endpoint"] = _QUICK_OF_TABLES[method]
         return _QUICK_OF_TABLES[method]
     if method == "GET" and path in _ALONE:
+        scope["path_params"] = {}
         scope["endpoint"] = _ALONE[path]
         return _ALONE[path]
     return None

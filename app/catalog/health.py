@@ -2,39 +2,83 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
+from anyio import CapacityLimiter, to_thread
 
 from app.catalog.context.rows import Warehouse
 from app.catalog.context.server import Server
 from app.engine.model.ids import Location
 from app.errors import IcetowerError
 
-
-@dataclass(frozen=True, slots=True)
-class HealthCheck:
-    """One checked part, and its problem (None if it has none)."""
-
-    what: str
-    problem: str | None
+ANSWER_S: Final = 3.0
+"""How long all checks may take together: orchestrators and people wait no longer."""
 
 
-def check_database(server: Server) -> HealthCheck:
-    """Ask the database for something."""
-    try:
-        server.warehouses.list()
-    except IcetowerError as error:
-        return HealthCheck("database", str(error))
-    return HealthCheck("database", None)
+class PunctualChecks:
+    """Checks that are answered in time, whatever they have to wait for.
+
+    They belong to one event loop. Each runs in a thread of its own, once at a time: those who ask meanwhile get the
+    same answer. So what holds the threads of all requests does not hold the answer to why.
+    """
+
+    def __init__(self, checks: Mapping[str, Callable[[], str | None]], answer_s: float = ANSWER_S) -> None:
+        """Prepare checks by their names; each returns its problem, or None."""
+        self._checks = dict(checks)
+        self._answer_s = answer_s
+        self._running: dict[str, asyncio.Task[str | None]] = {}
+
+    async def problems(self) -> dict[str, str | None]:
+        """Return the problem of each part, or None; a part that does not answer in time has one."""
+        asked = {name: self._begun(name) for name in self._checks}
+        await asyncio.wait(asked.values(), timeout=self._answer_s)
+        late = f"It has not answered within {self._answer_s:g} s"
+        return {name: task.result() if task.done() else late for name, task in asked.items()}
+
+    def _begun(self, name: str) -> asyncio.Task[str | None]:
+        running = self._running.get(name)
+        if running is None or running.done():
+            run = partial(to_thread.run_sync, self._checks[name], abandon_on_cancel=True)
+            running = asyncio.get_running_loop().create_task(run(limiter=CapacityLimiter(1)))
+            self._running[name] = running
+        return running
 
 
-def check_warehouse(server: Server, warehouse: Warehouse) -> HealthCheck:
-    """Write and delete a small file below a warehouse's root."""
-    what = f"warehouse {warehouse.name}"
+def readiness(
+    server: Server, default_warehouse: Callable[[], Warehouse], check_migrations: Callable[[], None]
+) -> PunctualChecks:
+    """Return the checks of all that requests need.
+
+    Args:
+        default_warehouse: looks up the one whose files are tried; raises `NoSuchWarehouse`.
+        check_migrations: raises `DatabaseBehind` or `DatabaseUnavailable`.
+    """
+    checks: dict[str, Callable[[], object]] = {
+        "database": server.warehouses.list,
+        "migrations": check_migrations,
+        "warehouse": lambda: check_warehouse(server, default_warehouse()),
+    }
+    return PunctualChecks({name: partial(_problem, check) for name, check in checks.items()})
+
+
+def check_warehouse(server: Server, warehouse: Warehouse) -> None:
+    """Write and delete a small file below a warehouse's root.
+
+    Raises:
+        FilesUnavailable: the store does not answer, or refuses it.
+    """
     location = Location(f"{warehouse.root_location}/.icetower-ready-{server.new_uuid()}")
+    files = server.files_of(warehouse)
+    files.write_new(location, b"written to see whether the warehouse is writable\n")
+    files.delete(location)
+
+
+def _problem(check: Callable[[], object]) -> str | None:
     try:
-        files = server.files_of(warehouse)
-        files.write_new(location, b"written to see whether the warehouse is writable\n")
-        files.delete(location)
+        check()
     except IcetowerError as error:
-        return HealthCheck(what, str(error))
-    return HealthCheck(what, None)
+        return str(error)
+    return None

@@ -21,7 +21,7 @@ from app.formats.metadata.chain_facts import chain_facts, place_text
 from app.formats.metadata.files import MetadataFiles
 from app.moving.sources import Entry, EntryKind, SourceFailed
 
-_METADATA = re.compile(r"/metadata/([^/]+\.metadata\.json(?:\.gz)?)$")
+_METADATA = re.compile(r"/metadata/([^/]+\.metadata\.json(?:\.gz)?)\Z")
 _LONGEST_HINT: Final = 1_000
 _HINT: Final = "version-hint.text"
 _FILE_SYSTEM_NAME = re.compile(r"v(\d{1,9})(?:\.gz)?\.metadata\.json(?:\.gz)?", re.ASCII)
@@ -111,8 +111,9 @@ class FolderSource:
         }
 
     def _identifier(self, place: str) -> TableIdentifier:
-        levels = [piece for piece in place[len(self.name) :].split("/") if piece]
-        *outer, name = levels or [self.name.rsplit("/", 1)[-1]]
+        inside = place[len(self.name) :].removeprefix("/")
+        # Empty steps stay, as S3 may have them: without, `a//t` would take the place of `a/t`. The server refuses them.
+        *outer, name = inside.split("/") if inside else [self.name.rsplit("/", 1)[-1]]
         within = [] if self._within is None else [*self._within.levels]
         if not within and not outer:
             raise SourceFailed(f"{place} has no namespace: name one")

@@ -12,6 +12,9 @@ from tests.builders.databases import migrated_database_of
 from tests.servers.icetower import icetower_process
 from tests.servers.modes import MODES
 from tests.servers.postgres import PostgresServer
+from tests.servers.postgres_proxy import postgres_wire
+
+__all__ = ["postgres_wire"]
 
 PROCESSES = 2
 

@@ -351,6 +351,25 @@ def test_a_redirect_elsewhere_is_not_followed(fake_hdfs: FakeHdfs, target: str) 
     assert not any(each.startswith("data") for each in fake_hdfs.asked[asked:])
 
 
+@pytest.mark.parametrize(
+    ("operation", "call"),
+    [("OPEN", "read"), ("CREATE", "write"), ("CREATE", "create"), ("CREATE", "replace")],
+)
+def test_a_data_node_that_sends_us_on_has_done_nothing(
+    fake_hdfs: FakeHdfs, operation: str, call: str
+) -> None:
+    files = opened(fake_hdfs)
+    files.write_once(_VERSION, b"first")
+    if call == "create":
+        files.delete(_VERSION)
+    before = names(fake_hdfs)
+    fake_hdfs.intervene = on(f"data {operation}", refusal(307, ""), after=False)
+
+    with pytest.raises(FilesUnavailable, match="the data node sends us elsewhere"):
+        _CALLS[call](files)
+    assert names(fake_hdfs) == before
+
+
 @pytest.mark.parametrize("call", _CALLS.values(), ids=_CALLS.keys())
 @pytest.mark.parametrize(
     ("fault", "expected", "reason"),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import uuid
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -50,6 +53,60 @@ def test_no_keys_are_told_as_such(server: S3Server, root: Location) -> None:
 
     with pytest.raises(FilesUnavailable, match="refuses access"):
         files.read(Location(f"{root}/x"))
+
+
+def test_a_folder_that_cannot_be_asked_for_hides_no_others(server: S3Server, root: Location) -> None:
+    files = files_for(server.storage)
+    good = [Location(f"{root}/a/{uuid.uuid4()}"), Location(f"{root}/z/{uuid.uuid4()}")]
+    for location in good:
+        files.write_new(location, b"x")
+    odd = f"{root}/new\nline/v1.metadata.json"
+    with server.filesystem().open_output_stream(odd.removeprefix("s3://")) as planted:
+        planted.write(b"x")
+
+    assert {file.location for file in files.list_files(root)} == {*good, odd}
+
+
+class _Redirecting(BaseHTTPRequestHandler):
+    """Sends all requests on to another port, and notes those that come there."""
+
+    followed: list[str]
+
+    def _answer(self) -> None:
+        if self.path.startswith("/elsewhere"):
+            self.followed.append(self.command)
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.send_response(307)
+        self.send_header("Location", f"http://localhost:{self.headers['Host'].rpartition(':')[2]}/elsewhere")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_GET = do_PUT = do_HEAD = do_DELETE = do_POST = _answer  # noqa: N815 (the names http.server asks for)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_redirects_are_not_followed() -> None:
+    handler = type("Handler", (_Redirecting,), {"followed": []})
+    location = Location(f"s3://bucket/{uuid.uuid4()}")
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as store:
+        threading.Thread(target=store.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        keys = {"s3.access-key-id": "a", "s3.secret-access-key": "b", "s3.session-token": "c"}
+        files = files_for({"s3.endpoint": f"http://127.0.0.1:{store.server_port}", **keys})
+        calls: list[Callable[[], object]] = [
+            lambda: files.read(location),
+            lambda: files.exists(location),
+            lambda: files.delete(location),
+            lambda: list(files.list_files(location)),
+            lambda: files.write_new(location, b"x"),
+        ]
+        for call in calls:
+            with pytest.raises(FilesUnavailable):
+                call()
+        store.shutdown()
+
+    assert handler.followed == []  # type: ignore[attr-defined]  # it is a class that was made here
 
 
 def test_a_missing_bucket_takes_no_file(server: S3Server) -> None:

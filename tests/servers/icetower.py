@@ -22,18 +22,19 @@ _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 
 
 @contextmanager
-def icetower_process(folder: Path, **settings: str) -> Iterator[str]:
+def icetower_process(folder: Path, *, days_ahead: str = "0", **settings: str) -> Iterator[str]:
     """Run `icetower serve` on a free port until the block ends; hand out its address.
 
     Args:
         folder: where it keeps its SQLite database, its warehouse and its log, unless settings say otherwise.
+        days_ahead: how far its clock is from that of others.
         settings: settings by name, as in `database_url="postgresql://…"`.
     """
     environment = environment_in(folder, settings)
     migrated(environment["ICETOWER_DATABASE_URL"])
     log = folder / "server.log"
     log.write_bytes(b"")
-    process = ForkedProcess(_serve, env=environment, cwd=folder, log=log)
+    process = ForkedProcess(_serve, int(days_ahead), env=environment, cwd=folder, log=log)
     try:
         yield _wait_until_ready(process, log)
     finally:
@@ -41,7 +42,9 @@ def icetower_process(folder: Path, **settings: str) -> Iterator[str]:
         process.wait()
 
 
-def _serve() -> None:
+def _serve(days_ahead: int) -> None:
+    own = time.time_ns
+    time.time_ns = lambda: own() + days_ahead * 86_400 * 10**9
     sys.argv = ["icetower", "serve"]
     run()
 

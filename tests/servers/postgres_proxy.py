@@ -57,6 +57,9 @@ class PostgresProxy:
         self._break: tuple[bytes, Break] | None = None
         self._held: tuple[socket.socket, bytes, _Answers] | None = None
         self._lock = threading.Lock()
+        self._flows = threading.Event()
+        self._flows.set()
+        self._is_cut_off = False
         self._sockets: list[socket.socket] = []
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(self.directory / _SOCKET))
@@ -90,8 +93,29 @@ class PostgresProxy:
         server, _, _ = self._take_held()
         _cut(server)
 
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Carry nothing to the server during the block; no wire is cut."""
+        self._flows.clear()
+        try:
+            yield
+        finally:
+            self._flows.set()
+
+    @contextmanager
+    def cut_off(self) -> Iterator[None]:
+        """Cut every wire, and each new one at once, during the block."""
+        self._is_cut_off = True
+        while self._sockets:
+            _cut(self._sockets.pop())
+        try:
+            yield
+        finally:
+            self._is_cut_off = False
+
     def close(self) -> None:
         """Cut every wire."""
+        self._flows.set()
         for each in (self._listener, *self._sockets):
             _cut(each)
         shutil.rmtree(self.directory, ignore_errors=True)
@@ -106,6 +130,9 @@ class PostgresProxy:
         with suppress(OSError):
             while True:
                 client, _ = self._listener.accept()
+                if self._is_cut_off:
+                    _cut(client)
+                    continue
                 server = socket.socket(socket.AF_UNIX)
                 self._sockets += [client, server]
                 threading.Thread(target=self._serve, args=(client, server), daemon=True).start()
@@ -116,6 +143,7 @@ class PostgresProxy:
             server.connect(self._server_socket)
             answers = _Answers(server, client)
             for message in _messages(client):
+                self._flows.wait()
                 how = self._how_to_break(message)
                 if how is None:
                     server.sendall(message)

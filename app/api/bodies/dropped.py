@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import Field
 
 from app.api.bodies.json_answer import page_json, present
-from app.api.bodies.json_body import Body
+from app.api.bodies.json_body import ExtensionBody
 from app.catalog.context.rows import Dropped
 from app.catalog.past.dropped import Wanted
 from app.engine.model.document import Bool, Long
@@ -16,12 +16,12 @@ from app.engine.model.identifiers import Namespace, check_name, check_namespace
 from app.errors import InvalidRequest
 
 
-class NewNameBody(Body):
+class NewNameBody(ExtensionBody):
     namespace: tuple[str, ...] | None = None
     name: str | None = None
 
 
-class DroppedBody(Body):
+class DroppedBody(ExtensionBody):
     id: Long | None = None
     namespace: tuple[str, ...] | None = None
     name: str | None = None

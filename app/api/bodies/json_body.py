@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import NoReturn, TypeVar
+from difflib import get_close_matches
+from typing import NoReturn, Self, TypeVar
 
 import orjson
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from app.engine.model.document import kebab
 from app.errors import InvalidRequest
 
 MAX_REASON_LENGTH = 900
+_SHOWN_NAME = 60
 _MAX_LONG_DIGITS = 19
 _MIN_LONG, _MAX_LONG = -(2**63), 2**63 - 1
 _BEFORE_VALUES = b",[{"
@@ -30,9 +33,23 @@ _LARGE_EXPONENTS = (b"e000", b"e+000")
 
 
 class Body(BaseModel):
-    """The JSON object of a request; unknown fields are ignored."""
+    """The JSON object of a request. Unknown fields are ignored: clients of newer versions send more."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=kebab, protected_namespaces=())
+
+
+class ExtensionBody(Body):
+    """A body of Icetower's own. Unknown fields are refused: a misspelled one would do what was not asked for."""
+
+    # Kept until they are refused below: "forbid" would collect an error for each of very many.
+    model_config = ConfigDict(extra="allow")
+
+    @model_validator(mode="after")
+    def _has_no_unknown_field(self) -> Self:
+        for name in self.__pydantic_extra__ or ():
+            known = [field.alias or own for own, field in type(self).model_fields.items()]
+            raise ValueError(unknown_name("field", name, known))
+        return self
 
 
 BodyT = TypeVar("BodyT", bound=Body)
@@ -63,6 +80,14 @@ def parse_body(model: type[BodyT], raw: bytes) -> BodyT:
             raise InvalidRequest(f"Invalid body: {describe(error, raw)}") from error
         except RecursionError as error:
             raise InvalidRequest("Invalid body: it is nested too deeply") from error
+
+
+def unknown_name(what: str, name: str, known: Sequence[str]) -> str:
+    """Return what to say about a name that is not known, and which one was probably meant."""
+    near = get_close_matches(kebab(name[:_SHOWN_NAME]).lower(), known, n=1)
+    if near:
+        return f"unknown {what} {name[:_SHOWN_NAME]!r}; did you mean {near[0]}?"
+    return f"unknown {what} {name[:_SHOWN_NAME]!r}; known are: {', '.join(known) or 'none'}"
 
 
 def describe(error: ValidationError, raw: bytes) -> str:
@@ -103,7 +128,7 @@ def _follow(path: str, value: object, pieces: tuple[int | str, ...], kind: str) 
 
 
 def _joined(path: str, piece: str) -> str:
-    shown = piece[:60]
+    shown = piece[:_SHOWN_NAME]
     return f"{path}.{shown}" if path else shown
 
 

@@ -9,7 +9,7 @@ import orjson
 from pydantic import Field
 
 from app.api.bodies.json_answer import as_long, page_json, present
-from app.api.bodies.json_body import Body
+from app.api.bodies.json_body import ExtensionBody
 from app.catalog.context.rows import MaintenanceJob
 from app.catalog.upkeep.jobs import LONGEST_LEASE_MS, SHORTEST_LEASE_MS
 from app.catalog.upkeep.upkeep_plans import TableUpkeep
@@ -26,18 +26,18 @@ _SHOWN_JOBS = 10
 LeaseMs = Annotated[Long, Field(ge=SHORTEST_LEASE_MS, le=LONGEST_LEASE_MS)]
 
 
-class BeginJobBody(Body):
+class BeginJobBody(ExtensionBody):
     job: Job
     id: str | None = None
     options: dict[str, JsonValue] = Field(default_factory=dict)
     lease_ms: LeaseMs = DEFAULT_LEASE_MS
 
 
-class HoldJobBody(Body):
+class HoldJobBody(ExtensionBody):
     lease_ms: LeaseMs = DEFAULT_LEASE_MS
 
 
-class EndJobBody(Body):
+class EndJobBody(ExtensionBody):
     state: JobState
     outcome: dict[str, JsonValue] = Field(default_factory=dict)
 

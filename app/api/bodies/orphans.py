@@ -10,7 +10,7 @@ import orjson
 from pydantic import Field
 
 from app.api.bodies.json_answer import present
-from app.api.bodies.json_body import Body
+from app.api.bodies.json_body import ExtensionBody
 from app.catalog.context.rows import OrphanRun
 from app.catalog.deletions.orphan_search import OrphanWish
 from app.engine.model.document import Bool, Long
@@ -20,7 +20,7 @@ from app.fileio.files import ListedFile
 MAX_GRACE_MS = 366 * 24 * 3_600_000
 
 
-class OrphansBody(Body):
+class OrphansBody(ExtensionBody):
     # Unlike in other requests: a word that is misspelled or forgotten must not delete.
     dry_run: Bool = True
     older_than_ms: Annotated[Long, Field(ge=0)] | None = None

@@ -6,14 +6,18 @@ from typing import Any
 
 from app.api.bodies.identifiers import IdentifierBody
 from app.api.bodies.json_answer import page_json, present
-from app.api.bodies.json_body import Body
+from app.api.bodies.json_body import ExtensionBody
 from app.catalog.past.catalog_diff import CatalogDiff, ChangedName, Side
 from app.engine.model.document import Bool
 
 
-class RestoreBody(Body):
+class RestoredTableBody(IdentifierBody, ExtensionBody):
+    pass
+
+
+class RestoreBody(ExtensionBody):
     at: str
-    tables: tuple[IdentifierBody, ...]
+    tables: tuple[RestoredTableBody, ...]
     dry_run: Bool = False
 
 

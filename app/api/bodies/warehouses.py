@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from app.api.bodies.json_body import Body
+from app.api.bodies.json_body import ExtensionBody
 from app.catalog.context.rows import Layout, Warehouse
 from app.errors import InvalidSetting
 from app.fileio.storage_settings import MAY_CHANGE_BESIDE_KEPT_SECRETS, holds_secret, is_secret_name
@@ -12,7 +12,7 @@ from app.fileio.storage_settings import MAY_CHANGE_BESIDE_KEPT_SECRETS, holds_se
 MASK = "********"
 
 
-class CreateWarehouseBody(Body):
+class CreateWarehouseBody(ExtensionBody):
     name: str
     root_location: str
     default_properties: dict[str, str] | None = None
@@ -21,7 +21,7 @@ class CreateWarehouseBody(Body):
     layout: Layout = Layout.CATALOG
 
 
-class UpdateWarehouseBody(Body):
+class UpdateWarehouseBody(ExtensionBody):
     default_properties: dict[str, str] | None = None
     override_properties: dict[str, str] | None = None
     storage: dict[str, str] | None = None

@@ -14,6 +14,8 @@ from app.errors import InvalidName, InvalidPageToken, InvalidRequest
 MAX_PAGE_SIZE = 10_000
 DEFAULT_PAGE_SIZE = 1_000
 """For a client that reads pages but does not say their size."""
+PAGING = ("pageToken", "pageSize")
+"""The query parameters of every listing."""
 
 _VERSION = b"\x01"
 _CHECKSUM_BYTES = 4

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import orjson
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -23,7 +22,7 @@ async def get_config(request: Request) -> Response:
     name, moment = split_name(visit.query.get("warehouse") or parts.default_warehouse)
     named = parts.warehouses.find_kept(name)
     if named is None:
-        named = await run_in_threadpool(parts.warehouses.load, name)
+        named = await visit.in_thread(lambda: parts.warehouses.load(name))
     catalog = replace(visit.catalog_of(named), as_of_ms=visit.as_of_ms(moment))
     defaults, overrides = load_configuration(catalog)
     return json_answer(

@@ -6,12 +6,11 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from app.api.bodies.dropped import DroppedBody, UndropBody, dropped_json
-from app.api.bodies.json_body import parse_body
 from app.api.dependencies import Visited
 from app.api.idempotency import run_once
 from app.api.names_in_paths import namespaces_in_parent
 from app.api.responses.answers import json_answer
-from app.api.responses.paging import DEFAULT_PAGE_SIZE, next_page_token, page_in_query
+from app.api.responses.paging import DEFAULT_PAGE_SIZE, PAGING, next_page_token, page_in_query
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.listings import Page
 from app.catalog.past import dropped
@@ -24,7 +23,7 @@ router = APIRouter()
 @router.get("/v1/dropped")
 def list_dropped(visit: Visited) -> Response:
     """List what can come back, latest drop first."""
-    catalog, query = visit.catalog, visit.query
+    catalog, query = visit.catalog, visit.parameters("namespace", "name", *PAGING)
     readings = namespaces_in_parent(query.get("namespace", ""))
     name = query.get("name")
     if name is not None and not readings:
@@ -45,7 +44,7 @@ def list_dropped(visit: Visited) -> Response:
 @router.post("/v1/undrop")
 def undrop(visit: Visited) -> Response:
     """Bring something back."""
-    body = parse_body(UndropBody, visit.body)
+    body = visit.extension_body(UndropBody)
 
     def mutate(catalog: Catalog) -> Response:
         back = dropped.undrop(
@@ -61,7 +60,7 @@ def undrop(visit: Visited) -> Response:
 @router.post("/v1/dropped/purge")
 def purge_dropped(visit: Visited) -> Response:
     """Forget something that was dropped, and delete a table's files."""
-    body = parse_body(DroppedBody, visit.body)
+    body = visit.extension_body(DroppedBody)
 
     def mutate(catalog: Catalog) -> Response:
         purged = dropped.purge_dropped(catalog, body.wanted())

@@ -10,9 +10,7 @@ from starlette.responses import Response
 from app.api.bodies.tower import traffic_metrics
 from app.api.dependencies import Visit, Visited
 from app.api.responses.answers import json_answer, text_answer
-from app.catalog.health import check_database, check_warehouse
 from app.catalog.tower import all_traffic
-from app.errors import IcetowerError
 from app.telemetry import render_metrics
 
 router = APIRouter()
@@ -24,13 +22,9 @@ async def health(_request: Request) -> Response:
 
 
 @router.get("/ready")
-def ready(visit: Visited) -> Response:
-    """Say whether everything that requests need works."""
-    problems = {
-        "database": check_database(visit.parts.server).problem,
-        "migrations": _migrations_problem(visit),
-        "warehouse": _warehouse_problem(visit),
-    }
+async def ready(request: Request) -> Response:
+    """Say whether everything that requests need works; in time, whatever does not answer."""
+    problems = await Visit(request.scope, b"").parts.readiness.problems()
     is_ready = not any(problems.values())
     parts = {
         name: {"ok": True} if problem is None else {"ok": False, "why": problem}
@@ -45,19 +39,3 @@ def metrics(visit: Visited) -> Response:
     """Return counters and timings for Prometheus."""
     busiest = traffic_metrics(all_traffic(visit.parts.server))
     return text_answer(render_metrics(busiest), b"text/plain; version=0.0.4; charset=utf-8")
-
-
-def _migrations_problem(visit: Visit) -> str | None:
-    try:
-        visit.parts.check_migrations()
-    except IcetowerError as error:
-        return str(error)
-    return None
-
-
-def _warehouse_problem(visit: Visit) -> str | None:
-    try:
-        warehouse = visit.parts.warehouses.load(visit.parts.default_warehouse)
-    except IcetowerError as error:
-        return str(error)
-    return check_warehouse(visit.parts.server, warehouse).problem

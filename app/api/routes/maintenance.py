@@ -5,7 +5,6 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.bodies.json_body import parse_body
 from app.api.bodies.maintenance import (
     BeginJobBody,
     EndJobBody,
@@ -17,7 +16,7 @@ from app.api.bodies.maintenance import (
 )
 from app.api.dependencies import Visit, Visited
 from app.api.responses.answers import json_answer
-from app.api.responses.paging import next_page_token, page_in_query
+from app.api.responses.paging import PAGING, next_page_token, page_in_query
 from app.catalog.upkeep import jobs
 from app.catalog.upkeep.upkeep_plans import table_upkeep
 from app.engine.model.jobs import Job, JobState
@@ -37,14 +36,14 @@ def load_maintenance(visit: Visited) -> Response:
 @router.get(f"{_TABLE}/jobs")
 def list_jobs(visit: Visited) -> Response:
     """Return the jobs of a table, newest first."""
-    found = jobs.list_jobs(visit.catalog, visit.table, page_in_query(visit.query, _LISTING))
+    found = jobs.list_jobs(visit.catalog, visit.table, page_in_query(visit.parameters(*PAGING), _LISTING))
     return json_answer(jobs_json(found.items, next_page_token(found.next_after, _LISTING)))
 
 
 @router.post(f"{_TABLE}/jobs")
 def begin_job(visit: Visited) -> Response:
     """Begin a job, and hold the table for it."""
-    body = parse_body(BeginJobBody, visit.body)
+    body = visit.extension_body(BeginJobBody)
     check_size("options", body.options)
     begun = jobs.begin_job(visit.catalog, visit.table, body.job, body.options, body.lease_ms, body.id)
     return json_answer(job_json(begun))
@@ -59,7 +58,7 @@ def load_job(visit: Visited) -> Response:
 @router.post(f"{_TABLE}/jobs/{{job_id}}/hold")
 def hold_job(visit: Visited) -> Response:
     """Hold the table of a job for longer."""
-    body = parse_body(HoldJobBody, visit.body)
+    body = visit.extension_body(HoldJobBody)
     held = jobs.hold_job(visit.catalog, visit.table, visit.text("job_id"), body.lease_ms)
     return json_answer(job_json(held))
 
@@ -67,7 +66,7 @@ def hold_job(visit: Visited) -> Response:
 @router.post(f"{_TABLE}/jobs/{{job_id}}/end")
 def end_job(visit: Visited) -> Response:
     """Note what became of a job, and let its table go."""
-    body = parse_body(EndJobBody, visit.body)
+    body = visit.extension_body(EndJobBody)
     check_size("outcome", body.outcome)
     if body.state is JobState.RUNNING:
         raise InvalidRequest("Invalid state 'running': a job ends as something else")
@@ -76,7 +75,7 @@ def end_job(visit: Visited) -> Response:
 
 
 def _wanted(visit: Visit) -> list[Job]:
-    text = visit.query.get("jobs", "")
+    text = visit.parameters("jobs").get("jobs", "")
     names = [name.strip() for name in text.split(",") if name.strip()]
     known = {job.value for job in Job}
     for name in names:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.bodies.json_body import parse_body
 from app.api.bodies.orphans import OrphansBody, orphan_lines, orphan_runs_json
 from app.api.dependencies import Visited
 from app.api.idempotency import run_once
@@ -23,7 +22,7 @@ LINES = b"application/x-ndjson"
 @router.post("/v1/namespaces/{namespace}/tables/{table}/orphans")
 def mark_orphans(visit: Visited) -> Response:
     """Mark the orphans of a table to be deleted, or say which they are."""
-    body = parse_body(OrphansBody, visit.body)
+    body = visit.extension_body(OrphansBody)
     identifier, wish = visit.table, body.wish()
     wants_lines = LINES in (visit.header(b"accept") or b"")
     if body.dry_run:

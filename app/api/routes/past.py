@@ -5,12 +5,11 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.bodies.json_body import parse_body
 from app.api.bodies.past import RestoreBody, catalog_diff_json
 from app.api.dependencies import Visited
 from app.api.idempotency import run_once
 from app.api.responses.answers import json_answer
-from app.api.responses.paging import next_page_token, page_in_query
+from app.api.responses.paging import PAGING, next_page_token, page_in_query
 from app.catalog.context.catalog import Catalog
 from app.catalog.past.catalog_diff import load_catalog_diff
 from app.catalog.past.restore import answer_text, restore_tables
@@ -22,7 +21,7 @@ router = APIRouter()
 @router.post("/v1/restore")
 def restore_table_states(visit: Visited) -> Response:
     """Make tables what they were at a time."""
-    body = parse_body(RestoreBody, visit.body)
+    body = visit.extension_body(RestoreBody)
     identifiers = [each.checked() for each in body.tables]
 
     def restore(catalog: Catalog) -> Response:
@@ -37,7 +36,7 @@ def restore_table_states(visit: Visited) -> Response:
 @router.get("/v1/diff")
 def load_diff_of_catalog(visit: Visited) -> Response:
     """Return what is different in a warehouse at two times."""
-    query = visit.query
+    query = visit.parameters("from", "to", *PAGING)
     before, after = query.get("from"), query.get("to") or None
     listing = f"catalog diff {visit.warehouse.id} {before or ''} {after or ''}"
     page = page_in_query(query, listing)

@@ -2,27 +2,64 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from typing import Final, TypeVar
+
 from fastapi import APIRouter
+from starlette.requests import Request
 from starlette.responses import Response
 
 from app.api.bodies.receipts import commit_receipt_json, commit_receipts_json
-from app.api.dependencies import Visited
+from app.api.dependencies import Visit, open_visit
 from app.api.responses.answers import json_answer
 from app.catalog import receipts
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.seen.receipt_book import SLOW_SECONDS, WRITE_SECONDS
+from app.errors import NoSuchCommit
 
 router = APIRouter()
 
+_Found = TypeVar("_Found")
+_WRITING_S: Final = 0.1
+LOOKS_AGAIN_AFTER_S: Final = (WRITE_SECONDS + _WRITING_S, SLOW_SECONDS)
+"""By then other processes have written the refusals that they had, and after both what they were at work on."""
+
 
 @router.get("/v1/commits")
-def list_receipts(visit: Visited) -> Response:
+async def list_receipts(request: Request) -> Response:
     """Return what became of requests, by Idempotency-Key, request id or job."""
-    key, request_id = visit.query.get("idempotency-key"), visit.query.get("request-id")
-    found = receipts.list_receipts(visit.catalog, key=key, request_id=request_id, job=visit.query.get("job"))
+    visit = await open_visit(request)
+    query = visit.parameters("idempotency-key", "request-id", "job")
+    found = await _found_soon(
+        visit,
+        lambda catalog: receipts.list_receipts(
+            catalog,
+            key=query.get("idempotency-key"),
+            request_id=query.get("request-id"),
+            job=query.get("job"),
+        ),
+    )
     return json_answer(commit_receipts_json(found, visit.principal))
 
 
 @router.get("/v1/commits/{commit_id}")
-def load_receipt(visit: Visited) -> Response:
+async def load_receipt(request: Request) -> Response:
     """Return what became of one request."""
-    found = receipts.load_receipt(visit.catalog, visit.text("commit_id"))
+    visit = await open_visit(request)
+    commit_id = visit.text("commit_id")
+    found = await _found_soon(visit, lambda catalog: receipts.load_receipt(catalog, commit_id))
     return json_answer(commit_receipt_json(found, visit.principal))
+
+
+async def _found_soon(visit: Visit, load: Callable[[Catalog], _Found]) -> _Found:
+    """Return what is found, if need be a moment later.
+
+    What another process may be about to write is waited for, without a thread.
+    """
+    for pause_s in LOOKS_AGAIN_AFTER_S:
+        try:
+            return await visit.in_thread(lambda: load(visit.catalog))
+        except NoSuchCommit:
+            await asyncio.sleep(pause_s)
+    return await visit.in_thread(lambda: load(visit.catalog))

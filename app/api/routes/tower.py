@@ -31,7 +31,7 @@ def table_traffic(visit: Visited) -> Response:
 
 
 def _most(visit: Visit) -> int:
-    text = visit.query.get("limit", str(DEFAULT_TABLES))
+    text = visit.parameters("limit").get("limit", str(DEFAULT_TABLES))
     if not (text.isascii() and text.isdigit()) or len(text) > 3 or not 1 <= int(text) <= MOST_TABLES:
         raise InvalidRequest(f"Invalid limit {text[:100]!r}: it must be a number from 1 to {MOST_TABLES}")
     return int(text)

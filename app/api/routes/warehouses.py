@@ -6,7 +6,6 @@ import orjson
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.bodies.json_body import parse_body
 from app.api.bodies.warehouses import (
     CreateWarehouseBody,
     UpdateWarehouseBody,
@@ -33,7 +32,7 @@ def list_warehouses(visit: Visited) -> Response:
 @router.post("/management/v1/warehouses")
 def create_warehouse(visit: Visited) -> Response:
     """Create a warehouse."""
-    body = parse_body(CreateWarehouseBody, visit.body)
+    body = visit.extension_body(CreateWarehouseBody)
     created = warehouses.create_warehouse(
         visit.parts.server,
         visit.caller(),
@@ -56,7 +55,7 @@ def load_warehouse(visit: Visited) -> Response:
 @router.patch("/management/v1/warehouses/{warehouse}")
 def update_warehouse(visit: Visited) -> Response:
     """Replace those settings of a warehouse that are given."""
-    body = parse_body(UpdateWarehouseBody, visit.body)
+    body = visit.extension_body(UpdateWarehouseBody)
     present = _load(visit)
     updated = warehouses.update_warehouse(
         visit.parts.server,

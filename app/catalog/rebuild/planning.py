@@ -158,7 +158,11 @@ def _items_of(catalog: Catalog, wish: RebuildWish, known: Known, name: FoundName
             and pointer is not None
             and _goes_back(catalog, pointer, item, getattr(verdict.newest, "last_updated_ms", 0))
         ):
-            reason = "the file that its pointer names is gone, and the newest one left is older"
+            reason = (
+                "its pointer has been there before, and the file that it names now is there"
+                if catalog.files.exists(pointer.location)
+                else "the file that its pointer names is gone, and the newest one left is older"
+            )
             item = replace(item, action=Action.LEAVE, reason=reason)
         yield item
 

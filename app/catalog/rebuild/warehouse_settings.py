@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.places.locations import flaw_of_table_locations
@@ -15,6 +16,9 @@ from app.engine.properties.lookup import flaw_of_inherited
 
 log = logging.getLogger(__name__)
 
+_OURS: Final = "icetower."
+"""What begins so is for the server, and leads no client anywhere."""
+
 
 @dataclass(frozen=True, slots=True)
 class MissingSettings:
@@ -22,6 +26,8 @@ class MissingSettings:
 
     defaults: Mapping[str, str] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)
+    for_clients: Mapping[str, str] = field(default_factory=dict)
+    """Defaults and overrides, only shown: clients receive them, and `uri` or an endpoint leads them elsewhere."""
     storage: Mapping[str, str] = field(default_factory=dict)
     """Only shown. It decides where secrets are sent, and an export may be planted."""
     left_out: tuple[str, ...] = ()
@@ -37,9 +43,12 @@ def missing_settings(warehouse: Warehouse, exported: ExportedSettings | None) ->
     if exported is None:
         return MissingSettings()
     has = {*warehouse.default_properties, *warehouse.override_properties, *warehouse.storage}
+    defaults = _without(exported.defaults, warehouse.default_properties)
+    overrides = _without(exported.overrides, warehouse.override_properties)
     return MissingSettings(
-        _sensible(_without(exported.defaults, warehouse.default_properties)),
-        _sensible(_without(exported.overrides, warehouse.override_properties)),
+        _sensible(defaults),
+        _sensible(overrides),
+        {name: value for name, value in (defaults | overrides).items() if not name.startswith(_OURS)},
         _without(exported.storage, warehouse.storage),
         tuple(name for name in exported.left_out if name not in has),
     )
@@ -66,9 +75,11 @@ def _without(exported: Mapping[str, str], present: Mapping[str, str]) -> dict[st
 
 
 def _sensible(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return those that could be set by a request as well."""
+    """Return those of the server itself that could be set by a request as well."""
     found = {}
     for name, value in properties.items():
+        if not name.startswith(_OURS):
+            continue
         given = {name: value}
         flaw = flaw_of_table_locations(given) or flaw_of_inherited(given, Origin.WAREHOUSE)
         if flaw is None:

@@ -134,6 +134,8 @@ def _show(plan: RebuildPlan, warehouse: Warehouse) -> None:
     for kind, properties in (("default", plan.settings.defaults), ("override", plan.settings.overrides)):
         for name, value in sorted(properties.items()):
             print_line(f"{kind} property of the warehouse: {name}={value}")
+    for name, value in sorted(plan.settings.for_clients.items()):
+        remark(f"clients of the warehouse received {name}={value}: set it yourself if it is right")
     for name, value in sorted(plan.settings.storage.items()):
         remark(f"the warehouse had the storage setting {name}={value}: set it yourself if it is right")
     for name in plan.settings.left_out:
@@ -197,11 +199,12 @@ def _further_documents(plan: RebuildPlan) -> Iterator[dict[str, Any]]:
             "until-ms": entry.until_ms,
         }
     settings = plan.settings
-    if settings or settings.storage or settings.left_out:
+    if settings or settings.for_clients or settings.storage or settings.left_out:
         yield {
             "settings": {
                 "default-properties": settings.defaults,
                 "override-properties": settings.overrides,
+                "properties-not-set": settings.for_clients,
                 "storage-not-set": settings.storage,
                 "secrets-not-saved": settings.left_out,
             }

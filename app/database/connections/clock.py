@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, Final
 
-from sqlalchemy import BigInteger
+from sqlalchemy import BigInteger, select
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
+
+from app.database.connections.database import Database
+from app.errors import IcetowerError
+
+log = logging.getLogger(__name__)
+
+MEASURED_AGAIN_AFTER_S: Final = 10.0
+_LONGEST_MEASURING_MS: Final = 2_000
+_AGREE_MS: Final = 100
+"""Clocks that differ by less than this agree: what is measured is no more exact on a busy machine."""
 
 
 class database_now_ms(FunctionElement[int]):  # noqa: N801 - an SQL function
@@ -25,3 +39,57 @@ def _on_postgres(_element: database_now_ms, _compiler: SQLCompiler, **_options: 
 @compiles(database_now_ms, "sqlite")
 def _on_sqlite(_element: database_now_ms, _compiler: SQLCompiler, **_options: Any) -> str:
     return "CAST(ROUND((julianday('now') - 2440587.5) * 86400000) AS INTEGER)"
+
+
+class DatabaseClock:
+    """The time of the database, for all that a server decides and writes down.
+
+    Servers on one database can only agree on its clock: their own may be days apart. The difference is measured at
+    the first question, and again in the background every few seconds in which somebody asks. SQLite has no clock but
+    that of the machine.
+    """
+
+    def __init__(self, database: Database, own_ns: Callable[[], int] = time.time_ns) -> None:
+        self._database = database
+        self._own_ns = own_ns
+        self._ahead_ms = 0
+        self._measure_at_s = 0.0 if database.dialect_name != "sqlite" else float("inf")
+        self._has_measured = False
+
+    def now_ms(self) -> int:
+        """Return the time, in epoch milliseconds.
+
+        While the database does not answer, the difference is as it was last measured.
+        """
+        if time.monotonic() >= self._measure_at_s:
+            self._measure_at_s = float("inf")
+            if self._has_measured:
+                threading.Thread(target=self._measure, name="clock", daemon=True).start()
+            else:
+                self._measure()
+        return self._own_ns() // 1_000_000 + self._ahead_ms
+
+    def _measure(self) -> None:
+        try:
+            before_ms = self._own_ns() // 1_000_000
+            now_ms = self._database.read(
+                lambda found: int(found.execute(select(database_now_ms())).scalar_one())
+            )
+            after_ms = self._own_ns() // 1_000_000
+            if abs(after_ms - before_ms) < _LONGEST_MEASURING_MS:
+                self._note(now_ms - (before_ms + after_ms) // 2)
+        except IcetowerError as error:
+            log.info("could not ask for the database's time: %s", error)
+        finally:
+            self._measure_at_s = time.monotonic() + MEASURED_AGAIN_AFTER_S
+
+    def _note(self, ahead_ms: int) -> None:
+        ahead_ms = ahead_ms if abs(ahead_ms) > _AGREE_MS else 0
+        if abs(ahead_ms - self._ahead_ms) > _AGREE_MS:
+            log.warning(
+                "this machine's clock is %.1f s %s that of the database, whose time is taken",
+                abs(ahead_ms) / 1000,
+                "behind" if ahead_ms >= 0 else "ahead of",
+            )
+            self._ahead_ms = ahead_ms
+        self._has_measured = True

@@ -29,6 +29,8 @@ from app.database.connections.shared_writes import SharedWrites
 from app.errors import CommitStateUnknown, DatabaseUnavailable
 
 _Result = TypeVar("_Result")
+_LIGHT_POOL_SIZE = 4
+"""More than one: a write that waits for a row must not hold up all others."""
 
 
 class Database:
@@ -65,7 +67,7 @@ class Database:
             InvalidSetting: the URL is not one of these.
         """
         writes = engine_for_writes(url, pool_size, pool_timeout_s)
-        light_writes = engine_for_writes(url, 1, pool_timeout_s, is_durable=False)
+        light_writes = engine_for_writes(url, _LIGHT_POOL_SIZE, pool_timeout_s, is_durable=False)
         return Database(engine_for_reads(url), writes, light_writes, pool_size, pool_timeout_s)
 
     def close(self) -> None:
@@ -120,7 +122,7 @@ class Database:
         return self._attempt(self._write_engine, work, self._commit, begins_itself=True)
 
     def write_lightly(self, work: Callable[[Connection], _Result]) -> _Result:
-        """Like `write`, for what may be lost when the power fails: it does not wait for the disk."""
+        """Like `write`, for what may be lost: it waits neither for the disk nor long for a lock."""
         return self._attempt(self._light_engine, work, self._commit)
 
     def read_locked(self, work: Callable[[Connection], _Result]) -> _Result:

@@ -33,6 +33,8 @@ _SERVER_SETTINGS = (
     " -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=4"
 )
 """The URL's own `options` come later, so they override these."""
+_LIGHT_SETTINGS = "-c lock_timeout=1s"
+"""What may be lost must not keep others waiting either, beside a row that somebody holds for long."""
 
 
 def engine_for_writes(url: str, pool_size: int, pool_timeout_s: float, *, is_durable: bool = True) -> Engine:
@@ -83,7 +85,8 @@ def _engine(url: URL, *, read_only: bool, is_durable: bool = True, **pool: Any) 
         writer = _set_up_sqlite_writer if is_durable else _set_up_light_sqlite_writer
         event.listen(engine, "connect", _set_up_sqlite_reader if read_only else writer)
         return engine
-    settings = {"options": " ".join([_SERVER_SETTINGS, *url.normalized_query.get("options", ())])}
+    own = [_SERVER_SETTINGS] if is_durable else [_SERVER_SETTINGS, _LIGHT_SETTINGS]
+    settings = {"options": " ".join([*own, *url.normalized_query.get("options", ())])}
     arguments = settings | _unless_given(_CONNECT_DEFAULTS, url)
     engine = create_engine(
         url, isolation_level="AUTOCOMMIT", connect_args=arguments, use_native_hstore=False, **pool

@@ -109,6 +109,7 @@ class HdfsCalls:
             try:
                 with self._exchange("PUT", address, content) as response:
                     self._body(response)
+                    _check_done(response)
                     return
             except HdfsSilence as error:
                 if error.is_sent or excluded:
@@ -126,6 +127,7 @@ class HdfsCalls:
                 with self._exchange("GET", address) as response:
                     if response.status_code != 200:
                         self._body(response)
+                        _check_done(response)
                     length, is_open = response.headers.get("content-length", ""), True
                     yield int(length) if length.isdecimal() else None, response.iter_raw(1 << 16)
                     return
@@ -224,6 +226,12 @@ class HdfsCalls:
         if response.status_code not in (200, 201, 307):
             raise _refusal(response, bytes(body))
         return bytes(body)
+
+
+def _check_done(response: httpx.Response) -> None:
+    # A data node that sends us on, as a gateway may, has read or written nothing.
+    if response.status_code == 307:
+        raise HdfsRefusal("", response.status_code, "the data node sends us elsewhere")
 
 
 def _document(status: int, body: bytes) -> dict[str, Any]:

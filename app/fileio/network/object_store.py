@@ -188,13 +188,25 @@ class ObjectStore:
         """
         found = [] if depth == _LEVELS else self._entries(folder, recursive=False)
         folders = [location for location, entry in found if entry.type == fs.FileType.Directory]
-        if depth == _LEVELS or len(folders) > _FEW_FOLDERS:
+        is_together = len(folders) > _FEW_FOLDERS or not all(self._has_place(below) for below in folders)
+        if depth == _LEVELS or is_together or folder in folders:
             found, folders = self._entries(folder, recursive=True), []
         for location, entry in found:
             if entry.type == fs.FileType.File:
                 yield _listed(location, entry)
         for below in folders:
             yield from self._listed_below(below, depth + 1)
+
+    def _has_place(self, folder: Location) -> bool:
+        """Return whether a folder can be asked for.
+
+        Objects may have any name, and so be in any folder.
+        """
+        try:
+            self._locate(folder)
+        except InvalidLocation:
+            return False
+        return True
 
     def _entries(self, folder: Location, *, recursive: bool) -> list[tuple[Location, Any]]:
         with self._translated("list", folder):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from pyarrow import fs
@@ -103,6 +103,11 @@ class S3Tree(ObjectStore):
             raise FileExists(location) from lost
 
 
+_DEFAULT_REGION: Final = "us-east-1"
+_FOLLOWS_NO_REDIRECT: Final = "aws-global"
+"""AWS's library signs for us-east-1 then. With other regions it follows redirects anywhere, session token included."""
+
+
 def _arguments(settings: StorageSettings) -> dict[str, Any]:
     tries = 1 + min(round(settings.read_number("s3.retry.num-retries", _RETRIES)), _MOST_RETRIES)
     return {
@@ -132,7 +137,8 @@ def _endpoint(settings: StorageSettings) -> dict[str, Any]:
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.path.strip("/") or parts.query:
         raise InvalidSetting("Storage setting s3.endpoint must be like https://host:port")
     return {
-        "region": region or "us-east-1",  # other servers rarely care, and looking for one takes seconds
+        # Other servers rarely care, and looking for one takes seconds.
+        "region": _FOLLOWS_NO_REDIRECT if region in (None, _DEFAULT_REGION) else region,
         "scheme": parts.scheme,
         "endpoint_override": parts.netloc,
         "force_virtual_addressing": path_style is False,

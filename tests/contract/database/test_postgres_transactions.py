@@ -13,10 +13,12 @@ from sqlalchemy.exc import DBAPIError
 
 from app.database.connections.database import Database
 from app.database.connections.driver_errors import ConstraintBroken
+from app.database.landing_queues import LandingQueues
 from app.errors import DatabaseUnavailable
 from tests.builders.databases import migrated_database_of
 from tests.contract.database.every_call import fill
 from tests.contract.database.stores import Stores
+from tests.contract.database.test_lost_connections import wait_until_somebody_waits_for_a_lock
 from tests.servers.postgres import PostgresServer
 
 pytestmark = pytest.mark.postgres
@@ -138,6 +140,39 @@ def test_connections_keep_what_was_committed_and_do_not_wait_for_ever(stores: St
     assert stores.database.read(shown) == expected
     expected |= {"transaction_isolation": "read committed", "synchronous_commit": "on"}
     assert stores.database.write(shown) == expected
+
+
+def test_a_light_write_that_waits_for_a_row_holds_up_no_other(
+    stores: Stores, postgres_server: PostgresServer
+) -> None:
+    """The queues of other tables go on beside one whose row somebody holds."""
+    first, second = stores.add("a.t1").id, stores.add("a.t2").id
+    url = str(stores.database._write_engine.url.render_as_string(hide_password=False))
+    patient = Database.open(f"{url}&options=-c%20lock_timeout%3D60s")
+    queues, seen = LandingQueues(patient), LandingQueues(stores.database).load(first)
+    is_locked, may_end = threading.Event(), threading.Event()
+
+    def hold(connection: Connection) -> None:
+        connection.execute(text("SELECT id FROM pointers WHERE id = :id FOR UPDATE"), {"id": first})
+        is_locked.set()
+        may_end.wait(60)
+
+    with ThreadPoolExecutor(2) as threads:
+        holding = threads.submit(stores.database.write, hold)
+        is_locked.wait(30)
+        waiting = threads.submit(queues.put, first, seen, "[]", is_reserved=True)
+        wait_until_somebody_waits_for_a_lock(postgres_server)
+        assert queues.put(second, seen, "[]", is_reserved=True)
+        assert not waiting.done()
+        may_end.set()
+        holding.result()
+        assert waiting.result()
+    patient.close()
+
+
+def test_a_light_write_waits_for_no_row_for_long(stores: Stores) -> None:
+    assert stores.database.write_lightly(lambda found: found.scalar(text("SHOW lock_timeout"))) == "1s"
+    assert stores.database.write(lambda found: found.scalar(text("SHOW lock_timeout"))) == "10s"
 
 
 def test_a_database_that_confirms_before_it_stores_is_overruled(postgres_server: PostgresServer) -> None:

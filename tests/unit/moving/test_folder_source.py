@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.ids import Location
+from app.fileio.memory import MemoryFiles
 from app.fileio.schemes import files_for
 from app.moving.folder_source import FolderSource
 from app.moving.sources import Entry, SourceFailed
@@ -48,6 +50,18 @@ def test_folders_are_namespaces_and_tables(tmp_path: Path) -> None:
     assert source.drop(found, "x") == "x"
     assert source.mark(found, "a", "b") is False
     assert dict(source.properties(SALES)) == {}
+
+
+def test_a_folder_with_an_empty_step_takes_no_other_tables_place() -> None:
+    files = MemoryFiles()
+    for place in ("sales/orders", "sales//orders", "/sales/orders"):
+        files.write_new(Location(f"memory://lake/{place}/metadata/v1.metadata.json"), b"{}")
+    files.write_new(Location("memory://lake/sales/orders/metadata/v2.metadata.json\n"), b"{}")
+
+    source = FolderSource("memory://lake", files)
+
+    assert source.find_location(ORDERS) == "memory://lake/sales/orders/metadata/v1.metadata.json"
+    assert set(source.namespaces()) == {SALES, Namespace(("sales", "")), Namespace(("", "sales"))}
 
 
 def test_folder_of_one_table_needs_a_namespace(tmp_path: Path) -> None:

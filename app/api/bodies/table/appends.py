@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from app.api.bodies.json_body import Body
+from app.api.bodies.json_body import ExtensionBody
 from app.api.bodies.table.commits import Requirements
 from app.catalog.appends import AppendRequest, WantedFile
 from app.engine.model.document import FIRST_ERROR, INT, Bool, Int, Long
@@ -26,17 +26,17 @@ _NOT_OF_DATA_FILES = (
 )
 
 
-class CountsBody(Body):
+class CountsBody(ExtensionBody):
     keys: tuple[Annotated[FieldId, INT], ...]
     values: tuple[Long, ...]
 
 
-class BoundsBody(Body):
+class BoundsBody(ExtensionBody):
     keys: tuple[Annotated[FieldId, INT], ...]
     values: tuple[str, ...]
 
 
-class DataFileBody(Body):
+class DataFileBody(ExtensionBody):
     spec_id: Annotated[SpecId, INT]
     partition: tuple[Any, ...] = ()
     content: Literal["data", "position-deletes", "equality-deletes"]
@@ -94,7 +94,7 @@ class DataFileBody(Body):
         return WantedFile(path, self.spec_id, {}, described, self.partition)
 
 
-class AppendedFileBody(Body):
+class AppendedFileBody(ExtensionBody):
     file_path: Annotated[Location, Field(min_length=1)] | None = None
     spec_id: Int | None = None
     partition: dict[str, Any] | None = None
@@ -115,7 +115,7 @@ class AppendedFileBody(Body):
         return WantedFile(self.file_path, spec_id, self.partition or {})
 
 
-class AppendFilesBody(Body):
+class AppendFilesBody(ExtensionBody):
     files: Annotated[tuple[AppendedFileBody, ...], FIRST_ERROR, Field(min_length=1)]
     branch: Annotated[str, Field(min_length=1)] = MAIN_BRANCH
     summary: dict[str, str] = Field(default_factory=dict)

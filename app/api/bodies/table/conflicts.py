@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Annotated, Any, Generic, Literal, Self, TypeVar, assert_never
 
-from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import Discriminator, Field, Tag, model_validator
 
 from app.api.bodies.json_answer import present
-from app.api.bodies.json_body import Body
+from app.api.bodies.json_body import ExtensionBody
 from app.engine.conflicts.operations import (
     Append,
     CherryPickOperation,
@@ -48,13 +48,7 @@ Number = Annotated[Long, Field(ge=0)]
 Item = TypeVar("Item")
 
 
-class StrictBody(Body):
-    """A part of the request. Unknown members are refused: a misspelled one would skip a check."""
-
-    model_config = ConfigDict(extra="forbid")
-
-
-class PartitionBody(StrictBody):
+class PartitionBody(ExtensionBody):
     spec_id: Annotated[SpecId, INT] | None = None
     partition: Tuple | None = None
 
@@ -63,7 +57,7 @@ class PartitionBody(StrictBody):
         return partition_tuple(metadata, self.spec_id, self.partition)
 
 
-class ByFieldIdBody(StrictBody, Generic[Item]):
+class ByFieldIdBody(ExtensionBody, Generic[Item]):
     """A map from field ids, as the protocol writes it: keys and values apart."""
 
     keys: tuple[Int, ...]
@@ -92,7 +86,7 @@ def _bounds(bounds: Bounds) -> dict[int, bytes] | None:
     return {key: bytes.fromhex(value) for key, value in bounds.items()} if bounds else None
 
 
-class FileBody(StrictBody):
+class FileBody(ExtensionBody):
     """A file with what a check can use of it, in the words of the protocol's content files."""
 
     file_path: Text
@@ -137,12 +131,12 @@ Added = Annotated[tuple[FileBody, ...], Field(max_length=MAX_FILES)]
 Partitions = Annotated[tuple[PartitionBody, ...], Field(max_length=MAX_FILES)]
 
 
-class AppendBody(StrictBody):
+class AppendBody(ExtensionBody):
     kind: Literal["append"]
     added_files: Added = ()
 
 
-class DeleteBody(StrictBody):
+class DeleteBody(ExtensionBody):
     kind: Literal["delete"]
     row_filter: JsonValue = None
     removed_data_files: Removed = ()
@@ -150,7 +144,7 @@ class DeleteBody(StrictBody):
     case_sensitive: Bool = True
 
 
-class OverwriteBody(StrictBody):
+class OverwriteBody(ExtensionBody):
     kind: Literal["overwrite"]
     isolation: Isolation = Isolation.SERIALIZABLE
     filter: JsonValue = None
@@ -162,7 +156,7 @@ class OverwriteBody(StrictBody):
     case_sensitive: Bool = True
 
 
-class ReplacePartitionsBody(StrictBody):
+class ReplacePartitionsBody(ExtensionBody):
     kind: Literal["replace-partitions"]
     isolation: Isolation = Isolation.SERIALIZABLE
     partitions: Partitions = ()
@@ -170,7 +164,7 @@ class ReplacePartitionsBody(StrictBody):
     append_only: Bool = False
 
 
-class RowDeltaBody(StrictBody):
+class RowDeltaBody(ExtensionBody):
     kind: Literal["row-delta"]
     isolation: Isolation = Isolation.SERIALIZABLE
     filter: JsonValue = None
@@ -183,36 +177,36 @@ class RowDeltaBody(StrictBody):
     case_sensitive: Bool = True
 
 
-class RewriteFilesBody(StrictBody):
+class RewriteFilesBody(ExtensionBody):
     kind: Literal["rewrite-files"]
     removed_data_files: Removed = ()
     removed_delete_files: Paths = ()
     data_sequence_number: Number | None = None
 
 
-class RewriteManifestsBody(StrictBody):
+class RewriteManifestsBody(ExtensionBody):
     kind: Literal["rewrite-manifests"]
     removed_manifests: Annotated[Paths, Field(min_length=1)]
 
 
-class CherryPickBody(StrictBody):
+class CherryPickBody(ExtensionBody):
     kind: Literal["cherry-pick"]
     snapshot_id: Annotated[SnapshotId, LONG]
 
 
-class SchemaBody(StrictBody):
+class SchemaBody(ExtensionBody):
     kind: Literal["schema"]
     schema_id: Annotated[SchemaId, INT] | None = None
     last_column_id: Int | None = None
 
 
-class PartitionSpecBody(StrictBody):
+class PartitionSpecBody(ExtensionBody):
     kind: Literal["partition-spec"]
     spec_id: Annotated[SpecId, INT] | None = None
     last_partition_id: Int | None = None
 
 
-class PropertiesBody(StrictBody):
+class PropertiesBody(ExtensionBody):
     kind: Literal["properties"]
 
 
@@ -232,7 +226,7 @@ OperationBody = Annotated[
 ]
 
 
-class CheckConflictsBody(StrictBody):
+class CheckConflictsBody(ExtensionBody):
     base_snapshot_id: Annotated[SnapshotId, LONG] | None = None
     ref: Text = MAIN_BRANCH
     operation: OperationBody
@@ -327,7 +321,7 @@ def _row_delta(body: RowDeltaBody, metadata: TableMetadata) -> Operation:
     )
 
 
-def _need_one(body: StrictBody, *names: str) -> None:
+def _need_one(body: ExtensionBody, *names: str) -> None:
     """Refuse an empty description: it would conflict with nothing."""
     for name in names:
         if getattr(body, name.replace("-", "_")) not in (None, ()):

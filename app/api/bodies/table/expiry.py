@@ -8,7 +8,7 @@ import orjson
 from pydantic import Field
 
 from app.api.bodies.json_answer import present
-from app.api.bodies.json_body import Body
+from app.api.bodies.json_body import ExtensionBody
 from app.catalog.deletions.expiry import ExpiryOutcome, ExpiryRequest
 from app.engine.model.document import LONG, Bool, Int, Long
 from app.engine.model.ids import SnapshotId
@@ -18,7 +18,7 @@ from app.engine.retention.reachability import CleanupLevel, FileKind, Unreachabl
 MAX_GRACE_MS = 366 * 24 * 3_600_000
 
 
-class ExpireSnapshotsBody(Body):
+class ExpireSnapshotsBody(ExtensionBody):
     dry_run: Bool = False
     older_than_ms: Annotated[Long, Field(ge=0)] | None = None
     retain_last: Annotated[Int, Field(ge=1)] | None = None

@@ -9,7 +9,7 @@ import orjson
 from pydantic import Field
 
 from app.api.bodies.json_answer import present
-from app.api.bodies.json_body import Body
+from app.api.bodies.json_body import ExtensionBody
 from app.catalog.refs import NamedRef, Receipt
 from app.engine.branches.ref_changes import (
     CherryPick,
@@ -32,7 +32,7 @@ Name = Annotated[str, Field(min_length=1)]
 RETENTION = ("min-snapshots-to-keep", "max-snapshot-age-ms", "max-ref-age-ms")
 
 
-class ChangeRefBody(Body):
+class ChangeRefBody(ExtensionBody):
     """A change of a ref, with at most one of the seven targets; what is left out stays."""
 
     type: Literal["branch", "tag"] | None = None

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import orjson
 from pydantic import Field
 
-from app.api.bodies.json_body import Body
+from app.api.bodies.json_body import Body, ExtensionBody
 from app.engine.model.document import Bool
 from app.engine.model.ids import Location
 from app.engine.model.partition_spec import UnboundPartitionSpec
@@ -35,14 +35,14 @@ class RegisterTableBody(Body):
     expected_metadata_location: Location | None = None
 
 
-class CheckRegistrationBody(Body):
+class CheckRegistrationBody(ExtensionBody):
     name: str
     metadata_location: Location
     type: Literal["table", "view"] = "table"
     overwrite: Bool | None = None
 
 
-class AdoptTableBody(Body):
+class AdoptTableBody(ExtensionBody):
     name: str
     location: Location
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.api.bodies.json_body import Body
+from app.api.bodies.json_body import ExtensionBody
 from app.catalog.upkeep.manifest_rewrites import ManifestRewriteRequest
 from app.engine.manifest_rewrite.wishes import LEAST_TARGET_BYTES, RewriteWish
 from app.engine.model.document import INT, LONG, Bool, Int
@@ -14,7 +14,7 @@ from app.engine.model.ids import SnapshotId, SpecId
 from app.engine.model.refs import MAIN_BRANCH
 
 
-class ManifestRewriteBody(Body):
+class ManifestRewriteBody(ExtensionBody):
     dry_run: Bool = False
     spec_id: Annotated[SpecId, INT] | None = None
     cluster_by: Annotated[str, Field(min_length=1)] | None = None
@@ -28,11 +28,11 @@ class ManifestRewriteBody(Body):
         return ManifestRewriteRequest(wish, self.branch)
 
 
-class DanglingDeletesBody(Body):
+class DanglingDeletesBody(ExtensionBody):
     dry_run: Bool = False
     branch: Annotated[str, Field(min_length=1)] = MAIN_BRANCH
 
 
-class PartitionStatisticsBody(Body):
+class PartitionStatisticsBody(ExtensionBody):
     dry_run: Bool = False
     snapshot_id: Annotated[SnapshotId, LONG] | None = None

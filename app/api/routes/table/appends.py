@@ -8,7 +8,6 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.bodies.json_body import parse_body
 from app.api.bodies.table.appends import AppendFilesBody
 from app.api.dependencies import open_visit
 from app.api.landings import land_once
@@ -25,7 +24,7 @@ async def append_files(request: Request) -> Response:
     visit = await open_visit(request)
 
     def begin(catalog: Catalog) -> Landing[Any, Appended]:
-        body = parse_body(AppendFilesBody, visit.body)
+        body = visit.extension_body(AppendFilesBody)
         return appends.begin_append(catalog, visit.table, body.request())
 
     return await land_once(visit, begin, _answer, lambda recorded: json_answer(recorded.encode()))

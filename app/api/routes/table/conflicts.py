@@ -6,7 +6,6 @@ import orjson
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.bodies.json_body import parse_body
 from app.api.bodies.table.conflicts import CheckConflictsBody, conflict_report_json
 from app.api.dependencies import Visited
 from app.api.responses.answers import json_answer
@@ -18,7 +17,7 @@ router = APIRouter()
 @router.post("/v1/namespaces/{namespace}/tables/{table}/conflicts")
 def check_conflicts(visit: Visited) -> Response:
     """Return what a described operation would conflict with; nothing is changed."""
-    body = parse_body(CheckConflictsBody, visit.body)
+    body = visit.extension_body(CheckConflictsBody)
     report = conflict_checks.check_conflicts(
         visit.catalog, visit.table, body.ref, body.base_snapshot_id, body.describe
     )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.bodies.json_body import parse_body
 from app.api.bodies.table.expiry import ExpireSnapshotsBody, expiry_json
 from app.api.dependencies import Visited
 from app.api.idempotency import claim_of, run_once
@@ -19,7 +18,7 @@ router = APIRouter()
 @router.post("/v1/namespaces/{namespace}/tables/{table}/expire")
 def expire_snapshots(visit: Visited) -> Response:
     """Expire snapshots, or say which would go."""
-    body = parse_body(ExpireSnapshotsBody, visit.body)
+    body = visit.extension_body(ExpireSnapshotsBody)
     identifier, request = visit.table, body.request()
     if body.dry_run:
         # Nothing is changed, so there is nothing to remember under an Idempotency-Key.

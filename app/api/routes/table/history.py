@@ -15,7 +15,7 @@ from app.api.bodies.table.history import (
 )
 from app.api.dependencies import Visit, Visited
 from app.api.responses.answers import json_answer
-from app.api.responses.paging import DEFAULT_PAGE_SIZE, next_page_token, page_in_query
+from app.api.responses.paging import DEFAULT_PAGE_SIZE, PAGING, next_page_token, page_in_query
 from app.catalog import diffs, history
 from app.catalog.context.listings import Page
 from app.engine.expressions.expressions import ALWAYS_TRUE
@@ -29,6 +29,7 @@ _TABLE = "/v1/namespaces/{namespace}/tables/{table}"
 @router.get(_TABLE + "/snapshots")
 def list_snapshots(visit: Visited) -> Response:
     """List the snapshots of a table, newest first."""
+    visit.parameters(*PAGING)
     listing = _listing(visit, "snapshots")
     found = history.list_snapshots(visit.catalog, visit.table, _page(visit, listing))
     return json_answer(snapshots_json(found.items, next_page_token(found.next_after, listing)))
@@ -45,7 +46,7 @@ def load_snapshot(visit: Visited) -> Response:
 @router.get(_TABLE + "/snapshots/{snapshot}/files")
 def list_files(visit: Visited) -> Response:
     """List the live files of a snapshot."""
-    filter_text = visit.query.get("filter", "")
+    filter_text = visit.parameters("filter", *PAGING).get("filter", "")
     filter_ = filter_in_query(filter_text) if filter_text else ALWAYS_TRUE
     facts = history.load_snapshot(visit.catalog, visit.table, visit.text("snapshot"))
     # A branch may move between two pages: a token is valid for one snapshot.
@@ -59,6 +60,7 @@ def list_files(visit: Visited) -> Response:
 @router.get(_TABLE + "/history")
 def load_history(visit: Visited) -> Response:
     """Return which snapshots were current when, and the events of the pointer."""
+    visit.parameters(*PAGING)
     listing = _listing(visit, "history")
     page = _page(visit, listing)
     found = history.load_history(visit.catalog, visit.table, page)
@@ -68,7 +70,8 @@ def load_history(visit: Visited) -> Response:
 @router.get(_TABLE + "/diff")
 def load_diff(visit: Visited) -> Response:
     """Return the difference of two states of a table."""
-    before, after = visit.query.get("from"), visit.query.get("to")
+    query = visit.parameters("from", "to", *PAGING)
+    before, after = query.get("from"), query.get("to")
     listing = _listing(visit, f"diff {before or ''} {after or ''}")
     page = _page(visit, listing)
     found = diffs.load_diff(visit.catalog, visit.table, before or None, after or None, page)

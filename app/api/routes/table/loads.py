@@ -81,10 +81,10 @@ async def table_exists(request: Request) -> Response:
 
 
 async def _place(visit: Visit) -> tuple[Catalog, TableIdentifier]:
-    identifier = await run_in_threadpool(lambda: visit.table) if visit.has_plus else visit.table
+    identifier = await visit.in_thread(lambda: visit.table) if visit.has_plus else visit.table
     warehouse = visit.parts.warehouses.find_kept(visit.warehouse_name)
     if warehouse is None:
-        warehouse = await run_in_threadpool(visit.parts.warehouses.load, visit.warehouse_name)
+        warehouse = await visit.in_thread(lambda: visit.parts.warehouses.load(visit.warehouse_name))
     return visit.catalog_of(warehouse), identifier
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.bodies.json_body import parse_body
 from app.api.bodies.table.refs import ChangeRefBody, receipt_json, ref_json, refs_json
 from app.api.dependencies import Visit, Visited
 from app.api.idempotency import run_once
@@ -41,7 +40,7 @@ def load_ref(visit: Visited) -> Response:
 def change_ref(visit: Visited) -> Response:
     """Make or move a branch or tag, or change its retention."""
     identifier, name = visit.table, visit.text("ref")
-    change = parse_body(ChangeRefBody, visit.body).change_of(name)
+    change = visit.extension_body(ChangeRefBody).change_of(name)
     return _receipt_once(visit, name, lambda catalog: refs.change_ref(catalog, identifier, change))
 
 
@@ -61,7 +60,7 @@ def _receipt_once(visit: Visit, name: str, mutate: Callable[[Catalog], Receipt])
 
 
 def _expected(visit: Visit) -> SnapshotId | Unchecked:
-    text = visit.query.get("expected-snapshot-id")
+    text = visit.parameters("expected-snapshot-id").get("expected-snapshot-id")
     if text is None:
         return Unchecked.UNCHECKED
     digits = text.removeprefix("-")

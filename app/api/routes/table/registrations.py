@@ -5,7 +5,6 @@ from __future__ import annotations
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.bodies.json_body import parse_body
 from app.api.bodies.table.registrations import registration_check_json
 from app.api.bodies.table.tables import CheckRegistrationBody
 from app.api.dependencies import Visited
@@ -20,7 +19,7 @@ router = APIRouter()
 @router.post("/v1/namespaces/{namespace}/register/check")
 def check_register(visit: Visited) -> Response:
     """Return what registering a metadata file would do."""
-    body = parse_body(CheckRegistrationBody, visit.body)
+    body = visit.extension_body(CheckRegistrationBody)
     identifier = check_identifier(TableIdentifier(visit.namespace, body.name))
     location, overwrite = body.metadata_location, bool(body.overwrite)
     if body.type == "view":

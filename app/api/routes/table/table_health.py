@@ -8,7 +8,7 @@ from starlette.responses import Response
 from app.api.bodies.table.table_health import profile_json, table_health_json, warehouse_health_json
 from app.api.dependencies import Visit, Visited
 from app.api.responses.answers import json_answer
-from app.api.responses.paging import DEFAULT_PAGE_SIZE, next_page_token, page_in_query
+from app.api.responses.paging import DEFAULT_PAGE_SIZE, PAGING, next_page_token, page_in_query
 from app.catalog.context.listings import Page
 from app.catalog.upkeep import profile
 from app.catalog.upkeep import table_health as one
@@ -36,14 +36,15 @@ def load_profile(visit: Visited) -> Response:
 def warehouse_health(visit: Visited) -> Response:
     """Return how healthy the tables of a warehouse are."""
     listing = f"health {visit.warehouse.id}"
-    page = page_in_query(visit.query, listing)
+    page = page_in_query(visit.parameters(*PAGING), listing)
     found = many.warehouse_health(visit.catalog, Page(page.after, page.limit or DEFAULT_PAGE_SIZE))
     return json_answer(warehouse_health_json(found.items, next_page_token(found.next_after, listing)))
 
 
 def _wanted(visit: Visit) -> str | None:
     """Return the snapshot that a query names by id, branch or tag; None for the current one."""
-    snapshot_id, ref = visit.query.get("snapshot-id"), visit.query.get("ref")
+    query = visit.parameters("snapshot-id", "ref")
+    snapshot_id, ref = query.get("snapshot-id"), query.get("ref")
     if snapshot_id is not None and ref is not None:
         raise InvalidRequest(
             "Invalid query: it has both snapshot-id and ref, and only one of them can be meant"

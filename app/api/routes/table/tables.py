@@ -76,7 +76,7 @@ def register_table(visit: Visited) -> Response:
 @router.post("/v1/namespaces/{namespace}/adopt")
 def adopt_table(visit: Visited) -> Response:
     """Extension: make a file-system table a table of the catalog."""
-    body = parse_body(AdoptTableBody, visit.body)
+    body = visit.extension_body(AdoptTableBody)
     identifier = check_identifier(TableIdentifier(visit.namespace, body.name))
     return run_once(
         visit,

@@ -6,7 +6,6 @@ import orjson
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from app.api.bodies.json_body import parse_body
 from app.api.bodies.table.upkeep import DanglingDeletesBody, ManifestRewriteBody, PartitionStatisticsBody
 from app.api.dependencies import Visited
 from app.api.idempotency import run_once
@@ -20,7 +19,7 @@ router = APIRouter()
 @router.post("/v1/namespaces/{namespace}/tables/{table}/rewrite-manifests")
 def rewrite_manifests(visit: Visited) -> Response:
     """Rewrite manifests, or say which would be."""
-    body = parse_body(ManifestRewriteBody, visit.body)
+    body = visit.extension_body(ManifestRewriteBody)
     request = body.request()
     if body.dry_run:
         # Nothing is changed, so there is nothing to remember under an Idempotency-Key.
@@ -37,7 +36,7 @@ def rewrite_manifests(visit: Visited) -> Response:
 @router.post("/v1/namespaces/{namespace}/tables/{table}/remove-dangling-deletes")
 def remove_dangling_deletes(visit: Visited) -> Response:
     """Remove delete files that apply to nothing any more, or say which would go."""
-    body = parse_body(DanglingDeletesBody, visit.body)
+    body = visit.extension_body(DanglingDeletesBody)
     if body.dry_run:
         would, location = dangling_deletes.preview_dangling_deletes(visit.catalog, visit.table, body.branch)
         return json_answer(orjson.dumps(would.facts(location, dry_run=True)))
@@ -52,7 +51,7 @@ def remove_dangling_deletes(visit: Visited) -> Response:
 @router.post("/v1/namespaces/{namespace}/tables/{table}/partition-statistics")
 def write_partition_statistics(visit: Visited) -> Response:
     """Write the statistics of a snapshot's partitions, or say of how many."""
-    body = parse_body(PartitionStatisticsBody, visit.body)
+    body = visit.extension_body(PartitionStatisticsBody)
     wanted = body.snapshot_id
     if body.dry_run:
         would, location = partition_statistics.preview_partition_statistics(

@@ -84,13 +84,18 @@ class ReceiptBook:
 
     def write(self) -> None:
         """Write what the database does not have yet; if it does not answer, the next time will do."""
+        while self._write_some():
+            pass
+
+    def _write_some(self) -> bool:
+        """Write one batch, and return whether it was a full one."""
         with self._lock:
             ended = [
                 self._unwritten.popitem(last=False)[1] for _ in range(min(MOST_AT_ONCE, len(self._unwritten)))
             ]
         slow = self._slow()
         if not ended and not slow:
-            return
+            return False
         try:
             self.stored.note([*ended, *slow])
         except IcetowerError as error:
@@ -99,11 +104,12 @@ class ReceiptBook:
                 for receipt in reversed(ended):
                     self._unwritten.setdefault(receipt.head.commit_id, receipt)
                     self._unwritten.move_to_end(receipt.head.commit_id, last=False)
-            return
+            return False
         written = time.monotonic()
         for receipt in slow:
             if item := self._at_work.get(receipt.head.commit_id):
                 item.written = written
+        return len(ended) == MOST_AT_ONCE
 
     def keep_writing(self, stop: threading.Event) -> None:
         """Write what the database does not have yet, again and again, until stopped."""

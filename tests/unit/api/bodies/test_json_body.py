@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -10,7 +11,9 @@ from hypothesis import strategies as st
 
 from app.api.bodies.json_body import Body, _is_suspicious, check_count, parse_body
 from app.api.bodies.namespaces import CreateNamespaceBody
+from app.api.bodies.table.appends import AppendFilesBody
 from app.api.bodies.table.commits import CommitBody
+from app.api.bodies.table.expiry import ExpireSnapshotsBody
 from app.api.bodies.table.tables import CreateTableBody
 from app.engine.change.updates import SetProperties
 from app.errors import InvalidRequest
@@ -53,6 +56,29 @@ def test_unknown_fields_are_passed_over() -> None:
     body = parse_body(CreateNamespaceBody, b'{"namespace": ["a"], "novel": {"x": [1]}}')
 
     assert body == CreateNamespaceBody(namespace=("a",))
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("grace-ms", "unknown field 'grace-ms'; did you mean grace-period-ms?"),
+        ("grace_period_ms", "unknown field 'grace_period_ms'; did you mean grace-period-ms?"),
+        ("OLDER-THAN-MS", "unknown field 'OLDER-THAN-MS'; did you mean older-than-ms?"),
+        ("x", "unknown field 'x'; known are: dry-run, older-than-ms, retain-last,"),
+        ("y" * 1_000_000, f"unknown field '{'y' * 60}'; known are: "),
+        ("", "unknown field ''; known are: "),
+    ],
+)
+def test_unknown_field_of_an_own_body_is_refused_with_the_one_that_was_meant(name: str, reason: str) -> None:
+    assert reason in refusal(ExpireSnapshotsBody, json.dumps({name: 5}))
+
+
+def test_unknown_field_is_named_where_it_stands() -> None:
+    raw = b'{"files": [{"file-path": "a"}, {"file-path": "b", "spec": 1}]}'
+
+    assert (
+        refusal(AppendFilesBody, raw) == "Invalid body: files[1]: unknown field 'spec'; did you mean spec-id?"
+    )
 
 
 @pytest.mark.parametrize(

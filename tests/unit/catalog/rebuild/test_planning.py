@@ -414,6 +414,21 @@ def test_older_exports_of_another_database_do_not_count_after_one_of_this_databa
     assert plan_rebuild(found, WISH).export is None
 
 
+def test_a_table_that_moves_on_while_files_are_listed_is_left(
+    lost: Catalog, store: MemoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table_in(lost)
+    commit(lost, 1)
+    listed = list(store.list_files(Location(lost.warehouse.root_location)))
+    commit(lost, 2)
+    monkeypatch.setattr(store, "list_files", lambda _prefix: iter(listed))
+
+    item = sole(plan_rebuild(lost, WISH))
+
+    assert item.action is Action.LEAVE
+    assert item.reason == "its pointer has been there before, and the file that it names now is there"
+
+
 def test_a_pointer_whose_files_are_all_gone_is_reported(lost: Catalog, store: MemoryFiles) -> None:
     location = table_in(lost).location
     assert location is not None

@@ -17,8 +17,12 @@ from tests.unit.catalog.rebuild.rebuilding import WISH, rebuild
 def test_settings_that_the_warehouse_has_not_got_come_back(lost: Catalog, found: Catalog) -> None:
     lost = with_warehouse(
         lost,
-        default_properties={"a": "lost", "icetower.undrop.keep-ms": "9000000"},
-        override_properties={"icetower.protected": "true", "icetower.undrop.purge-waits": "perhaps"},
+        default_properties={"a": "lost", "s3.endpoint": "https://x", "icetower.undrop.keep-ms": "9000000"},
+        override_properties={
+            "icetower.protected": "true",
+            "icetower.undrop.purge-waits": "perhaps",
+            "uri": "https://elsewhere",
+        },
         storage={"allowed-locations": "memory://other", "adls.account-key": "hunter2"},
     )
     found.server.warehouses.update("wh", default_properties={"a": "found"})
@@ -33,6 +37,8 @@ def test_settings_that_the_warehouse_has_not_got_come_back(lost: Catalog, found:
     assert now.default_properties == {"a": "found", "icetower.undrop.keep-ms": "9000000"}
     assert now.override_properties == {"icetower.protected": "true"}  # The other one makes no sense.
     assert now.storage == {}
+    # Clients would go where these lead, and all who write to the warehouse can plant an export.
+    assert plan.settings.for_clients == {"s3.endpoint": "https://x", "uri": "https://elsewhere"}
     assert plan.settings.storage == {"allowed-locations": "memory://other"}
     assert plan.settings.left_out == ("adls.account-key",)
     assert not plan_rebuild(replace(found, warehouse=now), WISH).has_changes

@@ -1,0 +1,87 @@
+"""The database's time, as a process whose own clock is wrong says it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from app.database.connections import clock
+from app.database.connections.clock import DatabaseClock
+from app.database.connections.database import Database
+from app.errors import DatabaseUnavailable
+from tests.servers.postgres import PostgresServer
+
+DAY_MS = 86_400_000
+
+
+class Apart:
+    """An own clock that is some time ahead of the true one."""
+
+    def __init__(self, days: float) -> None:
+        self.days = days
+
+    def __call__(self) -> int:
+        return time.time_ns() + round(self.days * DAY_MS) * 1_000_000
+
+
+@pytest.fixture
+def database(postgres_server: PostgresServer) -> Iterator[Database]:
+    with closing(Database.open(postgres_server.url())) as opened:
+        yield opened
+
+
+def is_now(moment_ms: int) -> bool:
+    return abs(moment_ms - time.time_ns() // 1_000_000) < 60_000
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("days", [-40, -1, 0, 2, 400])
+def test_the_time_is_that_of_the_database(database: Database, days: float) -> None:
+    assert is_now(DatabaseClock(database, Apart(days)).now_ms())
+
+
+@pytest.mark.postgres
+def test_a_clock_that_is_set_is_measured_again(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Apart(0)
+    found = DatabaseClock(database, own)
+    assert is_now(found.now_ms())
+
+    own.days = 3
+    assert not is_now(found.now_ms())
+    monkeypatch.setattr(clock, "MEASURED_AGAIN_AFTER_S", 0.0)
+    found._measure()
+
+    assert is_now(found.now_ms())
+
+
+class Away(Database):
+    """A database that does not answer; only what the clock asks of one."""
+
+    dialect_name = "postgresql"
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+
+    def read(self, work: Callable[[Any], Any]) -> Any:
+        self.asked.set()
+        raise DatabaseUnavailable("gone")
+
+
+def test_without_a_database_the_own_clock_has_to_do() -> None:
+    away = Away()
+
+    assert is_now(DatabaseClock(away, Apart(0)).now_ms())
+    assert away.asked.is_set()
+
+
+def test_sqlite_has_no_clock_of_its_own() -> None:
+    away = Away()
+    away.dialect_name = "sqlite"
+
+    assert not is_now(DatabaseClock(away, Apart(2)).now_ms())
+    assert not away.asked.is_set()
