@@ -46,7 +46,9 @@ def begin_job(visit: Visited) -> Response:
     """Begin a job, and hold the table for it."""
     body = parse_body(BeginJobBody, visit.body)
     check_size("options", body.options)
-    begun = jobs.begin_job(visit.catalog, visit.table, body.job, body.options, body.lease_ms, body.id)
+    begun = jobs.begin_job(
+        visit.catalog, visit.table, body.job, body.options, body.lease_ms, body.id, body.rewritten_bytes
+    )
     return json_answer(job_json(begun))
 
 
