@@ -441,10 +441,13 @@ class GivenUp(IcetowerError):
 
 
 class CorruptMetadata(IcetowerError):
-    """A metadata file that the catalog points to cannot be read."""
+    """A file of a table cannot be read: its metadata, a manifest list or a manifest."""
 
     def __init__(self, location: str, reason: str) -> None:
-        super().__init__(f"Cannot read metadata file {location}: {reason}")
+        # A reader that has named the file has said all of it.
+        is_said = location in reason
+        reason = reason.removeprefix("Cannot read metadata: ")
+        super().__init__(reason if is_said else f"Cannot read {location}: {reason}")
 
 
 class CorruptTable(CorruptMetadata):

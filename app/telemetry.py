@@ -19,6 +19,7 @@ from prometheus_client import (
     REGISTRY,
     CollectorRegistry,
     Counter,
+    Gauge,
     Histogram,
     disable_created_metrics,
     generate_latest,
@@ -64,6 +65,11 @@ GUARD_FINDINGS = Counter(
 )
 GUARDED_SNAPSHOTS = Counter("icetower_guarded_snapshots", "New snapshots the guard looked at.", ["outcome"])
 FILE_DELETIONS = Counter("icetower_file_deletions", "Purges worked off, by how they ended.", ["outcome"])
+WAITING_DELETIONS = Gauge(
+    "icetower_file_deletions_waiting",
+    "Entries of the queue of file deletions that have failed and wait, on all servers.",
+    multiprocess_mode="mostrecent",
+)
 
 FLUSH_AT_BYTES = 64 * 1024
 

@@ -8,6 +8,8 @@ from typing import Any, Final
 
 from rich.text import Text
 
+from app.cli.terminal.output import moment_text
+
 Json = Mapping[str, Any]
 
 _STYLES: Final = {"critical": "bold red", "warning": "bold yellow", "info": "cyan", "ok": "bold green"}
@@ -50,6 +52,16 @@ def finding_lines(findings: Sequence[Json]) -> list[list[object]]:
         [severity_text(finding["severity"]), finding["message"], finding.get("command", "–")]
         for finding in findings
     ]
+
+
+def waiting_line(deletion: Json) -> str:
+    """Return a sentence about a deletion of files that cannot go on."""
+    next_ms = deletion.get("next-attempt-ms")
+    then = "it is not tried again" if next_ms is None else f"it is tried again at {moment_text(next_ms)}"
+    return (
+        f"Files of {deletion['table']} wait to be deleted ({deletion['kind']}, since "
+        f"{moment_text(deletion['queued-ms'])}, {then}): {deletion['error']}"
+    )
 
 
 def histogram_lines(groups: Sequence[Json]) -> list[str]:

@@ -260,6 +260,9 @@ def _job_line(table: str, report: JobReport) -> None:
 def _show_report(report: TableReport, separator: str, *, as_json: bool) -> None:
     if report.damage:
         warn(f"{written(report.table, separator)} is damaged, and nothing is done to it: {report.damage}")
+    for finding in report.after["findings"]:
+        if finding["code"] == "waiting-deletions":
+            warn(f"{written(report.table, separator)}: {finding['message']}")
     if as_json:
         return
     for job, reason in report.undone.items():

@@ -7,11 +7,19 @@ from typing import Annotated
 
 import typer
 
-from app.cli.health_lines import OVERVIEW_COLUMNS, overview_row, severities_line, urgency
+from app.cli.health_lines import OVERVIEW_COLUMNS, overview_row, severities_line, urgency, waiting_line
 from app.cli.terminal.arguments import properties_from
 from app.cli.terminal.connection import connected, management
 from app.cli.terminal.options import AsJson, Uri, group
-from app.cli.terminal.output import print_facts, print_json, print_line, print_table, property_lines, remark
+from app.cli.terminal.output import (
+    print_facts,
+    print_json,
+    print_line,
+    print_table,
+    property_lines,
+    remark,
+    warn,
+)
 from app.client.warehouses import WarehouseAnswer
 
 commands = group(
@@ -169,10 +177,13 @@ def warehouse_health(
     - `icetower warehouse health lake --tables 10`
     """
     with connected(uri, name) as catalog:
-        found = sorted(catalog.health.warehouse(), key=urgency)
+        tables, waiting = catalog.health.warehouse()
+    found = sorted(tables, key=urgency)
     if as_json:
-        print_json({"tables": found[:most]})
+        print_json({"tables": found[:most], **({"waiting-deletions": waiting} if waiting else {})})
         return
+    for deletion in waiting:
+        warn(waiting_line(deletion))
     if not found:
         remark("No tables yet.")
         return

@@ -52,6 +52,8 @@ class TableHealthPage(PageAnswer):
     """One page of the health of a warehouse's tables."""
 
     tables: list[JsonObject]
+    waiting_deletions: list[JsonObject] = []
+    """On the first page."""
 
 
 class ReceiptsAnswer(ServerAnswer):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Delete, Row, delete, select, update
+from sqlalchemy import Connection, Delete, Row, delete, func, select, update
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
@@ -53,10 +53,11 @@ class MaintenanceJobs:
         principal: str,
         options: Mapping[str, Any],
         lease_ms: int,
+        expected: Mapping[str, Any] | None = None,
     ) -> MaintenanceJob | None:
         """Begin a job and hold the table for it; None if another job holds it.
 
-        A job whose lease has run out is noted as abandoned.
+        A job whose lease has run out is noted as abandoned. What was expected of it stays its outcome.
         """
         now_ms = database_now_ms()
         give_up = (
@@ -75,7 +76,7 @@ class MaintenanceJobs:
             "state": JobState.RUNNING,
             "principal": principal,
             "options": json.dumps(dict(options)),
-            "outcome": "{}",
+            "outcome": json.dumps(dict(expected or {})),
         }
 
         def write(connection: Connection) -> MaintenanceJob | None:
@@ -109,6 +110,23 @@ class MaintenanceJobs:
         if before is not None:
             query = query.where(rows.c.sequence < before)
         query = query.order_by(rows.c.sequence.desc()).limit(limit)
+        return self._database.read(lambda connection: [_job(row) for row in connection.execute(query)])
+
+    def newest(self, pointer_id: int, of_each: int, since_ms: int) -> Sequence[MaintenanceJob]:
+        """Return the newest jobs of each kind on a table, and all that ended since; newest first.
+
+        Args:
+            pointer_id: the table's.
+            of_each: how many of each kind; those that are done often hide none of the others.
+            since_ms: when, by the database's clock.
+        """
+        rank = func.row_number().over(partition_by=rows.c.job, order_by=rows.c.sequence.desc())
+        ranked = select(rows, rank.label("rank")).where(rows.c.pointer_id == pointer_id).subquery()
+        query = (
+            select(ranked)
+            .where((ranked.c.rank <= of_each) | (ranked.c.ended_ms > since_ms))
+            .order_by(ranked.c.sequence.desc())
+        )
         return self._database.read(lambda connection: [_job(row) for row in connection.execute(query)])
 
     def delete(self, older_than_ms: int) -> int:

@@ -35,7 +35,9 @@ class Ending:
 
     def with_remark(self, remark: str) -> Ending:
         """Return the same with one more sentence."""
-        return replace(self, message=f"{self.message} {remark}".strip())
+        said = self.message.rstrip()
+        end = "" if not said or said.endswith((".", "…")) else "."
+        return replace(self, message=f"{said}{end} {remark}".strip())
 
     def outcome(self) -> dict[str, Any]:
         """Return what is kept with the job."""

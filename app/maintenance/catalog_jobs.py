@@ -42,8 +42,10 @@ def _state_of(refused: CatalogRefused) -> JobState:
 
 def _rewrite_manifests(catalog: RemoteCatalog, assignment: Assignment) -> Ending:
     cluster_by = assignment.options.get("cluster-by")
-    done = catalog.upkeep.rewrite_manifests(assignment.table, cluster_by=cluster_by)
+    max_bytes = assignment.options.get("max-bytes")
+    done = catalog.upkeep.rewrite_manifests(assignment.table, cluster_by=cluster_by, max_bytes=max_bytes)
     figures = {
+        "rewritten-bytes": sum(group.manifest_bytes for group in done.groups),
         "manifests-replaced": done.manifests_replaced,
         "manifests-created": done.manifests_created,
         "entries-processed": done.entries_processed,

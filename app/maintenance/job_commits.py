@@ -9,6 +9,7 @@ from typing import Final
 from app.client.catalog import RemoteCatalog
 from app.client.http.failures import CatalogRefused
 from app.client.request_parts import JsonObject
+from app.engine.model.document import find_count
 from app.engine.model.identifiers import TableIdentifier
 
 LANDED: Final = "landed"
@@ -33,17 +34,18 @@ class JobCommit:
     """Empty if there is no parent, or it has expired."""
 
     def number(self, key: str) -> int:
-        """Return a number of the summary; 0 if it has none."""
-        return int(self.summary.get(key, "0"))
+        """Return a number of the summary; 0 if it has none, or something that is none."""
+        return find_count(self.summary.get(key)) or 0
 
     def wrong_totals(self) -> list[str]:
         """Return which totals do not follow from the parent's, as sentences."""
         wrong = []
         for total, (added, removed) in _TOTALS.items():
-            if total not in self.summary or total not in self.parent_summary:
-                continue
-            due = int(self.parent_summary[total]) + self.number(added) - self.number(removed)
-            if self.number(total) != due:
+            before = find_count(self.parent_summary.get(total))
+            if total not in self.summary or before is None:
+                continue  # Any writer may have written the parent's.
+            due = before + self.number(added) - self.number(removed)
+            if self.summary[total] != str(due):
                 wrong.append(
                     f"snapshot {self.snapshot_id} has {total} {self.summary[total]}, and {due} is due"
                 )

@@ -189,7 +189,7 @@ class Maintainer:
         options: dict[str, Any] = planned["options"]
         calls = self._catalog.maintenance
         try:
-            calls.begin_job(table, job, job_id, options, self._lease_ms)
+            calls.begin_job(table, job, job_id, options, self._lease_ms, planned["rewritten-bytes"])
         except CatalogRefused as refused:
             if refused.status == 409:
                 raise _TableHeld(str(refused)) from refused

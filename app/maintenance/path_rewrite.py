@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 from uuid import uuid4
@@ -71,6 +71,7 @@ def rewrite_paths(
     change: PathChange,
     *,
     staging: Location | None = None,
+    copied: Sequence[Location] = (),
     spark_catalog: Mapping[str, str],
 ) -> RewrittenPaths | SparkFailure:
     """Stage a copy of a table's metadata for another place, and verify it. The table is not changed.
@@ -81,6 +82,7 @@ def rewrite_paths(
         table: the table.
         change: which prefix becomes which.
         staging: where the copy is written; a new folder beside the metadata if None.
+        copied: lists of files of earlier runs, all of which are copied: only what came since is listed.
         spark_catalog: properties of Iceberg's REST catalog in Spark; those of storage are used for verifying, too.
 
     Raises:
@@ -107,6 +109,5 @@ def rewrite_paths(
     known = {**catalog.properties, **loaded.config, **spark_catalog}
     files = files_for({name: text for name, text in known.items() if name in SETTINGS})
     file_list = Location(answers[0]["file_list_location"])
-    return RewrittenPaths(
-        Location(change.moved(location)), check_copy(files, change, location, file_list), iceberg
-    )
+    copy = check_copy(files, change, location, file_list, copied)
+    return RewrittenPaths(Location(change.moved(location)), copy, iceberg)

@@ -13,7 +13,6 @@ from app.maintenance.spark.spark_sql import Argument, ProcedureCall
 _ARGUMENTS: Final = {"strategy": "strategy", "sort-order": "sort_order", "where": "where"}
 _BROKEN: Final = {
     "remove-dangling-deletes": "Spark misses dangling deletes: the job remove-dangling-deletes finds them without it",
-    "max-files-to-rewrite": "Iceberg up to 1.10 writes too many or too few files with it (iceberg #15576)",
     "branch": "Iceberg up to 1.10 rewrites the main branch only (iceberg #14964)",
 }
 
@@ -30,6 +29,12 @@ def plan(assignment: Assignment) -> ProcedureCall:
     for name, reason in _BROKEN.items():
         if options.get(name, "false") != "false":
             raise JobRefused(f"Option {name} is not used: {reason}")
+    has_order = "sort-order" in options or options.get("strategy") == "sort"
+    if has_order and "max-files-to-rewrite" in options:
+        raise JobRefused(
+            "Option max-files-to-rewrite is not used with a sort order: "
+            "Iceberg up to 1.10 writes too many files then (iceberg #15576)"
+        )
     if options.get("strategy") == "binpack" and "sort-order" in options:
         raise JobRefused("Strategy binpack has no sort order: choose strategy sort, or leave out the order")
     arguments: dict[str, Argument] = {

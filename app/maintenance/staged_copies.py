@@ -6,7 +6,7 @@ second list of files.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
@@ -43,7 +43,7 @@ class StagedCopy:
     """What was found in a staged copy."""
 
     file_list: Location
-    """Lines of `from,to`: what has to be copied. The one to use: that of Spark, or one with mended manifest lists."""
+    """Lines of `from,to`: what has to be copied. The one to use: that of Spark, or one of our own."""
     files: int
     """How many it has."""
     mended: int
@@ -52,7 +52,13 @@ class StagedCopy:
     """What is wrong all the same, as sentences: the copy must not be used then."""
 
 
-def check_copy(files: FileIO, change: PathChange, original: Location, file_list: Location) -> StagedCopy:
+def check_copy(
+    files: FileIO,
+    change: PathChange,
+    original: Location,
+    file_list: Location,
+    copied: Sequence[Location] = (),
+) -> StagedCopy:
     """Compare a staged copy with the table that it is one of, and mend lengths of manifests.
 
     Args:
@@ -60,17 +66,25 @@ def check_copy(files: FileIO, change: PathChange, original: Location, file_list:
         change: which prefix has become which.
         original: the table's metadata file.
         file_list: what Spark has written.
+        copied: lists of earlier copies to the same place, whose files are all there. Files of the table that they
+            have are not listed again; what is staged is, because it was written anew.
 
     Raises:
         FileMissing, FilesUnavailable, InvalidLocation, InvalidMetadata: a file of the table or the list cannot be read.
     """
+    earlier = {pair for each in copied for pair in _plan(files, each).items()}
     check = _Check(files, change, _plan(files, file_list))
     check.metadata(original)
-    if check.mended and not check.flaws:
-        lines = "".join(f"{source},{target}\n" for target, source in check.plan.items())
-        file_list = Location(f"{file_list}-mended")
+    pairs = [
+        (target, source)
+        for target, source in check.plan.items()
+        if change.moved(source) != target or (target, source) not in earlier
+    ]
+    if (check.mended or copied) and not check.flaws:
+        lines = "".join(f"{source},{target}\n" for target, source in pairs)
+        file_list = Location(f"{file_list}-{'since' if copied else 'mended'}")
         files.write_new(file_list, lines.encode())
-    return StagedCopy(file_list, len(check.plan), check.mended, tuple(check.flaws[:MOST_FLAWS]))
+    return StagedCopy(file_list, len(pairs), check.mended, tuple(check.flaws[:MOST_FLAWS]))
 
 
 def _plan(files: FileIO, file_list: Location) -> dict[str, str]:

@@ -83,6 +83,8 @@ def _filled(kind: type[F], facts: dict[str, Any]) -> F:
         "size_histogram": (),
         "worst_partitions": (),
         "latest_partitions": (),
+        "sizes": {},
+        "position_delete_sizes": {},
         "overlap_by_field": {},
     }
     return kind(

@@ -30,6 +30,7 @@ class BeginJobBody(ExtensionBody):
     job: Job
     id: str | None = None
     options: dict[str, JsonValue] = Field(default_factory=dict)
+    rewritten_bytes: Annotated[Long, Field(ge=0)] = 0
     lease_ms: LeaseMs = DEFAULT_LEASE_MS
 
 

@@ -45,7 +45,9 @@ def begin_job(visit: Visited) -> Response:
     """Begin a job, and hold the table for it."""
     body = visit.extension_body(BeginJobBody)
     check_size("options", body.options)
-    begun = jobs.begin_job(visit.catalog, visit.table, body.job, body.options, body.lease_ms, body.id)
+    begun = jobs.begin_job(
+        visit.catalog, visit.table, body.job, body.options, body.lease_ms, body.id, body.rewritten_bytes
+    )
     return json_answer(job_json(begun))
 
 

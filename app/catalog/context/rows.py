@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from app.database.deletions.file_deletions import WaitingDeletion
 from app.database.deletions.orphan_runs import OrphanRun
 from app.database.dropped import Dropped
 from app.database.maintenance_jobs import MaintenanceJob
@@ -24,6 +25,7 @@ __all__ = [
     "PointerEvent",
     "ReceiptHead",
     "RecordedOutcome",
+    "WaitingDeletion",
     "Warehouse",
     "id_of_time",
 ]

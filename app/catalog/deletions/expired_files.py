@@ -15,7 +15,7 @@ from app.database.deletions.file_deletions import Deletion, FinalState
 from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.reachability import unreachable_files
-from app.errors import IcetowerError, Unavailable
+from app.errors import IcetowerError, InvalidMetadata, Unavailable
 from app.fileio.locations import place_of
 
 log = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     Raises:
         FilesUnavailable: a file could not be read or deleted; safe to try again.
         CorruptMetadata, MetadataFileMissing: the table's metadata cannot be read; nothing was deleted.
-        InvalidMetadata: the record in the queue cannot be read; nothing was deleted.
+        InvalidMetadata: the record in the queue, or what the table still reaches, cannot be read; nothing was deleted.
         PlanOutdated: what was found is no longer right, or another worker has ended it.
     """
     assert deletion.pointer_id is not None
@@ -60,8 +60,9 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
         place_of=place_of,
     )
     if doomed.obstacle is not None:
-        log.warning("nothing is deleted after the expiry of %s: %s", deletion.identifier, doomed.obstacle)
-        return "failed"
+        raise InvalidMetadata(
+            f"It is not known what the table still reaches, nothing is deleted: {doomed.obstacle}"
+        )
     for location in doomed.unreadable:
         log.warning("expiry of %s leaves %s and what it names: unreadable", deletion.identifier, location)
     owner = Owner.of(deletion.uuid, deletion.pointer_id, current, landed)

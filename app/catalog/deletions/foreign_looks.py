@@ -80,10 +80,12 @@ class ForeignLook:
                 # Where its manifests lie others may write data, too.
                 known = {home for folder in self._foreign.folders for home in homes_of(f"{folder}/_")}
                 places.replace(self._pointer_id, {}, known | {ANYWHERE})
-                where = "and it may reach any"
+                where = "anywhere in its warehouse"
             # If not, each of its commits has noted the folders: deletions elsewhere need not wait.
             raise FilesUnavailable(
-                f"It is not known which files table {pointer.identifier} reaches {where}: {error}"
+                f"It is not known which files table {pointer.identifier} reaches {where}: {error}. "
+                f"Make it readable, or let it go: `icetower table unregister {pointer.identifier}`, or "
+                "`icetower dropped purge` if it was dropped"
             ) from error
         if found is not None:
             self._seen = found.metadata_location, found.registration

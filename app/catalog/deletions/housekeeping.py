@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 
+from app import telemetry
 from app.catalog.context.seen.receipt_book import FAILURES_KEPT_MS
 from app.catalog.context.server import Server
 from app.catalog.deletions.foreign_looks import UnknownReaders
@@ -44,6 +45,7 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
                 server.scan_plans.delete_expired(server.now_ms())
                 server.landing_queues.delete_old(QUEUE_KEPT_MS)
                 server.receipts.stored.delete_what_did_not_land(server.now_ms() - FAILURES_KEPT_MS)
+                telemetry.WAITING_DELETIONS.set(server.file_deletions.count_waiting())
                 clean_at = time.monotonic() + CLEANING_SECONDS
             if not stop.is_set() and time.monotonic() >= export_at:
                 export_what_is_due(server)

@@ -19,7 +19,9 @@ log = logging.getLogger(__name__)
 
 FIRST_RETRY_MS = 30_000
 LONGEST_RETRY_MS = 3_600_000
-MAX_FAILURES = 50
+MANY_FAILURES = 50
+"""After so many an entry is tried four times a day only. It is not given up: nothing else looks for its files."""
+LAST_RETRY_MS = 6 * LONGEST_RETRY_MS
 _WORK: Mapping[Kind, Callable[[Catalog, Deletion], FinalState | None]] = {
     "purge": purge_files,
     "expire": delete_expired_files,
@@ -69,12 +71,19 @@ def _work_off(server: Server, deletion: Deletion) -> FinalState | None:
 
 def _try_later(server: Server, deletion: Deletion, reason: str) -> None:
     failures = deletion.attempts + 1
-    if failures >= MAX_FAILURES:
-        name = deletion.identifier
-        log.error("%s of %s given up after %d failures: %s", deletion.kind, name, failures, reason)
-        _finish(server, deletion, "failed", reason)
+    if deletion.kind == "orphans" and failures >= MANY_FAILURES:
+        log.error("orphans of %s given up after %d failures: %s", deletion.identifier, failures, reason)
+        _finish(server, deletion, "failed", reason)  # The next search finds them again.
         return
-    wait_ms = min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** min(failures, 10))
+    longest_ms = LONGEST_RETRY_MS if failures < MANY_FAILURES else LAST_RETRY_MS
+    wait_ms = min(longest_ms, FIRST_RETRY_MS * 2 ** min(failures, 10))
+    log.warning(
+        "%s of %s waits, and is tried again in %d s: %s",
+        deletion.kind,
+        deletion.identifier,
+        wait_ms // 1000,
+        reason,
+    )
     server.file_deletions.postpone(deletion.id, wait_ms, reason)
     telemetry.FILE_DELETIONS.labels(outcome="postponed").inc()
 

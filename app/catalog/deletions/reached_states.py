@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from typing import Final
 
 from app.catalog.commits.files.expiry_records import ExpiryRecord
 from app.catalog.context.catalog import Catalog
@@ -22,6 +23,9 @@ from app.errors import InvalidMetadata, MetadataFileMissing, NoSuchWarehouse, Or
 
 Note = Callable[[Location], object]
 """Called with each location that is reached, once or more often; returns True for one that is looked for."""
+_MEND_EARLIER: Final = (
+    ". Mend that file; or delete it, if that state is not needed: what is gone reaches nothing"
+)
 EVENTS_IN_FLIGHT = 10_000
 """Events are numbered before they can be seen: so many may come to light behind the newest one."""
 
@@ -122,7 +126,7 @@ class ReachedStates:
         if catalog is None:
             return
         try:
-            with _refused(f"table {pointer.identifier}"):
+            with _refused(f"table {pointer.identifier}", _mend(pointer)):
                 metadata = catalog.read(TABLES, pointer)
         except MetadataFileMissing as error:
             find_locked = catalog.server.pointers.find_locked
@@ -145,7 +149,7 @@ class ReachedStates:
 
     def _add_current(self, pointer: Pointer, metadata: TableMetadata, catalog: Catalog | None = None) -> None:
         self._note(pointer.metadata_location)
-        with _refused(f"table {pointer.identifier}"):
+        with _refused(f"table {pointer.identifier}", _mend(pointer)):
             self._files.add(catalog or self.catalog, metadata, is_current=True)
         self._states.add((pointer.warehouse_id, pointer.metadata_location))
         self._pointers[pointer.id] = pointer.metadata_location, pointer.registration
@@ -156,7 +160,7 @@ class ReachedStates:
             self._read_earlier(state)
 
     def _add_earlier(self, state: EarlierState) -> None:
-        with _refused(f"the earlier state {state.location}"):
+        with _refused(f"the earlier state {state.location}", _MEND_EARLIER):
             self._read_earlier(state)
 
     def _read_earlier(self, state: EarlierState) -> None:
@@ -172,7 +176,7 @@ class ReachedStates:
             metadata = catalog.read_file(TABLES, state.location)
         except MetadataFileMissing:
             return
-        with _refused(f"the earlier state {state.location}"):
+        with _refused(f"the earlier state {state.location}", _MEND_EARLIER):
             self._files.add(catalog, metadata, is_current=False)
 
     def _catalog_of(self, warehouse_id: int) -> Catalog | None:
@@ -185,12 +189,17 @@ class ReachedStates:
         return self._catalogs[warehouse_id]
 
 
+def _mend(pointer: Pointer) -> str:
+    let_go = f"`icetower table unregister {pointer.identifier}`"
+    return f". Mend that file; or let the table go ({let_go}) and delete the file"
+
+
 @contextmanager
-def _refused(what: str) -> Iterator[None]:
+def _refused(what: str, mend: str = "") -> Iterator[None]:
     """Refuse the whole run if something cannot be read."""
     try:
         yield
     except UNREADABLE as error:
         raise OrphansRefused(
-            f"Cannot look for orphans: it is not known what {what} reaches: {error}; nothing is marked"
+            f"Cannot look for orphans: it is not known what {what} reaches: {error}; nothing is marked{mend}"
         ) from error

@@ -42,6 +42,7 @@ def begin_job(
     options: Mapping[str, Any],
     lease_ms: int,
     job_id: str | None = None,
+    rewritten_bytes: int = 0,
 ) -> MaintenanceJob:
     """Begin a job on a table, and hold the table for it.
 
@@ -52,6 +53,7 @@ def begin_job(
         options: how; kept with the job.
         lease_ms: how long the table is held, unless it is held for longer later.
         job_id: an id that the maintainer has chosen: sent again, the same job is answered.
+        rewritten_bytes: how many are expected; they count for the day's budget if the job never says what it did.
 
     Raises:
         InvalidRequest: the id is none.
@@ -67,7 +69,8 @@ def begin_job(
     check_jobs(catalog, identifier)
     pointer = catalog.load(TABLES, identifier)
     jobs, own_id = catalog.server.maintenance_jobs, job_id or catalog.server.new_uuid().replace("-", "")
-    begun = jobs.begin(own_id, pointer.id, job, catalog.caller.principal, options, lease_ms)
+    expected = {"expected-bytes": rewritten_bytes} if rewritten_bytes else {}
+    begun = jobs.begin(own_id, pointer.id, job, catalog.caller.principal, options, lease_ms, expected)
     if begun is not None:
         return begun
     same = jobs.find(own_id)

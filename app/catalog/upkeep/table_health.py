@@ -14,7 +14,7 @@ from app.catalog.history import snapshot_named
 from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.upkeep.counted_files import count_files
 from app.database.pointers.pointer import Pointer
-from app.engine.health.facts import ActivityFacts, FileFacts, HealthFacts, ManifestFacts
+from app.engine.health.facts import MOST_WAITING, ActivityFacts, FileFacts, HealthFacts, ManifestFacts
 from app.engine.health.file_facts import file_facts
 from app.engine.health.findings import HealthFinding, findings
 from app.engine.health.manifest_facts import manifest_facts
@@ -34,6 +34,7 @@ _JOBS: Final = 100
 _WEEK_MS: Final = 7 * 86_400_000
 _DAY_MS: Final = 86_400_000
 _BYTES_OF_FACTS: Final = 20_000
+_BYTES_OF_A_SIZE: Final = 120
 OVERVIEW_BYTES: Final = 4_000
 """What the facts of one table take in the overview of a warehouse."""
 
@@ -85,6 +86,7 @@ def table_health(catalog: Catalog, identifier: TableIdentifier, wanted: str | No
         activity=_activity(catalog, pointer),
         unreadable=unreadable,
         forks=forks_of(catalog, pointer, metadata),
+        waiting_deletions=_waiting_deletions(catalog, pointer),
     )
     if wanted is None:
         _keep_forks(catalog, pointer, facts.forks)
@@ -166,11 +168,21 @@ def _counted(
         source = TableManifests(catalog)
         manifests: Sequence[ManifestFile] = () if snapshot is None else source.manifests(snapshot)
         summary = count_files(catalog, source, manifests, small_below(target_file_bytes(metadata.properties)))
-        return (file_facts(metadata, summary), manifest_facts(metadata, manifests)), _BYTES_OF_FACTS
+        facts = file_facts(metadata, summary), manifest_facts(metadata, manifests)
+        return facts, _BYTES_OF_FACTS + _BYTES_OF_A_SIZE * (
+            len(summary.sizes) + len(summary.position_delete_sizes)
+        )
 
     snapshot_id = None if snapshot is None else snapshot.snapshot_id
     key: Hashable = (catalog.files, pointer.id, pointer.metadata_location, pointer.registration, snapshot_id)
     return catalog.server.counted_files.find_or_read(key, count)
+
+
+def _waiting_deletions(catalog: Catalog, pointer: Pointer) -> tuple[str, ...]:
+    if not catalog.has_rows:
+        return ()
+    found = catalog.server.file_deletions.waiting(catalog.warehouse.id, MOST_WAITING, pointer.uuid)
+    return tuple(deletion.error for deletion in found if not deletion.is_given_up)
 
 
 def _activity(catalog: Catalog, pointer: Pointer) -> ActivityFacts:
@@ -186,11 +198,13 @@ def _activity(catalog: Catalog, pointer: Pointer) -> ActivityFacts:
     span_ms = now_ms - week[-1] if len(week) == _EVENTS else _WEEK_MS
     if events and events[-1].previous_location is None:  # made since: a younger table had less time
         span_ms = min(span_ms, max(_DAY_MS, now_ms - events[-1].at_ms))
-    counts = catalog.server.traffic.of((catalog.warehouse.name, pointer.identifier)).counts
+    traffic = catalog.server.traffic.of((catalog.warehouse.name, pointer.identifier))
+    counts = traffic.counts
     attempts = counts.landed + counts.refused + counts.races_lost
     return ActivityFacts(
         commits_a_day=len(week) * _DAY_MS / max(1, span_ms),
         attempts_a_commit=attempts / counts.landed if counts.landed else None,
+        attempts_since_ms=traffic.since_ms if counts.landed else None,
         last_read_ms=catalog.server.last_reads.find(pointer.id),
         last_upkeep_ms=_last_upkeep_ms(catalog, pointer),
     )

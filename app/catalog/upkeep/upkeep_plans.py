@@ -27,8 +27,8 @@ from app.engine.upkeep.plans import LeftJob, PlannedJob, UpkeepPlan, plan_upkeep
 from app.engine.upkeep.policy import Policy
 from app.errors import BadRequest
 
-JOBS_LOOKED_AT: Final = 200
-"""How many of the newest jobs of a table a plan knows of."""
+JOBS_LOOKED_AT: Final = 25
+"""How many of the newest jobs of each kind a plan knows of, besides those of the last day."""
 _SUCCEEDED = frozenset({JobState.DONE, JobState.NOTHING})
 _STOPS = frozenset({JobState.DAMAGED, JobState.UNSOUND})
 """Nothing more is done after these: expiry would take away what a person needs to go back."""
@@ -67,8 +67,10 @@ def table_upkeep(catalog: Catalog, identifier: TableIdentifier, wanted: Sequence
     pointer, metadata = catalog.read_now(TABLES, identifier)
     policy = Policy(layers_of(catalog, identifier.namespace, metadata.properties))
     facts = table_health(catalog, identifier).facts
-    jobs = catalog.server.maintenance_jobs.list(pointer.id, JOBS_LOOKED_AT)
-    condition = _condition(metadata, facts, jobs, catalog.now_ms())
+    now_ms = catalog.now_ms()
+    found = catalog.server.maintenance_jobs.newest(pointer.id, JOBS_LOOKED_AT, now_ms - DAY_MS)
+    jobs = [_as_it_is(job, now_ms) for job in found]
+    condition = _condition(metadata, facts, jobs, now_ms)
     if pointer.is_read_only:
         left = tuple(
             LeftJob(job, "the table is read-only here: it belongs to another catalog") for job in Job
@@ -92,11 +94,13 @@ def _condition(
     history = {job: _history_of(job, jobs) for job in Job}
     ended = [job for job in jobs if job.state is not JobState.RUNNING]
     head = metadata.current_snapshot
+    expirable, refused = _expirable(metadata, now_ms)
     line = [] if head is None else list(ancestors(metadata, head.snapshot_id))
     return Condition(
         facts=facts,
         now_ms=now_ms,
-        expirable_snapshots=_expirable(metadata, now_ms),
+        expirable_snapshots=expirable,
+        expiry_refused=refused,
         snapshots_since={
             job: sum(snapshot.timestamp_ms > found.last_success_ms for snapshot in line)
             for job, found in history.items()
@@ -115,44 +119,57 @@ def _condition(
         ),
         history=history,
         rewritten_bytes=sum(
-            _number(job.outcome, "rewritten-bytes") for job in ended if (job.ended_ms or 0) > now_ms - DAY_MS
+            _rewritten_bytes(job.outcome) for job in ended if (job.ended_ms or 0) > now_ms - DAY_MS
         ),
-        running=next(
-            (Job(job.job) for job in jobs if job.state is JobState.RUNNING and job.leased_until_ms > now_ms),
-            None,
-        ),
+        running=next((Job(job.job) for job in jobs if job.state is JobState.RUNNING), None),
         damage=facts.unreadable or _damage_found(ended),
     )
 
 
+def _as_it_is(job: MaintenanceJob, now_ms: int) -> MaintenanceJob:
+    """Return a job, as abandoned if its lease has run out: only the next one notes that."""
+    if job.state is not JobState.RUNNING or job.leased_until_ms > now_ms:
+        return job
+    return replace(job, state=JobState.ABANDONED, ended_ms=job.leased_until_ms)
+
+
 def _damage_found(ended: Sequence[MaintenanceJob]) -> str | None:
-    """Return what the last job has found missing, if it has stopped all upkeep."""
-    if not ended or ended[0].state not in _STOPS:
+    """Return what a job has found missing, if none has succeeded since."""
+    last = next((job for job in ended if job.state in _STOPS | _SUCCEEDED), None)
+    if last is None or last.state not in _STOPS:
         return None
-    return str(ended[0].outcome.get("message", "a file is missing"))
+    return str(last.outcome.get("message", "a file is missing"))
 
 
 def _history_of(job: Job, jobs: Sequence[MaintenanceJob]) -> JobHistory:
     runs = [run for run in jobs if run.job == job and run.state is not JobState.RUNNING]
-    last_success = next((run.ended_ms for run in runs if run.state in _SUCCEEDED), None)
+    succeeded = next((run for run in runs if run.state in _SUCCEEDED), None)
     failed: list[MaintenanceJob] = []
     for run in runs:
         if run.state in _SUCCEEDED or run.state is JobState.REFUSED:
             break
         failed.append(run)
-    history = JobHistory(last_success, failed[0].ended_ms if failed else None, len(failed))
+    history = JobHistory(
+        None if succeeded is None else succeeded.ended_ms,
+        failed[0].ended_ms if failed else None,
+        len(failed),
+        did_a_part=succeeded is not None
+        and succeeded.state is JobState.DONE
+        and "max-bytes" in succeeded.options,
+    )
     if runs and runs[0].state is JobState.REFUSED:
         return replace(history, refused_options=runs[0].options, refused_ms=runs[0].ended_ms or 0)
     return history
 
 
-def _expirable(metadata: TableMetadata, now_ms: int) -> int:
+def _expirable(metadata: TableMetadata, now_ms: int) -> tuple[int, str | None]:
     try:
-        return len(plan_expiry(metadata, ExpiryWish(), now_ms).snapshots)
-    except BadRequest:
-        return 0  # The table does not allow it, or its settings make no sense: health says so.
+        return len(plan_expiry(metadata, ExpiryWish(), now_ms).snapshots), None
+    except BadRequest as error:
+        return 0, str(error)  # The table does not allow it, or its settings make no sense.
 
 
-def _number(outcome: Mapping[str, Any], name: str) -> int:
-    value = outcome.get(name, 0)
+def _rewritten_bytes(outcome: Mapping[str, Any]) -> int:
+    """Return what a job has rewritten, or was expected to: one that died says nothing."""
+    value = outcome.get("rewritten-bytes", outcome.get("expected-bytes", 0))
     return value if isinstance(value, int) else 0

@@ -20,8 +20,9 @@ from app.catalog.upkeep.table_health import (
     metadata_bytes,
     overview_key,
 )
+from app.database.deletions.file_deletions import WaitingDeletion
 from app.database.pointers.pointer import Pointer, PointerKind
-from app.engine.health.facts import HealthFacts
+from app.engine.health.facts import MOST_WAITING, HealthFacts
 from app.engine.health.findings import HealthFinding, badness, findings, unreadable
 from app.engine.health.manifest_facts import manifest_facts
 from app.engine.health.metadata_facts import metadata_facts, summary_totals
@@ -81,6 +82,18 @@ def warehouse_health(catalog: Catalog, page: Page) -> Listing[TableHealth | Unre
     elif len(pointers) > STRETCH:
         next_after = _place(stretch[-1].id, _FIRST)
     return Listing([found for _, found in shown], next_after)
+
+
+def waiting_deletions(catalog: Catalog) -> Sequence[WaitingDeletion]:
+    """Return deletions of files that cannot go on, the oldest first.
+
+    Raises:
+        DatabaseUnavailable: the database does not answer.
+    """
+    catalog.permit("warehouse_health")
+    if not catalog.has_rows:
+        return ()
+    return catalog.server.file_deletions.waiting(catalog.warehouse.id, MOST_WAITING)
 
 
 def _place(before_id: int, rank: _Rank) -> str:

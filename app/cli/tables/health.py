@@ -113,7 +113,10 @@ def _facts(found: Json) -> list[tuple[str, object]]:
         ),
         ("commits", _commits_line(activity)),
         ("last write", moment_text(metadata["last-write-ms"])),
-        ("last read", moment_text(activity.get("last-read-ms")) or "not seen by this server process"),
+        (
+            "last read",
+            moment_text(activity.get("last-read-ms")) or f"not seen by server process {activity['process']}",
+        ),
         ("last upkeep", moment_text(activity.get("last-upkeep-ms")) or "none"),
     ]
 
@@ -209,7 +212,10 @@ def _snapshots_line(metadata: Json) -> str:
 def _commits_line(activity: Json) -> str:
     attempts = activity.get("attempts-a-commit")
     line = f"{activity['commits-a-day']:.1f} a day"
-    return line if attempts is None else f"{line}, {attempts:.1f} attempts for each of them at this process"
+    if attempts is None:
+        return line
+    since = moment_text(activity["attempts-since-ms"])
+    return f"{line}, {attempts:.1f} attempts for each of those at server process {activity['process']} since {since}"
 
 
 def _branches(number: int) -> str:

@@ -42,6 +42,15 @@ def rewrite_table_paths(  # noqa: PLR0917 - a command has as many arguments as i
             "--staging", metavar="PLACE", help="Where the copy is written. Unless given, beside its metadata."
         ),
     ] = None,
+    since: Annotated[
+        list[str] | None,
+        optional(
+            "--since",
+            metavar="LIST",
+            help="The list of files of an earlier run, if all of them are copied: only what came since is listed. "
+            "Repeatable.",
+        ),
+    ] = None,
     spark_conf: Annotated[
         list[str] | None,
         optional(
@@ -63,6 +72,7 @@ def rewrite_table_paths(  # noqa: PLR0917 - a command has as many arguments as i
     For example:
 
     - `icetower table rewrite-paths eu.sales.orders --to s3://new/sales/orders --spark 'local[*]'`
+    - `icetower table rewrite-paths eu.sales.orders --to s3://new/sales/orders --spark 'local[*]' --since s3://old/…/file-list-mended`
     """
     identifier = identifier_from(name, separator)
     of_spark, of_catalog = settings_apart(properties_from(spark_conf))
@@ -74,7 +84,13 @@ def rewrite_table_paths(  # noqa: PLR0917 - a command has as many arguments as i
         chosen = None if staging is None else Location(staging)
         try:
             found = rewrite_paths(
-                catalog, sessions.open, identifier, change, staging=chosen, spark_catalog=mounted_at
+                catalog,
+                sessions.open,
+                identifier,
+                change,
+                staging=chosen,
+                copied=[Location(each) for each in since or ()],
+                spark_catalog=mounted_at,
             )
         except (JobRefused, SparkMissing) as refused:
             warn(str(refused))

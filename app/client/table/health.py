@@ -25,10 +25,11 @@ class HealthCalls(CatalogCalls):
         path = self._below_table(identifier, "profile")
         return self._calls.read(OpenAnswer, "GET", path, query=_state(snapshot_id, ref)).model_dump()
 
-    def warehouse(self) -> list[JsonObject]:
-        """Return what is found of all tables, in the order of their pages."""
-        pages = self._calls.read_pages(TableHealthPage, f"{self._root}/health")
-        return [table for page in pages for table in page.tables]
+    def warehouse(self) -> tuple[list[JsonObject], list[JsonObject]]:
+        """Return what is found of all tables, in the order of their pages, and deletions that wait."""
+        pages = list(self._calls.read_pages(TableHealthPage, f"{self._root}/health"))
+        waiting = [deletion for page in pages for deletion in page.waiting_deletions]
+        return [table for page in pages for table in page.tables], waiting
 
 
 def _state(snapshot_id: int | None, ref: str | None) -> dict[str, str]:

@@ -33,10 +33,17 @@ class MaintenanceCalls(CatalogCalls):
         return found
 
     def begin_job(
-        self, identifier: TableIdentifier, job: str, job_id: str, options: JsonObject, lease_ms: int
+        self,
+        identifier: TableIdentifier,
+        job: str,
+        job_id: str,
+        options: JsonObject,
+        lease_ms: int,
+        rewritten_bytes: int = 0,
     ) -> JsonObject:
-        """Begin a job, and hold the table for it."""
+        """Begin a job that is expected to rewrite so many bytes, and hold the table for it."""
         body = {"job": job, "id": job_id, "options": options, "lease-ms": lease_ms}
+        body |= {"rewritten-bytes": rewritten_bytes} if rewritten_bytes else {}
         path = self._below_table(identifier, "maintenance", "jobs")
         return self._calls.read(OpenAnswer, "POST", path, body=body).model_dump()
 

@@ -21,6 +21,7 @@ class UpkeepCalls(CatalogCalls):
         target_size_bytes: int | None = None,
         branch: str | None = None,
         rewrite_all: bool = False,
+        max_bytes: int | None = None,
     ) -> ManifestRewriteAnswer:
         """Rewrite manifests in the order of their partitions.
 
@@ -32,6 +33,7 @@ class UpkeepCalls(CatalogCalls):
             target_size_bytes: the size of new manifests, in place of the table's property.
             branch: which branch; main unless given.
             rewrite_all: rewrite manifests that are not worth it, too.
+            max_bytes: rewrite no more bytes of manifests, and leave the rest.
         """
         body = given(
             {
@@ -41,6 +43,7 @@ class UpkeepCalls(CatalogCalls):
                 "target-size-bytes": target_size_bytes,
                 "branch": branch,
                 "all": rewrite_all or None,
+                "max-bytes": max_bytes,
             }
         )
         path = self._below_table(identifier, "rewrite-manifests")

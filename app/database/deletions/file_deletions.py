@@ -37,7 +37,25 @@ class Deletion:
     """What an expiry took out, the report of marked orphans, or the places of a purged table, as JSON."""
 
 
+@dataclass(frozen=True, slots=True)
+class WaitingDeletion:
+    """One entry that has failed, and why."""
+
+    kind: Kind
+    identifier: str
+    attempts: int
+    """How often it has failed."""
+    created_ms: int
+    not_before_ms: int
+    """When it is tried again; in the past if it never is."""
+    is_given_up: bool
+    error: str
+
+
 _COLUMNS = [rows.c[field.name] for field in fields(Deletion)]
+_SHOWN_MS = 7 * 86_400_000
+"""How long it is shown that an entry was given up."""
+_HAS_FAILED = (rows.c.state == "queued") & (rows.c.attempts > 0)
 
 
 class FileDeletions:
@@ -161,6 +179,44 @@ class FileDeletions:
             exists().where(rows.c.uuid == uuid, rows.c.kind == "purge", rows.c.state.in_(("queued", "done")))
         )
         return self._database.read(lambda connection: bool(connection.execute(query).scalar_one()))
+
+    def waiting(self, warehouse_id: int, most: int, uuid: TableUuid | None = None) -> list[WaitingDeletion]:
+        """Return entries that have failed, and wait or were given up lately; the oldest first.
+
+        Args:
+            warehouse_id: of which warehouse.
+            most: how many are returned at most.
+            uuid: of which table; None for all.
+        """
+        is_given_up = (rows.c.state == "failed") & (rows.c.finished_ms > database_now_ms() - _SHOWN_MS)
+        of_table = () if uuid is None else (rows.c.uuid == uuid,)
+        query = (
+            select(
+                rows.c.kind,
+                rows.c.identifier,
+                rows.c.attempts,
+                rows.c.created_ms,
+                rows.c.not_before_ms,
+                (rows.c.state == "failed").label("is_given_up"),
+                func.coalesce(rows.c.last_error, "").label("error"),
+            )
+            .where(
+                # Most entries of a warehouse are done: its index would find all of them. That of states finds few.
+                rows.c.warehouse_id + 0 == warehouse_id,
+                rows.c.state.in_(("queued", "failed")),
+                _HAS_FAILED | is_given_up,
+                *of_table,
+            )
+            .order_by(rows.c.id)
+            .limit(most)
+        )
+        found = self._database.read(lambda connection: connection.execute(query).all())
+        return [WaitingDeletion(*row) for row in found]
+
+    def count_waiting(self) -> int:
+        """Return how many entries have failed and are tried again."""
+        query = select(func.count()).select_from(rows).where(_HAS_FAILED)
+        return self._database.read(lambda connection: int(connection.execute(query).scalar_one()))
 
     def counts(self) -> dict[str, int]:
         """Return how many entries are in each state."""

@@ -119,7 +119,7 @@ class _Look:
         try:
             before = self._source.manifests(self._parent)
         except (FileMissing, *_UNREADABLE) as error:
-            self._not_checked(f"its parent's manifests cannot be read: {error}")
+            self._not_checked(f"its parent's manifests are not known: {error}")
             return None
         if before is None:
             self._not_checked("its parent's manifest list is larger than may be read")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from app.engine.model.files.manifests import Partition
@@ -13,6 +13,8 @@ SIZE_BOUNDS: Final = tuple(mebibytes << 20 for mebibytes in (1, 8, 32, 64, 128, 
 """The upper bounds of the size histogram's groups; what is larger is in one more group."""
 WORST_PARTITIONS: Final = 20
 """How many partitions are named; all of them are counted."""
+MOST_WAITING: Final = 20
+"""How many deletions that wait are looked at."""
 LATEST_PARTITIONS: Final = 100
 """How many of those that were written last are kept apart."""
 
@@ -88,11 +90,21 @@ class FileFacts:
     """Those with most small files and delete files, at most `WORST_PARTITIONS`."""
     latest_partitions: tuple[PartitionFacts, ...]
     """Those with the newest files, newest first, at most `LATEST_PARTITIONS`."""
+    sizes: Mapping[int, int] = field(default_factory=dict)
+    """Data files by their size, which is cut to its leading bits: see `rounded_size`."""
+    position_delete_sizes: Mapping[int, int] = field(default_factory=dict)
+    """Position delete files by their size, in the same way."""
 
     @property
     def delete_files(self) -> int:
         """Delete files of every kind."""
         return self.position_delete_files + self.equality_delete_files + self.deletion_vectors
+
+    @property
+    def large_bytes(self) -> int:
+        """The bytes of data files above 180 % of the target size: compaction takes them apart."""
+        bound = self.small_below_bytes * 12 // 5
+        return sum(size * files for size, files in self.sizes.items() if size > bound)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +151,8 @@ class MetadataFacts:
     format_version: int
     snapshots: int
     oldest_snapshot_ms: int | None
+    oldest_expirable_ms: int | None
+    """When the oldest snapshot was made that no branch, tag or least number keeps whatever its age."""
     branches: int
     tags: int
     schemas: int
@@ -152,6 +166,8 @@ class MetadataFacts:
     is_partitioned: bool
     target_file_bytes: int
     """What writers aim at: `write.target-file-size-bytes`."""
+    target_delete_file_bytes: int
+    """The same for delete files: `write.delete.target-file-size-bytes`."""
     is_encrypted: bool
     allows_deletes: bool
     """`gc.enabled`: whether snapshots may expire."""
@@ -175,6 +191,8 @@ class ActivityFacts:
     """The last load or scan plan that this process has seen; None if it has seen none."""
     last_upkeep_ms: int | None = None
     """When a job of upkeep has last changed something; None if none has."""
+    attempts_since_ms: int | None = None
+    """Since when this process counts attempts; None if none landed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,3 +229,5 @@ class HealthFacts:
     """Why files could not be counted: which manifest cannot be read, and what is wrong with it."""
     forks: tuple[str, ...] = ()
     """Metadata files that another writer has added to the folder of a file-system table since it was adopted."""
+    waiting_deletions: tuple[str, ...] = ()
+    """Why files of the table that expired, or that are orphans, are not deleted yet; at most `MOST_WAITING`."""

@@ -75,6 +75,8 @@ def file_facts(metadata: TableMetadata, summary: FileSummary) -> FileFacts:
         latest_partitions=tuple(
             heapq.nlargest(LATEST_PARTITIONS, partitions, key=attrgetter("newest_sequence"))
         ),
+        sizes=summary.sizes,
+        position_delete_sizes=summary.position_delete_sizes,
     )
 
 

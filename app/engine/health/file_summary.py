@@ -63,6 +63,8 @@ class FileSummary:
     rows: Counter[ContentKind] = field(default_factory=Counter)
     sizes: Counter[int] = field(default_factory=Counter)
     """Data files by their size, which is cut to its leading bits: see `rounded_size`."""
+    position_delete_sizes: Counter[int] = field(default_factory=Counter)
+    """Position delete files by their size, in the same way."""
     sort_orders: Counter[int | None] = field(default_factory=Counter)
     """Data files by the sort order that their writer named."""
     partitions: dict[PartitionKey, PartitionCounts] = field(default_factory=dict)
@@ -70,7 +72,8 @@ class FileSummary:
     @property
     def size_bytes(self) -> int:
         """About how much memory it takes."""
-        counts = len(self.sizes) + sum(len(counts.deletes) for counts in self.partitions.values())
+        counts = len(self.sizes) + len(self.position_delete_sizes)
+        counts += sum(len(counts.deletes) for counts in self.partitions.values())
         return _BYTES_A_SUMMARY + _BYTES_A_PARTITION * len(self.partitions) + _BYTES_A_COUNT * counts
 
 
@@ -78,6 +81,11 @@ def rounded_size(size: int) -> int:
     """Return a size with only its leading bits; the difference is below one part in 128."""
     shift = size.bit_length() - _EXACT_BITS
     return size if shift <= 0 else size >> shift << shift
+
+
+def above_rounded(size: int) -> int:
+    """Return the least size, in bytes, above all that become this one when rounded."""
+    return size + (1 << max(0, size.bit_length() - _EXACT_BITS))
 
 
 def summarize(live: LiveColumns, small_below_bytes: int) -> FileSummary:
@@ -100,7 +108,7 @@ def summarize(live: LiveColumns, small_below_bytes: int) -> FileSummary:
     if found.files[ContentKind.DATA]:
         _count_data(found, by_number, live)
     if len(live.kinds) > found.files[ContentKind.DATA]:
-        _count_deletes(by_number, live)
+        _count_deletes(found, by_number, live)
     for counts in by_number.values():
         # Two numbers may have one partition, where writers spell a value in two ways.
         _add_partition(found.partitions, counts)
@@ -142,7 +150,12 @@ def _count_data(found: FileSummary, by_number: dict[int, PartitionCounts], live:
         counts.small_bytes, counts.small_files = small_bytes[number], small_files[number]
 
 
-def _count_deletes(by_number: dict[int, PartitionCounts], live: LiveColumns) -> None:
+def _count_deletes(found: FileSummary, by_number: dict[int, PartitionCounts], live: LiveColumns) -> None:
+    found.position_delete_sizes.update(
+        rounded_size(size)
+        for kind, size in zip(live.kinds, live.sizes, strict=True)
+        if kind is ContentKind.POSITION_DELETES
+    )
     grouped = Counter(zip(live.partition_numbers, live.kinds, live.sequence_numbers, strict=True))
     for (number, kind, sequence), files in grouped.items():
         if kind is not ContentKind.DATA:
@@ -167,6 +180,7 @@ def merged(summaries: Iterable[FileSummary], small_below_bytes: int) -> FileSumm
         total.file_bytes.update(summary.file_bytes)
         total.rows.update(summary.rows)
         total.sizes.update(summary.sizes)
+        total.position_delete_sizes.update(summary.position_delete_sizes)
         total.sort_orders.update(summary.sort_orders)
         for key, counts in summary.partitions.items():
             known = total.partitions.get(key)

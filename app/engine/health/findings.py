@@ -64,7 +64,8 @@ def unreadable(reason: str) -> HealthFinding:
         "unreadable",
         Severity.CRITICAL,
         f"The table cannot be read: {reason}. While it may name files of others, expiries and purges of its warehouse"
-        " wait: make it readable, or drop or unregister it",
+        " wait: make it readable, or let it go",
+        "icetower table unregister {table}",
     )
 
 
@@ -82,8 +83,8 @@ def _size_text(size: float) -> str:
     return f"{size:.1f} TiB"
 
 
-def _snapshots_text(number: int) -> str:
-    return "1 snapshot" if number == 1 else f"{number} snapshots"
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _days_text(days: float) -> str:
@@ -196,7 +197,7 @@ def _snapshots(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthF
     number, oldest = metadata.snapshots, metadata.oldest_snapshot_ms
     if number > limits.snapshots_warning and oldest is not None:
         age_ms = max(0, facts.looked_at_ms - oldest)
-        why, command = _what_expires(metadata, age_ms)
+        why, command = _what_expires(metadata, facts.looked_at_ms)
         yield HealthFinding(
             "snapshots",
             Severity.CRITICAL if number > limits.snapshots_critical else Severity.WARNING,
@@ -205,10 +206,13 @@ def _snapshots(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthF
         )
 
 
-def _what_expires(metadata: MetadataFacts, age_ms: int) -> tuple[str, str | None]:
-    """Return why no snapshot of an age expires by itself, and the command that lets it go."""
+def _what_expires(metadata: MetadataFacts, now_ms: int) -> tuple[str, str | None]:
+    """Return why no snapshot expires by itself, and the command that lets some go."""
     if not metadata.allows_deletes:
         return ", and gc.enabled forbids to expire them", None
+    if metadata.oldest_expirable_ms is None:
+        return ", and its branches, tags and least numbers keep all of them", None
+    age_ms = max(0, now_ms - metadata.oldest_expirable_ms)
     if age_ms >= metadata.max_snapshot_age_ms:
         return "", _EXPIRE
     kept = _days_text(metadata.max_snapshot_age_ms / _DAY_MS)
@@ -251,7 +255,8 @@ def _metadata(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFi
         yield HealthFinding(
             "old-schemas-and-specs",
             Severity.INFO,
-            f"The table keeps {metadata.schemas} schemas and {metadata.partition_specs} partition specs.",
+            f"The table keeps {_counted(metadata.schemas, 'schema')} and "
+            f"{_counted(metadata.partition_specs, 'partition spec')}.",
             _EXPIRE + " --clean-expired-metadata",
         )
     if not FORMAT_VERSIONS[metadata.format_version].has_delete_files:
@@ -328,7 +333,7 @@ def _statistics(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[Healt
             yield HealthFinding(
                 f"stale-{name}",
                 Severity.INFO,
-                f"The {name.replace('-', ' ')} are {_snapshots_text(statistics.snapshots_behind or 0)} old.",
+                f"The {name.replace('-', ' ')} are {_counted(statistics.snapshots_behind or 0, 'snapshot')} old.",
                 command,
             )
 
@@ -346,6 +351,17 @@ def _activity(facts: HealthFacts, limits: HealthThresholds) -> Iterator[HealthFi
             Severity.INFO,
             f"A commit needs {attempts:.1f} attempts on average: its writers are in each other's way.",
             "icetower tower {table}",
+        )
+
+
+def _waiting(facts: HealthFacts, _limits: HealthThresholds) -> Iterator[HealthFinding]:
+    if facts.waiting_deletions:
+        number = len(facts.waiting_deletions)
+        yield HealthFinding(
+            "waiting-deletions",
+            Severity.WARNING,
+            f"Files of {number} {'expiry or orphan run' if number == 1 else 'expiries or orphan runs'} "
+            f"wait to be deleted: {facts.waiting_deletions[0]}.",
         )
 
 
@@ -373,5 +389,6 @@ _RULES: Final[tuple[Callable[[HealthFacts, HealthThresholds], Iterator[HealthFin
     _dangling,
     _statistics,
     _activity,
+    _waiting,
     _forks,
 )

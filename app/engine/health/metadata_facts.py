@@ -7,23 +7,38 @@ from typing import Final
 
 from app.engine.health.facts import MetadataFacts, StatisticsFacts, SummaryTotals
 from app.engine.model.ancestry import ancestors
-from app.engine.model.document import find_count
+from app.engine.model.document import MAX_LONG, find_count
 from app.engine.model.ids import SnapshotId
 from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.properties.known import Origin
 from app.engine.properties.lookup import flaws_of, text_in_force
-from app.engine.retention.expired_snapshots import MAX_SNAPSHOT_AGE
+from app.engine.retention.expired_snapshots import MAX_SNAPSHOT_AGE, ExpiryWish, plan_expiry
+from app.errors import BadRequest
 
 _TARGET_FILE_SIZE: Final = "write.target-file-size-bytes"
+_TARGET_DELETE_FILE_SIZE: Final = "write.delete.target-file-size-bytes"
 _SMALL_SHARE: Final = 0.75
 """What compaction takes for too small: `min-file-size-bytes` of Spark's rewrite_data_files."""
 
 
 def target_file_bytes(properties: Mapping[str, str]) -> int:
     """Return the size of data files that a table's writers aim at."""
-    return int(text_in_force({Origin.TABLE: properties}, _TARGET_FILE_SIZE) or 0)
+    return _bytes(properties, _TARGET_FILE_SIZE)
+
+
+def _bytes(properties: Mapping[str, str], name: str) -> int:
+    return int(text_in_force({Origin.TABLE: properties}, name) or 0)
+
+
+def _oldest_expirable_ms(metadata: TableMetadata) -> int | None:
+    """Return when the oldest snapshot was made that a wish could let go, at the time of the last write."""
+    try:
+        gone = plan_expiry(metadata, ExpiryWish(older_than_ms=MAX_LONG), metadata.last_updated_ms).snapshots
+    except BadRequest:  # It does not allow it, or a setting makes no sense: other findings say so.
+        gone = metadata.snapshots
+    return min((snapshot.timestamp_ms for snapshot in gone), default=None)
 
 
 def small_below(target_bytes: int) -> int:
@@ -45,6 +60,7 @@ def metadata_facts(metadata: TableMetadata, snapshot: Snapshot | None, metadata_
         format_version=metadata.format_version,
         snapshots=len(metadata.snapshots),
         oldest_snapshot_ms=min(moments, default=None),
+        oldest_expirable_ms=_oldest_expirable_ms(metadata),
         branches=sum(ref.is_branch for ref in refs),
         tags=sum(not ref.is_branch for ref in refs),
         schemas=len(metadata.schemas),
@@ -55,6 +71,7 @@ def metadata_facts(metadata: TableMetadata, snapshot: Snapshot | None, metadata_
         last_write_ms=metadata.last_updated_ms,
         is_partitioned=not metadata.default_spec.is_unpartitioned,
         target_file_bytes=target_file_bytes(metadata.properties),
+        target_delete_file_bytes=_bytes(metadata.properties, _TARGET_DELETE_FILE_SIZE),
         is_encrypted=metadata.is_encrypted,
         allows_deletes=bool_property(metadata.properties, GC_ENABLED, default=True),
         max_snapshot_age_ms=int(text_in_force({Origin.TABLE: metadata.properties}, MAX_SNAPSHOT_AGE) or 0),

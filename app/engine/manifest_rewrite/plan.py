@@ -131,12 +131,16 @@ def plan_rewrite(stocks: Sequence[ManifestStock], rules: RewriteRules) -> list[R
         if manifest.partition_spec_id in rules.spec_ids:
             by_kind.setdefault((manifest.content, manifest.partition_spec_id), []).append(stock)
     groups = []
+    left_bytes = rules.max_bytes
     for (content, spec_id), found in sorted(by_kind.items(), key=lambda item: item[0]):
 
         def order(partition: Partition, spec_id: SpecId = spec_id) -> ClusterKey:
             return rules.order_of(spec_id, partition)
 
         chosen = _chosen(found, rules, order)
+        if left_bytes is not None:
+            chosen = _within(chosen, left_bytes, rules, order)
+            left_bytes -= sum(map(_cost, chosen))
         if chosen:
             partitions = sorted({value for stock in chosen for value in stock.partitions}, key=order)
             count = _new_count(chosen, rules)
@@ -167,6 +171,33 @@ def _chosen(
         or _is_worth_it(stock, rules)
         or _share_in(stock, crowded, order) > _SCATTERED
     ]
+
+
+def _within(
+    stocks: Sequence[ManifestStock],
+    left_bytes: int,
+    rules: RewriteRules,
+    order: Callable[[Partition], ClusterKey],
+) -> list[ManifestStock]:
+    """Return those of one kind that may be rewritten for so many bytes, in their order.
+
+    Neighbours in the order of partitions go together: what is rewritten in several parts is clustered in the end.
+    """
+    taken: set[int] = set()
+    for stock in sorted(stocks, key=lambda stock: min(map(order, stock.partitions), default=((), ()))):
+        if _cost(stock) <= left_bytes:
+            taken.add(id(stock))
+            left_bytes -= _cost(stock)
+    found = [stock for stock in stocks if id(stock) in taken]
+    live = [stock for stock in found if stock.tally.files]
+    if len(live) == 1 and not _is_worth_it(live[0], rules):
+        return [stock for stock in found if not stock.tally.files]
+    return found
+
+
+def _cost(stock: ManifestStock) -> int:
+    """Return how many bytes it costs to rewrite a manifest; one without live files only goes."""
+    return stock.manifest.manifest_length if stock.tally.files else 0
 
 
 def _is_worth_it(stock: ManifestStock, rules: RewriteRules) -> bool:

@@ -33,6 +33,8 @@ class RewriteWish:
     """The size of new manifests; None for the table's property."""
     rewrites_all: bool = False
     """Whether manifests are rewritten that are not worth it, too."""
+    max_bytes: int | None = None
+    """No more bytes of manifests are rewritten; the rest is left to later ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,7 @@ class RewriteRules:
     spec_ids: frozenset[SpecId]
     leading: dict[SpecId, tuple[int, ...]]
     """For each spec the places of the partition fields to cluster by, in their order."""
+    max_bytes: int | None = None
 
     @classmethod
     def of(cls, wish: RewriteWish, metadata: TableMetadata) -> RewriteRules:
@@ -72,7 +75,7 @@ class RewriteRules:
             target_bytes = MergeRules.of(metadata.properties).target_bytes
         header_bytes = _HEADER_BYTES + len(metadata.current_schema.to_json())
         target_bytes = max(LEAST_TARGET_BYTES, _HEADERS * header_bytes, target_bytes)
-        return cls(target_bytes, header_bytes, wish.rewrites_all, frozenset(leading), leading)
+        return cls(target_bytes, header_bytes, wish.rewrites_all, frozenset(leading), leading, wish.max_bytes)
 
     def order_of(self, spec_id: SpecId, partition: Partition) -> ClusterKey:
         """Return where a partition stands in the order of a spec's entries."""

@@ -273,7 +273,7 @@ class _Search:
                 self._keep(snapshot, remaining.manifests, candidates)
             except UNREADABLE as error:
                 raise _Obstacle(
-                    f"the manifest list of snapshot {snapshot.snapshot_id}, which stays, cannot be read: {error}"
+                    f"{error} (snapshot {snapshot.snapshot_id}, which stays, needs it)"
                 ) from error
         for snapshot in later if candidates or reads_all else ():
             with contextlib.suppress(*UNREADABLE):
@@ -299,9 +299,7 @@ class _Search:
             try:
                 self._remove_live_of(manifest, content)
             except UNREADABLE as error:
-                raise _Obstacle(
-                    f"manifest {manifest.manifest_path}, which a remaining snapshot has, cannot be read: {error}"
-                ) from error
+                raise _Obstacle(f"{error} (a remaining snapshot has this manifest)") from error
         for manifest in remaining.later.values():
             if content and self._place_of(manifest.manifest_path) not in remaining.manifests:
                 with contextlib.suppress(*UNREADABLE):

@@ -23,6 +23,8 @@ class JobHistory:
     """The options that were refused when it was tried last."""
     refused_ms: int = 0
     """When that was."""
+    did_a_part: bool = False
+    """Whether the last success left some of it to another day, for its budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,8 @@ class Condition:
     now_ms: int
     expirable_snapshots: int
     """Snapshots that the table's own properties let go."""
+    expiry_refused: str | None = None
+    """Why none of them can be found; None if it is known."""
     snapshots_since: Mapping[Job, int] = field(default_factory=dict)
     """How many snapshots came since a job succeeded last; absent if it never did."""
     rows_changed_ms: int | None = None

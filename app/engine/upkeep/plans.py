@@ -10,12 +10,11 @@ from app.engine.model.jobs import Job
 from app.engine.properties.own_properties import DAY_MS, HOUR_MS, UPKEEP
 from app.engine.upkeep.conditions import Condition
 from app.engine.upkeep.costs import gb_hours
+from app.engine.upkeep.parts import VARYING_OPTIONS, part_of
 from app.engine.upkeep.policy import Policy
 from app.engine.upkeep.worth import WORTH, Work
 
 LONGEST_WAIT_MS: Final = DAY_MS
-_MOMENT: Final = "older-than-ms"
-"""The option of a job that is never the same again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +72,9 @@ def plan_upkeep(policy: Policy, condition: Condition) -> UpkeepPlan:
     for job in Job:
         found = _obstacle(job, policy, condition) or WORTH[job](policy, condition)
         if isinstance(found, Work):
-            found = (
-                _refused_before(job, found, policy, condition) or _beyond_budget(found, left_bytes) or found
-            )
+            found = _within_budget(job, found, policy, condition, left_bytes)
+        if isinstance(found, Work):
+            found = _refused_before(job, found, policy, condition) or found
         if isinstance(found, str):
             left.append(LeftJob(job, found))
             continue
@@ -147,21 +146,28 @@ def _pause(job: Job, policy: Policy, condition: Condition) -> str | None:
 
 def _refused_before(job: Job, work: Work, policy: Policy, condition: Condition) -> str | None:
     history = condition.history_of(job)
-    refused, options = dict(history.refused_options or {}), dict(work.options)
-    if history.refused_options is None or refused.pop(_MOMENT, None) is None:
-        is_same = history.refused_options == options
-        return "it was refused with these options: change the policy" if is_same else None
-    # What refused it may be of another table, and the moment is another one each time.
-    options.pop(_MOMENT, None)
-    rest_ms = history.refused_ms + (policy.number("wait-after-failure-ms") or 0) - condition.now_ms
-    if refused == options and rest_ms > 0:
-        return f"it was refused, and is tried again in {_duration(rest_ms)}"
-    return None
-
-
-def _beyond_budget(work: Work, left_bytes: int | None) -> str | None:
-    if left_bytes is None or work.rewritten_bytes <= left_bytes:
+    if history.refused_options is None or _lasting(history.refused_options) != _lasting(work.options):
         return None
+    if not VARYING_OPTIONS & history.refused_options.keys():
+        return "it was refused with these options: change the policy"
+    # What refused it may be of another table, and the moment is another one each time.
+    rest_ms = history.refused_ms + (policy.number("wait-after-failure-ms") or 0) - condition.now_ms
+    return f"it was refused, and is tried again in {_duration(rest_ms)}" if rest_ms > 0 else None
+
+
+def _lasting(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if name not in VARYING_OPTIONS}
+
+
+def _within_budget(
+    job: Job, work: Work, policy: Policy, condition: Condition, left_bytes: int | None
+) -> Work | str:
+    """Return what the day's budget leaves of a job, or why that is nothing."""
+    if left_bytes is None or work.rewritten_bytes <= left_bytes:
+        return work
+    part = part_of(job, work, policy, condition, left_bytes)
+    if part is not None:
+        return part
     return f"it would rewrite {work.rewritten_bytes} bytes, and today's budget has {left_bytes} left"
 
 

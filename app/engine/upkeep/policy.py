@@ -73,6 +73,10 @@ class Policy:
         """Return a setting as it is in force; one that makes no sense counts as not set."""
         return text_in_force(self.layers, of_upkeep(end))
 
+    def says(self, end: str) -> bool:
+        """Return whether a setting is set anywhere; if not, its default is in force."""
+        return effective_property(self.layers, of_upkeep(end)).origin is not Origin.DEFAULT
+
     def allows(self, now_ms: int) -> bool:
         """Say whether jobs may begin at this moment, by the daily windows."""
         windows = windows_of(self.text("windows") or "") or []

@@ -69,7 +69,7 @@ def _data_files(policy: Policy, condition: Condition) -> Verdict:
         return f"it would save {part.files_to_save} data files, and {max(least, 1)} make it worth it{beside}"
     small = f"{files.small_files} of {files.data_files} data files are small"
     reason = f"{small}; {part.files_to_save} fewer would do{beside}"
-    return Work(reason, part.files_to_save, part.small_bytes, options)
+    return Work(reason, part.files_to_save, part.small_bytes + files.large_bytes, options)
 
 
 def _cold_part(policy: Policy, condition: Condition, files: FileFacts) -> ColdPart | None:
@@ -102,6 +102,8 @@ def _rewrite_options(policy: Policy, condition: Condition) -> dict[str, Any]:
         value = policy.text(f"rewrite-data-files.{name}")
         if value:
             options[name] = value
+    if "sort-order" in options and not policy.says("rewrite-data-files.strategy"):
+        options["strategy"] = "sort"  # As in Spark: an order alone asks for it.
     return options
 
 
@@ -135,7 +137,7 @@ def _manifests(policy: Policy, condition: Condition) -> Verdict:
     saved = max(0, number - max(kinds, -(-facts.total_bytes // max(1, facts.target_bytes))))
     field = policy.text("rewrite-manifests.cluster-by")
     options = {"cluster-by": field} if field else {}
-    if since is not None and since < least:
+    if since is not None and since < least and not condition.history_of(Job.REWRITE_MANIFESTS).did_a_part:
         return f"{since} snapshots came since it was done, and {least} make it worth it"
     if saved >= least:
         reason = f"{number} manifests with {facts.average_bytes:.0f} bytes on average; {saved} fewer would do"
@@ -181,9 +183,13 @@ def _table_statistics(policy: Policy, condition: Condition) -> Verdict:
 def _expiry(policy: Policy, condition: Condition) -> Verdict:
     least = max(1, policy.number("expire-snapshots.min-snapshots") or 0)
     found = condition.expirable_snapshots
+    if condition.expiry_refused is not None:
+        return condition.expiry_refused
+    waiting = condition.facts.waiting_deletions
+    beside = f"; files of earlier ones wait to be deleted: {waiting[0]}" if waiting else ""
     if found < least:
-        return f"{found} snapshots are to expire, and {least} make it worth it"
-    return Work(f"{found} snapshots are older than the table keeps them", found)
+        return f"{found} snapshots are to expire, and {least} make it worth it{beside}"
+    return Work(f"{found} snapshots are older than the table keeps them{beside}", found)
 
 
 def _orphans(policy: Policy, condition: Condition) -> Verdict:

@@ -49,6 +49,8 @@ READS: dict[str, Callable[[Stores], Any]] = {
     "warehouses.list": lambda stores: stores.warehouses.list(),
     "idempotency_keys.find": lambda stores: stores.idempotency_keys.find("alice", "key-1", NOW_MS),
     "counts": lambda stores: stores.file_deletions.counts(),
+    "count waiting": lambda stores: stores.file_deletions.count_waiting(),
+    "waiting": lambda stores: stores.file_deletions.waiting(1, 10),
     "known_files": lambda stores: MetadataSweeps(stores.database).known_files(1, TableUuid("u")),
     "has_expired": lambda stores: stores.file_deletions.has_expired(TableUuid("u"), SnapshotId(1)),
     "find_expired": lambda stores: stores.file_deletions.find_expired(TableUuid("u"), Location("l")),

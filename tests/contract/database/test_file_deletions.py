@@ -266,3 +266,25 @@ def test_time_is_the_database_s_whatever_the_clock_of_a_server_says(stores: Stor
     stores.move_queue(LEASE_MS)
 
     assert {lease(stores).identifier for _ in range(2)} == {"a.slow", "a.fast"}
+
+
+def test_entries_that_have_failed_are_shown_with_why(queued: Stores) -> None:
+    first, second, third = lease(queued), lease(queued), lease(queued)
+    queued.file_deletions.postpone(first.id, LEASE_MS, "a store is away")
+    queued.file_deletions.finish(second.id, "failed", "it is damaged")
+
+    waits, given_up = queued.file_deletions.waiting(queued.id, 10)
+
+    assert (waits.identifier, waits.attempts, waits.is_given_up, waits.error) == (
+        "a.t1",
+        1,
+        False,
+        "a store is away",
+    )
+    assert waits.not_before_ms > waits.created_ms
+    assert (given_up.identifier, given_up.is_given_up, given_up.error) == ("a.t2", True, "it is damaged")
+    assert queued.file_deletions.waiting(queued.id, 1) == [waits]
+    assert queued.file_deletions.waiting(queued.id, 10, second.uuid) == [given_up]
+    assert queued.file_deletions.waiting(queued.id, 10, third.uuid) == []
+    assert queued.file_deletions.waiting(queued.id + 1, 10) == []
+    assert queued.file_deletions.count_waiting() == 1

@@ -57,6 +57,20 @@ def test_job_whose_lease_ran_out_is_abandoned_by_the_next_one(stores: Stores) ->
     assert not jobs.hold(ids(1), LEASE_MS)
 
 
+def test_jobs_that_are_done_often_do_not_hide_others(stores: Stores) -> None:
+    jobs = MaintenanceJobs(stores.database)
+    for number in range(6):
+        job = "remove-orphan-files" if number == 0 else "expire-snapshots"
+        assert jobs.begin(ids(number), 1, job, "alice", {}, LEASE_MS)
+        jobs.end(ids(number), JobState.DONE, {})
+    assert begin(jobs, 7, pointer_id=2)
+    last = jobs.list(1, 1)[0].ended_ms
+    assert last is not None
+
+    assert [job.id for job in jobs.newest(1, 2, last)] == [ids(5), ids(4), ids(0)]
+    assert [job.id for job in jobs.newest(1, 1, -1)] == [ids(number) for number in (5, 4, 3, 2, 1, 0)]
+
+
 def test_of_many_that_begin_at_once_one_holds_the_table(stores: Stores) -> None:
     jobs = MaintenanceJobs(stores.database)
 

@@ -44,9 +44,11 @@ def named(sql: Sql, table: str) -> TableIdentifier:
     return TableIdentifier(Namespace((sql.namespace,)), table)
 
 
-def rewritten(sql: Sql, catalog: RemoteCatalog, uri: str, change: PathChange) -> RewrittenPaths:
+def rewritten(
+    sql: Sql, catalog: RemoteCatalog, uri: str, change: PathChange, *copied: Location
+) -> RewrittenPaths:
     found = rewrite_paths(
-        catalog, sql.spark.newSession, named(sql, "moving"), change, spark_catalog={"uri": uri}
+        catalog, sql.spark.newSession, named(sql, "moving"), change, copied=copied, spark_catalog={"uri": uri}
     )
     assert isinstance(found, RewrittenPaths), found
     return found
@@ -80,6 +82,31 @@ def test_f24_copy_at_another_place_has_the_same_rows(
     assert sql.one(f"SELECT count(*) FROM moved VERSION AS OF {first}") == 50
     for path, length in sql("SELECT path, length FROM our.moved.all_manifests"):
         assert path.startswith(change.target)
+        assert path_of(path).stat().st_size == length
+
+
+@pytest.mark.nightly
+def test_f24_what_came_since_the_first_copy_is_copied_in_a_second_step(
+    sql: Sql, catalog: RemoteCatalog, sqlite_server: str
+) -> None:
+    change = make_table(sql, catalog, 2)
+    first = rewritten(sql, catalog, sqlite_server, change).copy
+    copy_files(first.file_list)
+    sql("INSERT INTO moving SELECT CAST(id + 1000 AS int), 'c' FROM range(7)")
+    sql("DELETE FROM moving WHERE word = 'a, b1'")
+    before = sorted(sql("SELECT * FROM moving"))
+
+    found = rewritten(sql, catalog, sqlite_server, change, first.file_list)
+
+    assert found.copy.flaws == ()
+    data = [line for line in path_of(found.copy.file_list).read_text().splitlines() if ".parquet" in line]
+    assert len(data) == 1
+    copy_files(found.copy.file_list)
+    shutil.rmtree(path_of(change.source) / "data")
+    catalog.tables.register(named(sql, "moved"), found.metadata_location)
+    assert sorted(sql("SELECT * FROM moved")) == before
+    assert sql.one("SELECT count(*) FROM our.moved.all_data_files") > 1
+    for path, length in sql("SELECT path, length FROM our.moved.all_manifests"):
         assert path_of(path).stat().st_size == length
 
 

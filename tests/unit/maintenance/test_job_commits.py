@@ -33,6 +33,15 @@ def test_each_total_that_does_not_follow_is_named(total: str) -> None:
     assert wrong == f"snapshot 2 has {total} 77, and {SUMMARY[total]} is due"
 
 
+@pytest.mark.parametrize("text", ["many", "", "-3", "1e3", "9" * 30])
+def test_totals_of_others_that_are_no_counts_are_not_compared(text: str) -> None:
+    broken = dict.fromkeys(PARENT, text)
+
+    assert JobCommit(2, 1, SUMMARY, broken).wrong_totals() == []
+    assert JobCommit(2, 1, {**SUMMARY, "deleted-data-files": text}, {}).number("deleted-data-files") == 0
+    assert len(JobCommit(2, 1, {**SUMMARY, "total-records": text}, PARENT).wrong_totals()) == 1
+
+
 def test_totals_that_a_writer_left_out_are_not_compared() -> None:
     assert JobCommit(2, 1, SUMMARY, {}).wrong_totals() == []
     assert JobCommit(2, 1, {}, PARENT).wrong_totals() == []

@@ -43,7 +43,8 @@ def test_numbers_are_text_for_spark_and_no_options_are_no_map() -> None:
     ("options", "says"),
     [
         ({"remove_dangling_deletes": "true"}, "remove-dangling-deletes"),
-        ({"max_files_to_rewrite": "10"}, "#15576"),
+        ({"strategy": "sort", "max_files_to_rewrite": "10"}, "#15576"),
+        ({"sort_order": "a", "max_files_to_rewrite": "10"}, "#15576"),
         ({"branch": "b"}, "#14964"),
         ({"strategy": "binpack", "sort_order": "a"}, "no sort order"),
     ],

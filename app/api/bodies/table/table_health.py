@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import orjson
 
 from app.api.bodies.json_answer import as_long, page_json, present
+from app.catalog.context.rows import WaitingDeletion
 from app.catalog.upkeep.table_health import TableHealth
 from app.catalog.upkeep.warehouse_health import UnreadableTable
 from app.engine.health.column_profile import ColumnProfile, TableProfile
@@ -28,10 +30,27 @@ def table_health_json(health: TableHealth) -> bytes:
 
 
 def warehouse_health_json(
-    tables: Sequence[TableHealth | UnreadableTable], next_page_token: str | None
+    tables: Sequence[TableHealth | UnreadableTable],
+    next_page_token: str | None,
+    waiting: Sequence[WaitingDeletion] = (),
 ) -> bytes:
-    """Return a page of tables, the worst first."""
-    return page_json({"tables": [_table(found) for found in tables]}, next_page_token)
+    """Return a page of tables, the worst first, and what waits to be deleted, if anything does."""
+    answer: dict[str, Any] = {"tables": [_table(found) for found in tables]}
+    if waiting:
+        answer["waiting-deletions"] = [_waiting(deletion) for deletion in waiting]
+    return page_json(answer, next_page_token)
+
+
+def _waiting(deletion: WaitingDeletion) -> dict[str, Any]:
+    facts = {
+        "kind": deletion.kind,
+        "table": deletion.identifier,
+        "attempts": deletion.attempts,
+        "queued-ms": deletion.created_ms,
+        "next-attempt-ms": None if deletion.is_given_up else deletion.not_before_ms,
+        "error": deletion.error,
+    }
+    return present(facts)
 
 
 def profile_json(profile: TableProfile) -> bytes:
@@ -83,7 +102,7 @@ def _table(health: TableHealth | UnreadableTable) -> dict[str, Any]:
         if health.facts.files is not None:
             answer["files"] = _files(health.facts.files, health.partitions)
         if health.facts.activity is not None:
-            answer["activity"] = _plain(health.facts.activity)
+            answer["activity"] = _plain(health.facts.activity) | {"process": os.getpid()}
     return present(answer)
 
 
@@ -141,8 +160,11 @@ def _statistics(facts: StatisticsFacts) -> dict[str, Any]:
 def _files(facts: FileFacts, values: PartitionValues) -> dict[str, Any]:
     bounds = [*SIZE_BOUNDS, None]
     # What plans of upkeep are made of is not shown.
-    answer = _plain(replace(facts, latest_partitions=(), worst_partitions=()))
-    del answer["latest-partitions"]
+    hidden = ("latest-partitions", "sizes", "position-delete-sizes")
+    answer = _plain(
+        replace(facts, latest_partitions=(), worst_partitions=(), sizes={}, position_delete_sizes={})
+    )
+    answer = {name: value for name, value in answer.items() if name not in hidden}
     answer["delete-files"] = facts.delete_files
     answer["size-histogram"] = [
         present({"below-bytes": bound, "files": files})

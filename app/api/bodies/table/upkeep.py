@@ -21,10 +21,11 @@ class ManifestRewriteBody(ExtensionBody):
     target_size_bytes: Annotated[Int, Field(ge=LEAST_TARGET_BYTES)] | None = None
     branch: Annotated[str, Field(min_length=1)] = MAIN_BRANCH
     all: Bool = False
+    max_bytes: Annotated[int, LONG, Field(ge=0)] | None = None
 
     def request(self) -> ManifestRewriteRequest:
         """Return the request for the use case."""
-        wish = RewriteWish(self.spec_id, self.cluster_by, self.target_size_bytes, self.all)
+        wish = RewriteWish(self.spec_id, self.cluster_by, self.target_size_bytes, self.all, self.max_bytes)
         return ManifestRewriteRequest(wish, self.branch)
 
 

@@ -38,7 +38,10 @@ def warehouse_health(visit: Visited) -> Response:
     listing = f"health {visit.warehouse.id}"
     page = page_in_query(visit.parameters(*PAGING), listing)
     found = many.warehouse_health(visit.catalog, Page(page.after, page.limit or DEFAULT_PAGE_SIZE))
-    return json_answer(warehouse_health_json(found.items, next_page_token(found.next_after, listing)))
+    waiting = many.waiting_deletions(visit.catalog) if page.after is None else ()
+    return json_answer(
+        warehouse_health_json(found.items, next_page_token(found.next_after, listing), waiting)
+    )
 
 
 def _wanted(visit: Visit) -> str | None:

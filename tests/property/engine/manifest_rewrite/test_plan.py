@@ -22,8 +22,8 @@ FITTING = (TARGET - HEADER) // A_FILE
 PARTITIONS = st.tuples(st.none() | st.integers(0, 6), st.none() | st.sampled_from("abc"))
 
 
-def rules(*, rewrites_all: bool = False) -> RewriteRules:
-    return RewriteRules(TARGET, HEADER, rewrites_all, frozenset({SpecId(0)}), {SpecId(0): (0, 1)})
+def rules(*, rewrites_all: bool = False, max_bytes: int | None = None) -> RewriteRules:
+    return RewriteRules(TARGET, HEADER, rewrites_all, frozenset({SpecId(0)}), {SpecId(0): (0, 1)}, max_bytes)
 
 
 def stock(number: int, partitions: list[Partition], deleted: int = 0) -> ManifestStock:
@@ -107,6 +107,31 @@ def test_a_partial_rewrite_never_makes_more_manifests(found: list[ManifestStock]
         large = sum(len(item.numbers) > FITTING for item in group.replaced)
         live = sum(bool(item.tally.files) for item in group.replaced)
         assert group.new_count <= live + large
+
+
+@given(stocks, st.integers(0, 5 * TARGET))
+def test_parts_stay_below_their_bytes_and_come_to_an_end(found: list[ManifestStock], max_bytes: int) -> None:
+    live = sorted((stock.partitions[number] for stock in found for number in stock.numbers), key=repr)
+    for part in range(40):
+        groups = plan_rewrite(found, rules(max_bytes=max_bytes))
+        if not groups:
+            break
+        going = [item for group in groups for item in group.replaced]
+        costs = [item.manifest.manifest_length for item in going if item.tally.files]
+        assert sum(costs) <= max_bytes
+        new = [stock(100 * part + number, manifest) for number, manifest in enumerate(written(groups))]
+        gone = set(map(id, going))
+        found = [*(item for item in found if id(item) not in gone), *new]
+        assert (
+            sorted((item.partitions[number] for item in found for number in item.numbers), key=repr) == live
+        )
+    else:
+        raise AssertionError("it never ends")
+    # What is left is too large for the bytes, or alone.
+    left = [
+        item.manifest.manifest_length for group in plan_rewrite(found, rules()) for item in group.replaced
+    ]
+    assert not left or sum(sorted(left)[:2]) > max_bytes or len(left) == 1
 
 
 def test_small_appends_beside_large_manifests_are_merged_alone() -> None:

@@ -255,6 +255,9 @@ def test_nothing_goes_while_a_remaining_file_cannot_be_read(
 
     assert lake.there() == there
     assert lake.store.deleted == []
+    (given_up,) = lake.catalog.server.file_deletions.waiting(lake.catalog.warehouse.id, 10)
+    assert given_up.is_given_up
+    assert str(location) in given_up.error
 
 
 def test_unreadable_manifest_of_an_expired_snapshot_stays_with_what_it_names(lake: Lake) -> None:

@@ -14,8 +14,10 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots, preview_expiry
 from app.catalog.deletions.foreign_looks import UnknownReaders
-from app.catalog.deletions.queue import work_off_one
+from app.catalog.deletions.queue import LAST_RETRY_MS, MANY_FAILURES, work_off_one
 from app.catalog.tables import purge_table
+from app.catalog.upkeep.table_health import table_health
+from app.catalog.upkeep.warehouse_health import waiting_deletions
 from app.database.pointers.foreign_files import ANYWHERE
 from app.database.warehouses import Warehouse
 from app.engine.change.updates import SetProperties, SetStatistics
@@ -234,11 +236,42 @@ def test_a_table_that_cannot_be_read_keeps_the_files_and_the_entry_waits(
 
     assert work_off(catalog) == {"queued": 1}
     assert store.exists(kept), "it is not known what the other table reaches"
+    (waiting,) = waiting_deletions(catalog)
+    assert (waiting.kind, waiting.identifier, waiting.attempts) == ("purge", "flights.departures", 1)
+    assert waiting.error.startswith("It is not known which files table flights.other reaches in memory://wh/")
+    assert waiting.error.count(str(other_list)) == 1, "the file is named once"
+    assert "`icetower table unregister flights.other`" in waiting.error
+    assert catalog.server.file_deletions.count_waiting() == 1
 
     store._files[other_list] = good
     let_queue_age(catalog.server.file_deletions, 3_600_000)
     assert work_off(catalog) == {"done": 1}
     assert (store.exists(gone), store.exists(kept)) == (True, False)
+
+
+def test_an_expiry_that_waits_is_a_finding_and_is_never_given_up(
+    catalog: Catalog, store: MemoryFiles
+) -> None:
+    name_file(catalog, data_file(catalog, "gone"))
+    other_list = Location(str(metadata(catalog, OTHER).snapshots[-1].manifest_list))
+    good = store._files[other_list]
+    store._files[other_list] = b"no Avro", 0
+    expire_snapshots(catalog, DEPARTURES, ALL_BUT_LAST)
+    for _ in range(MANY_FAILURES + 2):
+        work_off(catalog)
+        let_queue_age(catalog.server.file_deletions, LAST_RETRY_MS)
+
+    (finding,) = [
+        item for item in table_health(catalog, DEPARTURES).findings if item.code == "waiting-deletions"
+    ]
+    assert finding.message.startswith(
+        "Files of 1 expiry or orphan run wait to be deleted: It is not known which"
+    )
+    assert "flights.other" in finding.message
+    assert [item for item in table_health(catalog, OTHER).findings if item.code == "waiting-deletions"] == []
+    store._files[other_list] = good
+    assert work_off(catalog) == {"done": 1}
+    assert waiting_deletions(catalog) == []
 
 
 def test_an_unreadable_table_keeps_only_what_lies_in_the_folders_that_it_names(

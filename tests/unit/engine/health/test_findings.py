@@ -26,8 +26,9 @@ NOW_MS = 1_000 * DAY_MS
 LIMITS = HealthThresholds()
 MISSING = StatisticsFacts(None, None)
 METADATA = MetadataFacts(
-    2, 5, NOW_MS - DAY_MS, 1, 0, 1, 1, 1, 9_000, 10, NOW_MS, is_partitioned=True,
-    target_file_bytes=512 * MEBIBYTE, is_encrypted=False, allows_deletes=True, max_snapshot_age_ms=DAY_MS,
+    2, 5, NOW_MS - DAY_MS, NOW_MS - DAY_MS, 1, 0, 1, 1, 1, 9_000, 10, NOW_MS, is_partitioned=True,
+    target_file_bytes=512 * MEBIBYTE, target_delete_file_bytes=64 * MEBIBYTE,
+    is_encrypted=False, allows_deletes=True, max_snapshot_age_ms=DAY_MS,
     flawed_properties=(), statistics=MISSING, partition_statistics=MISSING,
 )  # fmt: skip
 MANIFESTS = ManifestFacts(4, 0, 4_000, 1_000.0, 8 * MEBIBYTE, 4, 0, 1.0, {"day": 1.0})
@@ -41,6 +42,8 @@ FILES = replace(
     partitions=4,
     partition_skew=1.0,
     worst_partitions=(),
+    sizes={},
+    position_delete_sizes={},
 )
 WELL = HealthFacts(
     NOW_MS,
@@ -192,9 +195,23 @@ def test_each_sentence_has_its_figures_and_the_most_urgent_comes_first() -> None
             "icetower table expire {table} --older-than 1h",
         ),
         (
-            {"max_snapshot_age_ms": 5 * DAY_MS, "oldest_snapshot_ms": NOW_MS - 2 * DAY_MS},
+            {
+                "max_snapshot_age_ms": 5 * DAY_MS,
+                "oldest_snapshot_ms": NOW_MS - 2 * DAY_MS,
+                "oldest_expirable_ms": NOW_MS - 2 * DAY_MS,
+            },
             "the oldest for 2 days, and its settings keep them for 5 days",
             "icetower table expire {table} --older-than 1d",
+        ),
+        (
+            {"max_snapshot_age_ms": 5 * DAY_MS, "oldest_snapshot_ms": NOW_MS - 99 * DAY_MS},
+            "the oldest for 99 days, and its settings keep them for 5 days",
+            "icetower table expire {table} --older-than 1h",
+        ),
+        (
+            {"oldest_expirable_ms": None},
+            "the oldest for 1 day, and its branches, tags and least numbers keep all of them",
+            None,
         ),
         ({"allows_deletes": False}, "the oldest for 1 day, and gc.enabled forbids to expire them", None),
     ],

@@ -44,8 +44,19 @@ def test_snapshots_refs_and_sizes_are_counted() -> None:
 
     assert (facts.snapshots, facts.branches, facts.tags, facts.metadata_bytes) == (3, 1, 0, 77)
     assert facts.oldest_snapshot_ms == min(snapshot.timestamp_ms for snapshot in found.snapshots)
+    assert facts.oldest_expirable_ms == facts.oldest_snapshot_ms
     assert (facts.is_partitioned, facts.format_version) == (True, 2)
     assert metadata_facts(table(), None, 1).oldest_snapshot_ms is None
+
+
+def test_what_branches_tags_and_least_numbers_keep_cannot_expire() -> None:
+    head = table_with_snapshots(3).current_snapshot_id
+    kept = table_with_snapshots(
+        3, refs={"main": {"snapshot-id": head, "type": "branch", "min-snapshots-to-keep": 3}}
+    )
+
+    assert metadata_facts(kept, kept.current_snapshot, 77).oldest_expirable_ms is None
+    assert metadata_facts(table_with_snapshots(1), None, 77).oldest_expirable_ms is None
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,17 @@ def test_small_files_are_rewritten_once_enough_of_them_can_go() -> None:
     assert dict(job.options) == {"min-input-files": "2", "strategy": "binpack"}
 
 
+@pytest.mark.parametrize(("strategy", "meant"), [({}, "sort"), ({"strategy": "binpack"}, "binpack")])
+def test_an_order_alone_asks_for_sorting(strategy: dict[str, str], meant: str) -> None:
+    own = policy(
+        **{f"rewrite-data-files.{name}": value for name, value in {"sort-order": "a", **strategy}.items()}
+    )
+
+    (job,) = plan_upkeep(own, with_files(**SMALL)).jobs
+
+    assert (job.options["sort-order"], job.options["strategy"]) == ("a", meant)
+
+
 def test_where_rows_are_changed_often_a_rewrite_goes_in_small_steps() -> None:
     hot = replace(with_files(**SMALL), rows_changed_ms=START_MS - HOUR_MS + 1)
     cold = replace(hot, rows_changed_ms=START_MS - HOUR_MS)
@@ -183,6 +194,14 @@ def test_table_says_what_is_not_allowed() -> None:
     lists = replace(with_files(position_delete_files=50), has_collections=True)
     assert "15632" in reason(lists, Job.REWRITE_POSITION_DELETES)
     assert "15632" in wanted_now(Job.REWRITE_POSITION_DELETES, policy(), lists).reason
+
+
+def test_plan_says_that_files_of_earlier_snapshots_wait() -> None:
+    waiting = replace(WELL, facts=replace(WELL.facts, waiting_deletions=("table a.b cannot be read",)))
+
+    said = "; files of earlier ones wait to be deleted: table a.b cannot be read"
+    assert reason(waiting, Job.EXPIRE_SNAPSHOTS).endswith(said)
+    assert plan_upkeep(policy(), replace(waiting, expirable_snapshots=99)).jobs[0].reason.endswith(said)
 
 
 def test_search_for_orphans_that_was_refused_waits_though_its_moment_is_another_one() -> None:
