@@ -18,6 +18,13 @@ from tests.builders.databases import migrated
 from tests.servers.forks import ForkedProcess
 
 _START_SECONDS = 60
+_WITH_OTHER_CLOCK = """
+import time
+own = time.time_ns
+time.time_ns = lambda: own() + {} * 86_400 * 10**9
+from app.cli.main import run
+run()
+"""
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+")
 
 
@@ -43,9 +50,10 @@ def icetower_process(folder: Path, *, days_ahead: str = "0", **settings: str) ->
 
 
 def _serve(days_ahead: int) -> None:
-    own = time.time_ns
-    time.time_ns = lambda: own() + days_ahead * 86_400 * 10**9
     sys.argv = ["icetower", "serve"]
+    if days_ahead:
+        # Its clock has to be wrong before anything is imported.
+        os.execv(sys.executable, [sys.executable, "-c", _WITH_OTHER_CLOCK.format(days_ahead), "serve"])
     run()
 
 
