@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.places.locations import flaw_of_table_locations
@@ -52,13 +52,15 @@ def set_missing(catalog: Catalog, missing: MissingSettings) -> None:
         NoSuchWarehouse: it is gone.
         DatabaseUnavailable, CommitStateUnknown: do it again.
     """
-    warehouse = catalog.warehouse
-    catalog.server.warehouses.update(
-        warehouse.name,
-        default_properties={**missing.defaults, **warehouse.default_properties},
-        override_properties={**missing.overrides, **warehouse.override_properties},
-        author=catalog.author(),
-    )
+
+    def completed(present: Warehouse) -> Warehouse:
+        return replace(
+            present,
+            default_properties={**missing.defaults, **present.default_properties},
+            override_properties={**missing.overrides, **present.override_properties},
+        )
+
+    catalog.server.warehouses.update(catalog.warehouse.name, completed, catalog.author())
 
 
 def _without(exported: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str]:

@@ -21,7 +21,7 @@ def test_settings_that_the_warehouse_has_not_got_come_back(lost: Catalog, found:
         override_properties={"icetower.protected": "true", "icetower.undrop.purge-waits": "perhaps"},
         storage={"allowed-locations": "memory://other", "adls.account-key": "hunter2"},
     )
-    found.server.warehouses.update("wh", default_properties={"a": "found"})
+    found.server.warehouses.update("wh", lambda there: replace(there, default_properties={"a": "found"}))
     found = with_warehouse(found, default_properties={"a": "found"})
     table_in(lost)
     export_pointers(lost.server, lost.warehouse)
