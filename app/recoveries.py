@@ -10,11 +10,11 @@ from app.errors import AlreadyExists, BadRequest, IcetowerError, NotAllowed, Not
 class Protected(NotAllowed):
     """A drop, purge or rename of something that is protected."""
 
-    def __init__(self, what: str, action: str, place: str) -> None:
+    def __init__(self, what: str, action: str, place: str, how: str) -> None:
         nearer = "" if place in ("it", what) else ", or nearer to what is to go,"
         super().__init__(
             f"Cannot {action} {what}: icetower.protected is true for {place}. "
-            f"Set it to false there{nearer} and try again"
+            f"Set it to false there{nearer} and try again ({how})"
         )
 
 

@@ -12,30 +12,19 @@ from pydantic import AfterValidator, BeforeValidator, Secret
 from pydantic_settings import NoDecode
 
 from app.engine.health.thresholds import HealthThresholds
+from app.fileio.storage_settings import MASK, masked
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+:")
 _ADDRESS = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:]+\]):([0-9]{1,5})")
 _HOST_NAME = re.compile(r"\*|(\*\.)?[A-Za-z0-9_.-]+|[0-9A-Fa-f:]+")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\*?|\*")
-_SECRET_WORD = re.compile(
-    r"secret|password|token|credential|sas|(access|account|shared|private)[.\-]?key", re.IGNORECASE
-)
 _DATABASE_SCHEMES = ("sqlite:", "sqlite+pysqlite:", "postgresql:", "postgresql+psycopg:", "postgres:")
-_MASK = "********"
 
 
 def mask_url_password(url: str) -> str:
     """Return a database URL that can be shown to anyone."""
-    masked = re.sub(r"^([^:/?#]+://[^:@/]*):.*@", rf"\1:{_MASK}@", url)
-    return re.sub(r"([?&](?:ssl)?password=)[^&#]*", rf"\1{_MASK}", masked)
-
-
-def mask_secrets(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return storage settings without secrets; `env:NAME` is a reference, not a secret."""
-    return {
-        key: _MASK if _SECRET_WORD.search(key) and not value.startswith("env:") else value
-        for key, value in properties.items()
-    }
+    masked = re.sub(r"^([^:/?#]+://[^:@/]*):.*@", rf"\1:{MASK}@", url)
+    return re.sub(r"([?&](?:ssl)?password=)[^&#]*", rf"\1{MASK}", masked)
 
 
 class DatabaseUrl(Secret[str]):
@@ -49,7 +38,7 @@ class SecretProperties(Secret[dict[str, str]]):
     """Names and values, such as object store settings, that hide secrets when printed."""
 
     def _display(self) -> str:
-        return str(mask_secrets(self.get_secret_value()))
+        return str(masked(self.get_secret_value()))
 
 
 def _json_object(value: object) -> object:

@@ -28,6 +28,7 @@ from pydantic_settings import (
 
 from app.errors import InvalidSetting
 from app.fileio.network.circuit import ANSWER_SECONDS
+from app.fileio.storage_settings import masked
 from app.formats.bounds import MAX_FILE_BYTES
 from app.setting_types import (
     DatabaseUrl,
@@ -40,7 +41,6 @@ from app.setting_types import (
     Thresholds,
     ValidDatabaseUrl,
     Variables,
-    mask_secrets,
     mask_url_password,
 )
 
@@ -330,7 +330,7 @@ def _shown(value: object) -> object:
     if isinstance(value, DatabaseUrl):
         return mask_url_password(value.get_secret_value())
     if isinstance(value, SecretProperties):
-        return mask_secrets(value.get_secret_value())
+        return masked(value.get_secret_value())
     return str(value) if isinstance(value, Path) else value
 
 

@@ -10,21 +10,32 @@ from typing import Any, Final, Generic
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import Kind, M
-from app.catalog.context.places.locations import check_location, check_locations
+from app.catalog.context.places.locations import check_location, check_locations, is_allowed
 from app.catalog.context.places.table_places import claimed_places
 from app.catalog.context.rows import Pointer
+from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.named import check_registrable
 from app.database.deletions.neighbours import Neighbour
 from app.engine.model.identifiers import TableIdentifier, check_identifier
 from app.engine.model.ids import Location
 from app.engine.model.settings.properties import GC_ENABLED, bool_property
+from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.engine.properties.own_properties import MOVED_TO
-from app.errors import InvalidLocation, InvalidMetadata, MetadataFileMissing, NoSuchNamespace
+from app.errors import (
+    CorruptMetadata,
+    FileMissing,
+    InvalidLocation,
+    InvalidMetadata,
+    MetadataFileMissing,
+    NoSuchNamespace,
+)
 from app.fileio.locations import LONGEST_LOCATION, flaw_of, folder_name, folders_of, scheme_of
 
 SHOWN_NEIGHBOURS: Final = 20
+_SOME_MANIFESTS: Final = 4
+"""At the beginning and at the end of the list."""
 _SNAPSHOT_TABLE: Final = "snapshot"
 """Spark's procedure of that name sets it on tables whose data files belong to another one."""
 _OF_FILE_SYSTEM_TABLE = re.compile(r"/v\d+(\.gz)?\.metadata\.json(\.gz)?$", re.ASCII)
@@ -210,7 +221,7 @@ def _is_encrypted(metadata: TableMetadata) -> bool:
 
 
 def _of_snapshot(catalog: Catalog, metadata: TableMetadata) -> Iterator[RegistrationFinding]:
-    """Yield why the current snapshot cannot be read: one file of it stands for all."""
+    """Yield why the current snapshot cannot be read: a few files of it stand for all."""
     current = metadata.current_snapshot
     if current is None or current.manifest_list is None:
         return
@@ -224,6 +235,28 @@ def _of_snapshot(catalog: Catalog, metadata: TableMetadata) -> Iterator[Registra
         yield _refused(
             "files-missing", f"The current snapshot's list of manifests is gone: {current.manifest_list}"
         )
+    elif not _is_encrypted(metadata):
+        yield from _of_manifests(catalog, current)
+
+
+def _of_manifests(catalog: Catalog, snapshot: Snapshot) -> Iterator[RegistrationFinding]:
+    """Yield what a copy that broke off lacks; a question for each file would take too long."""
+    try:
+        found = TableManifests(catalog).manifests(snapshot)
+    except (CorruptMetadata, FileMissing) as error:
+        yield _refused(
+            "files-missing",
+            f"The current snapshot's list of manifests cannot be read, as in a copy that broke off: {error}",
+        )
+        return
+    some = {manifest.manifest_path for manifest in (*found[:_SOME_MANIFESTS], *found[-_SOME_MANIFESTS:])}
+    for location in sorted(some):
+        if is_allowed(catalog, location) and not catalog.files.exists(location):
+            yield _refused(
+                "files-missing",
+                f"A manifest of the current snapshot is gone, as in a copy that broke off: {location}",
+            )
+            return
 
 
 def facts_of(metadata: TableMetadata | ViewMetadata) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.places.locations import flaw_of_table_locations
 from app.catalog.context.protection import check_warehouse_unprotected, recovery_of
 from app.catalog.context.server import Server
+from app.catalog.warehouse_changes import WarehouseChange
 from app.database.warehouses import Layout, Warehouse
 from app.engine.model.ids import Location
 from app.engine.properties.known import Origin
@@ -119,31 +120,30 @@ def update_warehouse(
     server: Server,
     caller: Caller,
     name: str,
-    default_properties: Mapping[str, str] | None,
-    override_properties: Mapping[str, str] | None,
-    storage: Mapping[str, str] | None,
+    change: WarehouseChange,
 ) -> Warehouse:
-    """Replace those settings that are given.
+    """Change settings of a warehouse; of two changes at once neither undoes the other.
 
     Raises:
-        InvalidSetting: a storage setting, or one of the guard or of scan planning, makes no sense.
+        InvalidRequest: the change contradicts itself.
+        InvalidSetting: a storage setting, or one of the guard or of scan planning, makes no sense; or as
+            `WarehouseChange.apply`.
         NoSuchWarehouse: no warehouse has this name.
     """
     server.permit(caller, "update_warehouse")
-    if storage is not None:
-        found = server.warehouses.find(name)
-        if found is None:
-            raise NoSuchWarehouse(name)
-        check_storage(found.root_location, storage, server.rules.storage_environment)
-    _check_properties(default_properties or {}, override_properties or {})
-    updated = server.warehouses.update(
-        name,
-        default_properties=default_properties,
-        override_properties=override_properties,
-        storage=storage,
-        author=caller.author(server.now_ms()),
-    )
-    if storage is not None:
+
+    def changed(present: Warehouse) -> Warehouse:
+        wanted = change.apply(present)
+        if change.storage:
+            check_storage(present.root_location, wanted.storage, server.rules.storage_environment)
+        if change.default_properties:
+            _check_properties(wanted.default_properties)
+        if change.override_properties:
+            _check_properties(wanted.override_properties)
+        return wanted
+
+    updated = server.warehouses.update(name, changed, caller.author(server.now_ms()))
+    if change.storage:
         _check_soon(server, [updated])
     return updated
 

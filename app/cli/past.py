@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli.terminal.arguments import identifier_from, namespace_from
+from app.cli.terminal.arguments import identifier_from, namespace_from, server_moment
 from app.cli.terminal.connection import connected
 from app.cli.terminal.options import AsJson, Separator, Uri, Warehouse, Yes, group, optional
 from app.cli.terminal.output import (
@@ -138,7 +138,12 @@ def undrop(  # noqa: PLR0917 - a command has as many arguments as it has options
 
 def restore(
     names: Annotated[list[str], typer.Argument(metavar="TABLE...", help="The tables, by their names.")],
-    at: Annotated[str, typer.Option("--at", metavar="TIME", help="A time, like `2026-11-20T10:00:00Z`.")],
+    at: Annotated[
+        str,
+        typer.Option(
+            "--at", metavar="TIME", help="A time, like `2026-11-20T10:00:00Z`, or an age, like `2h`."
+        ),
+    ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and stop.")] = False,
     yes: Yes = False,
     uri: Uri = None,
@@ -155,7 +160,7 @@ def restore(
     - `icetower restore eu.sales.orders --at 2026-11-20T10:00:00Z --dry-run`
     - `icetower restore eu.sales.orders eu.sales.lines --at 2026-11-20 --yes`
     """
-    tables = [identifier_from(name, separator) for name in names]
+    tables, at = [identifier_from(name, separator) for name in names], server_moment(at)
     with connected(uri, warehouse) as catalog:
         if dry_run or not yes:
             planned = catalog.past.restore(tables, at, dry_run=True)
@@ -182,7 +187,7 @@ def _planned(table: JsonObject, separator: str) -> str:
 
 def diff(
     before: Annotated[
-        str, typer.Argument(metavar="BEFORE", help="A warehouse at a time: `lake@2026-11-20`.")
+        str, typer.Argument(metavar="BEFORE", help="A warehouse at a time, `lake@2026-11-20` or `lake@1d`.")
     ],
     after: Annotated[
         str, typer.Argument(metavar="AFTER", help="The same one at a later time, or `lake` for now.")
@@ -196,13 +201,13 @@ def diff(
     For example:
 
     - `icetower diff lake@2026-11-20T10:00:00Z lake@2026-11-21T10:00:00Z`
-    - `icetower diff lake@2026-11-20 lake`
+    - `icetower diff lake@2026-11-20 lake`, `icetower diff lake@1d lake`
     """
     (warehouse, _, from_), (other, _, to) = before.partition("@"), after.partition("@")
     if not from_ or warehouse != other:
         raise typer.BadParameter("give one warehouse at two times, such as lake@2026-11-20 and lake")
     with connected(uri, warehouse) as catalog:
-        namespaces, names = catalog.past.diff(from_, to or None)
+        namespaces, names = catalog.past.diff(server_moment(from_), server_moment(to) or None)
     if as_json:
         print_json({"namespaces": namespaces, "names": names})
         return

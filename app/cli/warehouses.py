@@ -20,7 +20,7 @@ from app.cli.terminal.output import (
     remark,
     warn,
 )
-from app.client.warehouses import WarehouseAnswer
+from app.client.warehouses import SettingKind, WarehouseAnswer
 
 commands = group(
     """List, create, show, update and drop warehouses.
@@ -31,6 +31,7 @@ A warehouse is a root location with its own namespaces and tables. Clients choos
 
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The warehouse's name.")]
 _pairs = partial(typer.Option, metavar="KEY=VALUE")
+_removed = partial(typer.Option, metavar="KEY", help="A key to remove; may be repeated.")
 Defaults = Annotated[
     list[str] | None, _pairs("--default", help="What clients receive unless they set it themselves.")
 ]
@@ -127,20 +128,36 @@ def update_warehouse(
     defaults: Defaults = None,
     overrides: Overrides = None,
     storage: Storage = None,
+    default_removals: Annotated[list[str] | None, _removed("--remove-default")] = None,
+    override_removals: Annotated[list[str] | None, _removed("--remove-override")] = None,
+    storage_removals: Annotated[list[str] | None, _removed("--remove-storage")] = None,
     uri: Uri = None,
 ) -> None:
-    """Replace properties of a warehouse: each kind that is given replaces all of that kind.
+    """Set and remove single properties and storage settings of a warehouse; all others stay.
 
     For example:
 
-    - `icetower warehouse update lake --default s3.endpoint=https://store.example`
+    - `icetower warehouse update lake --default icetower.protected=true`
+
+    - `icetower warehouse update lake --default s3.endpoint=https://store.example --remove-override clients`
     """
-    settings = {"default_properties": defaults, "override_properties": overrides, "storage": storage}
-    changes = {key: properties_from(pairs) for key, pairs in settings.items() if pairs is not None}
-    if not changes:
-        raise typer.BadParameter("nothing to change: give --default, --override or --storage")
+    updates: dict[SettingKind, dict[str, str]] = {
+        "default-properties": properties_from(defaults),
+        "override-properties": properties_from(overrides),
+        "storage": properties_from(storage),
+    }
+    removals: dict[SettingKind, list[str]] = {
+        "default-properties": default_removals or [],
+        "override-properties": override_removals or [],
+        "storage": storage_removals or [],
+    }
+    if not any(updates.values()) and not any(removals.values()):
+        raise typer.BadParameter(
+            "nothing to change: give --default, --override or --storage KEY=VALUE, or --remove-default, "
+            "--remove-override or --remove-storage KEY"
+        )
     with management(uri) as warehouses:
-        updated = warehouses.update(name, **changes)
+        updated = warehouses.update(name, updates=updates, removals=removals)
     print_facts(_facts(updated))
 
 

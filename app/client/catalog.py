@@ -9,7 +9,7 @@ from typing import Self
 import httpx
 
 from app.client.answers import CatalogConfig
-from app.client.http.http_calls import HttpCalls, Retries
+from app.client.http.http_calls import HttpCalls, Retries, Tokens
 from app.client.namespaces import NamespaceCalls
 from app.client.past import PastCalls
 from app.client.receipts import ReceiptCalls
@@ -47,6 +47,7 @@ class RemoteCatalog:
         transport: httpx.BaseTransport | None = None,
         job: str | None = None,
         headers: Mapping[str, str] | None = None,
+        tokens: Tokens | None = None,
     ) -> None:
         """Connect, and read the configuration.
 
@@ -58,6 +59,7 @@ class RemoteCatalog:
             transport: for tests: instead of a connection.
             job: the id of the job of upkeep that makes these calls, if one does.
             headers: sent with every call.
+            tokens: where the token of every call comes from, for a server that asks for one.
         """
         self._calls = HttpCalls(
             uri,
@@ -65,6 +67,7 @@ class RemoteCatalog:
             timeout_seconds=timeout_seconds,
             transport=transport,
             headers={**(headers or {}), **({} if job is None else {"X-Icetower-Job": job})},
+            tokens=tokens,
         )
         asked = {"warehouse": warehouse} if warehouse is not None else {}
         try:

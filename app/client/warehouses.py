@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
 from pydantic import Field
 
 from app.client.answers import ServerAnswer
@@ -9,6 +12,7 @@ from app.client.http.http_calls import HttpCalls
 from app.client.request_parts import given, path_piece
 
 ROOT = "management/v1/warehouses"
+SettingKind = Literal["default-properties", "override-properties", "storage"]
 
 
 class WarehouseAnswer(ServerAnswer):
@@ -68,17 +72,15 @@ class WarehouseCalls:
         self,
         name: str,
         *,
-        default_properties: dict[str, str] | None = None,
-        override_properties: dict[str, str] | None = None,
-        storage: dict[str, str] | None = None,
+        updates: Mapping[SettingKind, Mapping[str, str]],
+        removals: Mapping[SettingKind, Sequence[str]],
     ) -> WarehouseAnswer:
-        """Replace those of a warehouse's mappings that are given."""
-        settings = {
-            "default-properties": default_properties,
-            "override-properties": override_properties,
-            "storage": storage,
+        """Set and remove single properties and storage settings of a warehouse; all others stay."""
+        body = {
+            "updates": {kind: dict(pairs) for kind, pairs in updates.items()},
+            "removals": {kind: list(names) for kind, names in removals.items()},
         }
-        return self._calls.read(WarehouseAnswer, "PATCH", self._path(name), body=given(settings))
+        return self._calls.read(WarehouseAnswer, "PATCH", self._path(name), body=body)
 
     def drop(self, name: str) -> None:
         """Drop an empty warehouse."""

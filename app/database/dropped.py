@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -59,6 +59,10 @@ class Dropped:
     def __str__(self) -> str:
         """Return its name, as in messages."""
         return str(self.namespace if self.name is None else TableIdentifier(self.namespace, self.name))
+
+
+NewNamespaces = Sequence[tuple[Namespace, Mapping[str, str]]]
+"""Namespaces to be made, with their properties."""
 
 
 class DroppedMeanwhile(IcetowerError):
@@ -124,8 +128,7 @@ class DroppedThings:
         destination: TableIdentifier,
         author: Author,
         claim: IdempotencyClaim | None = None,
-        *,
-        with_namespace: Mapping[str, str] | None = None,
+        with_namespaces: NewNamespaces = (),
     ) -> Pointer:
         """Bring a table or view back, as it was, and return its pointer.
 
@@ -134,7 +137,7 @@ class DroppedThings:
             destination: the name that it gets.
             author: who does it.
             claim: to the Idempotency-Key of the request.
-            with_namespace: make the destination's namespace with these properties if it is missing.
+            with_namespaces: made first if they are missing, with these properties; parents first.
 
         Raises:
             DroppedMeanwhile: it cannot come back any more.
@@ -153,8 +156,8 @@ class DroppedThings:
             _take(connection, entry, author.at_ms)
             _check_alone(connection, was)
             at_ms = max(author.at_ms, entry.dropped_ms)
-            if with_namespace is not None:
-                insert_namespace(connection, was.warehouse_id, destination.namespace, with_namespace, at_ms)
+            for namespace, properties in with_namespaces:
+                insert_namespace(connection, was.warehouse_id, namespace, properties, at_ms)
             free = free_name(connection, was.warehouse_id, destination)
             at_ms = max(at_ms, free.since_ms)
             values = {
@@ -183,9 +186,21 @@ class DroppedThings:
         return self._database.write(undrop)
 
     def undrop_namespace(
-        self, entry: Dropped, destination: Namespace, author: Author, claim: IdempotencyClaim | None = None
+        self,
+        entry: Dropped,
+        destination: Namespace,
+        author: Author,
+        claim: IdempotencyClaim | None = None,
+        above: NewNamespaces = (),
     ) -> None:
         """Bring a namespace back with its properties, and those above it that are missing.
+
+        Args:
+            entry: what was dropped.
+            destination: the name that it gets.
+            author: who does it.
+            claim: to the Idempotency-Key of the request.
+            above: properties for those above it, if they are missing; parents first.
 
         Raises:
             DroppedMeanwhile: it cannot come back any more.
@@ -197,6 +212,8 @@ class DroppedThings:
             insert_claim(connection, claim)
             _take(connection, entry, author.at_ms)
             at_ms = max(author.at_ms, entry.dropped_ms)
+            for namespace, properties in above:
+                insert_namespace(connection, entry.warehouse_id, namespace, properties, at_ms)
             if not insert_namespace(connection, entry.warehouse_id, destination, entry.properties, at_ms):
                 raise NamespaceExists(destination)
             back = LandedChange(NAMESPACE, "undropped", destination.levels)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from typing import Any
@@ -95,31 +95,36 @@ class Warehouses:
         return None if row is None else _warehouse(row)
 
     def update(
-        self,
-        name: str,
-        *,
-        default_properties: Mapping[str, str] | None = None,
-        override_properties: Mapping[str, str] | None = None,
-        storage: Mapping[str, str] | None = None,
-        author: Author | None = None,
+        self, name: str, change: Callable[[Warehouse], Warehouse], author: Author | None = None
     ) -> Warehouse:
-        """Replace the mappings that are given, and return the warehouse as it then is.
+        """Change the mappings of a warehouse, and return it as it then is.
+
+        Of two updates at once the second is given what the first has made.
+
+        Args:
+            name: the warehouse's name.
+            change: from the warehouse as it is to how it is to be; may be called again. What it raises ends the
+                update, with nothing changed.
+            author: whose receipt is written.
 
         Raises:
             NoSuchWarehouse: no warehouse has this name.
         """
-        values = _as_text(
-            default_properties=default_properties, override_properties=override_properties, storage=storage
-        )
-        # The name replaces itself, so that the statement finds the row even with nothing else to replace.
-        statement = update(rows).where(rows.c.name == name).values(name=name, **values).returning(*_COLUMNS)
+        query = select(*_COLUMNS).where(rows.c.name == name).with_for_update()
 
         def update_row(connection: Connection) -> Warehouse:
-            row = connection.execute(statement).one_or_none()
+            row = connection.execute(query).one_or_none()
             if row is None:
                 raise NoSuchWarehouse(name)
+            wanted = change(_warehouse(row))
+            values = _as_text(
+                default_properties=wanted.default_properties,
+                override_properties=wanted.override_properties,
+                storage=wanted.storage,
+            )
+            changed = update(rows).where(rows.c.id == row.id).values(**values).returning(*_COLUMNS)
             _note(connection, author, name, "updated")
-            return _warehouse(row)
+            return _warehouse(connection.execute(changed).one())
 
         return self._database.write(update_row)
 
@@ -168,6 +173,6 @@ def _warehouse(row: Row[*tuple[Any, ...]]) -> Warehouse:
     return Warehouse(warehouse_id, name, root_location, defaults, overrides, storage, Layout(layout))
 
 
-def _as_text(**mappings: Mapping[str, str] | None) -> dict[str, str]:
-    """Return the given mappings as they are stored."""
-    return {column: json.dumps(dict(value)) for column, value in mappings.items() if value is not None}
+def _as_text(**mappings: Mapping[str, str]) -> dict[str, str]:
+    """Return mappings as they are stored."""
+    return {column: json.dumps(dict(value)) for column, value in mappings.items()}

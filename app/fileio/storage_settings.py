@@ -24,6 +24,9 @@ MAY_CHANGE_BESIDE_KEPT_SECRETS = frozenset(
 )
 """Settings that do not decide where secrets are sent; all others are taken to do so."""
 
+MASK = "********"
+"""What is shown in the place of a secret."""
+
 _FROM_ENVIRONMENT = "env:"
 _HIDDEN = re.compile(
     r"secret|password|token|credential|sas|authorization|(access|account|shared|private)[.\-]?key(?!-id|\.account\.name)",
@@ -132,6 +135,11 @@ def holds_secret(name: str, value: str) -> bool:
     """
     is_hidden = _HIDDEN.search(name) is not None and not value.startswith(_FROM_ENVIRONMENT)
     return is_hidden or _USER_IN_URL.match(value) is not None
+
+
+def masked(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return settings or properties as they may be shown to anyone."""
+    return {name: MASK if holds_secret(name, value) else value for name, value in properties.items()}
 
 
 def is_secret_name(name: str) -> bool:

@@ -48,6 +48,7 @@ class FolderSource:
     """
 
     drop_obstacle = None
+    has_entries = False
     shows_default_locations = False
     warnings = ("No catalog was asked: writers that know this table by its folder can go on unseen",)
 

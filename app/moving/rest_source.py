@@ -22,6 +22,7 @@ class RestSource:
     """One warehouse of a server."""
 
     drop_obstacle = None
+    has_entries = True
     shows_default_locations = True
     warnings = ()
 

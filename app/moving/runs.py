@@ -16,6 +16,7 @@ from app.moving.choices import Choice
 from app.moving.mover import Mover
 from app.moving.reports import MoveLine, MoveReport, MoveState
 from app.moving.sources import Entry, Source, SourceFailed
+from app.moving.targets import MoveTarget
 from app.moving.terms import Mode, Terms
 
 QUEUED_PER_WORKER: Final = 4
@@ -171,9 +172,16 @@ def _make_namespace(
 
 
 def recheck(
-    source: Source, report: MoveReport, choice: Choice | None = None
+    source: Source, report: MoveReport, choice: Choice | None = None, target: MoveTarget | None = None
 ) -> Iterator[tuple[MoveLine, str]]:
-    """Yield what was moved and is not at the source as the report has it, each with a sentence."""
+    """Yield what was moved and is not at the source as the report has it, each with a sentence.
+
+    Args:
+        source: where it was.
+        report: of the moves.
+        choice: what is looked at.
+        target: where it is; it may write to the very folders that are the source.
+    """
     for entry, line in sorted(report.earlier.items()):
         if choice is not None and not choice.has(entry):
             continue
@@ -185,10 +193,18 @@ def recheck(
         except (CallFailed, SourceFailed) as failure:
             yield line, f"the source does not say: {failure}"
             continue
-        if line.mode == Mode.ADOPT:
+        if line.mode == Mode.ADOPT and source.has_entries:
             if location is not None:
                 yield line, f"the source has a table or view of that name again, at {location}"
         elif location is None:
             yield line, "the source has dropped it"
-        elif location != line.source_location:
+        elif location != line.source_location and not _is_own(source, target, line, location):
             yield line, f"the source has moved on: from {line.source_location} to {location}"
+
+
+def _is_own(source: Source, target: MoveTarget | None, line: MoveLine, location: str) -> bool:
+    """Say whether what a source without entries has now is a commit of the target."""
+    if target is None or source.has_entries:
+        return False
+    present = target.find(line.target, line.entry.kind)
+    return present is not None and present.location == location

@@ -53,6 +53,11 @@ class Source(Protocol):
         """Whether namespaces may show a `location` without one having been set."""
         ...
 
+    @property
+    def has_entries(self) -> bool:
+        """Whether names are noted there; if not, files are all there is to drop."""
+        ...
+
     def namespaces(self) -> Iterator[Namespace]:
         """Yield all namespaces, also inner ones."""
         ...

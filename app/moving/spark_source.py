@@ -24,6 +24,7 @@ _NO_VIEWS = re.compile(r"MISSING_CATALOG_ABILITY|not support|ViewCatalog|_LEGACY
 class SparkSource:
     """A catalog of a session of Spark."""
 
+    has_entries = True
     shows_default_locations = True
 
     def __init__(self, session: SqlSession, catalog: str, properties: Mapping[str, str]) -> None:

@@ -24,6 +24,7 @@ class SqlSource:
     """The tables of one catalog in a database; several catalogs may share it."""
 
     drop_obstacle = None
+    has_entries = True
     shows_default_locations = False
     warnings = ()
 

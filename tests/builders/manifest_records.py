@@ -54,11 +54,11 @@ FIXED = field(1000, "f", ["null", {"type": "fixed", "name": "fixed_5", "size": 5
 """A partition field of five bytes."""
 
 
-def manifest_list_of(count: int) -> bytes:
+def manifest_list_of(count: int, path: str = "s3://b/m.avro") -> bytes:
     """Return a manifest list that names one manifest many times: equal lines pack well."""
-    manifest = ManifestFile(Location("s3://b/m.avro"), 100, SpecId(0))
+    manifest = ManifestFile(Location(path), 100, SpecId(0))
     schema = manifest_list_schema(1)
-    line = text("s3://b/m.avro") + write_long(100) + write_long(0) + write_long(1) + b"\x00" * 8
+    line = text(path) + write_long(100) + write_long(0) + write_long(1) + b"\x00" * 8
     assert tuple(read_manifest_list(write_packed(schema, [line], {}), Location("list")).values) == (
         replace(manifest, added_snapshot_id=SnapshotId(1)),
     )

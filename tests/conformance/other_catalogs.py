@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
+import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +20,7 @@ from app.maintenance.spark.spark_sessions import SparkSessions
 from benchmarks.contention.fixture.server import fixture
 from benchmarks.servers import free_port, running
 from tests.servers.commands import Ended, icetower_command
+from tests.servers.guarded import CLIENT_ID, SECRET, guarded
 from tests.servers.icetower import icetower_process
 from tests.servers.s3 import S3Server
 
@@ -54,7 +59,7 @@ class Run:
         for key, text in {"type": "rest", "uri": uri, "cache-enabled": "false", **properties}.items():
             self._session.conf.set(f"{prefix}.{key}", text)
 
-    def fill(self, name: str, views: str) -> None:
+    def fill(self, name: str, views: str, headers: Mapping[str, str] | None = None) -> None:
         """Make a table with deletes, and a view by HTTP: Spark asks only servers that list the endpoint."""
         for statement in (
             f"CREATE NAMESPACE {name}.eu WITH DBPROPERTIES ('boss' = 'anna')",
@@ -63,7 +68,7 @@ class Run:
             f"DELETE FROM {name}.eu.orders WHERE id = 2",
         ):
             self._session.sql(statement)
-        httpx.post(views, json=VIEW).raise_for_status()
+        httpx.post(views, json=VIEW, headers=headers).raise_for_status()
 
     def move(self, what: str, *arguments: str, status: int = 0, said: str = "") -> None:
         """Run a command that moves, and check how it ends."""
@@ -110,14 +115,59 @@ def with_fixture(run: Run, folder: Path) -> None:
         run.move("views", "export", theirs, "--uri", two, status=1, said="no register-view")
 
 
+LIFETIME_S = 6
+"""Of a token; a move takes longer."""
+
+
+@dataclass(frozen=True)
+class Login:
+    """How callers of a catalog log in."""
+
+    public_key: str
+    options: list[str]
+    """For our commands: a credential, whose tokens end soon."""
+    token: str
+    """For others: one that lasts."""
+
+
 @contextmanager
-def nessie(java: str, jar: Path, folder: Path, store: S3Server) -> Iterator[str]:
-    """Run Nessie in memory, on a bucket."""
-    port, storage = free_port(), store.storage
+def issuer(folder: Path) -> Iterator[Login]:
+    """Run a token endpoint whose tokens are signed."""
+    private, public = folder / "key.pem", folder / "key.der"
+    _openssl("genpkey", "-algorithm", "RSA", "-out", str(private))
+    _openssl("pkey", "-in", str(private), "-pubout", "-outform", "DER", "-out", str(public))
+
+    def new_token(lifetime_s: int = LIFETIME_S) -> str:
+        now = int(time.time())
+        claims = {"sub": CLIENT_ID, "iss": "tests", "iat": now, "exp": now + lifetime_s}
+        parts = [_base64(json.dumps(part).encode()) for part in ({"alg": "RS256", "typ": "JWT"}, claims)]
+        signed = ".".join(parts)
+        return (
+            f"{signed}.{_base64(_openssl('dgst', '-sha256', '-sign', str(private), content=signed.encode()))}"
+        )
+
+    with guarded() as guard:
+        guard.new_token, guard.expires_in = new_token, LIFETIME_S
+        options = ["-p", f"credential={CLIENT_ID}:{SECRET}", "-p", f"oauth2-server-uri={guard.token_uri}"]
+        yield Login(base64.b64encode(public.read_bytes()).decode(), options, new_token(3600))
+
+
+def _openssl(*arguments: str, content: bytes = b"") -> bytes:
+    return subprocess.run(["openssl", *arguments], input=content, capture_output=True, check=True).stdout
+
+
+def _base64(content: bytes) -> str:
+    return base64.urlsafe_b64encode(content).decode().rstrip("=")
+
+
+@contextmanager
+def nessie(java: str, jar: Path, folder: Path, store: S3Server, public_key: str | None) -> Iterator[str]:
+    """Run Nessie in memory, on a bucket; with a key it asks for tokens that are signed with it."""
+    port, management, storage = free_port(), free_port(), store.storage
     store_options = "nessie.catalog.service.s3.default-options"
     options = {
         "quarkus.http.port": str(port),
-        "quarkus.management.port": str(free_port()),
+        "quarkus.management.port": str(management),
         "nessie.version.store.type": "IN_MEMORY",
         "nessie.catalog.default-warehouse": "lake",
         "nessie.catalog.warehouses.lake.location": "s3://lake/nessie",
@@ -129,32 +179,42 @@ def nessie(java: str, jar: Path, folder: Path, store: S3Server) -> Iterator[str]
         "icetower.key.name": storage["s3.access-key-id"],
         "icetower.key.secret": storage["s3.secret-access-key"],
     }
+    if public_key is not None:
+        options |= {"nessie.server.authentication.enabled": "true", "quarkus.oidc.public-key": public_key}
     command = [java, "-Xmx900m", *(f"-D{key}={text}" for key, text in options.items()), "-jar", str(jar)]
-    address = f"http://127.0.0.1:{port}"
-    with running(command, address, "/iceberg/v1/config", folder, dict(os.environ)):
-        yield f"{address}/iceberg"
+    address = f"http://127.0.0.1:{management}"
+    with running(command, address, "/q/health", folder, dict(os.environ)):
+        yield f"http://127.0.0.1:{port}/iceberg"
 
 
-def with_nessie(run: Run, java: str, jar: Path, folder: Path) -> None:
+def with_nessie(run: Run, java: str, jar: Path, folder: Path, login: Login | None) -> None:
     """Read the main branch of Nessie, and register in it again."""
+    folder.mkdir()
+    name, options = folder.name, login.options if login else []
+    token = {"token": login.token} if login else {}
+    headers = {"Authorization": f"Bearer {login.token}"} if login else {}
     with S3Server() as store:
         store.create_bucket("lake")
         storage = json.dumps(store.storage)
         settings = {"default_warehouse_location": "s3://lake", "default_warehouse_storage": storage}
         with (
-            nessie(java, jar, folder, store) as theirs,
+            nessie(java, jar, folder, store, login.public_key if login else None) as theirs,
             icetower_process(folder, **settings, default_warehouse_properties=storage) as uri,
         ):
-            run.mount("nessie", f"{theirs}/main", {**ON_S3, **store.storage, "warehouse": "lake"})
-            run.fill("nessie", f"{theirs}/v1/main%7Clake/namespaces/eu/views")
+            run.mount(name, f"{theirs}/main", {**ON_S3, **store.storage, "warehouse": "lake", **token})
+            run.fill(name, f"{theirs}/v1/main%7Clake/namespaces/eu/views", headers)
             of_nessie = [f"{theirs}/main", "--from-warehouse", "lake", "--uri", uri]
+            if login:
+                run.move(
+                    f"{name} without a token", "import", "rest", *of_nessie, status=1, said="HTTP status 401"
+                )
             for mode in ("look-on", "fence", "adopt"):
-                run.move(f"nessie {mode}", "import", "rest", *of_nessie, "--mode", mode)
-            run.mount("of_nessie", uri, ON_S3)
-            run.check_rows("of_nessie")
-            back = ["export", f"{theirs}/main", "--to-warehouse", "lake", "--uri", uri]
-            run.move("back", *back, status=1, said="no register-view")
-            run.check_rows("nessie")
+                run.move(f"{name} {mode}", "import", "rest", *of_nessie, *options, "--mode", mode)
+            run.mount(f"of_{name}", uri, ON_S3)
+            run.check_rows(f"of_{name}")
+            back = ["export", f"{theirs}/main", "--to-warehouse", "lake", "--uri", uri, *options]
+            run.move(f"back to {name}", *back, status=1, said="no register-view")
+            run.check_rows(name)
 
 
 def main(folder: Path) -> int:
@@ -165,7 +225,9 @@ def main(folder: Path) -> int:
         with_fixture(run, folder)
         runners = list(folder.glob("nessie/*.jar"))
         if runners:
-            with_nessie(run, os.environ["JAVA_OF_NESSIE"], runners[0], folder)
+            with issuer(folder) as login:
+                for name, needed in (("open_nessie", None), ("guarded_nessie", login)):
+                    with_nessie(run, os.environ["JAVA_OF_NESSIE"], runners[0], folder / name, needed)
         else:
             print("Nessie is left out: JAVA_OF_NESSIE names no Java.")
     print("All is as it should be." if not run.flaws else f"{len(run.flaws)} things are wrong.")

@@ -182,7 +182,7 @@ def main(jars: Path, folder: Path) -> int:
                 run.table(f"kept{version}", version)
             waits = {**store.storage, "icetower.undrop.purge-waits": "true"}
             with closing(HttpCalls(uri)) as calls:
-                WarehouseCalls(calls).update("default", default_properties=waits)
+                WarehouseCalls(calls).update("default", updates={"default-properties": waits}, removals={})
             session: Any = sessions.open()
             run.flaws += WaitingPurges(uri, session.newSession(), store).flaws()
     print("All is as it should be." if not run.flaws else f"{len(run.flaws)} things are wrong.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +74,8 @@ def lost_catalog(tmp_path: Path) -> Catalog:
         catalog.warehouse.id, Namespace(("quiet",)), {"owner": "anna"}, catalog.author()
     )
     settings = {"icetower.undrop.keep-ms": str(20 * 365 * 86_400_000)}  # By a clock that stands still.
-    catalog = Catalog(
-        server, server.warehouses.update("default", default_properties=settings), catalog.caller
-    )
+    changed = server.warehouses.update("default", lambda there: replace(there, default_properties=settings))
+    catalog = Catalog(server, changed, catalog.caller)
     for number, identifier in enumerate(DROPPED):
         # One of the name of another one that is there.
         table_in(catalog, identifier)

@@ -19,6 +19,8 @@ PAGING = ("pageToken", "pageSize")
 
 _VERSION = b"\x01"
 _CHECKSUM_BYTES = 4
+_MOST_DIGITS = 18
+"""A number with one more may be larger than what a database can compare."""
 
 
 def page_in_query(query: Mapping[str, str], listing: str) -> Page:
@@ -33,6 +35,16 @@ def page_in_query(query: Mapping[str, str], listing: str) -> Page:
     if size is None:
         return Page(after, None if token is None else DEFAULT_PAGE_SIZE)
     return Page(after, _page_size(size))
+
+
+def numbered_page_in_query(query: Mapping[str, str], listing: str) -> Page:
+    """Return the same for a listing whose entries have numbers; raises as `page_in_query`."""
+    page = page_in_query(query, listing)
+    if page.after is not None and not (
+        page.after.isascii() and page.after.isdigit() and len(page.after) <= _MOST_DIGITS
+    ):
+        raise InvalidPageToken(query["pageToken"])
+    return page
 
 
 def page_token(after: str, listing: str) -> str:

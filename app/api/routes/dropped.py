@@ -10,12 +10,12 @@ from app.api.dependencies import Visited
 from app.api.idempotency import run_once
 from app.api.names_in_paths import namespaces_in_parent
 from app.api.responses.answers import json_answer
-from app.api.responses.paging import DEFAULT_PAGE_SIZE, PAGING, next_page_token, page_in_query
+from app.api.responses.paging import DEFAULT_PAGE_SIZE, PAGING, next_page_token, numbered_page_in_query
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.listings import Page
 from app.catalog.past import dropped
 from app.engine.model.identifiers import check_name
-from app.errors import InvalidPageToken, InvalidRequest
+from app.errors import InvalidRequest
 
 router = APIRouter()
 
@@ -29,9 +29,7 @@ def list_dropped(visit: Visited) -> Response:
     if name is not None and not readings:
         raise InvalidRequest("Invalid name: it goes with namespace")
     listing = f"dropped {catalog.warehouse.id} {query.get('namespace', '')} {name or ''}"
-    page = page_in_query(query, listing)
-    if page.after is not None and not page.after.isdigit():
-        raise InvalidPageToken(query["pageToken"])
+    page = numbered_page_in_query(query, listing)
     found = dropped.list_dropped(
         catalog,
         Page(page.after, DEFAULT_PAGE_SIZE if page.limit is None else page.limit),

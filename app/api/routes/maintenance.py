@@ -16,7 +16,7 @@ from app.api.bodies.maintenance import (
 )
 from app.api.dependencies import Visit, Visited
 from app.api.responses.answers import json_answer
-from app.api.responses.paging import PAGING, next_page_token, page_in_query
+from app.api.responses.paging import PAGING, next_page_token, numbered_page_in_query
 from app.catalog.upkeep import jobs
 from app.catalog.upkeep.upkeep_plans import table_upkeep
 from app.engine.model.jobs import Job, JobState
@@ -36,7 +36,9 @@ def load_maintenance(visit: Visited) -> Response:
 @router.get(f"{_TABLE}/jobs")
 def list_jobs(visit: Visited) -> Response:
     """Return the jobs of a table, newest first."""
-    found = jobs.list_jobs(visit.catalog, visit.table, page_in_query(visit.parameters(*PAGING), _LISTING))
+    found = jobs.list_jobs(
+        visit.catalog, visit.table, numbered_page_in_query(visit.parameters(*PAGING), _LISTING)
+    )
     return json_answer(jobs_json(found.items, next_page_token(found.next_after, _LISTING)))
 
 

@@ -9,11 +9,10 @@ from app.api.bodies.past import RestoreBody, catalog_diff_json
 from app.api.dependencies import Visited
 from app.api.idempotency import run_once
 from app.api.responses.answers import json_answer
-from app.api.responses.paging import PAGING, next_page_token, page_in_query
+from app.api.responses.paging import PAGING, next_page_token, numbered_page_in_query
 from app.catalog.context.catalog import Catalog
 from app.catalog.past.catalog_diff import load_catalog_diff
 from app.catalog.past.restore import answer_text, restore_tables
-from app.errors import InvalidPageToken
 
 router = APIRouter()
 
@@ -39,8 +38,6 @@ def load_diff_of_catalog(visit: Visited) -> Response:
     query = visit.parameters("from", "to", *PAGING)
     before, after = query.get("from"), query.get("to") or None
     listing = f"catalog diff {visit.warehouse.id} {before or ''} {after or ''}"
-    page = page_in_query(query, listing)
-    if page.after is not None and not page.after.isdigit():
-        raise InvalidPageToken(query["pageToken"])
+    page = numbered_page_in_query(query, listing)
     found = load_catalog_diff(visit.catalog, before, after, page)
     return json_answer(catalog_diff_json(found, next_page_token(found.names.next_after, listing)))

@@ -9,11 +9,9 @@ from starlette.responses import Response
 from app.api.bodies.warehouses import (
     CreateWarehouseBody,
     UpdateWarehouseBody,
-    unmasked,
-    unmasked_storage,
     warehouse_object,
 )
-from app.api.dependencies import Visit, Visited
+from app.api.dependencies import Visited
 from app.api.names_in_paths import warehouse_in_path
 from app.api.responses.answers import json_answer, no_content
 from app.catalog import warehouses
@@ -49,22 +47,16 @@ def create_warehouse(visit: Visited) -> Response:
 @router.get("/management/v1/warehouses/{warehouse}")
 def load_warehouse(visit: Visited) -> Response:
     """Show a warehouse."""
-    return _shown(_load(visit))
+    name = warehouse_in_path(visit.piece("warehouse"))
+    return _shown(warehouses.load_warehouse(visit.parts.server, visit.caller(), name))
 
 
 @router.patch("/management/v1/warehouses/{warehouse}")
 def update_warehouse(visit: Visited) -> Response:
-    """Replace those settings of a warehouse that are given."""
-    body = visit.extension_body(UpdateWarehouseBody)
-    present = _load(visit)
-    updated = warehouses.update_warehouse(
-        visit.parts.server,
-        visit.caller(),
-        present.name,
-        unmasked(body.default_properties, present.default_properties),
-        unmasked(body.override_properties, present.override_properties),
-        unmasked_storage(body.storage, present.storage),
-    )
+    """Change those settings of a warehouse that are given."""
+    name = warehouse_in_path(visit.piece("warehouse"))
+    change = visit.extension_body(UpdateWarehouseBody).change()
+    updated = warehouses.update_warehouse(visit.parts.server, visit.caller(), name, change)
     visit.parts.warehouses.forget()
     return _shown(updated)
 
@@ -75,11 +67,6 @@ def drop_warehouse(visit: Visited) -> Response:
     warehouses.drop_warehouse(visit.parts.server, visit.caller(), warehouse_in_path(visit.piece("warehouse")))
     visit.parts.warehouses.forget()
     return no_content()
-
-
-def _load(visit: Visit) -> Warehouse:
-    name = warehouse_in_path(visit.piece("warehouse"))
-    return warehouses.load_warehouse(visit.parts.server, visit.caller(), name)
 
 
 def _shown(warehouse: Warehouse) -> Response:

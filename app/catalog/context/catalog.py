@@ -13,7 +13,7 @@ from app.catalog.context.past.past_stores import PastNamespaces, PastPointers
 from app.catalog.context.server import Rules, Server
 from app.catalog.context.stores import NamespaceStore, PointerStore, ShownNamespaces, ShownPointers
 from app.catalog.filesystem_tables.pointers import FolderPointers
-from app.catalog.filesystem_tables.rules import refused
+from app.catalog.filesystem_tables.rules import as_of_a_time, refusal_of
 from app.database.pointers.history import Author
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.warehouses import Layout, Warehouse
@@ -52,8 +52,6 @@ OF_THE_PAST = frozenset(
     }
 )
 """The operations on a warehouse as it was: all others are about the present, or change it."""
-_OF_ROWS = frozenset({"load_catalog_diff", "restore_tables", "rebuild_catalog"})
-"""The operations on what rows have kept, or lost."""
 Found = TypeVar("Found")
 Read = TypeVar("Read")
 
@@ -114,12 +112,11 @@ class Catalog:
         """
         if self.as_of_ms is not None and operation not in OF_THE_PAST:
             raise PastIsReadOnly(self.name, operation)
-        if not self.has_rows and (self.as_of_ms is not None or operation in _OF_ROWS):
-            raise refused(
-                "look at the past, restore or rebuild",
-                "its files are all there is",
-                "read the snapshots of a table",
-            )
+        refusal = None if self.has_rows else refusal_of(operation)
+        if not self.has_rows and self.as_of_ms is not None:
+            refusal = as_of_a_time(self.name)
+        if refusal is not None:
+            raise refusal
         self.server.ask(Question(self.caller, operation, self.warehouse.name, names))
 
     @property

@@ -48,14 +48,19 @@ def check_unprotected(catalog: Catalog, kind: Kind[M], pointer: Pointer, action:
     return properties
 
 
-def check_namespace_unprotected(catalog: Catalog, namespace: Namespace) -> None:
+def check_namespace_unprotected(catalog: Catalog, namespace: Namespace, action: str = "drop") -> None:
     """Check that a namespace may be dropped; the nearest place decides: it, or its warehouse.
+
+    Args:
+        catalog: the warehouse.
+        namespace: which one.
+        action: what is to be done to it.
 
     Raises:
         Protected: it must not.
     """
     layers = layers_of(catalog, namespace, {})
-    _check(layers, "drop", f"namespace {namespace}", catalog.warehouse, namespace)
+    _check(layers, action, f"namespace {namespace}", catalog.warehouse, namespace)
 
 
 def check_warehouse_unprotected(warehouse: Warehouse) -> None:
@@ -95,9 +100,15 @@ def _check(layers: Layers, action: str, what: str, warehouse: Warehouse, namespa
     found = effective_property(layers, PROTECTED)
     if not _is_on(found):
         return
+    off, of_warehouse = f"{PROTECTED}=false", f"warehouse {warehouse.name}"
+    change = f"icetower warehouse update {warehouse.name}"
     places = {
-        Origin.TABLE: "it",
-        Origin.NAMESPACE: f"namespace {namespace}",
-        Origin.WAREHOUSE_OVERRIDE: f"warehouse {warehouse.name}, which overrides its default",
+        Origin.TABLE: ("it", "Spark: ALTER … SET TBLPROPERTIES"),
+        Origin.NAMESPACE: (f"namespace {namespace}", f"icetower namespace set {namespace} {off}"),
+        Origin.WAREHOUSE_OVERRIDE: (
+            f"{of_warehouse}, which overrides its default",
+            f"{change} --override {off}",
+        ),
     }
-    raise Protected(what, action, places.get(found.origin, f"warehouse {warehouse.name}"))
+    place, how = places.get(found.origin, (of_warehouse, f"{change} --default {off}"))
+    raise Protected(what, action, place, how)

@@ -1,9 +1,9 @@
 """Files of exports: where they lie, how they are called, and their lines.
 
-An export is gzipped NDJSON: a header, the warehouse's settings without secrets, one line for each namespace, table and
-view and for all that was dropped and can come back, and at the end how many namespaces and pointers there are. Lines
-of a kind that is not known are passed over. It lies in a folder that begins with a dot: nothing that looks for files
-of tables enters one.
+An export is gzipped NDJSON: a header; the warehouse's settings without secrets; in that of the server's first warehouse
+one line for each other one; one line for each namespace, table and view, and for all that was dropped and can come
+back; at the end how many namespaces and pointers there are. Lines of a kind that is not known are passed over. It lies
+in a folder that begins with a dot: nothing that looks for files of tables enters one.
 """
 
 from __future__ import annotations
@@ -74,7 +74,6 @@ class ExportedDrop:
     until_ms: int
     principal: str
     request_id: str
-    purge: bool = False
     properties: dict[str, str] = field(default_factory=dict)
     uuid: TableUuid | None = None
     location: Location | None = None
@@ -92,6 +91,21 @@ class ExportedSettings:
     left_out: tuple[str, ...] = ()
     """Names of what is not saved, because it is secret."""
 
+    @property
+    def has_any(self) -> bool:
+        """Whether anything is set."""
+        return bool(self.defaults or self.overrides or self.storage or self.left_out)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedWarehouse:
+    """The line of another warehouse of the server."""
+
+    name: str
+    root_location: str
+    layout: str
+    settings: ExportedSettings
+
 
 @dataclass(slots=True)
 class Export:
@@ -107,6 +121,8 @@ class Export:
     """Earliest drop first; none in exports of earlier builds."""
     settings: ExportedSettings | None = None
     """None in exports of earlier builds."""
+    warehouses: list[ExportedWarehouse] = field(default_factory=list)
+    """The server's others; only in exports of its first one."""
 
 
 def export_folder(root: str, warehouse: str) -> Location:
@@ -171,19 +187,18 @@ def dropped_line(drop: ExportedDrop) -> str:
         about["properties"] = drop.properties
     else:
         about |= {"name": drop.name, "uuid": drop.uuid, "metadata-location": drop.location}
-    about |= {"read-only": True} if drop.is_read_only else {}
-    return _line({"dropped": about | ({"purge": True} if drop.purge else {})})
+    return _line({"dropped": about | ({"read-only": True} if drop.is_read_only else {})})
 
 
 def settings_line(settings: ExportedSettings) -> str:
     """Return the line of the warehouse itself."""
-    about = {
-        "default-properties": settings.defaults,
-        "override-properties": settings.overrides,
-        "storage": settings.storage,
-        "left-out": settings.left_out,
-    }
-    return _line({"settings": about})
+    return _line({"settings": _settings_object(settings)})
+
+
+def warehouse_line(warehouse: ExportedWarehouse) -> str:
+    """Return the line of another warehouse."""
+    about = {"name": warehouse.name, "root-location": warehouse.root_location, "layout": warehouse.layout}
+    return _line({"warehouse": about | _settings_object(warehouse.settings)})
 
 
 def header_line(warehouse: str, root: str, at_ms: int, sequence: int) -> str:
@@ -259,12 +274,10 @@ def _take(export: Export, line: dict[str, Any]) -> None:
         case {"dropped": dict(about)}:
             export.dropped.append(_drop_of(about))
         case {"settings": dict(about)}:
-            export.settings = ExportedSettings(
-                _texts(about["default-properties"]),
-                _texts(about["override-properties"]),
-                _texts(about["storage"]),
-                tuple(map(str, about["left-out"])),
-            )
+            export.settings = _settings_from(about)
+        case {"warehouse": dict(about)}:
+            name, root, layout = (str(about[key]) for key in ("name", "root-location", "layout"))
+            export.warehouses.append(ExportedWarehouse(name, root, layout, _settings_from(about)))
         case _:
             pass  # the last line, and what later versions add
 
@@ -282,11 +295,28 @@ def _drop_of(about: dict[str, Any]) -> ExportedDrop:
         *times,
         principal=str(about["by"]),
         request_id=str(about["request-id"]),
-        purge=about.get("purge") is True,
         properties=_texts(about["properties"]) if is_namespace else {},
         uuid=None if is_namespace else TableUuid(str(about["uuid"])),
         location=None if is_namespace else Location(str(about["metadata-location"])),
         is_read_only=about.get("read-only") is True,
+    )
+
+
+def _settings_object(settings: ExportedSettings) -> dict[str, object]:
+    return {
+        "default-properties": settings.defaults,
+        "override-properties": settings.overrides,
+        "storage": settings.storage,
+        "left-out": settings.left_out,
+    }
+
+
+def _settings_from(about: dict[str, Any]) -> ExportedSettings:
+    return ExportedSettings(
+        _texts(about["default-properties"]),
+        _texts(about["override-properties"]),
+        _texts(about["storage"]),
+        tuple(map(str, about["left-out"])),
     )
 
 

@@ -17,6 +17,7 @@ from app.catalog.exports.export_files import (
     ExportedDrop,
     ExportedPointer,
     ExportedSettings,
+    ExportedWarehouse,
     ExportFile,
     dropped_line,
     export_folder,
@@ -28,10 +29,11 @@ from app.catalog.exports.export_files import (
     pointer_line,
     read_export,
     settings_line,
+    warehouse_line,
 )
 from app.database.dropped import Dropped
 from app.database.pointers.pointer import PointerKind
-from app.database.warehouses import Warehouse
+from app.database.warehouses import Layout, Warehouse
 from app.engine.model.identifiers import Namespace
 from app.engine.model.ids import Location
 from app.errors import IcetowerError, InvalidRequest
@@ -48,6 +50,7 @@ _IN_PROCESS = "memory"
 
 class _Line(StrEnum):
     SETTINGS = "settings"
+    WAREHOUSE = "warehouse"
     NAMESPACE = "namespace"
     POINTER = "pointer"
     DROPPED = "dropped"
@@ -59,9 +62,7 @@ def export_what_is_due(server: Server) -> None:
     interval_ms = server.rules.pointer_export_ms
     if not interval_ms:
         return
-    for warehouse in server.warehouses.list():
-        if scheme_of(warehouse.root_location) == _IN_PROCESS:
-            continue
+    for warehouse in filter(_has_exports, server.warehouses.list()):
         if not server.pointer_exports.take_turn(warehouse.id, interval_ms):
             continue
         try:
@@ -72,7 +73,7 @@ def export_what_is_due(server: Server) -> None:
 
 
 def export_pointers(server: Server, warehouse: Warehouse) -> Location | None:
-    """Write a warehouse's pointers down beside its tables; None if nothing has changed.
+    """Write a warehouse's pointers down beside its tables; None if nothing is new.
 
     The newest few exports of this database stay, as many as the rules say. So do those that know more than the
     database: it is an old backup then, and they have the names since. Those of other databases are left alone.
@@ -91,12 +92,18 @@ def export_pointers(server: Server, warehouse: Warehouse) -> Location | None:
             stream.write(line.encode())
             digest.update(line.encode())
         stream.write(last_line(counted[_Line.NAMESPACE], counted[_Line.POINTER]).encode())
-    if not counted[_Line.NAMESPACE] and not counted[_Line.DROPPED]:
+    has_names = bool(counted[_Line.NAMESPACE] or counted[_Line.DROPPED])
+    if not has_names and not counted[_Line.WAREHOUSE] and not _settings_of(warehouse).has_any:
         return None
     files, mark = server.files_of(warehouse), mark_of(server).hex()
     folder, short_digest = export_folder(warehouse.root_location, warehouse.name), digest.hexdigest()[:16]
-    own = [export for export in list_exports(files, folder) if export.mark == mark]
+    found = list_exports(files, folder)
+    own = [export for export in found if export.mark == mark]
     if own and own[-1].digest == short_digest:
+        return None
+    if not has_names and len(own) < len(found):
+        # The database may be a new one, in the place of one that was lost. The names are in the exports of that one,
+        # and a younger export must not stand before them.
         return None
     location = Location(f"{folder}/{export_name(at_ms, mark, short_digest, server.new_uuid())}")
     files.write_new(location, packed.getvalue())
@@ -118,6 +125,8 @@ def _is_ahead(files: FileIO, export: ExportFile, sequence: int) -> bool:
 def _lines(server: Server, warehouse: Warehouse) -> Iterator[tuple[_Line, str]]:
     """Yield the lines of a warehouse, and what each is of."""
     yield _Line.SETTINGS, settings_line(_settings_of(warehouse))
+    for other in _others(server, warehouse):
+        yield _Line.WAREHOUSE, warehouse_line(other)
     newest = 0
     for dropped_id, line in _dropped_lines(server, warehouse):
         newest = max(newest, dropped_id)
@@ -168,10 +177,33 @@ def _exported_drop(entry: Dropped) -> ExportedDrop:
         entry.until_ms,
         entry.principal,
         entry.request_id,
-        entry.purge,
         dict(entry.properties),
         *(() if was is None else (was.uuid, was.metadata_location, was.is_read_only)),
     )
+
+
+def _has_exports(warehouse: Warehouse) -> bool:
+    """Say whether a warehouse's names are to be saved in its folder.
+
+    Those of file-system tables are the folder, and other programs would take ours for a namespace.
+    """
+    return scheme_of(warehouse.root_location) != _IN_PROCESS and warehouse.layout is not Layout.HADOOP
+
+
+def _others(server: Server, warehouse: Warehouse) -> list[ExportedWarehouse]:
+    """Return the server's other warehouses, if this is the first one that has exports.
+
+    In one place, and not in the folders of all: who may read one warehouse does not have to know of the others.
+    """
+    found = server.warehouses.list()
+    first = min(filter(_has_exports, found), key=lambda item: item.id, default=None)
+    if first is None or first.id != warehouse.id:
+        return []
+    return [
+        ExportedWarehouse(item.name, item.root_location, item.layout, _settings_of(item))
+        for item in found
+        if item.id != warehouse.id and scheme_of(item.root_location) != _IN_PROCESS
+    ]
 
 
 def _settings_of(warehouse: Warehouse) -> ExportedSettings:

@@ -14,11 +14,55 @@ from app.formats.metadata.version_names import LARGEST_VERSION, version_in, vers
 from app.tree_errors import TreeRefusal
 
 ADOPT = "adopt the table into a warehouse of layout catalog first (icetower table adopt)"
+_NO_UNDROP = "a drop deletes the table's folder at once, and no row remembers it"
+_PROTECT = (
+    "protect what must stay (icetower.protected=true on the table or the warehouse), or adopt the table into a "
+    "warehouse of layout catalog (icetower table adopt), where drops can be undone"
+)
+_NO_TIMES = "nothing says which tables and versions there were at a time"
+_CREATE = "if the warehouse itself is missing, create it again (icetower warehouse create NAME ROOT --layout hadoop)"
+_OF_ROWS = {
+    "list_dropped": ("list what was dropped", _NO_UNDROP, _PROTECT),
+    "undrop": ("bring back what was dropped", _NO_UNDROP, _PROTECT),
+    "purge_dropped": ("purge what was dropped", _NO_UNDROP, _PROTECT),
+    "load_catalog_diff": (
+        "compare two times",
+        _NO_TIMES,
+        "compare snapshots of one table (icetower table diff)",
+    ),
+    "restore_tables": (
+        "restore tables to a time",
+        _NO_TIMES,
+        "set a table back to one of its snapshots (icetower table rollback)",
+    ),
+    "rebuild_catalog": (
+        "rebuild anything",
+        "its tables are its files, and nothing of them was in the database",
+        _CREATE,
+    ),
+}
+"""Operations on what only rows keep: what cannot be done, why, and what to do instead."""
 
 
 def refused(what: str, why: str, instead: str = ADOPT) -> TreeRefusal:
     """Return the error for what a warehouse of layout hadoop cannot do."""
     return TreeRefusal(f"Cannot {what} in a warehouse of layout hadoop: {why}; {instead}")
+
+
+def refusal_of(operation: str) -> TreeRefusal | None:
+    """Return the error for an operation on what only rows keep; None for others."""
+    found = _OF_ROWS.get(operation)
+    return None if found is None else refused(*found)
+
+
+def as_of_a_time(name: str) -> TreeRefusal:
+    """Return the error for a warehouse that is to be shown as it was."""
+    return refused(
+        f"show {name}",
+        _NO_TIMES,
+        "read old snapshots of a table (VERSION AS OF, TIMESTAMP AS OF), or adopt its tables into a warehouse of "
+        "layout catalog (icetower table adopt)",
+    )
 
 
 def several_tables() -> TreeRefusal:

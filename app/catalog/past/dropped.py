@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import TABLES
+from app.catalog.context.kinds import TABLES, VIEWS
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.past.moments import moment_text
+from app.catalog.context.protection import check_namespace_unprotected, check_unprotected
 from app.database.dropped import Dropped, DroppedMeanwhile, FilesInUse
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import PointerKind
@@ -123,14 +124,15 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
     catalog.server.step("before_undrop")
     try:
         if name is None:
-            catalog.server.dropped.undrop_namespace(entry, namespace, catalog.author(), claim)
+            above = _missing_namespaces(catalog, namespace.levels[:-1])
+            catalog.server.dropped.undrop_namespace(entry, namespace, catalog.author(), claim, above)
         else:
             catalog.server.dropped.undrop(
                 entry,
                 check_identifier(TableIdentifier(namespace, name)),
                 catalog.author(),
                 claim,
-                with_namespace=_namespace_properties(catalog, namespace) if new.with_namespace else None,
+                _missing_namespaces(catalog, namespace.levels) if new.with_namespace else (),
             )
     except DroppedMeanwhile as error:
         raise NoSuchDropped(str(error)) from error
@@ -162,6 +164,7 @@ def purge_dropped(catalog: Catalog, wanted: Wanted) -> dict[str, object]:
     Raises:
         NoSuchDropped: nothing that is meant can come back.
         UndropRefused: several things had this name: one has to be chosen by its id.
+        Protected: it is protected; where it was, as that is now.
         PurgeRefused: gc.enabled is false, or the table belongs to another catalog.
         FilesUnavailable: the table's metadata cannot be read now.
         CommitStateUnknown: the database did not answer.
@@ -175,6 +178,12 @@ def purge_dropped(catalog: Catalog, wanted: Wanted) -> dict[str, object]:
     is_table = entry.pointer is not None and entry.pointer.kind is PointerKind.TABLE
     if is_table:
         _check_gc(catalog, entry)
+    if entry.pointer is None:
+        check_namespace_unprotected(catalog, entry.namespace, "purge")
+    elif is_table:
+        check_unprotected(catalog, TABLES, entry.pointer, "purge")
+    else:
+        check_unprotected(catalog, VIEWS, entry.pointer, "purge")
     answer = _summary(entry, entry.namespace, entry.name)
     claim = catalog.caller.claim_of(answer_text(answer))
     catalog.server.step("before_purge_dropped")
@@ -222,14 +231,17 @@ def _choices(catalog: Catalog, name: tuple[Namespace, str | None]) -> Sequence[s
     ]
 
 
-def _namespace_properties(catalog: Catalog, namespace: Namespace) -> dict[str, str] | None:
-    """Return the properties to make a missing namespace with; None if it is there."""
-    if catalog.find_namespace(namespace) is not None:
-        return None
-    last = catalog.server.dropped.list(
-        catalog.warehouse.id, catalog.now_ms(), limit=1, name=(namespace, None)
-    )
-    return dict(last[0].properties) if last and last[0].kind == NAMESPACE else {}
+def _missing_namespaces(catalog: Catalog, levels: Sequence[str]) -> list[tuple[Namespace, Mapping[str, str]]]:
+    """Return the namespaces down to these levels that are missing, as they were."""
+    found: list[tuple[Namespace, Mapping[str, str]]] = []
+    for length in range(1, len(levels) + 1):
+        namespace = Namespace(tuple(levels[:length]))
+        if catalog.find_namespace(namespace) is None:
+            last = catalog.server.dropped.list(
+                catalog.warehouse.id, catalog.now_ms(), limit=1, name=(namespace, None)
+            )
+            found.append((namespace, last[0].properties if last and last[0].kind == NAMESPACE else {}))
+    return found
 
 
 def _check_gc(catalog: Catalog, entry: Dropped) -> None:

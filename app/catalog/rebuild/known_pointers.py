@@ -24,6 +24,7 @@ from app.engine.chains.tables import Since
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import InvalidRequest
+from app.fileio.locations import is_inside
 from app.formats.metadata.chain_facts import place_text
 
 log = logging.getLogger(__name__)
@@ -79,6 +80,8 @@ class Known:
     """The export that names come from."""
     drops: tuple[ExportedDrop, ...] = ()
     """What can come back as the export says, and the database has not; earliest drop first."""
+    inner: tuple[tuple[str, str], ...] = ()
+    """Names and roots of other warehouses inside this one, as the database or the export says."""
 
     def by_key(self) -> dict[str, list[KnownPointer]]:
         """Return the pointers of each table: by uuid, or by the folder of its metadata."""
@@ -108,7 +111,17 @@ def load_known(catalog: Catalog, export: Location | None, *, uses_exports: bool)
     if known.export is not None:
         known.pointers += _not_yet_there(known.pointers, known.export)
         known.drops = tuple(_drops_to_note(catalog, known, known.export))
+    known.inner = tuple(_inner_warehouses(catalog, known.export))
     return known
+
+
+def _inner_warehouses(catalog: Catalog, export: Export | None) -> Iterator[tuple[str, str]]:
+    others = [(other.name, other.root_location) for other in (export.warehouses if export else ())]
+    others += [(other.name, other.root_location) for other in catalog.server.warehouses.list()]
+    own = catalog.warehouse.root_location
+    for name, root in dict(others).items():
+        if is_inside(root, own) and not is_inside(own, root):
+            yield name, root
 
 
 def _drops_to_note(catalog: Catalog, known: Known, export: Export) -> Iterator[ExportedDrop]:

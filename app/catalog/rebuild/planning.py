@@ -10,7 +10,7 @@ from enum import StrEnum
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS
 from app.catalog.context.places.locations import is_allowed
-from app.catalog.exports.export_files import ExportedDrop
+from app.catalog.exports.export_files import ExportedDrop, ExportedWarehouse
 from app.catalog.named import event_at
 from app.catalog.rebuild.drops import DropToNote, drop_text, drops_to_note
 from app.catalog.rebuild.known_pointers import Known, KnownPointer, NamedBy, load_known
@@ -22,6 +22,7 @@ from app.engine.chains.verdicts import Evidence, FoundTable, FoundView
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
 from app.engine.model.ids import Location
 from app.errors import InvalidMetadata, InvalidName
+from app.fileio.locations import is_inside
 from app.formats.metadata.chain_facts import place_text
 
 DEFAULT_NAMESPACE = Namespace(("rebuilt",))
@@ -86,6 +87,8 @@ class RebuildPlan:
     drops: list[DropToNote] = field(default_factory=list)
     """What can come back, as it could before."""
     settings: MissingSettings = field(default_factory=MissingSettings)
+    warehouses: list[ExportedWarehouse] = field(default_factory=list)
+    """Others that the server had, as an export says. Only shown: it may be planted, and name any place."""
 
     @property
     def has_changes(self) -> bool:
@@ -127,6 +130,7 @@ def plan_rebuild(catalog: Catalog, wish: RebuildWish) -> RebuildPlan:
     present = {item.uuid for item in plan.of(Action.ADD, Action.ADVANCE, Action.KEEP)}
     plan.drops = list(drops_to_note(catalog, known.drops, present))
     plan.settings = missing_settings(catalog.warehouse, known.export.settings if known.export else None)
+    plan.warehouses = _missing_warehouses(catalog, known)
     catalog.server.step("rebuild_planned")
     return plan
 
@@ -153,6 +157,8 @@ def _items_of(catalog: Catalog, wish: RebuildWish, known: Known, name: FoundName
             )
             item = RebuildItem(Action.LEAVE, name.kind, name.uuid, identifier, named_by)
         item = _judged(catalog, wish, known, name, item, verdict)
+        if pointer is None:
+            item = _left_to_others(known, name, item)
         if (
             item.action is Action.ADVANCE
             and pointer is not None
@@ -165,6 +171,15 @@ def _items_of(catalog: Catalog, wish: RebuildWish, known: Known, name: FoundName
             )
             item = replace(item, action=Action.LEAVE, reason=reason)
         yield item
+
+
+def _left_to_others(known: Known, name: FoundName, item: RebuildItem) -> RebuildItem:
+    """Leave a table that nothing knows to the inner warehouse that it lies in."""
+    for inner, root in known.inner:
+        if is_inside(name.home, root):
+            reason = f"it is inside warehouse {inner}, at {root}: rebuild that one, or create it again"
+            return replace(item, action=Action.LEAVE, reason=reason)
+    return item
 
 
 def _goes_back(catalog: Catalog, pointer: KnownPointer, item: RebuildItem, updated_ms: int) -> bool:
@@ -323,3 +338,9 @@ def _missing_namespaces(
     for namespace in sorted(wanted):
         if catalog.namespaces.find(catalog.warehouse.id, namespace) is None:
             yield namespace, wanted[namespace]
+
+
+def _missing_warehouses(catalog: Catalog, known: Known) -> list[ExportedWarehouse]:
+    """Return the warehouses of the export that the server has not got."""
+    there = {warehouse.name for warehouse in catalog.server.warehouses.list()}
+    return [other for other in (known.export.warehouses if known.export else ()) if other.name not in there]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from app.catalog.context.catalog import Catalog
@@ -26,8 +26,10 @@ class MissingSettings:
 
     defaults: Mapping[str, str] = field(default_factory=dict)
     overrides: Mapping[str, str] = field(default_factory=dict)
-    for_clients: Mapping[str, str] = field(default_factory=dict)
-    """Defaults and overrides, only shown: clients receive them, and `uri` or an endpoint leads them elsewhere."""
+    defaults_for_clients: Mapping[str, str] = field(default_factory=dict)
+    """Only shown: clients receive them, and `uri` or an endpoint leads them elsewhere."""
+    overrides_for_clients: Mapping[str, str] = field(default_factory=dict)
+    """Likewise."""
     storage: Mapping[str, str] = field(default_factory=dict)
     """Only shown. It decides where secrets are sent, and an export may be planted."""
     left_out: tuple[str, ...] = ()
@@ -48,7 +50,8 @@ def missing_settings(warehouse: Warehouse, exported: ExportedSettings | None) ->
     return MissingSettings(
         _sensible(defaults),
         _sensible(overrides),
-        {name: value for name, value in (defaults | overrides).items() if not name.startswith(_OURS)},
+        _for_clients(defaults),
+        _for_clients(overrides),
         _without(exported.storage, warehouse.storage),
         tuple(name for name in exported.left_out if name not in has),
     )
@@ -61,17 +64,23 @@ def set_missing(catalog: Catalog, missing: MissingSettings) -> None:
         NoSuchWarehouse: it is gone.
         DatabaseUnavailable, CommitStateUnknown: do it again.
     """
-    warehouse = catalog.warehouse
-    catalog.server.warehouses.update(
-        warehouse.name,
-        default_properties={**missing.defaults, **warehouse.default_properties},
-        override_properties={**missing.overrides, **warehouse.override_properties},
-        author=catalog.author(),
-    )
+
+    def completed(present: Warehouse) -> Warehouse:
+        return replace(
+            present,
+            default_properties={**missing.defaults, **present.default_properties},
+            override_properties={**missing.overrides, **present.override_properties},
+        )
+
+    catalog.server.warehouses.update(catalog.warehouse.name, completed, catalog.author())
 
 
 def _without(exported: Mapping[str, str], present: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in exported.items() if name not in present}
+
+
+def _for_clients(properties: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in properties.items() if not name.startswith(_OURS)}
 
 
 def _sensible(properties: Mapping[str, str]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from app.catalog.filesystem_tables.rules import refused
 from app.database.maintenance_jobs import MaintenanceJob
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.jobs import Job, JobState
-from app.errors import InvalidPageToken, InvalidRequest, JobConflict, NoSuchJob
+from app.errors import InvalidRequest, JobConflict, NoSuchJob
 
 _ID = re.compile(r"[0-9a-f]{32}")
 SHORTEST_LEASE_MS: Final = 1_000
@@ -152,13 +152,10 @@ def list_jobs(catalog: Catalog, identifier: TableIdentifier, page: Page) -> List
 
     Raises:
         NoSuchTable: no table has this name.
-        InvalidPageToken: the page does not begin after a job.
         DatabaseUnavailable: the database does not answer.
     """
     catalog.permit("list_jobs", identifier)
     pointer = catalog.load(TABLES, identifier)
-    if page.after is not None and not page.after.isdecimal():
-        raise InvalidPageToken(page.after)
     before = None if page.after is None else int(page.after)
     limit = page.limit or 100
     found = catalog.server.maintenance_jobs.list(pointer.id, limit + 1, before)

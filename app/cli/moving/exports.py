@@ -15,6 +15,7 @@ from app.cli.moving.options import (
     Identifiers,
     Maps,
     Pattern,
+    Properties,
     Recheck,
     Renames,
     Report,
@@ -35,15 +36,7 @@ DEFAULT_REPORT = Path("icetower-export.ndjson")
 def export(  # noqa: PLR0917 - a command has as many arguments as it has options
     target_uri: Annotated[str, typer.Argument(metavar="URI", help="Address of the other catalog.")],
     target_warehouse: Annotated[str | None, optional("--to-warehouse", help="Its warehouse.")] = None,
-    properties: Annotated[
-        list[str] | None,
-        optional(
-            "--property",
-            "-p",
-            metavar="KEY=VALUE",
-            help="`token=env:NAME` or `header.NAME=…`; may be repeated.",
-        ),
-    ] = None,
+    properties: Properties = None,
     unregister: Annotated[
         bool, typer.Option("--unregister", help="Let each table go here, once it is registered there.")
     ] = False,

@@ -16,6 +16,7 @@ from app.cli.moving.options import (
     Identifiers,
     Maps,
     Pattern,
+    Properties,
     Recheck,
     Renames,
     Report,
@@ -101,15 +102,7 @@ class _Wanted:
 def import_rest(  # noqa: PLR0917 - a command has as many arguments as it has options
     source_uri: Annotated[str, typer.Argument(metavar="URI", help="Address of the other catalog.")],
     source_warehouse: Annotated[str | None, optional("--from-warehouse", help="Its warehouse.")] = None,
-    properties: Annotated[
-        list[str] | None,
-        optional(
-            "--property",
-            "-p",
-            metavar="KEY=VALUE",
-            help="`token=env:NAME` or `header.NAME=…`; may be repeated.",
-        ),
-    ] = None,
+    properties: Properties = None,
     mode: ModeOption = Mode.ADOPT,
     identifiers: Identifiers = None,
     pattern: Pattern = None,

@@ -43,7 +43,7 @@ def carry_out(
     """Move what is chosen, and exit with 1 if anything is left to do for people."""
     report = MoveReport(report_file, source.name, target_name, writes=not terms.dry_run)
     if only_recheck:
-        _recheck(source, report, terms.choice, separator, as_json=as_json)
+        _recheck(source, report, terms.choice, MoveTarget(target), separator, as_json=as_json)
         return
     entries = chosen_entries(source, terms, report)
     lines: list[MoveLine] = []
@@ -101,8 +101,10 @@ def _show(summary: MoveSummary, lines: list[MoveLine], separator: str) -> None:
     print_line(f"{counted(total, 'name')}: {', '.join(parts)}." if total else "There is nothing to move.")
 
 
-def _recheck(source: Source, report: MoveReport, choice: Choice, separator: str, *, as_json: bool) -> None:
-    found = list(recheck(source, report, choice))
+def _recheck(
+    source: Source, report: MoveReport, choice: Choice, target: MoveTarget, separator: str, *, as_json: bool
+) -> None:
+    found = list(recheck(source, report, choice, target))
     looked_at = sum(map(choice.has, report.earlier))
     if as_json:
         print_json([{**line.to_json(), "change": text} for line, text in found])

@@ -44,6 +44,16 @@ Maps = Annotated[
         help="Another beginning for locations, as `s3a://lake=s3://lake`; may be repeated.",
     ),
 ]
+Properties = Annotated[
+    list[str] | None,
+    optional(
+        "--property",
+        "-p",
+        metavar="KEY=VALUE",
+        help="How to log in there, as clients say it: `credential=env:NAME` (id:secret) with `oauth2-server-uri` and "
+        "`scope`, or `token=env:NAME`, or `header.NAME=…`; may be repeated.",
+    ),
+]
 Allowed = Annotated[
     list[str] | None,
     optional(

@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Final
 
 import typer
 
+from app.cli.terminal.output import warn
 from app.client.catalog import RemoteCatalog
+from app.client.http.http_calls import checked_url, is_loopback, shown_uri
+from app.client.oauth2 import DEFAULT_ENDPOINT, DEFAULT_SCOPE, ClientLogin, OAuth2Tokens
 from app.engine.model.data_types.types import PrimitiveType
 from app.engine.model.identifiers import Namespace
 from app.fileio.files import FileIO
@@ -19,27 +23,90 @@ from app.moving.parquet_folders import ParquetFolder, listed_files, look_at
 from app.moving.sources import Source
 
 _HEADER = "header."
+_LOGIN: Final = ("token", "credential", "oauth2-server-uri", "scope", "audience", "resource")
+"""Properties that say who calls, beside headers."""
 _HEADER_NAME = re.compile(r"[-!#$%&'*+.^_`|~0-9A-Za-z]+")
 
 
 @contextmanager
 def rest_catalog(uri: str, warehouse: str | None, properties: Mapping[str, str]) -> Iterator[RemoteCatalog]:
-    """Connect to a catalog by the properties `token` and `header.…`, as clients have them."""
-    headers = {key.removeprefix(_HEADER): text for key, text in properties.items() if key.startswith(_HEADER)}
-    rest = sorted(key for key in properties if not key.startswith(_HEADER) and key != "token")
+    """Connect to a catalog by the properties that say who calls, as clients have them.
+
+    These are `token`, or `credential` with `oauth2-server-uri`, `scope`, `audience` and `resource`; and `header.…`.
+    """
+    headers = _headers(properties)
+    rest = sorted(key for key in properties if not key.startswith(_HEADER) and key not in _LOGIN)
     if rest:
-        raise typer.BadParameter(f"{', '.join(rest)} cannot be used: token and header.<name> can")
-    token = properties.get("token")
-    if token is not None:
-        headers["Authorization"] = f"Bearer {_secret(token)}"
+        raise typer.BadParameter(
+            f"{', '.join(rest)} cannot be used: {', '.join(_LOGIN)} and header.<name> can"
+        )
+    named = [key for key in ("token", "credential") if key in properties]
+    named += [f"header.{name}" for name in headers if name.lower() == "authorization"]
+    named += ["a user in the address"] if shown_uri(uri) != uri else []
+    if len(named) > 1:
+        raise typer.BadParameter(f"{' and '.join(named)} both say who calls: give one of them")
+    if "token" in properties:
+        headers |= _checked({"Authorization": f"Bearer {_secret(properties['token'])}"})
+    with ExitStack() as stack:
+        tokens = None
+        login = _login(uri, properties, headers)
+        if login is not None:
+            tokens = stack.enter_context(closing(OAuth2Tokens(login)))
+        yield stack.enter_context(RemoteCatalog(uri, warehouse, headers=headers, tokens=tokens))
+
+
+def _headers(properties: Mapping[str, str]) -> dict[str, str]:
+    found = {
+        key.removeprefix(_HEADER): _secret(text)
+        for key, text in properties.items()
+        if key.startswith(_HEADER)
+    }
+    return _checked(found)
+
+
+def _checked(headers: dict[str, str]) -> dict[str, str]:
     for name, text in headers.items():
         if not _HEADER_NAME.fullmatch(name) or not (text.isascii() and text.isprintable()):
             # The value may be a secret.
             raise typer.BadParameter(
                 f"header {name!r} cannot be sent: its name or value has strange characters"
             )
-    with RemoteCatalog(uri, warehouse, headers=headers) as catalog:
-        yield catalog
+    return headers
+
+
+def _login(uri: str, properties: Mapping[str, str], headers: Mapping[str, str]) -> ClientLogin | None:
+    """Return how the client logs in, if it has a credential."""
+    if "credential" not in properties:
+        alone = sorted(key for key in properties if key in _LOGIN and key != "token")
+        if alone:
+            raise typer.BadParameter(
+                f"{', '.join(alone)} without credential: it says where and for what to log in"
+            )
+        return None
+    credential = _secret(properties["credential"])
+    if not credential.rpartition(":")[2].strip():
+        raise typer.BadParameter(
+            "credential has no secret: it is <id>:<secret>, or env:NAME of a variable with that"
+        )
+    token_uri = properties.get("oauth2-server-uri", DEFAULT_ENDPOINT)
+    if "://" not in token_uri:
+        token_uri = f"{uri.rstrip('/')}/{token_uri.lstrip('/')}"
+    token_url = checked_url(token_uri)
+    if token_url.scheme == "http" and not is_loopback(token_url.host):
+        warn(f"The secret goes to {shown_uri(token_uri)} without encryption")
+    return ClientLogin(
+        credential,
+        token_uri,
+        properties.get("scope", DEFAULT_SCOPE),
+        {key: properties[key] for key in ("audience", "resource") if key in properties},
+        # Some servers know by a header whose clients these are; what another server is, they do not concern.
+        headers if _origin(token_uri) == _origin(uri) else {},
+    )
+
+
+def _origin(uri: str) -> tuple[str, str, int | None]:
+    url = checked_url(uri)
+    return url.scheme, url.host, url.port
 
 
 @contextmanager

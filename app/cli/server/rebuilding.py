@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,19 +16,23 @@ import typer
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.server import Server
+from app.catalog.exports.export_files import ExportedWarehouse
 from app.catalog.rebuild.carrying_out import RebuildOutcome, carry_out
 from app.catalog.rebuild.planning import Action, RebuildItem, RebuildPlan, RebuildWish, plan_rebuild
+from app.catalog.rebuild.warehouse_settings import MissingSettings
 from app.catalog.warehouses import create_warehouse
 from app.cli.server.database_folder import make_database_folder
 from app.cli.terminal.arguments import namespace_from, properties_from
 from app.cli.terminal.output import confirm_or_stop, counted, print_line, print_table, remark, warn
-from app.database.warehouses import Warehouse
+from app.database.warehouses import Layout, Warehouse
 from app.engine.model.ids import Location
 from app.errors import InvalidSetting, NoSuchWarehouse
 from app.main import build_server, open_database, prepare
 from app.settings import load_settings
 
 _SHOWN = 40
+_PLACEHOLDER = "env:ICETOWER_SECRET_..."
+_IN_PLACE_OF_DOTS = "type this, with names of variables in the place of dots"
 _CALLER = Caller(principal="icetower rebuild", request_id="")
 
 
@@ -65,21 +70,21 @@ def run_rebuild(flags: Mapping[str, object], config_file: Path | None, options: 
     with closing(open_database(settings)) as database:
         server = build_server(settings, database)
         prepare(settings, database, server)
-        warehouse = _warehouse(server, options, settings.default_warehouse)
-        catalog = Catalog(server, warehouse, _CALLER)
-        plan = plan_rebuild(catalog, options.wish())
-        changes = plan.of(Action.ADD, Action.ADVANCE)
-        is_over = options.is_dry_run or not plan.has_changes
-        if not options.as_json:
-            _show(plan, warehouse)
-        elif is_over:
-            _print_lines(_document(item) for item in plan.items)
-            _print_lines(_further_documents(plan))
-        if is_over:
-            _sum_up(plan, (), options)
-            return
-        if not options.yes:
-            confirm_or_stop(f"Make {counted(len(changes), 'pointer')} in warehouse {warehouse.name}?")
+        with _chosen_warehouse(server, options, settings.default_warehouse) as warehouse:
+            catalog = Catalog(server, warehouse, _CALLER)
+            plan = plan_rebuild(catalog, options.wish())
+            changes = plan.of(Action.ADD, Action.ADVANCE)
+            is_over = options.is_dry_run or not plan.has_changes
+            if not options.as_json:
+                _show(plan, warehouse)
+            elif is_over:
+                _print_lines(_document(item) for item in plan.items)
+                _print_lines(_further_documents(plan, warehouse))
+            if is_over:
+                _sum_up(plan, (), options)
+                return
+            if not options.yes:
+                confirm_or_stop(f"Make {counted(len(changes), 'pointer')} in warehouse {warehouse.name}?")
         outcomes = []
         for outcome in carry_out(catalog, plan):
             outcomes.append(outcome)
@@ -89,13 +94,27 @@ def run_rebuild(flags: Mapping[str, object], config_file: Path | None, options: 
                 warn(f"{outcome.item.identifier}: {outcome.failure}")
         if options.as_json:
             _print_lines(_document(item) for item in plan.of(Action.KEEP, Action.LEAVE))
-            _print_lines(_further_documents(plan))
+            _print_lines(_further_documents(plan, warehouse))
         _sum_up(plan, outcomes, options)
         if any(outcome.failure for outcome in outcomes):
             raise typer.Exit(1)
 
 
-def _warehouse(server: Server, options: RebuildOptions, default: str) -> Warehouse:
+@contextmanager
+def _chosen_warehouse(server: Server, options: RebuildOptions, default: str) -> Iterator[Warehouse]:
+    """Yield the warehouse; one that was made for it goes again if nothing is done."""
+    warehouse, is_new = _warehouse(server, options, default)
+    stays = False
+    try:
+        yield warehouse
+        stays = not options.is_dry_run
+    finally:
+        if is_new and not stays:
+            server.warehouses.drop(warehouse.name)
+
+
+def _warehouse(server: Server, options: RebuildOptions, default: str) -> tuple[Warehouse, bool]:
+    """Return the warehouse, and whether it was made just now."""
     name = options.warehouse or default
     found = server.warehouses.find(name)
     root = options.root
@@ -104,12 +123,13 @@ def _warehouse(server: Server, options: RebuildOptions, default: str) -> Warehou
     if found is None:
         if root is None:
             raise NoSuchWarehouse(f"{name}: give its root location with --root, and it is created")
-        return create_warehouse(server, _CALLER, name, root, {}, {}, properties_from(options.storage))
+        made = create_warehouse(server, _CALLER, name, root, {}, {}, properties_from(options.storage))
+        return made, True
     if root is not None and root.rstrip("/") != found.root_location.rstrip("/"):
         raise InvalidSetting(
             f"Warehouse {name} is there already, at {found.root_location}, and not at {root}"
         )
-    return found
+    return found, False
 
 
 def _show(plan: RebuildPlan, warehouse: Warehouse) -> None:
@@ -134,12 +154,17 @@ def _show(plan: RebuildPlan, warehouse: Warehouse) -> None:
     for kind, properties in (("default", plan.settings.defaults), ("override", plan.settings.overrides)):
         for name, value in sorted(properties.items()):
             print_line(f"{kind} property of the warehouse: {name}={value}")
-    for name, value in sorted(plan.settings.for_clients.items()):
-        remark(f"clients of the warehouse received {name}={value}: set it yourself if it is right")
-    for name, value in sorted(plan.settings.storage.items()):
-        remark(f"the warehouse had the storage setting {name}={value}: set it yourself if it is right")
-    for name in plan.settings.left_out:
-        remark(f"the warehouse had a secret setting {name}, which no export has: set it anew")
+    command = _settings_command(warehouse.name, plan.settings)
+    if command is not None:
+        remark(
+            "The warehouse had other settings for clients and storage, or secrets. If they are right, "
+            f"{_IN_PLACE_OF_DOTS}:"
+        )
+        remark(f"  {command}")
+    if plan.warehouses:
+        remark(f"The server had other warehouses. If they are to come back, {_IN_PLACE_OF_DOTS}:")
+    for other in plan.warehouses:
+        remark(f"  {_create_command(other)}")
 
 
 def _row(item: RebuildItem) -> list[object]:
@@ -187,7 +212,7 @@ def _document(item: RebuildItem) -> dict[str, Any]:
     return {key: value for key, value in document.items() if value is not None}
 
 
-def _further_documents(plan: RebuildPlan) -> Iterator[dict[str, Any]]:
+def _further_documents(plan: RebuildPlan, warehouse: Warehouse) -> Iterator[dict[str, Any]]:
     for drop in plan.drops:
         entry = drop.entry
         yield {
@@ -199,16 +224,48 @@ def _further_documents(plan: RebuildPlan) -> Iterator[dict[str, Any]]:
             "until-ms": entry.until_ms,
         }
     settings = plan.settings
-    if settings or settings.for_clients or settings.storage or settings.left_out:
+    command = _settings_command(warehouse.name, settings)
+    if settings or command is not None:
         yield {
             "settings": {
                 "default-properties": settings.defaults,
                 "override-properties": settings.overrides,
-                "properties-not-set": settings.for_clients,
+                "properties-not-set": {**settings.defaults_for_clients, **settings.overrides_for_clients},
                 "storage-not-set": settings.storage,
                 "secrets-not-saved": settings.left_out,
+                "command": command,
             }
         }
+    for other in plan.warehouses:
+        yield {"warehouse": other.name, "command": _create_command(other)}
+
+
+def _settings_command(name: str, settings: MissingSettings) -> str | None:
+    """Return the command that gives a warehouse what a rebuild only shows, if there is such."""
+    options = _options("default", settings.defaults_for_clients) + _options(
+        "override", settings.overrides_for_clients
+    )
+    options += _storage_options(settings.storage, settings.left_out)
+    return shlex.join(["icetower", "warehouse", "update", *options, "--", name]) if options else None
+
+
+def _create_command(warehouse: ExportedWarehouse) -> str:
+    """Return the command that makes a warehouse as it was, but for its secrets."""
+    settings = warehouse.settings
+    options = [] if warehouse.layout == Layout.CATALOG else [f"--layout={warehouse.layout}"]
+    options += _options("default", settings.defaults) + _options("override", settings.overrides)
+    options += _storage_options(settings.storage, settings.left_out)
+    names = [warehouse.name, warehouse.root_location]
+    # An export may be planted: no name of it is to be read as an option.
+    return shlex.join(["icetower", "warehouse", "create", *options, "--", *names])
+
+
+def _storage_options(storage: Mapping[str, str], secrets: Iterable[str]) -> list[str]:
+    return _options("storage", storage) + _options("storage", dict.fromkeys(secrets, _PLACEHOLDER))
+
+
+def _options(kind: str, settings: Mapping[str, str]) -> list[str]:
+    return [f"--{kind}={name}={value}" for name, value in sorted(settings.items())]
 
 
 def _result(outcome: RebuildOutcome) -> dict[str, Any]:

@@ -99,6 +99,11 @@ def moment_from(text: str) -> int:
     return max(0, moment_ms)
 
 
+def server_moment(text: str) -> str:
+    """Return an age, like 2h, as epoch milliseconds; all else as it is, for the server to read."""
+    return str(moment_from(text)) if _AGO.fullmatch(text) else text
+
+
 def _pieces(text: str, separator: str) -> tuple[str, ...]:
     if not separator:
         raise typer.BadParameter("the separator is empty")

@@ -4,6 +4,7 @@ CallFailed
 ├── CatalogRefused          the server answered, with an error
 ├── AnswerNotUnderstood     something answered that is not an Iceberg REST catalog, or a broken one
 ├── CatalogUnreachable      nothing was done: there was no connection
+├── LoginFailed             nothing was done: the token endpoint gives no token
 ├── ScanNotPlanned          the server began to plan a scan and did not finish
 └── AnswerLost              the request was sent and no whole answer came back
 """
@@ -59,6 +60,13 @@ class CatalogUnreachable(CallFailed):
 
     def __init__(self, uri: str, reason: str) -> None:
         super().__init__(f"Cannot reach a catalog at {uri}: {reason}")
+
+
+class LoginFailed(CallFailed):
+    """A token endpoint gives no token; nothing was done."""
+
+    def __init__(self, uri: str, reason: str) -> None:
+        super().__init__(f"Cannot log in at {uri}: {reason}")
 
 
 class ScanNotPlanned(CallFailed):

@@ -17,7 +17,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from importlib.metadata import PackageNotFoundError, version
 from ipaddress import ip_address
-from typing import TypeVar
+from typing import Protocol, TypeVar
 from uuid import UUID
 
 import httpx
@@ -37,6 +37,8 @@ MOST_PAGES = 100_000
 SAFE_TO_REPEAT = frozenset({"GET", "HEAD", "DELETE"})
 MUTATIONS = frozenset({"POST", "DELETE", "PUT", "PATCH"})
 BUSY = frozenset({429, 502, 503, 504})
+LOGIN_OVER = frozenset({401, 419})
+"""The token is not, or no more, valid; nothing was applied."""
 NOTHING_APPLIED = frozenset({429, 503})
 """Statuses that, with a `Retry-After`, promise that the request changed nothing."""
 
@@ -62,6 +64,18 @@ def new_idempotency_key() -> str:
     return str(UUID(int=bits | 0b10 << 62 | secrets.randbits(62)))
 
 
+class Tokens(Protocol):
+    """Where the tokens of a client come from."""
+
+    def current(self) -> str:
+        """Return a token; raises `LoginFailed`."""
+        ...
+
+    def forget(self, refused: str) -> None:
+        """Use a token no more, which a server has refused."""
+        ...
+
+
 class HttpCalls:
     """Calls to one server, over kept connections."""
 
@@ -73,11 +87,13 @@ class HttpCalls:
         timeout_seconds: float = 60.0,
         transport: httpx.BaseTransport | None = None,
         headers: Mapping[str, str] | None = None,
+        tokens: Tokens | None = None,
     ) -> None:
         self.uri = shown_uri(uri).rstrip("/")
+        self._tokens = tokens
         self._retries = retries or Retries()
         self._timeout_seconds = timeout_seconds
-        url = _url(uri)
+        url = checked_url(uri)
         self._http = httpx.Client(
             headers={
                 "Accept": "application/json",
@@ -93,7 +109,7 @@ class HttpCalls:
 
     def go_on_at(self, uri: str) -> None:
         """Send further calls to another address; raises `CatalogUnreachable` if it is none."""
-        _url(uri)
+        checked_url(uri)
         self.uri = shown_uri(uri).rstrip("/")
 
     def close(self) -> None:
@@ -191,6 +207,19 @@ class HttpCalls:
         raise AssertionError("the last sending returns or raises")
 
     def _whole_answer(self, request: httpx.Request) -> httpx.Response:
+        if self._tokens is None:
+            return self._answer(request)
+        token = self._tokens.current()
+        request.headers["Authorization"] = f"Bearer {token}"
+        response = self._answer(request)
+        if response.status_code in LOGIN_OVER:
+            # It may have been withdrawn, or end earlier than it said.
+            self._tokens.forget(token)
+            request.headers["Authorization"] = f"Bearer {self._tokens.current()}"
+            response = self._answer(request)
+        return response
+
+    def _answer(self, request: httpx.Request) -> httpx.Response:
         with closing(self._http.send(request, stream=True)) as response:
             return read_whole(response, self._timeout_seconds, self._retries.elapsed)
 
@@ -245,6 +274,10 @@ def _refusal(response: httpx.Response) -> failures.CatalogRefused | failures.Ans
         details = conflict if isinstance(conflict, dict) else None
         return failures.CatalogRefused(status, str(error["type"]), str(error["message"]), details)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        if status in LOGIN_OVER:
+            # What stands before a catalog, and asks for tokens, knows nothing of its errors.
+            said = f"{response.url} wants to know who asks: it was sent no token, or none that it takes"
+            return failures.CatalogRefused(status, "NotAuthorizedException", said)
         return failures.AnswerNotUnderstood(str(response.url), status, "its error has another form")
 
 
@@ -253,7 +286,8 @@ def shown_uri(uri: str) -> str:
     return re.sub(r"//[^/]*@", "//", uri)
 
 
-def _url(uri: str) -> httpx.URL:
+def checked_url(uri: str) -> httpx.URL:
+    """Return an address that can be called; raises `CatalogUnreachable`."""
     shown = shown_uri(uri)
     try:
         url = httpx.URL(uri)

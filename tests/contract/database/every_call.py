@@ -89,7 +89,7 @@ WRITES: dict[str, Callable[[Stores], Any]] = {
         1, levels("a"), [], {"x": "y"}, AUTHOR
     ),
     "create warehouse": lambda stores: stores.warehouses.create("other", "file:///x", created_ms=NOW_MS),
-    "update warehouse": lambda stores: stores.warehouses.update("main", storage={}),
+    "update warehouse": lambda stores: stores.warehouses.update("main", lambda there: there),
     "drop warehouse": lambda stores: stores.warehouses.drop("spare"),
     "record": lambda stores: stores.idempotency_keys.record(claim("new"), 404, ""),
     "delete_expired": lambda stores: stores.idempotency_keys.delete_expired(NOW_MS),

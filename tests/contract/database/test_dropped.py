@@ -148,7 +148,9 @@ def test_missing_namespace_is_made_when_that_is_asked_for(stores: Stores, droppe
     stores.add("a.t")
     entry = drop(stores, "a.t")
 
-    dropped.undrop(entry, name("b.c.t"), LATER, with_namespace={"k": "v"})
+    dropped.undrop(
+        entry, name("b.c.t"), LATER, None, [(levels("b"), {"a": "1"}), (levels("b.c"), {"k": "v"})]
+    )
 
     assert stores.namespaces.find(stores.id, levels("b.c")) == {"k": "v"}
     assert stores.there("b.c.t").id == entry.pointer.id if entry.pointer else False

@@ -68,7 +68,8 @@ class Server:
         found = [each for each in self.dropped.list(self.stores.id, NOW_MS) if each.pointer]
         if found:
             destination = name(self.choice.choice(ALL_NAMES))
-            self.dropped.undrop(self.choice.choice(found), destination, author, with_namespace={"k": "v"})
+            made = [(destination.namespace, {"k": "v"})]
+            self.dropped.undrop(self.choice.choice(found), destination, author, None, made)
 
     def space(self, author: Author, uuid: str) -> None:
         namespace = levels(self.choice.choice("ab"))

@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from sqlalchemy import Connection, text
@@ -120,7 +121,7 @@ def test_a_commit_that_is_interrupted_leaves_no_transaction_open(stores: Stores)
         interrupting = thread.submit(interrupt_when_it_sleeps)
         try:
             with pytest.raises(KeyboardInterrupt):
-                stores.warehouses.update("main", storage={"changed": "yes"})
+                stores.warehouses.update("main", lambda there: replace(there, storage={"changed": "yes"}))
         finally:
             ended.set()
             interrupting.result()

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
 import pytest
 
 from app.database.dropped import DroppedThings
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.recoverable import PURGE_NOW, Recovery
 from app.database.warehouses import Warehouse
-from app.errors import NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
+from app.errors import InvalidSetting, NoSuchWarehouse, WarehouseExists, WarehouseNotEmpty
 from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, levels, name
 
 
@@ -37,23 +41,54 @@ def test_a_taken_name_is_refused(stores: Stores) -> None:
     assert stores.warehouses.find("main") == stores.warehouse
 
 
-def test_update_replaces_what_is_given(stores: Stores) -> None:
+def test_update_is_given_the_warehouse_as_it_is(stores: Stores) -> None:
     stores.warehouses.create(
         "lake", "s3://lake", default_properties={"a": "1"}, storage={"s3.region": "eu"}, created_ms=NOW_MS
     )
 
-    changed = stores.warehouses.update("lake", default_properties={}, override_properties={"b": "2"})
+    changed = stores.warehouses.update(
+        "lake", lambda there: replace(there, default_properties={}, override_properties={"b": "2"})
+    )
 
     assert changed == stores.warehouses.find("lake")
     assert (changed.default_properties, changed.override_properties) == ({}, {"b": "2"})
     assert changed.storage == {"s3.region": "eu"}
-    assert stores.warehouses.update("lake") == changed
+    assert stores.warehouses.update("lake", lambda there: there) == changed
+
+
+def test_of_updates_at_once_none_undoes_another(stores: Stores) -> None:
+    keys = [f"k{number}" for number in range(8)]
+    start = threading.Barrier(len(keys))
+
+    def add(key: str) -> None:
+        start.wait()
+        stores.warehouses.update(
+            "main", lambda there: replace(there, default_properties={**there.default_properties, key: "1"})
+        )
+
+    with ThreadPoolExecutor(len(keys)) as threads:
+        list(threads.map(add, keys))
+
+    found = stores.warehouses.find("main")
+    assert found is not None
+    assert sorted(found.default_properties) == keys
+
+
+def test_an_update_that_is_refused_changes_nothing(stores: Stores) -> None:
+    def refuse(there: Warehouse) -> Warehouse:
+        raise InvalidSetting(f"{there.name} stays")
+
+    with pytest.raises(InvalidSetting, match="main stays"):
+        stores.warehouses.update("main", refuse)
+
+    assert stores.warehouses.find("main") == stores.warehouse
 
 
 def test_a_missing_warehouse_is_neither_updated_nor_dropped(stores: Stores) -> None:
-    for deed in (stores.warehouses.update, stores.warehouses.drop):
-        with pytest.raises(NoSuchWarehouse, match="missing"):
-            deed("missing")
+    with pytest.raises(NoSuchWarehouse, match="missing"):
+        stores.warehouses.update("missing", lambda there: there)
+    with pytest.raises(NoSuchWarehouse, match="missing"):
+        stores.warehouses.drop("missing")
 
 
 def test_a_warehouse_with_namespaces_is_not_dropped(stores: Stores) -> None:

@@ -202,7 +202,14 @@ def test_what_only_rows_keep_is_refused(files: RestCatalog) -> None:
     moment = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     past = f"{files.uri}/v1/{files.properties['prefix']}@{moment}/namespaces"
 
-    assert "look at the past" in error_of(httpx.get(past))
+    assert "TIMESTAMP AS OF" in error_of(httpx.get(past))
+    assert "drop deletes the table's folder" in error_of(httpx.get(path_of(files, "/dropped")))
+    wanted = {"namespace": ["shop"], "name": "a"}
+    for rest in ("/undrop", "/dropped/purge"):
+        assert "icetower.protected=true" in error_of(httpx.post(path_of(files, rest), json=wanted))
+    assert "table diff" in error_of(httpx.get(path_of(files, f"/diff?from={moment}")))
+    restore = {"tables": [wanted], "at": moment}
+    assert "table rollback" in error_of(httpx.post(path_of(files, "/restore"), json=restore))
 
 
 @pytest.mark.parametrize("name", ["..%2F..%2Fetc", "%2E%2E", "a%2Fb", "%252e%252e", "a%5Cb"])

@@ -37,6 +37,7 @@ from app.catalog.past.restore import restore_tables
 from app.catalog.rebuild.carrying_out import Rebuilt
 from app.catalog.tables import NewTable, purge_table, unregister_table
 from app.catalog.views import NewView
+from app.catalog.warehouse_changes import MappingChange, WarehouseChange
 from app.catalog.warehouses import update_warehouse
 from app.engine.change.updates import SetProperties, SetSnapshotRef
 from app.engine.model.identifiers import TableIdentifier
@@ -300,7 +301,8 @@ class PastAndRecovery(RuleBasedStateMachine):
             "icetower.undrop.purge-waits": pick.of(["true", "true", "false"]),
         }
         name = catalog.warehouse.name
-        changed = update_warehouse(catalog.server, SERVER_ITSELF, name, properties, None, None)
+        change = WarehouseChange(default_properties=MappingChange(updates=properties))
+        changed = update_warehouse(catalog.server, SERVER_ITSELF, name, change)
         self.life.catalogs[warehouse] = replace(catalog, warehouse=changed)
 
     # What deletes files

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -22,11 +23,13 @@ from app.engine.model.jobs import Job
 from app.errors import CommitFailed, NotAllowed, PurgeRefused
 from tests.builders.catalogs import new_warehouse, with_rules
 from tests.builders.commits import commit_table
+from tests.builders.manifest_records import manifest_list_of
 from tests.builders.parquet_files import table_of
 from tests.builders.tables import DEPARTURES, FLIGHTS, append_to, load_table, namespace_in, table_in, view_in
 
 NEW = TableIdentifier(FLIGHTS, "new")
-SNAPSHOT = {
+MANIFEST = "memory://wh/old/metadata/m.avro"
+SNAPSHOT: dict[str, Any] = {
     "snapshot-id": 1,
     "timestamp-ms": 1_700_000_000_000,
     "sequence-number": 0,
@@ -56,7 +59,8 @@ def findings(catalog: Catalog, location: str = OLD, name: TableIdentifier = NEW)
 
 
 def test_table_that_fits_has_no_findings_and_its_facts(catalog: Catalog) -> None:
-    catalog.files.write_new(Location("memory://wh/old/metadata/snap-1.avro"), b"a list")
+    catalog.files.write_new(Location(MANIFEST), b"")
+    catalog.files.write_new(Location(SNAPSHOT["manifest-list"]), manifest_list_of(1, MANIFEST))
     staged = {**SNAPSHOT, "snapshot-id": 2, "summary": {"operation": "append", "wap.id": "w1"}}
     # Files of the log may be gone: that is fine.
     log = [
@@ -96,6 +100,25 @@ def test_trap_in_the_metadata_is_found(
     stored(catalog, **changes)
 
     assert findings(catalog) == {code: severity}
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (manifest_list_of(3, MANIFEST), f"A manifest of the current snapshot is gone.*{MANIFEST}"),
+        (manifest_list_of(3, MANIFEST)[:-9], "list of manifests cannot be read"),
+        (b"", "list of manifests cannot be read"),
+    ],
+    ids=["no manifest", "half a list", "an empty list"],
+)
+def test_copy_that_broke_off_is_found(catalog: Catalog, content: bytes, said: str) -> None:
+    catalog.files.write_new(Location(SNAPSHOT["manifest-list"]), content)
+    stored(catalog, snapshots=[SNAPSHOT], current_snapshot_id=1)
+
+    assert findings(catalog) == {"files-missing": "refused"}
+    (found,) = check_registration(catalog, TABLES, NEW, OLD).findings
+    assert re.search(said, found.message)
+    assert found.can_be_allowed
 
 
 def test_encrypted_snapshots_are_found(catalog: Catalog) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from app.catalog.context.server import Server
+from app.catalog.warehouse_changes import MappingChange, WarehouseChange
 from app.catalog.warehouses import check_stores_soon, create_warehouse, update_warehouse
 from app.database.warehouses import Layout
 from app.engine.model.ids import Location
@@ -81,10 +82,12 @@ def test_a_store_is_tried_when_its_warehouse_is_made_and_when_its_store_changes(
     create(server, "rows", f"file://{tmp_path}/rows", Layout.CATALOG)
     checks_are_over()
     assert tree.tried == [f"file://{tmp_path}/files"]
-    update_warehouse(server, CALLER, "files", {"a": "b"}, None, None)
+    change_defaults = WarehouseChange(default_properties=MappingChange(updates={"a": "b"}))
+    update_warehouse(server, CALLER, "files", change_defaults)
     checks_are_over()
     assert tree.tried == [f"file://{tmp_path}/files"]
-    update_warehouse(server, CALLER, "files", None, None, {"s3.region": "here"})
+    change_storage = WarehouseChange(storage=MappingChange(updates={"s3.region": "here"}))
+    update_warehouse(server, CALLER, "files", change_storage)
     checks_are_over()
     assert tree.tried == [f"file://{tmp_path}/files"] * 2
 
@@ -159,10 +162,11 @@ def test_settings_of_hdfs_are_checked_when_they_are_given(tmp_path: Path) -> Non
     with pytest.raises(InvalidLocation, match="another HDFS"):
         create(server, "lake", "hdfs://other:8020/lake", storage=good)
     create(server, "lake", "hdfs://nn:8020/lake", storage=good)
+    wrong = MappingChange({**good, "hdfs.kerberos_ticket": "/tmp/krb5cc"})
     with pytest.raises(InvalidSetting, match="Kerberos"):
-        update_warehouse(server, CALLER, "lake", None, None, {**good, "hdfs.kerberos_ticket": "/tmp/krb5cc"})
+        update_warehouse(server, CALLER, "lake", WarehouseChange(storage=wrong))
     with pytest.raises(NoSuchWarehouse):
-        update_warehouse(server, CALLER, "nothing", None, None, good)
+        update_warehouse(server, CALLER, "nothing", WarehouseChange(storage=MappingChange(good)))
     checks_are_over()
 
     found = server.warehouses.find("lake")

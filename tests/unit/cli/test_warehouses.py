@@ -18,7 +18,7 @@ def test_a_warehouse_is_created_shown_changed_used_and_dropped(icetower: Icetowe
     assert "hunter2" not in shown.out
     assert "s3.secret-access-key = ********" in shown.out
 
-    changed = icetower("warehouse", "update", "lake", "--override", "c=3")
+    changed = icetower("warehouse", "update", "lake", "--override", "c=3", "--remove-override", "b")
 
     assert "c = 3" in changed.out
     as_json = icetower("warehouse", "show", "lake", "--json").json
@@ -38,6 +38,22 @@ def test_warehouses_are_listed(icetower: Icetower) -> None:
 
     default = next(found for found in as_json if found["name"] == "default")
     assert default["root-location"] in for_people
+
+
+def test_an_update_leaves_protection_and_all_other_keys(icetower: Icetower, folder: Path) -> None:
+    kept = "icetower.protected=true", "icetower.undrop.keep-ms=86400000"
+    icetower(
+        "warehouse", "create", "safe", str(folder), *(part for pair in kept for part in ("--default", pair))
+    )
+
+    assert icetower("warehouse", "update", "safe", "--default", "clients=8").status == 0
+
+    assert "icetower.protected is true" in icetower("warehouse", "drop", "safe").err
+    shown = icetower("warehouse", "show", "safe", "--json").json["default-properties"]
+    assert shown == dict(pair.split("=") for pair in (*kept, "clients=8"))
+    gone = icetower("warehouse", "update", "safe", "--remove-default", "icetower.protected")
+    assert "icetower.protected" not in gone.out
+    assert icetower("warehouse", "drop", "safe").status == 0
 
 
 def test_an_update_of_nothing_is_wrong_usage(icetower: Icetower) -> None:

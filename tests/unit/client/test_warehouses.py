@@ -27,8 +27,9 @@ def test_warehouses() -> None:
     assert [found.name for found in warehouses.list()] == ["lake"]
     assert warehouses.create("lake", "s3://lake", storage={"k": "v"}).root_location == "s3://lake"
     assert warehouses.load("la/ke").default_properties == {"a": "1"}
-    assert warehouses.update("lake", default_properties={}).storage == {"s3.region": "eu-west-1"}
-    warehouses.update("lake", override_properties={"k": "v"})
+    changed = warehouses.update("lake", updates={"storage": {"k": "v"}}, removals={})
+    assert changed.storage == {"s3.region": "eu-west-1"}
+    warehouses.update("lake", updates={}, removals={"override-properties": ["k"]})
     warehouses.drop("lake")
 
     asked = [(request.method, request.url.raw_path.decode()) for request in server.requests]
@@ -45,5 +46,8 @@ def test_warehouses() -> None:
         "root-location": "s3://lake",
         "storage": {"k": "v"},
     }
-    assert json.loads(server.requests[3].content) == {"default-properties": {}}
-    assert json.loads(server.requests[4].content) == {"override-properties": {"k": "v"}}
+    assert json.loads(server.requests[3].content) == {"updates": {"storage": {"k": "v"}}, "removals": {}}
+    assert json.loads(server.requests[4].content) == {
+        "updates": {},
+        "removals": {"override-properties": ["k"]},
+    }

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from app.errors import InvalidSetting
-from app.setting_types import DatabaseUrl, SecretProperties, mask_secrets, mask_url_password
+from app.fileio.storage_settings import masked
+from app.setting_types import DatabaseUrl, SecretProperties, mask_url_password
 from app.settings import Settings, effective_settings, load_settings
 
 CONFIGURATION_PAGE = Path(__file__).parents[3] / "docs" / "configuration.md"
@@ -237,14 +238,16 @@ def test_a_password_in_a_url_is_masked(url: str, shown: str) -> None:
 def test_storage_secrets_are_masked_and_references_are_not() -> None:
     storage = {
         "s3.endpoint": "http://store:9000",
-        "s3.access-key-id": "hunter2",
+        "s3.access-key-id": "name of a key",
+        "hdfs.endpoint": "http://anna:hunter2@gateway",
+        "header.Authorization": "hunter2",
         "s3.secret-access-key": "hunter2",
         "s3.session-token": "env:TOKEN",
         "adls.account-key": "hunter2",
         "adls.sas-token.account": "hunter2",
     }
 
-    shown = mask_secrets(storage)
+    shown = masked(storage)
 
     assert "hunter2" not in shown.values()
     assert shown["s3.endpoint"] == "http://store:9000"

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from app.api.responses.paging import DEFAULT_PAGE_SIZE, MAX_PAGE_SIZE, page_in_query, page_token
+from app.api.responses.paging import (
+    DEFAULT_PAGE_SIZE,
+    MAX_PAGE_SIZE,
+    numbered_page_in_query,
+    page_in_query,
+    page_token,
+)
 from app.catalog.context.listings import Page
 from app.errors import InvalidPageToken, InvalidRequest
 
@@ -67,3 +73,15 @@ def test_size_that_is_no_positive_whole_number_is_refused(size: str) -> None:
 @pytest.mark.parametrize("size", [str(MAX_PAGE_SIZE), str(MAX_PAGE_SIZE + 1), "9" * 5000])
 def test_size_is_capped(size: str) -> None:
     assert page_in_query({"pageSize": size}, LISTING).limit == MAX_PAGE_SIZE
+
+
+@pytest.mark.parametrize("number", ["0", "12", "9" * 18])
+def test_listing_by_number_goes_on_after_a_number(number: str) -> None:
+    assert numbered_page_in_query({"pageToken": page_token(number, LISTING)}, LISTING).after == number
+    assert numbered_page_in_query({}, LISTING).after is None
+
+
+@pytest.mark.parametrize("place", ["name", "\u00b2", "\u0663", "-1", "1.5", "9" * 19])
+def test_listing_by_number_does_not_go_on_after_anything_else(place: str) -> None:
+    with pytest.raises(InvalidPageToken):
+        numbered_page_in_query({"pageToken": page_token(place, LISTING)}, LISTING)

@@ -133,7 +133,7 @@ def test_masked_secret_is_not_sent_elsewhere(
     status, kind, message = error_of(refused)
     assert (status, kind) == (400, "BadRequestException")
     assert message.startswith(
-        f"Storage setting s3.secret-access-key must be given anew, not masked: {key} changes, which may decide"
+        f"Storage setting s3.secret-access-key must be given anew: {key} changes, which may decide"
     )
     assert api.get(url).json() == warehouse
     anew = {**warehouse["storage"], "s3.secret-access-key": "known", **change}
@@ -148,6 +148,98 @@ def test_endpoint_that_goes_is_a_change_too(api: httpx.Client, warehouse: dict[s
     refused = api.patch(url, json={"storage": {"s3.access-key-id": "me", "s3.secret-access-key": "********"}})
 
     assert "s3.endpoint changes" in error_of(refused)[2]
+
+
+def test_single_keys_are_set_and_removed_and_the_others_stay(
+    api: httpx.Client, warehouse: dict[str, Any]
+) -> None:
+    url = f"{URL}/{warehouse['name']}"
+    protected = {"icetower.protected": "true", "old": "1"}
+    api.patch(url, json={"default-properties": protected, "override-properties": {"a": "1"}})
+
+    changed = api.patch(
+        url,
+        json={
+            "updates": {"default-properties": {"clients": "8"}, "storage": {"s3.connect-timeout": "5"}},
+            "removals": {"default-properties": ["old", "never there"]},
+        },
+    )
+
+    assert changed.json() == warehouse | {
+        "default-properties": {"icetower.protected": "true", "clients": "8"},
+        "override-properties": {"a": "1"},
+        "storage": warehouse["storage"] | {"s3.connect-timeout": "5"},
+    }
+    assert api.get(url).json() == changed.json()
+
+
+def test_secret_that_is_kept_is_not_sent_elsewhere_by_a_single_key(
+    api: httpx.Client, warehouse: dict[str, Any]
+) -> None:
+    url = f"{URL}/{warehouse['name']}"
+    change = {"s3.endpoint": "http://evil.example"}
+
+    refused = api.patch(url, json={"updates": {"storage": change}})
+
+    assert "s3.secret-access-key must be given anew: s3.endpoint changes" in error_of(refused)[2]
+    assert api.get(url).json() == warehouse
+    anew = {**change, "s3.secret-access-key": "known"}
+    assert api.patch(url, json={"updates": {"storage": anew}}).is_success
+    gone = api.patch(
+        url,
+        json={
+            "updates": {"storage": {"s3.endpoint": "http://store"}},
+            "removals": {"storage": ["s3.secret-access-key", "s3.access-key-id"]},
+        },
+    )
+    assert gone.json()["storage"]["s3.endpoint"] == "http://store"
+
+
+@pytest.mark.parametrize("kind", ["default-properties", "override-properties"])
+@pytest.mark.parametrize(
+    "key", ["icetower.protected", "icetower.undrop.keep-ms", "icetower.undrop.purge-waits"]
+)
+def test_a_replacement_says_what_becomes_of_what_keeps_things_from_loss(
+    api: httpx.Client, warehouse: dict[str, Any], kind: str, key: str
+) -> None:
+    url = f"{URL}/{warehouse['name']}"
+    value, other = ("86400000", "0") if key.endswith("-ms") else ("true", "false")
+    api.patch(url, json={kind: {key: value, "a": "1"}}).raise_for_status()
+
+    refused = api.patch(url, json={kind: {"a": "2"}})
+
+    assert error_of(refused)[:2] == (400, "BadRequestException")
+    assert f"A replacement of {kind} has to say what becomes of {key}" in error_of(refused)[2]
+    assert api.get(url).json()[kind] == {key: value, "a": "1"}
+    assert api.patch(url, json={kind: {key: other}}).json()[kind] == {key: other}
+    assert api.patch(url, json={"removals": {kind: [key]}}).json()[kind] == {}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            {"default-properties": {}, "updates": {"default-properties": {"a": "1"}}},
+            "default-properties can be replaced, or changed key by key, not both",
+        ),
+        (
+            {"updates": {"storage": {"a": "1"}}, "removals": {"storage": ["a"]}},
+            "storage to be set and removed in one request: a",
+        ),
+        ({"updates": {"default-properties": {"icetower.guard": "loud"}}}, "icetower.guard must be"),
+        ({"updates": {"override-properties": {"a": 1}}}, "updates.override-properties.a"),
+        ({"removals": {"storage": "a"}}, "removals.storage"),
+        ({"updates": []}, "updates"),
+    ],
+)
+def test_changes_that_make_no_sense_are_refused(
+    api: httpx.Client, warehouse: dict[str, Any], change: dict[str, Any], said: str
+) -> None:
+    refused = api.patch(f"{URL}/{warehouse['name']}", json=change)
+
+    assert error_of(refused)[:2] == (400, "BadRequestException")
+    assert said in error_of(refused)[2]
+    assert api.get(f"{URL}/{warehouse['name']}").json() == warehouse
 
 
 def test_mask_of_nothing_is_no_secret(api: httpx.Client, warehouse: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from app.catalog.commits.table_commits import TableCommit, commit_transaction
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import LoadedTable
 from app.catalog.refs import change_ref
+from app.catalog.warehouse_changes import MappingChange, WarehouseChange
 from app.catalog.warehouses import create_warehouse, update_warehouse
 from app.database.pointers.moves import Advance
 from app.database.warehouses import Warehouse
@@ -322,8 +323,9 @@ def test_settings_that_make_no_sense_are_refused(catalog: Catalog) -> None:
 
     with pytest.raises(InvalidUpdate, match=r"icetower\.guard must be off, warn or reject, found 'loud'"):
         commit(catalog, SetProperties(updates=wrong))
+    change = WarehouseChange(override_properties=MappingChange(updates=wrong))
     with pytest.raises(InvalidSetting, match=r"icetower\.guard must be"):
-        update_warehouse(catalog.server, CALLER, "wh", None, wrong, None)
+        update_warehouse(catalog.server, CALLER, "wh", change)
     with pytest.raises(InvalidSetting, match=r"icetower\.guard\.ignore must be"):
         create_warehouse(
             catalog.server, CALLER, "other", "memory://other", {"icetower.guard.ignore": "x"}, {}, {}

@@ -35,6 +35,7 @@ PLACE = Location("memory://exports/e.ndjson.gz")
         (BEGIN + DROP.replace(b'"kind":"table"', b'"kind":"namespace"'), "makes no sense"),
         (BEGIN + DROP.replace(b'"until-ms":3', b'"until-ms":"3"'), "makes no sense"),
         (BEGIN + b'{"settings": {"default-properties": {"a": 1}}}\n', "properties must be texts"),
+        (BEGIN + b'{"warehouse": {"name": "w", "root-location": "r"}}\n', "KeyError"),
         *(
             (b'{"icetower-pointers": 1, "at-ms": 1, "sequence": 1}\n' + line, reason)
             for line, reason in (
@@ -67,14 +68,14 @@ def test_lines_of_later_builds_are_passed_over_and_those_of_earlier_ones_suffice
     files.write_new(
         PLACE, gzip.compress(BEGIN + b'{"new": {"in": [], "uuid": "", "metadata-location": ""}}\n' + END)
     )
-    files.write_new(Location(f"{PLACE}2"), gzip.compress(BEGIN + DROP + END))
+    drop_of_earlier_build = DROP.replace(b'"by":', b'"purge":true,"by":')
+    files.write_new(Location(f"{PLACE}2"), gzip.compress(BEGIN + drop_of_earlier_build + END))
 
     old, new = read_export(files, PLACE), read_export(files, Location(f"{PLACE}2"))
 
     assert (old.dropped, old.settings) == ([], None)
-    assert [(drop.name, drop.uuid, drop.until_ms, drop.purge) for drop in new.dropped] == [
-        ("t", "u", 3, False)
-    ]
+    assert [(drop.name, drop.uuid, drop.until_ms) for drop in new.dropped] == [("t", "u", 3)]
+    assert new.warehouses == []
 
 
 def test_small_export_that_unpacks_to_one_endless_line_is_refused() -> None:

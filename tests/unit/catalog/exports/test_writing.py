@@ -11,10 +11,17 @@ from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS
 from app.catalog.deletions.orphan_search import OrphanWish, search_orphans
-from app.catalog.exports.export_files import ExportedSettings, export_folder, list_exports, read_export
+from app.catalog.exports.export_files import (
+    ExportedSettings,
+    ExportedWarehouse,
+    export_folder,
+    list_exports,
+    read_export,
+)
 from app.catalog.exports.writing import export_pointers, export_what_is_due
 from app.catalog.namespaces import drop_namespace, update_namespace_properties
 from app.catalog.past.dropped import Wanted, undrop
+from app.database.warehouses import Layout
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location
@@ -165,6 +172,66 @@ def test_an_export_is_written_only_if_something_changed(catalog: Catalog) -> Non
 def test_an_empty_catalog_writes_none(catalog: Catalog) -> None:
     assert export(catalog) is None
     assert exports(catalog) == []
+
+
+def test_a_warehouse_without_names_is_exported_for_its_settings(local: Catalog) -> None:
+    location = export(with_warehouse(local, default_properties={"icetower.protected": "true"}))
+    assert location is not None
+
+    found = read_export(local.files, location)
+
+    assert found.settings == ExportedSettings({"icetower.protected": "true"})
+    assert (found.namespaces, found.pointers, found.dropped) == ({}, {}, [])
+
+
+def test_an_export_without_names_is_not_put_before_those_of_a_lost_database(
+    local: Catalog, tmp_path: Path
+) -> None:
+    table_in(local)
+    names = export(local)
+    new_server = server_on(f"sqlite:///{tmp_path}/new.db", LocalFiles())
+    new = new_warehouse(new_server, root=local.warehouse.root_location, default_properties={"a": "b"})
+
+    assert export(new) is None
+    assert exports(local) == [names]
+
+
+def test_the_first_warehouse_knows_the_others(local: Catalog, tmp_path: Path) -> None:
+    server = local.server
+    files = new_warehouse(
+        server,
+        "files",
+        f"file://{tmp_path}/files",
+        layout=Layout.HADOOP,
+        override_properties={"icetower.protected": "true"},
+        storage={"s3.secret-access-key": "hunter2"},
+    )
+    rows = new_warehouse(server, "rows", f"file://{tmp_path}/rows", default_properties={"a": "b"})
+    new_warehouse(server, "gone", "memory://gone")
+    table_in(rows)
+
+    location, other = export(local), export(rows)
+
+    assert location is not None
+    assert other is not None
+    settings = ExportedSettings(overrides={"icetower.protected": "true"}, left_out=("s3.secret-access-key",))
+    assert read_export(local.files, location).warehouses == [
+        ExportedWarehouse("files", files.warehouse.root_location, "hadoop", settings),
+        ExportedWarehouse("rows", rows.warehouse.root_location, "catalog", ExportedSettings({"a": "b"})),
+    ]
+    assert read_export(local.files, other).warehouses == []
+
+
+def test_nothing_is_written_into_a_tree_of_file_system_tables(local: Catalog, tmp_path: Path) -> None:
+    tree = new_warehouse(
+        local.server, "files", f"file://{tmp_path}/files", layout=Layout.HADOOP, default_properties={"a": "b"}
+    )
+    for _ in range(2):
+        export_what_is_due(local.server)
+        let_turn_come(local)
+
+    assert exports(tree) == []
+    assert len(exports(local)) == 1
 
 
 def test_the_last_few_stay_and_those_of_another_database_too(local: Catalog, tmp_path: Path) -> None:

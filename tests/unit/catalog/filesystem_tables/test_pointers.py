@@ -17,7 +17,7 @@ from app.catalog.context.listings import Page
 from app.catalog.deletions.orphan_search import OrphanWish
 from app.catalog.deletions.orphans import preview_orphans
 from app.catalog.past.catalog_diff import load_catalog_diff
-from app.catalog.past.dropped import Wanted, list_dropped, undrop
+from app.catalog.past.dropped import Wanted, list_dropped, purge_dropped, undrop
 from app.catalog.past.restore import restore_tables
 from app.catalog.rebuild.planning import RebuildWish, plan_rebuild
 from app.catalog.upkeep.jobs import begin_job
@@ -42,7 +42,6 @@ from app.errors import (
     PurgeRefused,
 )
 from app.formats.metadata.version_names import version_in
-from app.recoveries import NoSuchDropped
 from app.tree_errors import TreeRefusal
 from tests.builders.catalogs import CALLER, START_MS, new_warehouse, with_server
 from tests.builders.commits import commit_table
@@ -303,17 +302,20 @@ def test_what_files_alone_cannot_do_is_refused(tree: Catalog, tmp_path: Path) ->
             attempt()
     with pytest.raises(OrphansRefused, match="file-system table"):
         preview_orphans(tree, T, OrphanWish())
-    for look in (
-        lambda: named.load(replace(tree, as_of_ms=START_MS), TABLES, T),
-        lambda: load_catalog_diff(tree, str(START_MS), None, Page()),
-        lambda: restore_tables(tree, [T], str(START_MS), dry_run=True),
-        lambda: plan_rebuild(tree, RebuildWish()),
+    wanted = Wanted(namespace=T.namespace, name=T.name)
+    for look, words, instead in (
+        (lambda: named.load(replace(tree, as_of_ms=START_MS), TABLES, T), "show files@", "TIMESTAMP AS OF"),
+        (lambda: load_catalog_diff(tree, str(START_MS), None, Page()), "compare two times", "table diff"),
+        (lambda: restore_tables(tree, [T], str(START_MS), dry_run=True), "restore tables", "table rollback"),
+        (lambda: plan_rebuild(tree, RebuildWish()), "rebuild anything", "--layout hadoop"),
+        (lambda: list_dropped(tree, Page()), "list what was dropped", "icetower.protected=true"),
+        (lambda: undrop(tree, wanted), "bring back what was dropped", "table adopt"),
+        (lambda: purge_dropped(tree, wanted), "purge what was dropped", "table adopt"),
     ):
-        with pytest.raises(TreeRefusal, match="look at the past, restore or rebuild"):
+        with pytest.raises(
+            TreeRefusal, match=f"Cannot {words}.* in a warehouse of layout hadoop: .*{instead}"
+        ):
             look()
-    assert list_dropped(tree, Page()).items == []
-    with pytest.raises(NoSuchDropped):
-        undrop(tree, Wanted(namespace=T.namespace, name=T.name))
 
     assert {path: path.read_bytes() for path in tmp_path.glob("tables/**/*") if path.is_file()} == before
     assert named.list_names(tree, VIEWS, Namespace(("ns",)), Page()).items == []

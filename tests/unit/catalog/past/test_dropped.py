@@ -12,7 +12,7 @@ from app.catalog.namespaces import create_namespace, drop_namespace, update_name
 from app.catalog.past.dropped import NewName, Wanted, list_dropped, purge_dropped, undrop
 from app.catalog.warehouses import drop_warehouse, load_configuration
 from app.engine.change.updates import SetProperties
-from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import InvalidRequest, NoSuchNamespace, PurgeRefused
 from app.recoveries import NoSuchDropped, PastIsGone, Protected, UndropRefused
 from tests.builders.catalogs import with_warehouse
@@ -74,6 +74,28 @@ def test_missing_namespace_is_made_with_what_it_had(catalog: Catalog) -> None:
     undrop(catalog, NAMED, NewName(with_namespace=True))
 
     assert catalog.load_namespace(FLIGHTS) == {"owner": "anna"}
+
+
+@pytest.mark.parametrize("brings_table", [True, False])
+def test_namespaces_above_come_back_with_what_they_had(catalog: Catalog, *, brings_table: bool) -> None:
+    outer, inner, innermost = (Namespace(("a", "b", "c")[:length]) for length in (1, 2, 3))
+    for namespace in (outer, inner, innermost):
+        create_namespace(catalog, namespace, {"owner": str(namespace)})
+    identifier = TableIdentifier(innermost, "t")
+    table_in(catalog, identifier)
+    named.drop(catalog, TABLES, identifier)
+    for namespace in (innermost, inner, outer):
+        drop_namespace(catalog, namespace)
+    create_namespace(catalog, outer, {"owner": "another"})
+
+    if brings_table:
+        undrop(catalog, Wanted(namespace=innermost, name="t"), NewName(with_namespace=True))
+    else:
+        undrop(catalog, Wanted(namespace=innermost))
+
+    assert catalog.load_namespace(outer) == {"owner": "another"}
+    assert catalog.load_namespace(inner) == {"owner": "a.b"}
+    assert catalog.load_namespace(innermost) == {"owner": "a.b.c"}
 
 
 def test_latest_of_a_name_comes_back_and_any_by_its_id(catalog: Catalog) -> None:
@@ -212,13 +234,18 @@ def test_protected_table_is_not_dropped_purged_renamed_or_replaced(catalog: Cata
 def test_nearest_place_decides_what_is_protected(catalog: Catalog) -> None:
     safe = with_warehouse(catalog, default_properties={"icetower.protected": "true"})
     create_namespace(safe, FLIGHTS, {})
-    with pytest.raises(Protected, match="for warehouse wh"):
+    with pytest.raises(Protected, match=r"for warehouse wh.*update wh --default icetower\.protected=false"):
         drop_namespace(safe, FLIGHTS)
+    overriding = with_warehouse(catalog, override_properties={"icetower.protected": "true"})
+    with pytest.raises(Protected, match=r"update wh --override icetower\.protected=false"):
+        drop_namespace(overriding, FLIGHTS)
     update_namespace_properties(safe, FLIGHTS, [], {"icetower.protected": "false"})
     drop_namespace(safe, FLIGHTS)
     create_namespace(catalog, FLIGHTS, {"icetower.protected": "true"})
     view_in(catalog)
-    with pytest.raises(Protected, match="for namespace flights"):
+    with pytest.raises(
+        Protected, match=r"for namespace flights.*namespace set flights icetower\.protected=false"
+    ):
         named.drop(catalog, VIEWS, DEPARTURES)
 
 
@@ -242,3 +269,20 @@ def test_table_whose_metadata_is_gone_can_be_dropped_and_cannot_come_back(catalo
     with pytest.raises(PastIsGone, match="has been deleted"):
         undrop(catalog, NAMED)
     assert ids(catalog) == [1]
+
+
+def test_what_was_dropped_is_not_purged_where_all_is_protected(catalog: Catalog) -> None:
+    table_in(catalog)
+    view_in(catalog, TableIdentifier(FLIGHTS, "v"))
+    named.drop(catalog, TABLES, DEPARTURES)
+    named.drop(catalog, VIEWS, TableIdentifier(FLIGHTS, "v"))
+    drop_namespace(catalog, FLIGHTS)
+    safe = with_warehouse(catalog, default_properties={"icetower.protected": "true"})
+
+    for dropped_id, kind in enumerate(("table", "view", "namespace"), 1):
+        with pytest.raises(Protected, match=f"Cannot purge {kind} flights.*for warehouse"):
+            purge_dropped(safe, Wanted(id=dropped_id))
+
+    assert ids(catalog) == [3, 2, 1]
+    for dropped_id in (1, 2, 3):
+        purge_dropped(catalog, Wanted(id=dropped_id))

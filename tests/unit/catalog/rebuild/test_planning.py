@@ -26,13 +26,16 @@ from app.catalog.rebuild.carrying_out import carry_out
 from app.catalog.rebuild.known_pointers import NamedBy
 from app.catalog.rebuild.planning import Action, plan_rebuild
 from app.database.backups import back_up
+from app.database.warehouses import Layout
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.errors import FilesUnavailable, InvalidRequest, NotAllowed
+from app.fileio.local import LocalFiles
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import (
     CALLER,
     START_MS,
+    new_warehouse,
     server_on,
     with_rules,
     with_server,
@@ -471,3 +474,34 @@ def test_planted_export_of_the_future_hides_nothing(lost: Catalog, found: Catalo
 
     assert plan.export is None
     assert found.find(DEPARTURES) is not None
+
+
+@pytest.mark.parametrize("known_by", ["database", "export", "nothing"])
+@pytest.mark.parametrize("layout", Layout)
+def test_tables_of_a_warehouse_inside_another_one_are_left_to_it(
+    tmp_path: Path, known_by: str, layout: Layout
+) -> None:
+    lost = new_warehouse(
+        server_on(f"sqlite:///{tmp_path}/lost.db", LocalFiles()), "wh", f"file://{tmp_path}/wh"
+    )
+    table_in(lost)
+    inner = new_warehouse(lost.server, "inner", f"file://{tmp_path}/wh/inner", layout=layout)
+    table_in(inner)
+    if known_by == "export":
+        export_pointers(lost.server, lost.warehouse)
+    found = new_warehouse(
+        server_on(f"sqlite:///{tmp_path}/found.db", LocalFiles()), "wh", lost.warehouse.root_location
+    )
+    if known_by == "database":
+        new_warehouse(found.server, "inner", inner.warehouse.root_location, layout=layout)
+
+    plan = rebuild(found)
+
+    items = {str(item.identifier): item for item in plan.items}
+    assert items["flights.departures"].action is Action.ADD
+    other = items["inner.flights.departures"]
+    if known_by == "nothing":
+        assert other.action is Action.ADD
+    else:
+        assert other.action is Action.LEAVE
+        assert f"is inside warehouse inner, at {inner.warehouse.root_location}" in (other.reason or "")

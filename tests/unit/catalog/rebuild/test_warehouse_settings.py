@@ -25,7 +25,7 @@ def test_settings_that_the_warehouse_has_not_got_come_back(lost: Catalog, found:
         },
         storage={"allowed-locations": "memory://other", "adls.account-key": "hunter2"},
     )
-    found.server.warehouses.update("wh", default_properties={"a": "found"})
+    found.server.warehouses.update("wh", lambda there: replace(there, default_properties={"a": "found"}))
     found = with_warehouse(found, default_properties={"a": "found"})
     table_in(lost)
     export_pointers(lost.server, lost.warehouse)
@@ -38,7 +38,8 @@ def test_settings_that_the_warehouse_has_not_got_come_back(lost: Catalog, found:
     assert now.override_properties == {"icetower.protected": "true"}  # The other one makes no sense.
     assert now.storage == {}
     # Clients would go where these lead, and all who write to the warehouse can plant an export.
-    assert plan.settings.for_clients == {"s3.endpoint": "https://x", "uri": "https://elsewhere"}
+    shown = {**plan.settings.defaults_for_clients, **plan.settings.overrides_for_clients}
+    assert shown == {"s3.endpoint": "https://x", "uri": "https://elsewhere"}
     assert plan.settings.storage == {"allowed-locations": "memory://other"}
     assert plan.settings.left_out == ("adls.account-key",)
     assert not plan_rebuild(replace(found, warehouse=now), WISH).has_changes

@@ -17,6 +17,7 @@ from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.moving.reports import MoveState
 from app.moving.sources import Entry
 from tests.builders.moves import Moves
+from tests.servers.guarded import CLIENT_ID, SECRET, guarded
 from tests.unit.cli.conftest import SCHEMA, Icetower
 from tests.unit.moving.test_sql_source import V0
 
@@ -92,7 +93,26 @@ def test_table_that_was_named_and_is_not_there_fails(icetower: Icetower, old: st
         (("sql", "sqlite:///absent.db"), "There is no SQLite database at absent.db"),
         (("sql", "env:NO_SUCH_VARIABLE"), "environment variable NO_SUCH_VARIABLE is not set"),
         (("rest", "http://127.0.0.1:1"), "Cannot reach a catalog at http://127.0.0.1:1"),
-        (("rest", "http://127.0.0.1:1", "-p", "credential=x"), "credential cannot be used"),
+        (("rest", "http://127.0.0.1:1", "-p", "user=x"), "user cannot be used: token, credential,"),
+        (("rest", "http://127.0.0.1:1", "-p", "scope=x"), "scope without credential"),
+        (("rest", "http://127.0.0.1:1", "-p", "credential=id:"), "credential has no secret"),
+        (("rest", "http://127.0.0.1:1", "-p", "credential=env:NOT_THERE"), "variable NOT_THERE is not set"),
+        (
+            ("rest", "http://127.0.0.1:1", "-p", "credential=a:b", "-p", "token=t"),
+            "token and credential both say who calls",
+        ),
+        (
+            ("rest", "http://127.0.0.1:1", "-p", "token=t", "-p", "header.authorization=Basic x"),
+            "token and header.authorization both say who calls",
+        ),
+        (
+            ("rest", "http://a:b@127.0.0.1:1", "-p", "credential=a:b"),
+            "credential and a user in the address both say who calls",
+        ),
+        (
+            ("rest", "http://127.0.0.1:1", "-p", "credential=a:b", "-p", "oauth2-server-uri=ftp://x"),
+            "Cannot reach a catalog at ftp://x",
+        ),
         (("folder", "nothing", "--regex", "("), "is not a regular expression"),
         (("folder", "nothing", "--map", "x"), "'x' is not <old>=<new>"),
         (("folder", "nothing", "--mode", "keep"), "keep is for exports"),
@@ -120,6 +140,23 @@ def test_folder_is_found_by_its_metadata_file(
     (entry,) = done.json["entries"]
     assert (entry["state"], entry["mode"], entry["location"]) == ("done", "look-on", orders)
     assert catalog.tables.load(_identifier(entry)).metadata["properties"]["gc.enabled"] == "false"
+
+
+def test_recheck_of_a_folder_knows_commits_of_the_table_that_was_moved(
+    icetower: Icetower, orders: str, namespace: str, catalog: RemoteCatalog
+) -> None:
+    place = orders.partition("/metadata/")[0]
+    wanted = ("import", "folder", place, "--namespace", namespace)
+    (entry,) = icetower(*wanted, "--json").json["entries"]
+    assert icetower(*wanted, "--recheck").out == "1 name looked at, 0 changed.\n"
+    catalog.tables.commit(_identifier(entry), [{"action": "set-properties", "updates": {"a": "b"}}])
+
+    assert icetower(*wanted, "--recheck").out == "1 name looked at, 0 changed.\n"
+
+    own = catalog.tables.unregister(_identifier(entry)).metadata_location
+    moved_on = icetower(*wanted, "--recheck")
+    assert moved_on.status == 1
+    assert f"the source has moved on: from {orders} to {own}" in moved_on.err
 
 
 def _identifier(entry: dict[str, list[str]]) -> TableIdentifier:
@@ -194,7 +231,7 @@ def test_table_without_a_uuid_is_given_one_when_all_else_is_done(
 class _Lying:
     """A source that names another table's metadata file once its own has been looked at."""
 
-    name, warnings, drop_obstacle, shows_default_locations = "lying", (), None, False
+    name, warnings, drop_obstacle, shows_default_locations, has_entries = "lying", (), None, False, True
 
     def __init__(self, entry: Entry, *locations: str, dropped_at: str | None = None) -> None:
         self._entry, self._locations, self._dropped_at = entry, list(locations), dropped_at
@@ -260,6 +297,80 @@ def test_header_that_cannot_be_sent_is_wrong_usage(icetower: Icetower, option: s
     assert failed.status == 2
     assert "cannot be sent" in failed.err
     assert option.partition("=")[2] not in failed.err
+
+
+@pytest.mark.parametrize(
+    ("command", "token_uri"), [("import", "http"), ("export", None), ("export", "/v1/oauth/tokens")]
+)
+def test_catalog_behind_oauth2_is_logged_into_as_often_as_needed(
+    icetower: Icetower,
+    server_url: str,
+    table: str,
+    namespace: str,
+    folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    token_uri: str | None,
+) -> None:
+    monkeypatch.setenv("OLD_LOGIN", f"{CLIENT_ID}:{SECRET}")
+    with guarded(server_url) as guard:
+        guard.calls_per_token = 3
+        at = (
+            []
+            if token_uri is None
+            else ["-p", f"oauth2-server-uri={token_uri.replace('http', guard.token_uri)}"]
+        )
+        done = icetower(
+            *(["import", "rest"] if command == "import" else ["export"]), guard.uri, *at,
+            "-p", "credential=env:OLD_LOGIN", "-p", "scope=PRINCIPAL_ROLE:ALL", "-p", "header.X-Realm=eu",
+            "--identifiers", table, "--rename", f"{namespace}={namespace}_new", "--json",
+            "--allow", "same-uuid", "--allow", "location-shared", "--allow", "files-missing",
+            *(["--mode", "look-on"] if command == "import" else []),
+        )  # fmt: skip
+
+    assert (done.status, done.json["summary"]) == (0, {"done": 1})
+    assert guard.given > 1
+    assert {tuple(form.values()) for form in guard.asked} == {
+        ("client_credentials", CLIENT_ID, SECRET, "PRINCIPAL_ROLE:ALL")
+    }
+    assert {headers["X-Realm"] for headers in guard.headers} == {"eu"}
+    texts = [done.out, done.err, *(path.read_text() for path in folder.iterdir())]
+    assert not any(SECRET in text or "token-" in text for text in texts)
+
+
+def test_headers_for_a_catalog_are_not_sent_to_a_token_endpoint_elsewhere(
+    icetower: Icetower, server_url: str
+) -> None:
+    with guarded() as elsewhere, guarded(server_url) as guard:
+        done = icetower(
+            "import", "rest", guard.uri, "-p", f"credential={CLIENT_ID}:{SECRET}", "-p", "header.X-Key=abc",
+            "-p", f"oauth2-server-uri={elsewhere.token_uri}", "--dry-run",
+        )  # fmt: skip
+
+    assert done.err == "Error: no\n"  # That token is none of this catalog.
+    assert "X-Key" not in elsewhere.headers[0]
+    assert guard.asked == []
+
+
+def test_login_that_fails_ends_the_command_with_one_line(icetower: Icetower) -> None:
+    with guarded() as guard:
+        failed = icetower("export", guard.uri, "-p", f"credential={CLIENT_ID}:geheim")
+
+    assert failed.status == 1
+    assert f"Error: Cannot log in at {guard.token_uri}: invalid_client" in failed.err
+    assert "geheim" not in failed.err
+
+
+def test_secret_that_goes_without_encryption_is_warned_of(icetower: Icetower) -> None:
+    failed = icetower(
+        "import", "rest", "http://127.0.0.1:1", "-p", "credential=a:geheim",
+        "-p", "oauth2-server-uri=http://nowhere.invalid/token",
+    )  # fmt: skip
+
+    assert failed.status == 1
+    assert "The secret goes to http://nowhere.invalid/token without encryption" in failed.err
+    assert "Cannot log in at http://nowhere.invalid/token" in failed.err
+    assert "geheim" not in failed.err
 
 
 def test_password_of_a_source_is_in_no_report(icetower: Icetower, server_url: str, folder: Path) -> None:

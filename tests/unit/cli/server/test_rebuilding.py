@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import pytest
 
 from app.catalog import named
 from app.catalog.context.kinds import TABLES
+from app.catalog.exports.writing import export_pointers
+from app.database.warehouses import Layout
 from app.fileio.local import LocalFiles
 from tests.builders.catalogs import new_warehouse, server_on
 from tests.builders.tables import DEPARTURES, table_in, view_in
@@ -43,6 +46,9 @@ def test_a_dry_run_shows_all_and_changes_nothing(bare: Icetower, lake: str) -> N
     documents = lines(bare(*wanted, "--dry-run", "--json"))
     assert [each.get("name") for each in documents] == ["arrivals", "departures", None]
     assert documents[-1]["summary"]["done"] == 0
+    # Nor is there a warehouse of a wrong root from now on.
+    server = server_on(f"sqlite:///{Path.cwd()}/.icetower/icetower.db", LocalFiles())
+    assert server.warehouses.find("lake") is None
 
 
 def test_it_asks_first_and_does_nothing_without_an_answer(bare: Icetower, lake: str) -> None:
@@ -52,6 +58,7 @@ def test_it_asks_first_and_does_nothing_without_an_answer(bare: Icetower, lake: 
     assert refused.status == 2
     assert "--yes" in refused.err
     assert lines(bare(*wanted, "--dry-run", "--json"))[-1]["summary"]["add"] == 2
+    assert "--root" in bare("rebuild", "--warehouse", "lake").err
 
 
 def test_it_is_done_and_nothing_is_left_to_do(bare: Icetower, lake: str) -> None:
@@ -115,3 +122,53 @@ def test_what_was_dropped_comes_back_if_it_is_asked_for(bare: Icetower, lake: st
 
     assert [each for each in lines(bare(*wanted)) if each.get("reason") == "it was dropped; its files stayed"]
     assert lines(bare(*wanted, "--dropped"))[-1]["summary"]["done"] == 1
+
+
+def test_what_is_only_shown_is_a_command_to_type(bare: Icetower, folder: Path) -> None:
+    server = server_on(f"sqlite:///{folder}/elsewhere.db", LocalFiles())
+    catalog = new_warehouse(
+        server,
+        "lake",
+        f"file://{folder}/lake",
+        storage={"s3.region": "here", "s3.secret-access-key": "hunter2"},
+        default_properties={"icetower.protected": "true"},
+    )
+    table_in(catalog)
+    new_warehouse(
+        server,
+        "files",
+        f"file://{folder}/it's here; rm x",
+        layout=Layout.HADOOP,
+        default_properties={"a": "b c"},
+        storage={"s3.session-token": "env:ICETOWER_SECRET_T"},
+    )
+    export_pointers(server, catalog.warehouse)
+    wanted = ("rebuild", "--warehouse", "lake", "--root", f"{folder}/lake", "--yes")
+
+    said = bare(*wanted).err
+    documents = lines(bare(*wanted, "--json"))
+
+    commands = {
+        "settings": [
+            *("icetower", "warehouse", "update", "--storage=s3.region=here"),
+            *("--storage=s3.secret-access-key=env:ICETOWER_SECRET_...", "--", "lake"),
+        ],
+        "files": [
+            *("icetower", "warehouse", "create", "--layout=hadoop", "--default=a=b c"),
+            *(
+                "--storage=s3.session-token=env:ICETOWER_SECRET_T",
+                "--",
+                "files",
+                f"file://{folder}/it's here; rm x",
+            ),
+        ],
+    }
+    shown = {
+        each.get("warehouse", "settings"): each
+        for each in documents
+        if "warehouse" in each or "settings" in each
+    }
+    assert shlex.split(shown["settings"]["settings"]["command"]) == commands["settings"]
+    assert shlex.split(shown["files"]["command"]) == commands["files"]
+    assert all(shlex.join(command) in said for command in commands.values())
+    assert "hunter2" not in said

@@ -331,3 +331,14 @@ def test_password_of_an_address_that_is_none_is_not_shown(uri: str) -> None:
         HttpCalls(uri)
 
     assert "geheim" not in str(failure.value)
+
+
+@pytest.mark.parametrize("status", [401, 419])
+@pytest.mark.parametrize("body", [b"", b"<html>", b"{}"])
+def test_answer_of_something_that_asks_for_tokens_says_so(status: int, body: bytes) -> None:
+    server = ScriptedServer([httpx.Response(status, content=body)])
+
+    with pytest.raises(CatalogRefused, match="wants to know who asks") as refused:
+        server.calls().send("GET", "v1/config")
+
+    assert refused.value.status == status

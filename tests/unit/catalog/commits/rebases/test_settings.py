@@ -6,6 +6,7 @@ import pytest
 
 from app.catalog.commits.rebases import RebaseRequest
 from app.catalog.context.catalog import Catalog
+from app.catalog.warehouse_changes import MappingChange, WarehouseChange
 from app.catalog.warehouses import update_warehouse
 from app.database.namespaces import Namespaces
 from app.engine.change.updates import SetProperties
@@ -102,7 +103,6 @@ def test_namespace_is_looked_up_only_after_a_lost_race(catalog: Catalog) -> None
 
 @pytest.mark.parametrize("name", ["icetower.rebase", "icetower.rebase.exactly-once"])
 def test_value_without_meaning_cannot_be_set_on_a_warehouse(catalog: Catalog, name: str) -> None:
+    change = WarehouseChange(default_properties=MappingChange(updates={name: "sometimes"}))
     with pytest.raises(InvalidSetting, match=f"Warehouse property {name} must be .*sometimes"):
-        update_warehouse(
-            catalog.server, catalog.caller, catalog.warehouse.name, {name: "sometimes"}, None, None
-        )
+        update_warehouse(catalog.server, catalog.caller, catalog.warehouse.name, change)
