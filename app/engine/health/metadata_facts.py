@@ -33,7 +33,7 @@ def _bytes(properties: Mapping[str, str], name: str) -> int:
 
 
 def _oldest_expirable_ms(metadata: TableMetadata) -> int | None:
-    """Return when the oldest snapshot was made that a wish could let go, at the time of the last write."""
+    """Return when the oldest snapshot that can expire was made, at the last write."""
     try:
         gone = plan_expiry(metadata, ExpiryWish(older_than_ms=MAX_LONG), metadata.last_updated_ms).snapshots
     except BadRequest:  # It does not allow it, or a setting makes no sense: other findings say so.
