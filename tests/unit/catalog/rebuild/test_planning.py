@@ -1,26 +1,16 @@
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import pytest
 
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.exports.export_files import (
-    ExportedPointer,
-    export_folder,
-    export_name,
-    header_line,
-    last_line,
-    pointer_line,
-)
 from app.catalog.exports.writing import export_pointers
 from app.catalog.rebuild.carrying_out import carry_out
 from app.catalog.rebuild.known_pointers import NamedBy
@@ -28,13 +18,12 @@ from app.catalog.rebuild.planning import Action, plan_rebuild
 from app.database.backups import back_up
 from app.database.warehouses import Layout
 from app.engine.model.identifiers import Namespace, TableIdentifier
-from app.engine.model.ids import Location, TableUuid
+from app.engine.model.ids import Location
 from app.errors import FilesUnavailable, InvalidRequest, NotAllowed
 from app.fileio.local import LocalFiles
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import (
     CALLER,
-    START_MS,
     new_warehouse,
     server_on,
     with_rules,
@@ -441,39 +430,6 @@ def test_a_pointer_whose_files_are_all_gone_is_reported(lost: Catalog, store: Me
 
     assert item.action is Action.LEAVE
     assert "gone" in str(item.reason)
-
-
-def planted(catalog: Catalog, at_ms: int, *pointers: ExportedPointer) -> None:
-    """Write an export as one who can write to the warehouse would."""
-    folder = export_folder(catalog.warehouse.root_location, catalog.warehouse.name)
-    lines = [header_line("wh", catalog.warehouse.root_location, at_ms, 0), *map(pointer_line, pointers)]
-    text = "".join([*lines, last_line(0, len(pointers))])
-    name = export_name(at_ms, "0" * 8, "0" * 16, "0" * 36)
-    catalog.files.write_new(Location(f"{folder}/{name}"), gzip.compress(text.encode()))
-
-
-def test_planted_export_gives_no_table_another_name(lost: Catalog, found: Catalog) -> None:
-    location = table_in(lost).location
-    assert location is not None
-    evil = TableIdentifier(FLIGHTS, "evil")
-    for kind in ("table", "view"):
-        planted(found, START_MS, ExportedPointer(kind, evil, TableUuid(str(uuid4())), location))
-
-        items = {item.identifier: item for item in plan_rebuild(found, WISH).items}
-
-        assert items[evil].action is Action.LEAVE
-        assert items[evil].reason is not None
-        found.files.delete(plan_rebuild(found, WISH).export or location)
-
-
-def test_planted_export_of_the_future_hides_nothing(lost: Catalog, found: Catalog) -> None:
-    table_in(lost)
-    planted(found, found.server.pointer_exports.now_ms() + 48 * 3_600_000)
-
-    plan = rebuild(found)
-
-    assert plan.export is None
-    assert found.find(DEPARTURES) is not None
 
 
 @pytest.mark.parametrize("known_by", ["database", "export", "nothing"])
