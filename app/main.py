@@ -23,12 +23,12 @@ from app.api.responses.packed_answers import PackedAnswers
 from app.api.routing import Dispatcher, endpoints, endpoints_of_the_past, mutations, route_labels, routes
 from app.catalog.context.callers import SERVER_ITSELF, Permit, everyone_may
 from app.catalog.context.places.locations import roots_of_warehouse
+from app.catalog.context.pointer_batches import PointerBatches
 from app.catalog.context.seen.receipt_book import ReceiptBook
 from app.catalog.context.seen.traffic import Traffic
 from app.catalog.context.server import COMMIT_WAIT_S, Rules, Server
 from app.catalog.context.threads.rooms import Rooms
 from app.catalog.deletions.housekeeping import keep_house
-from app.catalog.pointer_batches import PointerBatches
 from app.catalog.slots.held_loads import HeldLoads
 from app.catalog.slots.landing_slots import LandingSlots
 from app.catalog.warehouses import WarehouseMemo, check_stores_soon, create_warehouse

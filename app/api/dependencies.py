@@ -28,11 +28,11 @@ from app.catalog import named
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.past.moments import split_name
+from app.catalog.context.pointer_batches import PointerBatches
 from app.catalog.context.rows import IdempotencyClaim, ReceiptHead, Warehouse
 from app.catalog.context.server import Server
 from app.catalog.context.threads.rooms import Rooms
 from app.catalog.past.moments import check_moment
-from app.catalog.pointer_batches import PointerBatches
 from app.catalog.slots.beginnings import Client
 from app.catalog.slots.held_loads import HeldLoads
 from app.catalog.slots.landing_slots import LandingSlots

@@ -31,7 +31,7 @@ CATCHING_EVERYTHING = {
     "app/maintenance/spark/spark_failures.py": "Spark's errors have no common parent, and each is how a job ends",
     "app/cli/main.py": "answers of strange servers have any form, and end in one line",
     "app/lines.py": "hands a failure to every thread that waits for it",
-    "app/catalog/pointer_batches.py": "hands a failed look-up to every request that waits for it",
+    "app/catalog/context/pointer_batches.py": "hands a failed look-up to every request that waits for it",
     "app/fileio/network/punctual_store.py": "hands a failed call to the thread that waits for it",
 }
 
