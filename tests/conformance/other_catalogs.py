@@ -206,7 +206,12 @@ def with_nessie(run: Run, java: str, jar: Path, folder: Path, login: Login | Non
             of_nessie = [f"{theirs}/main", "--from-warehouse", "lake", "--uri", uri]
             if login:
                 run.move(
-                    f"{name} without a token", "import", "rest", *of_nessie, status=1, said="HTTP status 401"
+                    f"{name} without a token",
+                    "import",
+                    "rest",
+                    *of_nessie,
+                    status=1,
+                    said="wants to know who asks",
                 )
             for mode in ("look-on", "fence", "adopt"):
                 run.move(f"{name} {mode}", "import", "rest", *of_nessie, *options, "--mode", mode)

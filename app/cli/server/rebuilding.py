@@ -32,7 +32,7 @@ from app.settings import load_settings
 
 _SHOWN = 40
 _PLACEHOLDER = "env:ICETOWER_SECRET_..."
-_IN_PLACE_OF_DOTS = "type this, with names of variables in the place of dots"
+_IN_PLACE_OF_DOTS = "type this, with the name of a variable where there are dots"
 _CALLER = Caller(principal="icetower rebuild", request_id="")
 
 
@@ -144,6 +144,10 @@ def _show(plan: RebuildPlan, warehouse: Warehouse) -> None:
         print_table(columns, map(_row, shown[:_SHOWN]))
     if len(shown) > _SHOWN:
         remark(f"… and {len(shown) - _SHOWN} more; --dry-run --json shows all")
+    for item in shown[:_SHOWN]:
+        if item.action is Action.LEAVE and item.others:
+            candidates = [*([item.location] if item.location else []), *item.others]
+            remark(f"{item.identifier} may be at {', or at '.join(candidates)}")
     for unreadable in found.unreadable[:_SHOWN]:
         warn(f"{unreadable.location} cannot be read: {unreadable.reason[:300]}")
 

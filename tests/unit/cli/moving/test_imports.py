@@ -347,7 +347,7 @@ def test_headers_for_a_catalog_are_not_sent_to_a_token_endpoint_elsewhere(
             "-p", f"oauth2-server-uri={elsewhere.token_uri}", "--dry-run",
         )  # fmt: skip
 
-    assert done.err == "Error: no\n"  # That token is none of this catalog.
+    assert done.err == "Error: no\n"  # It takes only tokens of its own.
     assert "X-Key" not in elsewhere.headers[0]
     assert guard.asked == []
 

@@ -172,3 +172,15 @@ def test_what_is_only_shown_is_a_command_to_type(bare: Icetower, folder: Path) -
     assert shlex.split(shown["files"]["command"]) == commands["files"]
     assert all(shlex.join(command) in said for command in commands.values())
     assert "hunter2" not in said
+
+
+def test_files_that_may_be_the_newest_are_all_shown(bare: Icetower, lake: str) -> None:
+    (newest,) = Path(lake).glob("flights/departures*/metadata/*.metadata.json")
+    rival = newest.with_name("00000-11111111-1111-4111-8111-111111111111.metadata.json")
+    rival.write_bytes(newest.read_bytes())
+
+    shown = bare("rebuild", "--warehouse", "lake", "--root", lake, "--dry-run")
+
+    (line,) = [line for line in shown.err.splitlines() if "flights.departures may be at" in line]
+    assert f"file://{newest}" in line
+    assert f"file://{rival}" in line
