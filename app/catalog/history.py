@@ -181,11 +181,10 @@ def _places(
     for number, manifest in enumerate(source.manifests(snapshot)):
         if number < first_manifest or not selection.may_hold_live(manifest):
             continue
-        for position, entry in enumerate(source.entries(manifest)):
-            if after is not None and (number, position) <= (first_manifest, first_entry):
-                continue
-            if entry.is_live and selection.may_match(entry.file):
-                yield f"{number} {position}", entry
+        # Where the page begins, the entries up to its place are behind us.
+        last_seen = first_entry if after is not None and number == first_manifest else -1
+        for position, entry in selection.placed(manifest, source.entries(manifest), last_seen):
+            yield f"{number} {position}", entry
 
 
 def load_history(catalog: Catalog, identifier: TableIdentifier, page: Page) -> History:

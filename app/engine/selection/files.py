@@ -5,6 +5,7 @@ Manifests are asked by their summaries, then files by their partition, then by t
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -111,6 +112,21 @@ class FileSelection:
         may_match_metrics = self._may_match_metrics
         found = live_entries(entries, is_wanted, self._ranges)
         return (entry for entry in found if may_match_metrics(entry.file))
+
+    def placed(
+        self, manifest: ManifestFile, entries: Iterable[ManifestEntry], after: int = -1
+    ) -> Iterator[tuple[int, ManifestEntry]]:
+        """Yield the entries of live files of the selection behind a position, each with its own."""
+        found: Iterable[tuple[int, ManifestEntry]] = enumerate(entries)
+        if isinstance(entries, ColumnarEntries):
+            is_data = manifest.content is ManifestContent.DATA
+            ranges = self._ranges if self._asks_metrics(is_data=is_data) else ()
+            positions = entries.live_positions(self._of(manifest.partition_spec_id).is_wanted, ranges)
+            positions = positions[bisect_right(positions, after) :]
+            found = zip(positions, entries.entries_at(positions), strict=True)
+        for at, entry in found:
+            if at > after and entry.is_live and self.may_match(entry.file):
+                yield at, entry
 
     def _asks_metrics(self, *, is_data: bool) -> bool:
         return not self.is_everything and (is_data or self._asks_metrics_of_deletes)

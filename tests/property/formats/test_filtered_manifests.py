@@ -9,6 +9,7 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from app.engine.expressions.expression_json import parse_expression
 from app.engine.model.data_types.types import NestedField, PrimitiveType, parse_primitive
 from app.engine.model.data_types.values import from_bytes, is_nan, order_key, to_bytes
 from app.engine.model.files.entry_filters import FilterableEntries, ValueRange, live_entries
@@ -16,6 +17,7 @@ from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent,
 from app.engine.model.ids import FieldId, Location, SpecId
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
+from app.engine.selection.files import FileSelection, RowFilter
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.writer import write_manifest
 from tests.strategies.single_values import single_values
@@ -167,3 +169,18 @@ def test_partitions_are_filtered_as_one_by_one(case: Case) -> None:
     one_by_one = list(live_entries(iter(case.columns), case.is_wanted))
 
     assert [repr(entry) for entry in as_columns] == [repr(entry) for entry in one_by_one]
+
+
+@given(
+    cases(),
+    st.sampled_from([True, {"type": "eq", "term": "p", "value": 1}, {"type": "is-null", "term": "c"}]),
+    st.integers(-1, COUNT),
+)
+def test_places_are_those_of_a_walk_through_all(case: Case, rows: Any, after: int) -> None:
+    selection = FileSelection(RowFilter.of(parse_expression(rows), schema_of(case.kind)), [SPEC])
+    manifest = ManifestFile(Location("memory://m"), 0, SpecId(0), sequence_number=1)
+
+    as_columns = list(selection.placed(manifest, case.columns, after))
+
+    one_by_one = list(selection.placed(manifest, iter(case.columns), after))
+    assert repr(as_columns) == repr(one_by_one)
