@@ -16,6 +16,8 @@ from tests.builders.http_catalog import http_catalog, make_namespace, make_table
 
 BODY_BYTES = 1 << 20
 REQUESTS = 20
+OWN = ("/v1/namespaces/a/tables/t/rewrite-manifests", "/v1/undrop")
+"""What is looked for here only after the whole body was understood."""
 
 
 @pytest.fixture
@@ -59,7 +61,9 @@ def test_bodies_of_refused_requests_are_let_go(
     with http_catalog(tmp_path) as api:
         make_namespace(api, "a")
         make_table(api, "a", "t")
-        content = json.dumps({**body, "padding": "x" * BODY_BYTES}).encode()
+        # Icetower's own bodies have no unknown field, and space belongs to any body.
+        padding = {} if path in OWN else {"padding": "x" * BODY_BYTES}
+        content = json.dumps({**body, **padding}).encode().ljust(BODY_BYTES)
         address = api.base_url.host, api.base_url.port
 
         def refused() -> None:
