@@ -182,17 +182,24 @@ def _within(
     """Return those of one kind that may be rewritten for so many bytes, in their order.
 
     Neighbours in the order of partitions go together: what is rewritten in several parts is clustered in the end.
+    Where only one of them would be left, whose rewrite is worth nothing, the smallest go together.
     """
-    taken: set[int] = set()
-    for stock in sorted(stocks, key=lambda stock: min(map(order, stock.partitions), default=((), ()))):
-        if _cost(stock) <= left_bytes:
-            taken.add(id(stock))
-            left_bytes -= _cost(stock)
-    found = [stock for stock in stocks if id(stock) in taken]
-    live = [stock for stock in found if stock.tally.files]
-    if len(live) == 1 and not _is_worth_it(live[0], rules):
-        return [stock for stock in found if not stock.tally.files]
-    return found
+
+    def place(stock: ManifestStock) -> ClusterKey:
+        return min(map(order, stock.partitions), default=((), ()))
+
+    for chosen in (sorted(stocks, key=place), sorted(stocks, key=_cost)):
+        taken: set[int] = set()
+        rest_bytes = left_bytes
+        for stock in chosen:
+            if _cost(stock) <= rest_bytes:
+                taken.add(id(stock))
+                rest_bytes -= _cost(stock)
+        found = [stock for stock in stocks if id(stock) in taken]
+        live = [stock for stock in found if stock.tally.files]
+        if len(live) != 1 or _is_worth_it(live[0], rules):
+            return found
+    return [stock for stock in stocks if not stock.tally.files]
 
 
 def _cost(stock: ManifestStock) -> int:
