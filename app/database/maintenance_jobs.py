@@ -117,7 +117,7 @@ class MaintenanceJobs:
 
         Args:
             pointer_id: the table's.
-            of_each: how many of each kind; those that are done often hide none of the others.
+            of_each: how many of each kind, so that kinds that are done often do not hide the others.
             since_ms: when, by the database's clock.
         """
         rank = func.row_number().over(partition_by=rows.c.job, order_by=rows.c.sequence.desc())

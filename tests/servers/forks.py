@@ -17,7 +17,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 _IMPORTED = ("app.main", "app.cli.server.serving", "uvloop", "httptools", "psycopg", "pyarrow.parquet")
-"""By the process that all others are forked from; none of these starts a thread."""
+"""By the process that all others are forked from: importing them starts no thread."""
 
 
 class ForkedProcess:
@@ -93,7 +93,7 @@ def _run(
     max_file_bytes: int | None,
 ) -> None:
     # As a shell starts it: it is not the worker of another one.
-    process._parent_process = None  # type: ignore[attr-defined]
+    process._parent_process = None  # type: ignore[attr-defined]  # the library has no setting for it
     os.environ.clear()
     os.environ.update(env)
     os.chdir(cwd)

@@ -275,7 +275,7 @@ def _refusal(response: httpx.Response) -> failures.CatalogRefused | failures.Ans
         return failures.CatalogRefused(status, str(error["type"]), str(error["message"]), details)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         if status in LOGIN_OVER:
-            # What stands before a catalog, and asks for tokens, knows nothing of its errors.
+            # A proxy in front of a catalog asks for tokens too, and knows nothing of the catalog's errors.
             said = f"{response.url} wants to know who asks: it was sent no token, or none that it takes"
             return failures.CatalogRefused(status, "NotAuthorizedException", said)
         return failures.AnswerNotUnderstood(str(response.url), status, "its error has another form")

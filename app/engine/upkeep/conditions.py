@@ -36,7 +36,7 @@ class Condition:
     expirable_snapshots: int
     """Snapshots that the table's own properties let go."""
     expiry_refused: str | None = None
-    """Why none of them can be found; None if it is known."""
+    """Why it is not known which snapshots can expire; None if it is known."""
     snapshots_since: Mapping[Job, int] = field(default_factory=dict)
     """How many snapshots came since a job succeeded last; absent if it never did."""
     rows_changed_ms: int | None = None
