@@ -30,6 +30,7 @@ def measure(folder: Path) -> list[Row]:
     place = folder / "health"
     with icetower(place) as server, httpx.Client(base_url=server.url, timeout=600) as http:
         path = make_table(http, place / "warehouse", shape)
+        server.wait_until_idle()
     with icetower(place) as server, httpx.Client(base_url=server.url, timeout=600) as http:
 
         def health() -> int:

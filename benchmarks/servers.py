@@ -57,6 +57,13 @@ class Running:
         """Memory of all its processes together in MiB; what they share counts once."""
         return float(sum(process.memory_full_info().pss for process in self._processes)) / (1 << 20)
 
+    def wait_until_idle(self) -> None:
+        """Wait until housekeeping has looked at the tables that are new: it reads all of each, once."""
+        used = -1.0
+        while self.processor_s - used > 0.05:
+            used = self.processor_s
+            time.sleep(1)
+
     @property
     def _processes(self) -> list[psutil.Process]:
         first = psutil.Process(self.process.pid)

@@ -12,7 +12,7 @@ import httpx
 import orjson
 
 from benchmarks.report import Row, rate
-from benchmarks.servers import Running, icetower, wrk
+from benchmarks.servers import icetower, wrk
 from benchmarks.tables import NAMESPACE, append_body, client, make_table, table_with_history
 
 SIZES = (10, 1_000, 10_000, 50_000)
@@ -44,7 +44,7 @@ def measure(folder: Path) -> list[Row]:
                 f"{path}?snapshots=refs"
             ).raise_for_status()  # The first load parses the whole file.
             headers = (None, "Accept-Encoding: gzip", f"If-None-Match: {loaded.headers['etag']}")
-            _wait_until_idle(server)
+            server.wait_until_idle()
             for found, header in zip(refs_only.values(), headers, strict=True):
                 found[size] = wrk(f"{server.url}{path}?snapshots=refs", seconds=3, header=header)
             beside = _median_ms(lambda content=content: _parse_and_write(folder / "beside.json", content))  # type: ignore[misc]  # bound now
@@ -76,14 +76,6 @@ def measure(folder: Path) -> list[Row]:
         )
     rows += _memory(folder)
     return rows
-
-
-def _wait_until_idle(server: Running) -> None:
-    """Wait until housekeeping has looked at a registered table: it reads all of it, once."""
-    used = -1.0
-    while server.processor_s - used > 0.05:
-        used = server.processor_s
-        time.sleep(1)
 
 
 def _committer(http: httpx.Client, path: str) -> Callable[[], None]:

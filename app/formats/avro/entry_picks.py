@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 from app.engine.model.files.manifests import EntryStatus
 from app.fileio.wanted import check_wanted
 from app.formats.avro.container import AvroFile
-from app.formats.avro.entry_fields import IDS_BY_NAME, PARTITION, STATUS
-from app.formats.avro.entry_layout import EntryLayout, layouts_of
+from app.formats.avro.entry_fields import IDS_BY_NAME, PARTITION, STATUS, Reader
+from app.formats.avro.entry_layout import layouts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,28 +47,35 @@ def pick_fields(file: AvroFile, names: Sequence[str]) -> PickedFields | None:
     known = [name for name in names if IDS_BY_NAME[name] in groups]
     wanted = [groups[field_id] for field_id in (STATUS, PARTITION, *(IDS_BY_NAME[name] for name in known))]
     statuses: list[EntryStatus] = []
-    live: list[Sequence[bytes]] = []
     live_statuses: list[EntryStatus] = []
+    parts_of_live: list[list[bytes]] = [[] for _ in wanted[1:]]
     read_status = layout.readers[groups[STATUS] - 1]
     for block in file.blocks:
         check_wanted()
         records = layout.pick_all(block, wanted)
-        of_block = [read_status(parts[0]) for parts in records]
+        if not records:
+            continue
+        columns: Iterable[Iterable[bytes]]
+        of_status, *columns = zip(*records, strict=True)
+        of_block = _values(read_status, of_status)
         statuses += of_block
         if EntryStatus.DELETED in of_block:
             is_live = [status is not EntryStatus.DELETED for status in of_block]
-            records = [parts for parts, stays in zip(records, is_live, strict=True) if stays]
-            of_block = [status for status in of_block if status is not EntryStatus.DELETED]
-        live += records
+            of_block = list(compress(of_block, is_live))
+            columns = [compress(column, is_live) for column in columns]
         live_statuses += of_block
-    numbers: dict[bytes, int] = {}
-    partition_numbers = [numbers.setdefault(parts[1], len(numbers)) for parts in live]
-    columns = {name: _column(layout, name, live, at) for at, name in enumerate(known, start=2)}
-    absent = dict.fromkeys(set(names) - set(known), [None] * len(live))
+        for parts, column in zip(parts_of_live, columns, strict=True):
+            parts.extend(column)
+    of_partition, *of_fields = parts_of_live
+    numbers = {part: number for number, part in enumerate(dict.fromkeys(of_partition))}
+    readers = [layout.readers[groups[IDS_BY_NAME[name]] - 1] for name in known]
+    found: dict[str, list[Any]] = dict.fromkeys(names, [None] * len(of_partition))
+    found |= {name: _values(read, parts) for name, read, parts in zip(known, readers, of_fields, strict=True)}
     partitions = [layout.read_partition(part) for part in numbers]
-    return PickedFields(statuses, partitions, partition_numbers, live_statuses, columns | absent)
+    return PickedFields(statuses, partitions, [*map(numbers.__getitem__, of_partition)], live_statuses, found)
 
 
-def _column(layout: EntryLayout, name: str, live: Sequence[Sequence[bytes]], at: int) -> list[Any]:
-    read = layout.readers[layout.groups[IDS_BY_NAME[name]] - 1]
-    return [read(parts[at]) for parts in live]
+def _values(read: Reader, parts: Sequence[bytes]) -> list[Any]:
+    """Return the values of one field; each of its distinct values is read once."""
+    values = {part: read(part) for part in set(parts)}
+    return list(map(values.__getitem__, parts))
