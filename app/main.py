@@ -27,6 +27,7 @@ from app.catalog.context.pointer_batches import PointerBatches
 from app.catalog.context.seen.receipt_book import ReceiptBook
 from app.catalog.context.seen.traffic import Traffic
 from app.catalog.context.server import COMMIT_WAIT_S, Rules, Server
+from app.catalog.context.threads.crew import Crew
 from app.catalog.context.threads.rooms import Rooms
 from app.catalog.deletions.housekeeping import keep_house
 from app.catalog.health import readiness
@@ -112,6 +113,7 @@ def create_app(
     app.state.parts = Parts(
         server=server,
         rooms=server.rooms,
+        crew=Crew(),
         slots=slots,
         held_loads=held_loads,
         warehouses=warehouses,

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.types import Scope
 
@@ -31,6 +30,7 @@ from app.catalog.context.past.moments import split_name
 from app.catalog.context.pointer_batches import PointerBatches
 from app.catalog.context.rows import IdempotencyClaim, ReceiptHead, Warehouse
 from app.catalog.context.server import Server
+from app.catalog.context.threads.crew import Crew
 from app.catalog.context.threads.rooms import Rooms
 from app.catalog.health import PunctualChecks
 from app.catalog.past.moments import check_moment
@@ -53,6 +53,7 @@ class Parts:
 
     server: Server
     rooms: Rooms
+    crew: Crew
     slots: LandingSlots
     held_loads: HeldLoads
     warehouses: WarehouseMemo
@@ -234,7 +235,7 @@ class Visit:
     async def in_thread(self, work: Callable[[], Work]) -> Work:
         """Run work in a thread as soon as there is room; raises `Unavailable`, and what it raises."""
         async with self.room():
-            return await run_in_threadpool(work)
+            return await self.parts.crew.run(work)
 
     def piece(self, name: str) -> str:
         """Return a piece of the path as it was sent, still percent-encoded."""

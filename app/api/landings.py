@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Generic
 
-from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 
 from app.api.dependencies import Visit
@@ -93,7 +93,7 @@ class _Standing(Generic[D]):
             return self._shaped(landing.finish())
         except IcetowerError as error:
             # It is done: to wait for room is for those who begin something.
-            return await run_in_threadpool(self._once.refused, error)
+            return await self._visit.parts.crew.run(partial(self._once.refused, error))
 
     def _answer(self) -> Response:
         try:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from typing import Final
 
-from anyio import from_thread, lowlevel
 from starlette.requests import Request
 
 from app.errors import GivenUp
@@ -23,7 +23,7 @@ class Patience:
 
     def __init__(self, request: Request, longest_work_s: float = LONGEST_WORK_S) -> None:
         self._request = request
-        self._loop = lowlevel.current_token()
+        self._loop = asyncio.get_running_loop()
         self._longest_work_s = longest_work_s
         self._begun_s = time.monotonic()
         self._look_at_s = self._begun_s + _LOOK_S
@@ -40,5 +40,5 @@ class Patience:
         self._look_at_s = now_s + _LOOK_S
         if now_s - self._begun_s > self._longest_work_s:
             raise GivenUp(f"The request was given up after {self._longest_work_s:g} s: ask for less at once")
-        if from_thread.run(self._request.is_disconnected, token=self._loop):
+        if asyncio.run_coroutine_threadsafe(self._request.is_disconnected(), self._loop).result():
             raise GivenUp("The request was given up: its client has gone")

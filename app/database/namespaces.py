@@ -20,6 +20,7 @@ from app.database.pointers.pointer import PointerKind
 from app.database.pointers.recoverable import NO_RECOVERY, Recovery, keep_dropped_namespace
 from app.database.schema.rows import namespaces as rows
 from app.database.schema.rows import pointers
+from app.database.statements.driver_sql import rows_of
 from app.database.statements.inserts import OnEachDatabase
 from app.database.statements.pages import names_on_page, page_of, page_parameters
 from app.engine.model.identifiers import Namespace
@@ -106,10 +107,8 @@ class Namespaces:
     def find(self, warehouse_id: int, namespace: Namespace) -> dict[str, str] | None:
         """Return the namespace's properties; None if it does not exist."""
         parameters = parameters_of(warehouse_id, namespace)
-        text = self._database.read(
-            lambda connection: connection.execute(_PROPERTIES, parameters).scalar_one_or_none()
-        )
-        return None if text is None else json.loads(text)
+        found = self._database.read(lambda connection: rows_of(connection, _PROPERTIES, parameters))
+        return json.loads(found[0][0]) if found else None
 
     def list_children(
         self, warehouse_id: int, parent: Namespace | None, after: str | None = None, limit: int | None = None

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import takewhile
 from typing import Final
 from urllib.parse import unquote
@@ -17,6 +18,8 @@ _PLAIN = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9 !$&'()*+,;=:@_.~-]+")
 """A segment that all clients read alike."""
 LONGEST_LOCATION: Final = 32 << 10
 """Characters; no store has names as long."""
+_LONGEST_KEPT: Final = 512
+"""Characters of a folder that is remembered."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 # Names of one and the same store.
@@ -174,13 +177,31 @@ def folder_around(location: str) -> str:
     return start + "".join(f"{segment}/" for segment in takewhile(_PLAIN.fullmatch, place.segments[:-1]))
 
 
+def folder_of_file(location: str) -> str:
+    """Return the folder that a file lies in, as `folder_name` spells it.
+
+    Raises:
+        InvalidLocation: it is not a location.
+    """
+    folder, _, name = location.rpartition("/")
+    if not name or not folder or folder.endswith("/") or len(folder) > _LONGEST_KEPT:
+        return folders_of(location)[-1]
+    return _folder_named(folder)
+
+
+@lru_cache(maxsize=4096)
+def _folder_named(folder: str) -> str:
+    """Take apart what thousands of commits to one table share."""
+    return folders_of(f"{folder}/_")[-1]
+
+
 def folder_name(location: str) -> str:
     """Return one spelling, with a slash at its end, for all spellings of a folder.
 
     Raises:
         InvalidLocation: it is not a location.
     """
-    return folders_of(location.rstrip("/") + "/_")[-1]
+    return folder_of_file(location.rstrip("/") + "/_")
 
 
 def local_path(location: str) -> str:

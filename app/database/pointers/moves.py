@@ -33,7 +33,7 @@ from app.database.pointers.names_over_time import LAST_FREED, begin_name, end_na
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.schema.rows import namespaces, table_places
 from app.database.schema.rows import pointers as rows
-from app.database.statements.driver_sql import sqlite_sql
+from app.database.statements.driver_sql import rows_of, run_with, sqlite_sql
 from app.database.statements.inserts import OnEachDatabase
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
@@ -297,13 +297,14 @@ def create(connection: Connection, creation: Creation, author: Author) -> int:
             "updated_ms": at_ms,
             "registration": creation.registration,
         }
-        pointer_id = connection.execute(_INSERT[connection.dialect.name], values).scalar_one_or_none()
-        if pointer_id is not None:
+        inserted = rows_of(connection, _INSERT[connection.dialect.name], values)
+        if inserted:
+            pointer_id = int(inserted[0][0])
             claim_places(connection, pointer_id, creation.places)
             note_foreign(connection, pointer_id, creation.foreign)
             insert_event(connection, pointer_id, creation.event, author, None)
             begin_name(connection, pointer_id)
-            return int(pointer_id)
+            return pointer_id
         # Between the two statements another transaction took the name, and perhaps released it again.
 
 
@@ -324,19 +325,20 @@ def free_name(connection: Connection, warehouse_id: int, identifier: TableIdenti
         NameTaken: the name is taken.
     """
     names = {**parameters_of(warehouse_id, identifier.namespace), "of_name": identifier.name}
-    found = connection.execute(_NAMESPACE_KEPT, names).one_or_none()
-    if found is None:
+    found = rows_of(connection, _NAMESPACE_KEPT, names)
+    if not found:
         raise NoSuchNamespace(identifier.namespace)
-    if found.kind is not None:
-        raise NameTaken(PointerKind(found.kind), identifier)
-    return FreeName(found.id, max(found.created_ms, found.freed_ms or 0))
+    ((namespace_id, kind, created_ms, freed_ms),) = found
+    if kind is not None:
+        raise NameTaken(PointerKind(kind), identifier)
+    return FreeName(namespace_id, max(created_ms, freed_ms or 0))
 
 
 def claim_places(connection: Connection, pointer_id: int, places: Collection[str]) -> None:
     """Note the folders in which no other table may delete."""
     if places:
-        values = [{"pointer_id": pointer_id, "place": place} for place in sorted(places)]
-        connection.execute(_INSERT_PLACE[connection.dialect.name], values)
+        values = ({"pointer_id": pointer_id, "place": place} for place in sorted(places))
+        run_with(connection, _INSERT_PLACE[connection.dialect.name], *values)
 
 
 def lock_to_drop(

@@ -5,13 +5,14 @@ However the clocks of servers differ, at no time has a name two owners, or an ow
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Connection, bindparam, exists, func, insert, select, update
+from sqlalchemy import BigInteger, Connection, bindparam, exists, func, insert, literal, select, update
 
 from app.database.connections.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
 from app.database.pointers.history import event_time
 from app.database.pointers.pointer import PointerKind
 from app.database.schema.rows import namespaces, pointers
 from app.database.schema.rows import pointer_names as rows
+from app.database.statements.driver_sql import run_with
 from app.errors import DatabaseUnavailable
 
 _NAMED = select(
@@ -22,7 +23,7 @@ _NAMED = select(
     pointers.c.name,
     pointers.c.updated_ms,
 ).join_from(pointers, namespaces, namespaces.c.id == pointers.c.namespace_id)
-_KINDS = [kind.value for kind in PointerKind]
+_KINDS = [literal(kind.value) for kind in PointerKind]
 _earlier = rows.alias("earlier")
 _BEGIN = (
     insert(rows)
@@ -67,7 +68,7 @@ def begin_name(connection: Connection, pointer_id: int) -> None:
         Undone: by another server's clock something had the name later than that. It lost it only after we had looked,
             so the next attempt sees it.
     """
-    if connection.execute(_BEGIN, {"of_pointer": pointer_id}).rowcount != 1:
+    if run_with(connection, _BEGIN, {"of_pointer": pointer_id}) != 1:
         raise Undone(
             DatabaseUnavailable("A name was taken and freed meanwhile"), MAX_ATTEMPTS_AFTER_COLLISION
         )

@@ -21,6 +21,7 @@ from sqlalchemy import (
 )
 
 from app.database.schema.rows import dropped, file_deletions, pointers, table_places
+from app.database.statements.driver_sql import rows_of
 from app.errors import IcetowerError
 
 _NO_ID = 0
@@ -91,15 +92,25 @@ def is_free(connection: Connection, place: str, own_id: int = _NO_ID) -> bool:
         "behind": place[:-1] + "0",  # what comes after a slash
         "own_id": own_id,
     }
-    return connection.execute(_overlapping(size), values).first() is None
+    return not rows_of(connection, _overlapping(size), values)
 
 
 def taken_of(connection: Connection, folders: Collection[str]) -> frozenset[str]:
     """Return those of some folders that are places; what is around them does not matter."""
-    places = table_places.c.place
-    return frozenset(
-        connection.scalars(select(places).where(places.in_(folders), _keeps_its_places()).distinct())
-    )
+    if not folders:
+        return frozenset()
+    names = list(folders)
+    size = max(4, 1 << (len(names) - 1).bit_length())
+    values = {f"of_{number}": names[min(number, len(names) - 1)] for number in range(size)}
+    return frozenset(place for (place,) in rows_of(connection, _taken(size), values))
+
+
+@cache
+def _taken(size: int) -> Select[tuple[str]]:
+    """Return the query for those of so many folders that are places."""
+    place = table_places.c.place
+    folders = place.in_([bindparam(f"of_{number}") for number in range(size)])
+    return select(place).where(folders, _keeps_its_places()).distinct()
 
 
 def check_alone(connection: Connection, claimed: Sequence[tuple[int, str]]) -> None:

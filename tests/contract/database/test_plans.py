@@ -17,7 +17,7 @@ from app.database.deletions import foreign_places
 from app.database.dropped import DroppedThings
 from app.database.outcomes import idempotency_keys
 from app.database.past import Past
-from app.database.pointers import history, pointers, sharing
+from app.database.pointers import history, places, pointers, sharing
 from app.database.pointers.lookups import PointerLookups
 from app.database.pointers.pointer import PointerKind
 from app.database.statements.pages import PageOfNames
@@ -93,14 +93,8 @@ def test_every_statement_is_carried_out_through_an_index(filled: Stores) -> None
 
 
 def test_whether_a_folder_is_free_is_found_through_an_index(filled: Stores) -> None:
-    def ask() -> None:
-        filled.pointers.is_free("file:///lake/a/")
-        filled.pointers.taken_of(["file:///lake/", "file:///lake/a/"])
-
-    plans = [plan_of(sql, parameters, filled) for sql, parameters in asked_in(filled, ask)]
-
-    assert len(plans) == 2
-    for found in plans:
+    for statement in (places._overlapping(4), places._taken(4)):
+        found = plan(compiled(statement, filled), filled)
         assert not re.search(r"SCAN table_places\b(?! USING)|Seq Scan on table_places", found)
         assert "ix_table_places_place" in found
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fastapi import APIRouter
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -119,8 +118,8 @@ class _Commit:
         assert commit.writer is not None
         self._note_slot()
         try:
-            pointer_id, retries, sequence = await run_in_threadpool(
-                load_retries, self._visit.catalog, commit.identifier
+            pointer_id, retries, sequence = await self._visit.parts.crew.run(
+                lambda: load_retries(self._visit.catalog, commit.identifier)
             )
         except IcetowerError:
             return  # The refusal stands, whatever became of the table meanwhile.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -103,7 +102,7 @@ async def _answer(visit: Visit, parts: Sequence[bytes], tag: bytes) -> Response:
     # What is kept under the tag is sent as it is: putting a long answer together would cost more than all else.
     packed = visit.parts.packed_answers.find(tag)
     if packed is None and size >= SLOW_GZIP_BYTES:
-        packed = await run_in_threadpool(lambda: visit.parts.packed_answers.pack(tag, b"".join(parts)))
+        packed = await visit.parts.crew.run(lambda: visit.parts.packed_answers.pack(tag, b"".join(parts)))
     elif packed is None:
         packed = visit.parts.packed_answers.pack(tag, b"".join(parts))
     headers += [_GZIP, (b"content-length", b"%d" % len(packed))]

@@ -12,7 +12,7 @@ from app.engine.model.settings.properties import LOCATION_PROPERTIES
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.errors import InvalidLocation
-from app.fileio.locations import folder_name, folders_of, is_inside
+from app.fileio.locations import folder_name, folder_of_file, is_inside
 
 LOCATION_PROVIDER = "write.location-provider.impl"
 """A class of the writer's own decides where data files lie: the server cannot say whether they lie right."""
@@ -76,7 +76,7 @@ def homes_of(location: str) -> frozenset[str]:
     What is no location to the server, and so never deleted by it, has none.
     """
     try:
-        folder = folders_of(location)[-1]
+        folder = folder_of_file(location)
     except InvalidLocation:
         return frozenset()
     return frozenset([folder.removesuffix("metadata/") if folder.endswith("/metadata/") else folder])
