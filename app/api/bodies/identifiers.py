@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from json.encoder import encode_basestring
+
+import orjson
 
 from app.api.bodies.json_answer import page_json
 from app.api.bodies.json_body import Body
@@ -26,9 +29,11 @@ class RenameBody(Body):
 
 def identifiers_json(namespace: Namespace, names: Sequence[str], next_page_token: str | None) -> bytes:
     """Return the identifiers of tables or views of one namespace."""
-    levels = namespace.levels
-    found = [{"namespace": levels, "name": name} for name in names]
-    return page_json({"identifiers": found}, next_page_token)
+    start = f'{{"namespace":{orjson.dumps(namespace.levels).decode()},"name":'
+    # A dict for each name would take longer than all else that a listing needs.
+    found = ("}," + start).join(map(encode_basestring, names))
+    identifiers = f"[{start}{found}}}]" if names else "[]"
+    return page_json({"identifiers": orjson.Fragment(identifiers)}, next_page_token)
 
 
 def check_same(in_body: IdentifierBody | None, in_path: TableIdentifier) -> None:

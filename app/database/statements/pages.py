@@ -8,6 +8,8 @@ from typing import Any
 
 from sqlalchemy import BigInteger, Column, Connection, Select, Text, bindparam, cast, func, select
 
+from app.database.statements.driver_sql import rows_of
+
 ALL_ROWS = 2**62
 PageOfNames = Mapping[str, Select[str]]
 """The query for one page of names, for each dialect."""
@@ -28,7 +30,7 @@ def page_of(query: Select[str], name: Column[str]) -> PageOfNames:
 
 def names_on_page(connection: Connection, page: PageOfNames, parameters: Mapping[str, Any]) -> list[str]:
     """Return the names, in order."""
-    names: list[str] = json.loads(connection.execute(page[connection.dialect.name], parameters).scalar_one())
+    names: list[str] = json.loads(rows_of(connection, page[connection.dialect.name], parameters)[0][0])
     # Both databases compare names byte by byte, as Python does; that arrays keep an order they do not promise.
     names.sort()
     return names
