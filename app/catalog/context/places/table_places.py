@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Final
 from urllib.parse import unquote
 
 from app.catalog.context.catalog import Catalog
@@ -14,6 +16,8 @@ from app.engine.model.view_metadata import ViewMetadata
 from app.errors import InvalidLocation
 from app.fileio.locations import folder_name, folder_of_file, is_inside
 
+_LONGEST_KEPT: Final = 2048
+"""Characters of all locations of a table whose folders are remembered."""
 LOCATION_PROVIDER = "write.location-provider.impl"
 """A class of the writer's own decides where data files lie: the server cannot say whether they lie right."""
 
@@ -63,10 +67,20 @@ def claimed_places(
     Args:
         base: what was there before: its files may still be in use.
     """
-    states = [state for state in (metadata, base) if state is not None]
-    named = homes_of(location) | _names(place for state in states for place in _named_by(state))
+    named = _named_by(metadata) if base is None else _named_by(metadata) | _named_by(base)
+    length = len(location) + sum(map(len, named))
+    claimed = _claimed if length <= _LONGEST_KEPT else _claimed.__wrapped__
+    return claimed(homes_of(location), frozenset(named))
+
+
+@lru_cache(maxsize=1024)
+def _claimed(homes: frozenset[str], named: frozenset[str]) -> frozenset[str]:
+    """Return the folders; most commits to one table ask for the same."""
+    folders = homes | _names(named)
     return frozenset(
-        place for place in named if not any(place != other and place.startswith(other) for other in named)
+        folder
+        for folder in folders
+        if not any(folder != each and folder.startswith(each) for each in folders)
     )
 
 
