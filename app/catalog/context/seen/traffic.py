@@ -98,17 +98,23 @@ class _LastMinute:
         self._second = 0
 
     def add(self, second: int, number: int) -> None:
-        self._go_on(second)
-        self._counts[second % _SECONDS] += number
+        if number:
+            self._go_on(second)
+            self._counts[second % _SECONDS] += number
 
     def total(self, second: int) -> int:
         self._go_on(second)
         return sum(self._counts)
 
     def _go_on(self, second: int) -> None:
-        for passed in range(max(self._second, second - _SECONDS) + 1, second + 1):
-            self._counts[passed % _SECONDS] = 0
-        self._second = max(self._second, second)
+        if second <= self._second:
+            return
+        if second - self._second >= _SECONDS:
+            self._counts = [0] * _SECONDS
+        else:
+            for passed in range(self._second + 1, second + 1):
+                self._counts[passed % _SECONDS] = 0
+        self._second = second
 
 
 @dataclass(slots=True)
