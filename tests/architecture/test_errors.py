@@ -24,6 +24,7 @@ TREE = app.errors.__doc__ or ""
 CATCHING_EVERYTHING = {
     "app/database/connections/shared_writes.py": "each write has its error raised in its own thread",
     "app/catalog/context/seen/receipt_book.py": "the outermost handler of the thread that writes receipts",
+    "app/catalog/context/threads/crew.py": "the error is raised again where the work is waited for",
     "app/catalog/deletions/housekeeping.py": "the outermost handler of the housekeeping thread",
     "app/api/entrance/front_door.py": "the outermost handler, which answers every failure",
     "app/catalog/commits/guard.py": "a mistake in the guard must not fail the commits it watches",

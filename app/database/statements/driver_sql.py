@@ -21,7 +21,9 @@ def sqlite_sql(statement: ClauseElement) -> str:
 def rows_of(
     connection: Connection, statement: Executable, values: Mapping[str, Any]
 ) -> Sequence[Sequence[Any]]:
-    """Run a statement and return its rows; on SQLite through its own driver, with the driver's errors.
+    """Run a statement and return its rows.
+
+    On SQLite its own driver does it, and errors are the driver's.
 
     Args:
         connection: of a transaction, or one that reads.

@@ -54,7 +54,7 @@ class Crew:
                 result = context.run(work)
             except BaseException as raised:  # noqa: BLE001 - raised again where it is waited for
                 error = raised
-            with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            with suppress(RuntimeError):  # the loop is closed
                 loop.call_soon_threadsafe(self._end, done, result, error)
             del done, context, work, result, error  # kept until the next task, they would keep what they hold
 

@@ -66,7 +66,6 @@ def test_work_goes_on_if_who_asked_is_cancelled_and_the_thread_is_used_again() -
             await asked
         may_end.set()
         was_ended = await asyncio.to_thread(ended.wait, 30)
-        await asyncio.sleep(0.01)
         return was_ended, await crew.run(lambda: threading.current_thread().name)
 
     was_ended, name = asyncio.run(ask())
