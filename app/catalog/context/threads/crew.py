@@ -36,9 +36,9 @@ class Crew:
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Result] = loop.create_future()
         if self._busy == self._threads:
-            self._threads += 1
-            name = f"crew-{self._threads}"
+            name = f"crew-{self._threads + 1}"
             threading.Thread(target=self._work, args=(loop,), name=name, daemon=True).start()
+            self._threads += 1
         self._busy += 1
         self._tasks.put((done, copy_context(), work))
         try:
