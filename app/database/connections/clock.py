@@ -22,6 +22,13 @@ MEASURED_AGAIN_AFTER_S: Final = 10.0
 _LONGEST_MEASURING_MS: Final = 2_000
 _AGREE_MS: Final = 100
 """Clocks that differ by less than this agree: what is measured is no more exact on a busy machine."""
+_STEADY_CLOCK: Final[int] = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+"""On Linux one that goes on while the machine sleeps."""
+
+
+def _steady_ns() -> int:
+    """Return the time since some moment, by a clock that cannot be set."""
+    return time.clock_gettime_ns(_STEADY_CLOCK)
 
 
 class database_now_ms(FunctionElement[int]):  # noqa: N801 - an SQL function
@@ -44,52 +51,70 @@ def _on_sqlite(_element: database_now_ms, _compiler: SQLCompiler, **_options: An
 class DatabaseClock:
     """The time of the database, for all that a server decides and writes down.
 
-    Servers on one database can only agree on its clock: their own may be days apart. The difference is measured at
-    the first question, and again in the background every few seconds in which somebody asks. SQLite has no clock but
-    that of the machine.
+    Servers on one database can only agree on its clock: their own may be days apart. It is asked at the first
+    question, and again in the background every few seconds in which somebody asks. Between the two a steady clock
+    counts, which does not notice if the machine's own one is set. SQLite has no clock but that of the machine.
     """
 
-    def __init__(self, database: Database, own_ns: Callable[[], int] = time.time_ns) -> None:
+    def __init__(
+        self,
+        database: Database,
+        own_ns: Callable[[], int] = time.time_ns,
+        steady_ns: Callable[[], int] = _steady_ns,
+    ) -> None:
         self._database = database
         self._own_ns = own_ns
-        self._ahead_ms = 0
+        self._steady_ns = steady_ns
         self._measure_at_s = 0.0 if database.dialect_name != "sqlite" else float("inf")
-        self._has_measured = False
+        self._began_ms: int | None = None
+        """The time when the steady clock was at 0; None as long as it is not known."""
+        self._is_apart = False
 
     def now_ms(self) -> int:
         """Return the time, in epoch milliseconds.
 
-        While the database does not answer, the difference is as it was last measured.
+        While the database does not answer, time goes on from what it last said.
         """
         if time.monotonic() >= self._measure_at_s:
             self._measure_at_s = float("inf")
-            if self._has_measured:
+            if self._began_ms is not None:
                 threading.Thread(target=self._measure, name="clock", daemon=True).start()
             else:
                 self._measure()
-        return self._own_ns() // 1_000_000 + self._ahead_ms
+        began_ms = self._began_ms
+        return self._own_ms() if began_ms is None else began_ms + self._steady_ms()
+
+    def _own_ms(self) -> int:
+        return self._own_ns() // 1_000_000
+
+    def _steady_ms(self) -> int:
+        return self._steady_ns() // 1_000_000
 
     def _measure(self) -> None:
         try:
-            before_ms = self._own_ns() // 1_000_000
+            before_ms = self._steady_ms()
             now_ms = self._database.read(
                 lambda found: int(found.execute(select(database_now_ms())).scalar_one())
             )
-            after_ms = self._own_ns() // 1_000_000
-            if abs(after_ms - before_ms) < _LONGEST_MEASURING_MS:
+            after_ms = self._steady_ms()
+            if after_ms - before_ms < _LONGEST_MEASURING_MS:
                 self._note(now_ms - (before_ms + after_ms) // 2)
         except IcetowerError as error:
             log.info("could not ask for the database's time: %s", error)
         finally:
             self._measure_at_s = time.monotonic() + MEASURED_AGAIN_AFTER_S
 
-    def _note(self, ahead_ms: int) -> None:
-        ahead_ms = ahead_ms if abs(ahead_ms) > _AGREE_MS else 0
-        if abs(ahead_ms - self._ahead_ms) > _AGREE_MS:
+    def _note(self, began_ms: int) -> None:
+        own_began_ms = self._own_ms() - self._steady_ms()
+        ahead_ms = began_ms - own_began_ms
+        is_apart = abs(ahead_ms) > _AGREE_MS
+        if is_apart and not self._is_apart:
             log.warning(
                 "this machine's clock is %.1f s %s that of the database, whose time is taken",
                 abs(ahead_ms) / 1000,
                 "behind" if ahead_ms >= 0 else "ahead of",
             )
-            self._ahead_ms = ahead_ms
-        self._has_measured = True
+        self._is_apart = is_apart
+        known_ms = self._began_ms
+        if known_ms is None or abs(began_ms - known_ms) > _AGREE_MS:
+            self._began_ms = began_ms if is_apart else own_began_ms

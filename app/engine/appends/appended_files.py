@@ -136,6 +136,7 @@ class ReadyFile(AppendedFile):
         } | {field_id: column.field.type for field_id, column in metadata.current_schema.columns.items()}
         self._check_counts(known)
         bounds = self._bounds(known)
+        self._check_sense(bounds)
         if file.sort_order_id is not None:
             self._check_sort_order(metadata, file.sort_order_id)
 
@@ -184,6 +185,27 @@ class ReadyFile(AppendedFile):
                     )
                 if not 0 <= count <= MAX_LONG:
                     raise InvalidDataFile(self.path, f"its {name} have {count} for field id {field_id}")
+
+    def _check_sense(self, bounds: Mapping[FieldId, tuple[Any, Any]]) -> None:
+        """Check what readers would leave out rows or whole files for, if it were wrong."""
+        file, values = self.described, self.described.value_counts or {}
+        for name, counts in (
+            ("null-value-counts", file.null_value_counts),
+            ("nan-value-counts", file.nan_value_counts),
+        ):
+            for field_id, count in (counts or {}).items():
+                if count > values.get(field_id, count):
+                    raise InvalidDataFile(
+                        self.path,
+                        f"its {name} have {count} for field id {field_id}, and its value-counts {values[field_id]}",
+                    )
+        for field_id, (lower, upper) in bounds.items():
+            if lower is not None and upper is not None and lower > upper:
+                raise InvalidDataFile(
+                    self.path, f"its lower bound for field id {field_id} is above the upper one"
+                )
+        if file.split_offsets and file.split_offsets[-1] >= file.file_size_in_bytes:
+            raise InvalidDataFile(self.path, "its split-offsets are beyond its end")
 
     def _bounds(self, known: Mapping[FieldId, Any]) -> dict[FieldId, tuple[Any, Any]]:
         """Return the lower and upper bounds as values, None where there is none."""

@@ -56,14 +56,16 @@ def map_columns(path: str, footer: Footer, metadata: TableMetadata) -> MappedCol
     Spec: #column-projection
     """
     find: _Find = _find_by_id
+    by = ""
     if not footer.has_field_ids:
+        by = f" by {NAME_MAPPING}" if NAME_MAPPING in metadata.properties else ""
         try:
             find = _ByName(name_mapping_of(metadata)).find
         except ValueError as error:
             raise InvalidDataFile(
                 path, f"it has no field ids, and table property {NAME_MAPPING} cannot be read: {error}"
             ) from error
-    mapping = _Mapping(path, footer.record_count)
+    mapping = _Mapping(path, footer.record_count, by)
     mapping.match(footer.columns, metadata.current_schema.fields, _Place("", False, find))
     return mapping.found
 
@@ -97,8 +99,9 @@ class _Place:
 
 
 class _Mapping:
-    def __init__(self, path: str, record_count: int) -> None:
+    def __init__(self, path: str, record_count: int, by: str) -> None:
         self.found = MappedColumns()
+        self._by = by
         self._path = path
         self._record_count = record_count
 
@@ -110,7 +113,7 @@ class _Mapping:
             field_id, inner = place.find(column)
             wanted = None if field_id is None else by_id.get(FieldId(field_id))
             if wanted is None:
-                given = f" (field id {field_id})" if field_id is not None else ""
+                given = f" (field id {field_id})" if field_id is not None else self._by
                 raise InvalidDataFile(self._path, f"the table has no column for its column {name}{given}")
             if wanted.id in seen:
                 raise InvalidDataFile(

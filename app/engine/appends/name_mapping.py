@@ -32,7 +32,10 @@ def name_mapping_of(metadata: TableMetadata) -> Mapping[str, MappedName]:
         ValueError: the property is not a name mapping.
     """
     text = metadata.properties.get(NAME_MAPPING)
-    return _read(json.loads(new_name_mapping(metadata.current_schema) if text is None else text))
+    try:
+        return _read(json.loads(new_name_mapping(metadata.current_schema) if text is None else text))
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
 
 
 def new_name_mapping(schema: Schema) -> str:
@@ -50,8 +53,10 @@ def _read(fields: Any) -> dict[str, MappedName]:
     found: dict[str, MappedName] = {}
     try:
         for field in fields:
-            mapped = MappedName(field.get("field-id"), _read(field.get("fields") or ()))
-            found.update(dict.fromkeys(field["names"], mapped))
+            field_id, names = field.get("field-id"), field["names"]
+            if not (field_id is None or type(field_id) is int) or isinstance(names, str):
+                raise TypeError("a field id is a whole number, and names are a list")
+            found.update(dict.fromkeys(names, MappedName(field_id, _read(field.get("fields") or ()))))
     except (TypeError, KeyError, AttributeError) as error:
         raise ValueError("it is not a list of fields with names") from error
     return found

@@ -207,8 +207,8 @@ class _Field:
             return
         if facts.is_all_null or facts.null_count:
             raise self._contradiction(path, result, value, "the column has nulls")
-        if facts.lower is None or facts.upper is None or value != value:  # noqa: PLR0124 - NaN has no bounds
-            return
+        if facts.lower is None or facts.upper is None:
+            return  # NaN has no bounds
         is_single = facts.lower == facts.upper
         if self.transform.name == "bucket" and not is_single:
             return

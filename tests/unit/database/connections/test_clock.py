@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from app.database.connections import clock
 from app.database.connections.clock import DatabaseClock
 from app.database.connections.database import Database
 from app.errors import DatabaseUnavailable
@@ -46,14 +45,26 @@ def test_the_time_is_that_of_the_database(database: Database, days: float) -> No
 
 
 @pytest.mark.postgres
-def test_a_clock_that_is_set_is_measured_again(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("days", [3, -3])
+def test_it_does_not_matter_if_the_own_clock_is_set(database: Database, days: float) -> None:
     own = Apart(0)
     found = DatabaseClock(database, own)
     assert is_now(found.now_ms())
 
-    own.days = 3
-    assert not is_now(found.now_ms())
-    monkeypatch.setattr(clock, "MEASURED_AGAIN_AFTER_S", 0.0)
+    own.days = days
+    assert is_now(found.now_ms())
+    found._measure()
+
+    assert is_now(found.now_ms())
+
+
+@pytest.mark.postgres
+def test_a_steady_clock_that_has_slept_is_measured_again(database: Database) -> None:
+    steady = Apart(0)
+    found = DatabaseClock(database, steady_ns=steady)
+    assert is_now(found.now_ms())
+
+    steady.days = -3
     found._measure()
 
     assert is_now(found.now_ms())
@@ -70,6 +81,22 @@ class Away(Database):
     def read(self, work: Callable[[Any], Any]) -> Any:
         self.asked.set()
         raise DatabaseUnavailable("gone")
+
+
+def test_while_the_database_does_not_answer_time_goes_on_from_what_it_last_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    away, own = Away(), Apart(2)
+    found = DatabaseClock(away, own)
+    monkeypatch.setattr(Away, "read", lambda *_: time.time_ns() // 1_000_000)
+    assert is_now(found.now_ms())
+    monkeypatch.undo()
+
+    own.days = -2
+    found._measure()
+
+    assert away.asked.is_set()
+    assert is_now(found.now_ms())
 
 
 def test_without_a_database_the_own_clock_has_to_do() -> None:

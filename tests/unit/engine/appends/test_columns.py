@@ -77,7 +77,29 @@ def test_two_columns_of_a_file_cannot_be_one_of_the_table() -> None:
         mapped(table, rows)
 
 
-@pytest.mark.parametrize("mapping", ["{", "7", '[{"field-id": 1}]', '[["a"]]'])
+def test_column_that_a_name_mapping_does_not_know_yet_is_refused_because_of_it() -> None:
+    mapping = '[{"field-id": 1, "names": ["a"]}]'
+    columns = [column(1, "a", "long"), column(2, "b", "long")]
+    table = table_of(columns, properties={"schema.name-mapping.default": mapping})
+
+    with pytest.raises(InvalidDataFile, match=r"no column for its column b by schema\.name-mapping\.default"):
+        mapped(table, pa.table({"a": [1], "b": [2]}))
+
+
+@pytest.mark.parametrize(
+    "mapping",
+    [
+        "{",
+        "7",
+        '[{"field-id": 1}]',
+        '[["a"]]',
+        '[{"field-id": [1], "names": ["a"]}]',
+        '[{"field-id": true, "names": ["a"]}]',
+        '[{"field-id": 1, "names": "a"}]',
+        "[" * 100_000,
+    ],
+    ids=lambda mapping: mapping[:40],
+)
 def test_name_mapping_that_cannot_be_read_is_named(mapping: str) -> None:
     table = table_of([column(1, "a", "long")], properties={"schema.name-mapping.default": mapping})
 

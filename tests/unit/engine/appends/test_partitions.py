@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pyarrow as pa
@@ -97,6 +98,7 @@ def test_value_that_cannot_be_derived_is_asked_for(
         ("long", "truncate[10]", [], 10, "the file does not have the column"),
         ("long", "void", [1], 1, "must be null"),
         ("long", "zorder", [1], 1, "this server cannot make values"),
+        ("double", "identity", [1.0, math.nan], "NaN", "its bounds say that it has other values"),
     ],
 )
 def test_given_value_that_contradicts_the_file_is_refused(

@@ -312,6 +312,15 @@ def test_file_that_does_not_fit_is_named_and_nothing_changes(
         ({"lower_bounds": {"keys": [1], "values": ["zz"]}}, "hexadecimal digits"),
         ({"lower_bounds": {"keys": [1], "values": ["01"]}}, "its lower-bounds for field id 1"),
         ({"upper_bounds": {"keys": [77], "values": ["01"]}}, "field id 77"),
+        ({"null_value_counts": {"keys": [1], "values": [3]}}, "its null-value-counts have 3 for field id 1"),
+        (
+            {
+                "lower_bounds": {"keys": [1], "values": ["0900000000000000"]},
+                "upper_bounds": {"keys": [1], "values": ["0100000000000000"]},
+            },
+            "its lower bound for field id 1 is above the upper one",
+        ),
+        ({"split_offsets": [4, 10**9]}, "its split-offsets are beyond its end"),
     ],
 )
 def test_description_that_is_wrong_is_refused_and_nothing_changes(
