@@ -111,7 +111,7 @@ def load_diff(
     )
     kinship = _kinship(later.metadata or current, earlier.snapshot, later.snapshot)
     is_first = page.after is None
-    return TableDiff(
+    found = TableDiff(
         before=earlier,
         after=later,
         relation=kinship.relation,
@@ -124,6 +124,8 @@ def load_diff(
         files=_page_of(diff, page, start, ends),
         values=PartitionValues(current),
     )
+    diff.let_go()
+    return found
 
 
 def _id_of(state: State) -> SnapshotId | None:
@@ -141,12 +143,17 @@ def _start_of(page: Page, ends: str) -> int:
 
 
 def _page_of(diff: FileDiff, page: Page, start: int, ends: str) -> Listing[ChangedFile]:
+    all_files = len(diff.added) + len(diff.removed)
+    end = all_files if page.limit is None else start + page.limit
+    first_removed = len(diff.added)
     changes = [
-        *(ChangedFile("added", entry) for entry in diff.added),
-        *(ChangedFile("removed", entry) for entry in diff.removed),
+        *(ChangedFile("added", entry) for entry in diff.added[start:end]),
+        *(
+            ChangedFile("removed", entry)
+            for entry in diff.removed[max(0, start - first_removed) : max(0, end - first_removed)]
+        ),
     ]
-    end = len(changes) if page.limit is None else start + page.limit
-    return Listing(changes[start:end], f"{end} {ends}" if end < len(changes) else None)
+    return Listing(changes, f"{end} {ends}" if end < all_files else None)
 
 
 @dataclass(frozen=True, slots=True)

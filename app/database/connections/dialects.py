@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, LiteralString
 
-from sqlalchemy import URL, Engine, NullPool, QueuePool, create_engine, event, make_url
+from sqlalchemy import URL, Connection, Engine, NullPool, QueuePool, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.pool import ConnectionPoolEntry
 
@@ -33,6 +35,7 @@ _SERVER_SETTINGS = (
     " -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=4"
 )
 """The URL's own `options` come later, so they override these."""
+_LIMIT = "longest_wait_s"
 _LIGHT_SETTINGS = "-c lock_timeout=1s"
 """What may be lost must not keep others waiting either, beside a row that somebody holds for long."""
 
@@ -91,6 +94,7 @@ def _engine(url: URL, *, read_only: bool, is_durable: bool = True, **pool: Any) 
     engine = create_engine(
         url, isolation_level="AUTOCOMMIT", connect_args=arguments, use_native_hstore=False, **pool
     )
+    event.listen(engine, "do_connect", _connect_to_postgres)
     postgres_writer = _set_up_postgres_writer if is_durable else _set_up_light_postgres_writer
     event.listen(engine, "connect", _set_up_postgres_reader if read_only else postgres_writer)
     return engine
@@ -98,6 +102,32 @@ def _engine(url: URL, *, read_only: bool, is_durable: bool = True, **pool: Any) 
 
 def _unless_given(defaults: dict[str, Any], url: URL) -> dict[str, Any]:
     return {name: value for name, value in defaults.items() if name not in url.query}
+
+
+@contextmanager
+def unhurried(connection: Connection) -> Iterator[None]:
+    """Wait for the statements of the block as long as they take."""
+    driver_connection: Any = connection.connection.dbapi_connection
+    limit_s = getattr(driver_connection, _LIMIT, None)
+    if limit_s is None:
+        yield
+        return
+    setattr(driver_connection, _LIMIT, None)
+    try:
+        yield
+    finally:
+        setattr(driver_connection, _LIMIT, limit_s)
+
+
+def _connect_to_postgres(
+    _dialect: object, _record: object, arguments: list[Any], options: dict[str, Any]
+) -> psycopg.Connection[Any]:
+    # Only here: a server on SQLite needs no driver of Postgres.
+    from app.database.connections.punctual_postgres import PunctualConnection
+
+    connection = PunctualConnection.connect(*arguments, **options)
+    _or_close(connection, connection.obey_statement_timeout)
+    return connection
 
 
 def _set_up_sqlite_reader(connection: sqlite3.Connection, _record: object) -> None:
@@ -138,10 +168,14 @@ def _set_up_light_postgres_writer(connection: psycopg.Connection[Any], _record: 
 
 
 def _execute_or_close(connection: psycopg.Connection[Any], sql: LiteralString) -> None:
+    _or_close(connection, lambda: connection.execute(sql))
+
+
+def _or_close(connection: psycopg.Connection[Any], set_up: Callable[[], object]) -> None:
     import psycopg
 
     try:
-        connection.execute(sql)
+        set_up()
     except psycopg.Error:
         # The pool forgets a connection that could not be set up.
         connection.close()

@@ -11,6 +11,7 @@ from alembic.util import CommandError
 from sqlalchemy import Connection
 
 from app.database.connections.database import Database
+from app.database.connections.dialects import unhurried
 from app.database.schema.revisions import MIGRATIONS
 from app.errors import DatabaseBehind
 
@@ -37,9 +38,14 @@ def downgrade(database: Database, revision: str) -> None:
 def _run(database: Database, run: Callable[[Config, str], None], revision: str) -> None:
     try:
         with _alembic_is_free:
-            database.write(lambda connection: run(_config(connection), revision))
+            database.write(lambda connection: _run_on(connection, run, revision))
     except CommandError as error:
         raise DatabaseBehind(f"Cannot migrate to revision {revision}: {error}") from error
+
+
+def _run_on(connection: Connection, run: Callable[[Config, str], None], revision: str) -> None:
+    with unhurried(connection):
+        run(_config(connection), revision)
 
 
 def _config(connection: Connection | None = None) -> Config:

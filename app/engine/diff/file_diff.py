@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from app.engine.model.files.manifests import (
     DataFile,
@@ -17,6 +18,8 @@ from app.engine.model.files.manifests import (
 )
 from app.engine.model.ids import Location, SpecId
 from app.engine.model.snapshot import Snapshot
+
+_PIECE: Final = 10_000
 
 
 @dataclass(slots=True)
@@ -57,8 +60,8 @@ PartitionChange = tuple[SpecId, Partition, PartitionTotals]
 class FileDiff:
     """Live files that only one of two snapshots has, in the order of the manifests."""
 
-    added: tuple[ManifestEntry, ...]
-    removed: tuple[ManifestEntry, ...]
+    added: list[ManifestEntry]
+    removed: list[ManifestEntry]
 
     def totals(self) -> PartitionTotals:
         """Return the counts of the whole table."""
@@ -77,6 +80,15 @@ class FileDiff:
         for entry in self.removed:
             _of_partition(found, entry.file).removed.add(entry.file)
         return list(found.values())
+
+    def let_go(self) -> None:
+        """Forget the files, piece by piece.
+
+        A million of them that go at once are one step of the interpreter, in which no other thread runs.
+        """
+        for entries in (self.added, self.removed):
+            while entries:
+                del entries[-_PIECE:]
 
 
 def _of_partition(found: dict[PartitionKey, PartitionChange], file: DataFile) -> PartitionTotals:
@@ -98,10 +110,14 @@ def file_diff(source: ManifestSource, before: Snapshot | None, after: Snapshot |
     shared = {manifest.manifest_path for manifest in old} & {manifest.manifest_path for manifest in new}
     gone = _live_files(source, old, shared)
     come = _live_files(source, new, shared)
-    return FileDiff(
-        added=tuple(entry for key, entry in come.items() if key not in gone),
-        removed=tuple(entry for key, entry in gone.items() if key not in come),
+    diff = FileDiff(
+        added=[entry for key, entry in come.items() if key not in gone],
+        removed=[entry for key, entry in gone.items() if key not in come],
     )
+    for files in (come, gone):
+        while files:
+            files.popitem()
+    return diff
 
 
 def _live_files(

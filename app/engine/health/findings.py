@@ -116,11 +116,20 @@ def _small_files(facts: HealthFacts, limits: HealthThresholds) -> Iterator[Healt
     # A file is not too small if it has the size that writers are asked for.
     if average < min(limits.small_average_bytes, small_below(target)):
         is_tiny = average < limits.tiny_average_bytes
+        # Only files of one partition become one, but for those of old specs.
+        is_too_fine = (
+            files is not None and files.partitions_with_small_files == 0 and files.old_spec_files < 2
+        )
+        why = (
+            " No partition has two of them, so that only a coarser partition spec makes fewer."
+            if is_too_fine
+            else ""
+        )
         yield HealthFinding(
             "small-files",
             Severity.CRITICAL if is_tiny else Severity.WARNING,
-            f"{number} data files have {_size_text(average)} on average; writers aim at {_size_text(target)}.",
-            _COMPACT,
+            f"{number} data files have {_size_text(average)} on average; writers aim at {_size_text(target)}.{why}",
+            None if is_too_fine else _COMPACT,
         )
     if files and files.most_small_files > limits.small_files_in_partition:
         yield HealthFinding(

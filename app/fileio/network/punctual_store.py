@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from itertools import islice
 from queue import SimpleQueue
 from typing import Any, Final, TypeVar
 
@@ -21,6 +22,9 @@ _BYTES_A_SECOND: Final = 1 << 20
 """Files may take so much longer as they are large."""
 _STEPS: Final = 4
 """Creating a file once may be so many requests that wait for a store."""
+_LISTED_TOGETHER: Final = 10_000
+_LISTING_S: Final = 1800.0
+"""For all pages of one folder's listing: more than ten million objects have. One without end is given up."""
 _PROMPT_S: Final = 2.0
 """A failure that took longer was a time-out, or tries of one; it counts as silence."""
 
@@ -35,9 +39,12 @@ class PunctualStore:
     asked any more (`Circuit`), so few threads are left behind.
     """
 
-    def __init__(self, store: ObjectStore | HdfsStore, answer_s: float = ANSWER_SECONDS) -> None:
+    def __init__(
+        self, store: ObjectStore | HdfsStore, answer_s: float = ANSWER_SECONDS, listing_s: float = _LISTING_S
+    ) -> None:
         self._store = store
         self._answer_s = answer_s
+        self._listing_s = listing_s
         self._circuit = Circuit()
         self._workers = _Workers()
 
@@ -102,8 +109,15 @@ class PunctualStore:
         return self._called("read", location, lambda _: self._store.find_file(location))
 
     def list_files(self, prefix: Location) -> Iterator[ListedFile]:
-        # As many requests as there are pages: no time is the right one.
-        return self._store.list_files(prefix)
+        found = self._store.list_files(prefix)
+
+        def next_files(call: _Call) -> list[ListedFile]:
+            # As many requests as there are pages, and a sick store says for ever that there is one more.
+            call.allowed_s = self._listing_s
+            return list(islice(found, _LISTED_TOGETHER))
+
+        while files := self._called("list", prefix, next_files):
+            yield from files
 
     def _called(
         self,

@@ -342,3 +342,38 @@ def wait_until_somebody_waits_for_a_lock(server: PostgresServer) -> None:
         waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
         while connection.execute(waiting).fetchone() == (0,):
             pass
+
+
+@pytest.mark.slow
+def test_a_wire_that_takes_all_and_brings_nothing_is_given_up(
+    direct: Stores, postgres_wire: PostgresProxy, database_name: str
+) -> None:
+    """No limit of the network ends it, and Postgres, which would, is out of reach."""
+    hurried = "&options=-c%20statement_timeout%3D1s"
+    database = Database.open(f"{postgres_wire.url(database_name)}{hurried}&connect_timeout=2")
+    stores = Stores.on(database)
+    stores.there("a.t")
+    stores.add("a.before")
+
+    with postgres_wire.silent(), ThreadPoolExecutor(2) as threads:
+        read = threads.submit(stores.there, "a.t")
+        write = threads.submit(database.write, lambda connection: connection.exec_driver_sql("SELECT 1"))
+        for call in (read, write):
+            with pytest.raises(DatabaseUnavailable, match="the connection failed or was lost"):
+                call.result(timeout=60)
+
+    assert stores.there("a.t") == direct.there("a.t")
+    stores.add("a.after")
+    database.close()
+
+
+def test_a_statement_is_waited_for_longer_than_postgres_lets_it_run(
+    postgres_server: PostgresServer, database_name: str
+) -> None:
+    url = postgres_server.url(database_name)
+    for given, expected in (("", 40.0), ("&options=-c%20statement_timeout%3D0", None)):
+        database = Database.open(url + given)
+        for run in (database.read, database.write):
+            found = run(lambda connection: connection.connection.dbapi_connection)
+            assert getattr(found, "longest_wait_s") == expected  # noqa: B009 - the driver's type lacks it
+        database.close()

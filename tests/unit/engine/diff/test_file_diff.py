@@ -99,3 +99,12 @@ def test_nan_is_one_partition_and_minus_zero_is_another_than_zero() -> None:
 
     counts = [(str(value), totals.added.rows, totals.removed.rows) for _, (value,), totals in found]
     assert counts == [("nan", 1, 1), ("-0.0", 1, 0), ("0.0", 0, 1)]
+
+
+def test_files_are_forgotten_in_pieces() -> None:
+    """All at once, a million of them keep every other thread waiting."""
+    diff = FileDiff(added=[entry(f"a{number}") for number in range(25_000)], removed=[entry("b")])
+
+    diff.let_go()
+
+    assert paths(diff) == ([], [])

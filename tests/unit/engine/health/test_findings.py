@@ -245,3 +245,21 @@ def test_limits_that_make_no_sense_are_refused(changed: dict[str, str], message:
         HealthThresholds.of(changed)
 
     assert str(refused.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_mended_by_a_job"),
+    [
+        ({"partitions": 200}, False),
+        ({"partitions": 200, "partitions_with_small_files": 1}, True),
+        ({"partitions": 200, "old_spec_files": 2}, True),
+    ],
+)
+def test_small_files_that_are_alone_in_their_partitions_are_mended_by_no_job(
+    changes: dict[str, int], is_mended_by_a_job: bool
+) -> None:
+    found, *_ = findings(with_files(average_bytes=1.0, small_files=200, **changes), LIMITS)
+
+    assert found.code == "small-files"
+    assert (found.command is not None) == is_mended_by_a_job
+    assert ("coarser partition spec" in found.message) != is_mended_by_a_job

@@ -9,6 +9,7 @@ import pytest
 
 from app.engine.model.ids import Location
 from app.errors import FileMissing, FilesUnavailable
+from app.fileio.files import ListedFile
 from app.fileio.network.circuit import SILENT_CALLS
 from app.fileio.network.object_store import ObjectStore, Place
 from app.fileio.network.punctual_store import PunctualStore
@@ -34,6 +35,10 @@ class Slow(ObjectStore):
             raise FilesUnavailable("refused")
         self.awake.wait(60)
         return b"content"
+
+    def list_files(self, prefix: Location) -> Iterator[ListedFile]:
+        yield from (ListedFile(Location(f"{prefix}/{number}"), 1, 1) for number in range(25_000))
+        self.awake.wait(60)
 
 
 @pytest.fixture
@@ -95,3 +100,20 @@ def test_threads_are_used_again(store: Slow) -> None:
         punctual.read(HERE)
 
     assert threading.active_count() <= before + 2
+
+
+def test_a_listing_is_whole(store: Slow) -> None:
+    store.awake.set()
+
+    found = [file.location for file in PunctualStore(store).list_files(Location("s3://bucket/place"))]
+
+    assert found == [f"s3://bucket/place/{number}" for number in range(25_000)]
+
+
+def test_a_listing_without_end_is_given_up(store: Slow) -> None:
+    listing = PunctualStore(store, listing_s=0.2).list_files(Location("s3://bucket/place"))
+
+    with pytest.raises(
+        FilesUnavailable, match=r"list s3://bucket/place: there was no whole answer after 0\.2 s"
+    ):
+        list(listing)
