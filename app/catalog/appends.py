@@ -85,6 +85,7 @@ def begin_append(
     """
     catalog.permit("append_files", identifier)
     _check(request)
+    looked_ms = catalog.now_ms()
     intention = AppendedByReference(
         identifier,
         request.branch,
@@ -92,6 +93,7 @@ def begin_append(
         request.requirements,
         tuple(sorted(request.summary.items())),
         request.allow_duplicates,
+        looked_ms,
     )
     if len(request.files) > _FEW or any(file.described is None for file in request.files):
         # What takes a while is done before others may have to wait for it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import orjson
 
@@ -15,6 +15,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.seen.live_paths import LiveFiles
 from app.catalog.manifests.table_manifests import TableManifests
+from app.database.pointers.left_files import BegunDeletion, TakenIn
 from app.engine.appends.appended_files import AppendedFile
 from app.engine.appends.merging import MergeRules, merge_groups, merged_entries
 from app.engine.appends.name_mapping import NAME_MAPPING, new_name_mapping
@@ -38,12 +39,17 @@ from app.errors import (
     CorruptMetadata,
     FileMissing,
     FilesAlreadyLive,
+    FilesBeingDeleted,
+    InvalidDataFile,
     InvalidLocation,
     InvalidRequest,
     NotSupported,
 )
 from app.fileio.locations import place_of
 from app.formats.manifests.writer import WrittenManifest
+
+_CLOCKS_DIFFER_MS: Final = 60_000
+"""So much may a store's clock be ahead of the database's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +98,8 @@ class AppendedByReference(Intention[TableMetadata, Appended]):
     summary: tuple[tuple[str, str], ...] = ()
     """Keys of its own for the snapshot's summary."""
     allow_duplicates: bool = False
+    looked_ms: int = 0
+    """When looking at the files began, by the database's clock."""
     _fitted: list[_Fitted] = field(default_factory=list, compare=False, repr=False)
     """What they were fitted to last: most tables are the same when the turn comes."""
     kind = TABLES
@@ -186,6 +194,8 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
         self._parts: list[_Fitted] = []
         self._places: set[Hashable] = set()
         self._live: LiveFiles | None = None
+        self._looked_ms = catalog.now_ms()
+        self._known: list[BegunDeletion] | None = None
 
     def add(self, intention: Intention[TableMetadata, Appended]) -> None:
         """Take one request's files in, unless the branch has one of them already."""
@@ -198,6 +208,7 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
             live = live or self._live_files(metadata).among(paths)
             if live:
                 raise FilesAlreadyLive(self._branch, live)
+        self._check_not_going(intention, paths)
         self._places.update(map(place_of, paths))
         self._parts.append(fitted)
 
@@ -220,10 +231,37 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
         updates = self._updates(metadata, snapshot)
         draft = apply_updates(metadata, updates, self._catalog.now_ms())
         after = draft.finish(self._base.stored_at)
+        taken_in = TakenIn(self._looked_ms, frozenset(each.id for each in self._known or ()))
         return [
-            Planned(after, self._detail(snapshot, part), updates=() if number else updates)
+            Planned(after, self._detail(snapshot, part), taken_in=taken_in, updates=() if number else updates)
             for number, part in enumerate(self._parts)
         ]
+
+    def _check_not_going(self, intention: AppendedByReference, paths: Sequence[Location]) -> None:
+        """Check that a deletion of the table's files has none of some files.
+
+        A deletion knows nothing of files that were written after it was queued.
+
+        Raises:
+            InvalidDataFile: a file is gone meanwhile.
+            FilesBeingDeleted: a file was there when the deletion was queued.
+        """
+        seen = self._base.seen
+        if seen is None or not self._catalog.has_rows:
+            return  # a file-system table, of which the server deletes nothing
+        deletions = self._catalog.server.file_deletions
+        if self._known is None or intention.looked_ms < self._looked_ms:
+            self._looked_ms = intention.looked_ms
+            self._known = deletions.begun(seen, self._looked_ms)
+        if not self._known:
+            return
+        for path in paths:
+            found = self._catalog.files.find_file(path)
+            if found is None:
+                raise InvalidDataFile(path, "it has been deleted meanwhile")
+            for each in self._known:
+                if found.modified_ms <= each.created_ms + _CLOCKS_DIFFER_MS:
+                    raise FilesBeingDeleted(path, each.kind, each.identifier, is_registration=False)
 
     def _live_files(self, metadata: TableMetadata) -> LiveFiles:
         if self._live is None:

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import Kind, Loaded, M
-from app.database.pointers.left_files import QueuedExpiry
+from app.database.pointers.left_files import QueuedExpiry, TakenIn
 from app.database.pointers.pointer import Pointer
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
@@ -92,6 +92,8 @@ class Planned(Generic[M, D]):
     """Whether a registered file stays another catalog's."""
     expiry: QueuedExpiry | None = None
     """Files that go out of reach, to be queued for deletion in the same transaction: of one intention at most."""
+    taken_in: TakenIn | None = None
+    """Files of any age that it takes in; None if all its files are new."""
     updates: Sequence[Update] = ()
     """Updates that the server made, for the guard; those of the intention itself are there."""
     rebase: Rebase | None = None

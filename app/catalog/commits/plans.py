@@ -22,6 +22,7 @@ from app.catalog.context.places.table_places import claimed_places, homes_of
 from app.catalog.filesystem_tables.places import WarehouseTree
 from app.catalog.filesystem_tables.rules import next_version_location
 from app.database.outcomes.receipt import LandedChange
+from app.database.pointers.left_files import TakenIn
 from app.database.pointers.moves import Advance, Creation
 from app.database.pointers.pointer import Pointer
 from app.engine.change.updates import Update
@@ -186,6 +187,7 @@ class Plan(Generic[M, D]):
             registration,
             read_since_ms,
             foreign=foreign,
+            taken_in=_together([item.taken_in for item in self._changes if item.taken_in is not None]),
         )
 
     @property
@@ -212,6 +214,13 @@ class Staged(Generic[M, D]):
             else Landed(base, loaded, item.metadata is not None, item.detail, item.rebase)
             for item in self.plan.planned
         ]
+
+
+def _together(taken: Sequence[TakenIn]) -> TakenIn | None:
+    if not taken:
+        return None
+    known = frozenset.intersection(*(each.known for each in taken))
+    return TakenIn(min(each.looked_ms for each in taken), known)
 
 
 def new_registration() -> int:

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 
 from app.catalog.commits.files.expiry_records import ExpiryRecord
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
+from app.catalog.deletions.orphan_search import path_hash
 from app.catalog.deletions.other_readers import OtherReaders
-from app.catalog.deletions.runner import LEASE_MS, delete_groups, groups_of
+from app.catalog.deletions.runner import LEASE_MS, PlanOutdated, delete_groups, groups_of
+from app.catalog.deletions.state_files import StateFiles
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.deletions.file_deletions import Deletion, FinalState
+from app.database.pointers.pointer import Pointer
+from app.engine.model.ids import Location
 from app.engine.model.settings.properties import GC_ENABLED, bool_property
 from app.engine.model.table_metadata import TableMetadata
-from app.engine.retention.reachability import unreachable_files
-from app.errors import IcetowerError, InvalidMetadata, Unavailable
+from app.engine.retention.reachability import statistics_of, unreachable_files
+from app.errors import (
+    FileMissing,
+    FilesUnavailable,
+    IcetowerError,
+    InvalidMetadata,
+    MetadataFileMissing,
+    Unavailable,
+)
 from app.fileio.locations import place_of
 
 log = logging.getLogger(__name__)
@@ -67,8 +79,63 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
         log.warning("expiry of %s leaves %s and what it names: unreadable", deletion.identifier, location)
     owner = Owner.of(deletion.uuid, deletion.pointer_id, current, landed)
     readers = OtherReaders(catalog, owner, lambda: catalog.server.file_deletions.hold(deletion.id, LEASE_MS))
-    delete_groups(catalog, deletion, owner, groups_of(doomed), registration, readers.unread)
+    own = None if pointer is None or current is None else _OwnTable(catalog, pointer, current)
+
+    def unread(locations: Sequence[Location]) -> list[Location]:
+        return readers.unread(locations if own is None else own.unread(locations))
+
+    delete_groups(catalog, deletion, owner, groups_of(doomed), registration, unread)
     return "done"
+
+
+class _OwnTable:
+    """The table itself: what commits take in again while its expired files are deleted stays."""
+
+    def __init__(self, catalog: Catalog, pointer: Pointer, current: TableMetadata) -> None:
+        """Start with the state that was asked what is reachable."""
+        self._catalog = catalog
+        self._seen = pointer
+        self._current = current
+        self._reached: set[int] = set()
+        self._files = StateFiles(lambda location: self._reached.add(path_hash(location)))
+
+    def unread(self, locations: Sequence[Location]) -> list[Location]:
+        """Return those of some files that the table does not reach now.
+
+        Raises:
+            PlanOutdated: the table was registered anew, or has gone.
+            FilesUnavailable, CorruptMetadata: it cannot be read.
+        """
+        now = self._catalog.server.pointers.find_locked(self._seen.id)
+        if now is None or (now.uuid, now.registration) != (self._seen.uuid, self._seen.registration):
+            raise PlanOutdated
+        if now.metadata_location != self._seen.metadata_location:
+            self._read(now)
+        return [location for location in locations if path_hash(location) not in self._reached]
+
+    def _read(self, now: Pointer) -> None:
+        try:
+            metadata = self._catalog.read(TABLES, now)
+            known = self._current.snapshots_by_id
+            if not self._reached:
+                self._pass_over_known()
+            for snapshot in metadata.snapshots:
+                if snapshot.snapshot_id not in known:
+                    self._files.add_snapshot(self._catalog, snapshot, is_current=True)
+        except (MetadataFileMissing, FileMissing) as error:
+            raise FilesUnavailable(f"Cannot look at {now.identifier}: it has moved on: {error}") from error
+        for file in statistics_of(metadata):
+            self._reached.add(path_hash(file.location))
+        self._seen = now
+
+    def _pass_over_known(self) -> None:
+        heads = {ref.snapshot_id for ref in (self._current.refs or {}).values()}
+        heads |= {snapshot.snapshot_id for snapshot in [self._current.current_snapshot] if snapshot}
+        source = CheckedManifests(self._catalog)
+        for snapshot in self._current.snapshots:
+            if snapshot.snapshot_id in heads:
+                known = source.read_list(snapshot)
+                self._files.pass_over(self._catalog, (manifest.manifest_path for manifest in known))
 
 
 def _landed(catalog: Catalog, deletion: Deletion, registration: int) -> TableMetadata | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -26,6 +26,10 @@ class StateFiles:
     """Called with each location, once or more often; with that of a manifest before it is read."""
     _read: set[int] = field(default_factory=set)
     """Hashes of the manifests and lists that were read whole."""
+
+    def pass_over(self, catalog: Catalog, locations: Iterable[Location]) -> None:
+        """Do not read these manifests and lists: it is known where they lead."""
+        self._read.update(_key(catalog, location) for location in locations)
 
     def add(self, catalog: Catalog, metadata: TableMetadata, *, is_current: bool) -> None:
         """Note all that a state reaches.

@@ -9,7 +9,8 @@ from sqlalchemy import exists, func, select, update
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
-from app.database.pointers.left_files import begin_deletion
+from app.database.pointers.left_files import BegunDeletion, begin_deletion, begun_deletions
+from app.database.pointers.pointer import Pointer
 from app.database.schema.rows import file_deletions as rows
 from app.engine.model.ids import Location, SnapshotId, TableUuid
 
@@ -172,6 +173,10 @@ class FileDeletions:
             )
         )
         return self._database.read(lambda connection: bool(connection.execute(query).scalar_one()))
+
+    def begun(self, seen: Pointer, since_ms: int) -> list[BegunDeletion]:
+        """Return the deletions of a table's files that are at work, or have ended since some time."""
+        return self._database.read(lambda connection: begun_deletions(connection, seen, since_ms))
 
     def is_purged(self, uuid: TableUuid) -> bool:
         """Say whether the table was dropped with purge: its files are deleted, or will be."""

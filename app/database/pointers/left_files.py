@@ -10,13 +10,26 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, exists, false, func, insert, or_, select, union_all, update
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    bindparam,
+    exists,
+    false,
+    func,
+    insert,
+    or_,
+    select,
+    union_all,
+    update,
+)
 
 from app.database.connections.clock import database_now_ms
 from app.database.pointers.pointer import Pointer
 from app.database.pointers.sharing import may_share_files
 from app.database.schema.rows import dropped, pointers, table_places
 from app.database.schema.rows import file_deletions as rows
+from app.database.statements.driver_sql import rows_of
 from app.engine.model.ids import Location, TableUuid
 from app.errors import FilesBeingDeleted
 
@@ -154,6 +167,52 @@ def check_registration(
     found = connection.execute(query).one_or_none()
     if found is not None:
         raise FilesBeingDeleted(location, found.kind, found.identifier)
+
+
+@dataclass(frozen=True, slots=True)
+class BegunDeletion:
+    """A deletion of files of a table, which is at work or has been."""
+
+    id: int
+    kind: str
+    identifier: str
+    created_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TakenIn:
+    """Files of any age that a commit takes into its table.
+
+    None may be among those that go just then.
+    """
+
+    looked_ms: int
+    """When it was seen that they are there, by the database's clock."""
+    known: frozenset[int]
+    """Deletions that had begun by then and have none of these files."""
+
+
+_BEGUN = select(rows.c.id, rows.c.kind, rows.c.identifier, rows.c.created_ms).where(
+    rows.c.uuid == bindparam("of_uuid"),
+    rows.c.pointer_id == bindparam("of_pointer", type_=BigInteger),
+    rows.c.begun_ms.is_not(None),
+    or_(rows.c.state == "queued", rows.c.finished_ms >= bindparam("since_ms", type_=BigInteger)),
+)
+
+
+def begun_deletions(connection: Connection, seen: Pointer, since_ms: int) -> list[BegunDeletion]:
+    """Return the deletions of a table's files that are at work, or have ended since some time."""
+    values = {"of_uuid": seen.uuid, "of_pointer": seen.id, "since_ms": since_ms}
+    return [BegunDeletion(*row) for row in rows_of(connection, _BEGUN, values)]
+
+
+def are_known(connection: Connection, seen: Pointer, taken: TakenIn) -> bool:
+    """Say whether all deletions of a table's files are known, and let no other begin meanwhile.
+
+    One that begins later looks at the table once more, and so sees what this transaction takes in.
+    """
+    exclude(connection, registrations=False)
+    return all(each.id in taken.known for each in begun_deletions(connection, seen, taken.looked_ms))
 
 
 def exclude(connection: Connection, *, registrations: bool) -> None:

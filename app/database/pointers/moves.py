@@ -28,7 +28,7 @@ from app.database.pointers.history import (
     insert_last_event,
     with_event,
 )
-from app.database.pointers.left_files import QueuedExpiry, insert_expiry
+from app.database.pointers.left_files import QueuedExpiry, TakenIn, are_known, insert_expiry
 from app.database.pointers.names_over_time import LAST_FREED, begin_name, end_name
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.schema.rows import namespaces, table_places
@@ -61,6 +61,8 @@ class Advance:
     """Events, with their authors, of further requests that land by this same move."""
     foreign: frozenset[str] = frozenset()
     """Folders outside its own places in which it names new files, as in `note_foreign`; mostly none."""
+    taken_in: TakenIn | None = None
+    """Files of any age that it takes in; None if all its files are new."""
     content: bytes = field(default=b"", repr=False)
     """The metadata file as JSON, for a store in which creating the file is the move; empty if it is written."""
 
@@ -221,6 +223,8 @@ def advance(
     Raises:
         GivenUpMeanwhile: a client has heard that this will not happen.
     """
+    if move.taken_in is not None and not are_known(connection, move.seen, move.taken_in):
+        raise PointerMovedOn  # to be planned anew, which looks whether its files are there
     values = {
         "seen_id": move.seen.id,
         "seen_location": move.seen.metadata_location,
