@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from app.database.deletions.file_deletions import Deletion, FinalState
-from app.database.pointers.left_files import QueuedExpiry
+from app.database.pointers.left_files import QueuedExpiry, TakenIn
 from app.database.pointers.moves import Advance, Creation
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.pointers import PutOutcome
@@ -236,6 +236,31 @@ def test_an_expiry_does_not_begin_once_its_table_is_registered_anew_or_dropped(s
     assert stores.file_deletions.begin(second, stores.there("a.t").registration)
     stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR)
     assert not stores.file_deletions.begin(second, 9)
+
+
+def test_what_takes_files_in_again_moves_only_if_it_knows_each_deletion_at_work(stores: Stores) -> None:
+    stores.add_namespace("a")
+    stores.add("a.t", uuid="u")
+    stores.add("a.other", uuid="v")
+    stores.expire("a.t", "1.json", 0)
+    entry = lease(stores)
+    looked_ms = stores.file_deletions.now_ms()
+
+    def take_in(*known: int, table: str = "a.t", later_ms: int = 0) -> PutOutcome:
+        seen = stores.there(table)
+        location = Location(f"{seen.metadata_location}+")
+        taken = TakenIn(looked_ms + later_ms, frozenset(known))
+        return stores.pointers.check_and_put([Advance(seen, location, seen.uuid, taken_in=taken)], AUTHOR)
+
+    assert take_in() is PutOutcome.ADVANCED, "it waits still, and will look at the table once more"
+    assert stores.file_deletions.begin(entry, stores.there("a.t").registration)
+    assert [each.id for each in stores.file_deletions.begun(stores.there("a.t"), looked_ms)] == [entry.id]
+    assert take_in() is PutOutcome.MOVED
+    assert take_in(entry.id) is PutOutcome.ADVANCED
+    assert take_in(table="a.other") is PutOutcome.ADVANCED
+    stores.file_deletions.finish(entry.id, "done")
+    assert take_in() is PutOutcome.MOVED, "it has ended since"
+    assert take_in(later_ms=LEASE_MS) is PutOutcome.ADVANCED
 
 
 def test_nothing_begins_for_a_table_without_a_uuid(stores: Stores) -> None:
