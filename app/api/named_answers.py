@@ -24,7 +24,7 @@ def names_answer(visit: Visit, kind: Kind[M]) -> Response:
     listing = f"{kind}s {catalog.page_key} {LEVEL_SEPARATOR.join(namespace.levels)}"
     found = named.list_names(catalog, kind, namespace, page_in_query(visit.query, listing))
     token = next_page_token(found.next_after, listing)
-    return json_answer(identifiers_json(namespace, found.items, token))
+    return json_answer(identifiers_json(namespace, tuple(found.items), token))
 
 
 def loaded_once(

@@ -112,7 +112,7 @@ class Namespaces:
 
     def list_children(
         self, warehouse_id: int, parent: Namespace | None, after: str | None = None, limit: int | None = None
-    ) -> list[str]:
+    ) -> tuple[str, ...]:
         """Return the last levels of up to `limit` namespaces directly below `parent`, in order.
 
         Without `parent`, the namespaces of one level; with `after`, those with a greater name.
@@ -126,7 +126,7 @@ class Namespaces:
             return self._database.read(lambda connection: names_on_page(connection, _OUTERMOST, everywhere))
         below = parameters_of(warehouse_id, parent)
 
-        def list_children(connection: Connection) -> list[str]:
+        def list_children(connection: Connection) -> tuple[str, ...]:
             names = names_on_page(connection, _CHILDREN, {**below, **page})
             if not names and connection.execute(_ID, below).one_or_none() is None:
                 raise NoSuchNamespace(parent)

@@ -137,7 +137,7 @@ class Past:
         at_ms: int,
         after: str | None = None,
         limit: int | None = None,
-    ) -> list[str]:
+    ) -> tuple[str, ...]:
         """Return up to `limit` names of tables or views that follow the name `after`, in order.
 
         Raises:
@@ -151,7 +151,7 @@ class Past:
             **page_parameters(after, limit),
         }
 
-        def list_names(connection: Connection) -> list[str]:
+        def list_names(connection: Connection) -> tuple[str, ...]:
             names = names_on_page(connection, _NAMES, parameters)
             if not names and self._properties(connection, warehouse_id, namespace, at_ms) is None:
                 raise NoSuchNamespace(namespace)
@@ -173,7 +173,7 @@ class Past:
         at_ms: int,
         after: str | None = None,
         limit: int | None = None,
-    ) -> list[str]:
+    ) -> tuple[str, ...]:
         """Return the last levels of up to `limit` namespaces directly below `parent`, in order.
 
         Raises:
@@ -186,7 +186,7 @@ class Past:
             **page_parameters(after, limit),
         }
 
-        def list_children(connection: Connection) -> list[str]:
+        def list_children(connection: Connection) -> tuple[str, ...]:
             names = names_on_page(connection, _CHILDREN, parameters)
             is_there = parent is None or names or self._properties(connection, warehouse_id, parent, at_ms)
             if not is_there:

@@ -142,7 +142,7 @@ def test_nothing_is_created_in_a_namespace_that_is_not_there(catalog: Catalog) -
     with pytest.raises(NoSuchNamespace):
         named.create(catalog, new_table("a.t"))
 
-    assert catalog.namespaces.list_children(catalog.warehouse.id, None) == []
+    assert catalog.namespaces.list_children(catalog.warehouse.id, None) == ()
 
 
 def test_a_pointer_moves_from_where_it_was_seen_and_from_nowhere_else(catalog: Catalog) -> None:
@@ -214,10 +214,10 @@ def test_names_are_listed_in_pages(catalog: Catalog) -> None:
     add(catalog, "n.deeper.x")
     listed, here = catalog.pointers.list_names, (catalog.warehouse.id, Namespace(("n",)))
 
-    assert listed(*here, PointerKind.TABLE) == ["a", "b", "c", "d"]
-    assert listed(*here, PointerKind.TABLE, "b", 1) == ["c"]
-    assert listed(*here, PointerKind.TABLE, "d") == []
-    assert listed(*here, PointerKind.VIEW) == []
+    assert listed(*here, PointerKind.TABLE) == ("a", "b", "c", "d")
+    assert listed(*here, PointerKind.TABLE, "b", 1) == ("c",)
+    assert listed(*here, PointerKind.TABLE, "d") == ()
+    assert listed(*here, PointerKind.VIEW) == ()
     with pytest.raises(NoSuchNamespace):
         listed(catalog.warehouse.id, Namespace(("nothing",)), PointerKind.TABLE)
 
@@ -258,10 +258,10 @@ def test_namespaces_are_made_with_those_above_them(catalog: Catalog) -> None:
     spaces.create(here, Namespace(("a", "b", "c")), {}, catalog.author())
     spaces.create(here, Namespace(("a", "x")), {}, catalog.author())
 
-    assert spaces.list_children(here, None) == ["a"]
-    assert spaces.list_children(here, Namespace(("a",))) == ["b", "x"]
-    assert spaces.list_children(here, Namespace(("a",)), "b", 1) == ["x"]
-    assert spaces.list_children(here, Namespace(("a", "x"))) == []
+    assert spaces.list_children(here, None) == ("a",)
+    assert spaces.list_children(here, Namespace(("a",))) == ("b", "x")
+    assert spaces.list_children(here, Namespace(("a",)), "b", 1) == ("x",)
+    assert spaces.list_children(here, Namespace(("a", "x"))) == ()
     assert spaces.find(here, Namespace(("a", "b"))) is not None
     assert spaces.find(here, Namespace(("b",))) is None
     with pytest.raises(NamespaceExists):
@@ -280,7 +280,7 @@ def test_only_an_empty_namespace_can_be_dropped(catalog: Catalog) -> None:
 
     spaces.drop(here, Namespace(("a", "b")), catalog.author())
 
-    assert spaces.list_children(here, Namespace(("a",))) == []
+    assert spaces.list_children(here, Namespace(("a",))) == ()
     assert there(catalog, "a.t").identifier == identifier("a.t")
     with pytest.raises(NoSuchNamespace):
         spaces.drop(here, Namespace(("a", "b")), catalog.author())
@@ -296,7 +296,7 @@ def test_a_dropped_table_is_gone_and_its_name_is_free(catalog: Catalog) -> None:
     assert dropped is not None
     assert dropped.id == seen.id
     assert catalog.find(seen.identifier) is None
-    assert catalog.pointers.list_names(catalog.warehouse.id, Namespace(("a",)), PointerKind.TABLE) == []
+    assert catalog.pointers.list_names(catalog.warehouse.id, Namespace(("a",)), PointerKind.TABLE) == ()
     stale = advance_of_gone(catalog, seen)
     assert catalog.pointers.check_and_put([stale], catalog.author()) is PutOutcome.MOVED
     assert catalog.find(seen.identifier) is None

@@ -131,9 +131,9 @@ def check(database: Database) -> None:
     assert place(database, 509, "sales", "pruned_and_renamed") is None
 
     past = Past(database)
-    assert past.list_children(1, None, 9) == []
-    assert past.list_children(1, Namespace(("sales",)), 19) == []
-    assert past.list_children(1, Namespace(("sales",)), 20) == ["eu"]
+    assert past.list_children(1, None, 9) == ()
+    assert past.list_children(1, Namespace(("sales",)), 19) == ()
+    assert past.list_children(1, Namespace(("sales",)), 20) == ("eu",)
     assert past.find_namespace(1, Namespace(("sales",)), 10) == {"k": "1"}
 
 

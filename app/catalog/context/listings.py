@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -25,11 +26,11 @@ class Page:
 class Listing(Generic[Item]):
     """One page, and the name after which the next one starts; None when this is the last."""
 
-    items: list[Item]
+    items: Sequence[Item]
     next_after: str | None
 
 
-def page_of(names: list[str], page: Page) -> Listing[str]:
+def page_of(names: tuple[str, ...], page: Page) -> Listing[str]:
     """Cut a list that was read with one name more than the page holds."""
     if page.limit is None or len(names) <= page.limit:
         return Listing(names, None)

@@ -29,7 +29,7 @@ class ShownPointers(Protocol):
         kind: PointerKind,
         after: str | None = None,
         limit: int | None = None,
-    ) -> list[str]:
+    ) -> tuple[str, ...]:
         """Return up to `limit` names that follow `after`; raises `NoSuchNamespace`."""
 
     def history(
@@ -94,7 +94,7 @@ class ShownNamespaces(Protocol):
 
     def list_children(
         self, warehouse_id: int, parent: Namespace | None, after: str | None = None, limit: int | None = None
-    ) -> list[str]:
+    ) -> tuple[str, ...]:
         """Return the last levels of the children of `parent`, in order; raises `NoSuchNamespace`."""
 
 

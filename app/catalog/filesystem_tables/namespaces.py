@@ -73,9 +73,9 @@ class FolderNamespaces:
             for entry in entries
         )
 
-    def tables_in(self, namespace: Namespace) -> list[str]:
+    def tables_in(self, namespace: Namespace) -> tuple[str, ...]:
         """Return the names of the tables in a namespace, in order; raises `NoSuchNamespace`."""
-        return [name for name, is_table in self._folders_in(namespace) if is_table]
+        return tuple(name for name, is_table in self._folders_in(namespace) if is_table)
 
     def _folders_in(self, namespace: Namespace | None) -> Iterator[tuple[str, bool | None]]:
         """Yield the folders in a namespace that have usable names, and whether each is a table.
@@ -126,13 +126,13 @@ class FolderNamespaces:
         parent: Namespace | None,
         after: str | None = None,
         limit: int | None = None,
-    ) -> list[str]:
+    ) -> tuple[str, ...]:
         """Return the last levels of the namespaces in `parent`; raises `NoSuchNamespace`."""
-        names = [
+        names = tuple(
             name
             for name, is_table in self._folders_in(parent)
             if is_table is False and (after is None or name > after)
-        ]
+        )
         return names if limit is None else names[:limit]
 
     def create(

@@ -94,12 +94,12 @@ class FolderPointers:
         kind: PointerKind,
         after: str | None = None,
         limit: int | None = None,
-    ) -> list[str]:
+    ) -> tuple[str, ...]:
         """Return up to `limit` names of tables that follow `after`; there are no views."""
         names = self.namespaces.tables_in(namespace)
         if kind is PointerKind.VIEW:
-            return []
-        left = [name for name in names if after is None or name > after]
+            return ()
+        left = tuple(name for name in names if after is None or name > after)
         return left if limit is None else left[:limit]
 
     def list_pointers(self, warehouse_id: int, kind: PointerKind, after_id: int, limit: int) -> list[Pointer]:

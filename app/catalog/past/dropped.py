@@ -91,7 +91,7 @@ def list_dropped(
         limit=page.read_limit,
         name=None if namespace is None else (namespace, name),
     )
-    cut = page_of([str(entry.id) for entry in found], page)
+    cut = page_of(tuple(str(entry.id) for entry in found), page)
     return Listing(found[: len(cut.items)], cut.next_after)
 
 

@@ -328,7 +328,7 @@ class Pointers:
         kind: PointerKind,
         after: str | None = None,
         limit: int | None = None,
-    ) -> list[str]:
+    ) -> tuple[str, ...]:
         """Return up to `limit` names of tables or views that follow the name `after`, in order.
 
         Raises:
@@ -337,7 +337,7 @@ class Pointers:
         in_namespace = parameters_of(warehouse_id, namespace)
         parameters = {**in_namespace, "of_kind": kind, **page_parameters(after, limit)}
 
-        def list_names(connection: Connection) -> list[str]:
+        def list_names(connection: Connection) -> tuple[str, ...]:
             names = names_on_page(connection, _NAMES, parameters)
             if not names and connection.execute(_NAMESPACE, in_namespace).one_or_none() is None:
                 raise NoSuchNamespace(namespace)

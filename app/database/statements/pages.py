@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import BigInteger, Column, Connection, Select, Text, bindparam, cast, func, select
@@ -11,6 +12,9 @@ from sqlalchemy import BigInteger, Column, Connection, Select, Text, bindparam, 
 from app.database.statements.driver_sql import rows_of
 
 ALL_ROWS = 2**62
+KEPT_PAGES = 16
+LONGEST_KEPT = 2**16
+"""Pages of names that are kept, and characters of one: most are read again as they were."""
 PageOfNames = Mapping[str, Select[str]]
 """The query for one page of names, for each dialect."""
 
@@ -28,12 +32,20 @@ def page_of(query: Select[str], name: Column[str]) -> PageOfNames:
     }
 
 
-def names_on_page(connection: Connection, page: PageOfNames, parameters: Mapping[str, Any]) -> list[str]:
-    """Return the names, in order."""
-    names: list[str] = json.loads(rows_of(connection, page[connection.dialect.name], parameters)[0][0])
+def names_on_page(
+    connection: Connection, page: PageOfNames, parameters: Mapping[str, Any]
+) -> tuple[str, ...]:
+    """Return the names, in order. For a page that is as it was it is the same tuple: what is made of it can be kept."""
+    array: str = rows_of(connection, page[connection.dialect.name], parameters)[0][0]
+    return _kept_names_in(array) if len(array) <= LONGEST_KEPT else _names_in(array)
+
+
+def _names_in(array: str) -> tuple[str, ...]:
     # Both databases compare names byte by byte, as Python does; that arrays keep an order they do not promise.
-    names.sort()
-    return names
+    return tuple(sorted(json.loads(array)))
+
+
+_kept_names_in = lru_cache(KEPT_PAGES)(_names_in)
 
 
 def page_parameters(after: str | None, limit: int | None) -> dict[str, Any]:

@@ -188,7 +188,7 @@ def test_connection_lost_in_a_read_is_taken_up_again(wired: Stores, postgres_wir
     wired.there("a.t")
     postgres_wire.break_at("SELECT", Break.LOSE_REQUEST)
 
-    assert wired.pointers.list_names(wired.id, levels("a"), TABLE) == ["t"]
+    assert wired.pointers.list_names(wired.id, levels("a"), TABLE) == ("t",)
 
 
 @pytest.mark.parametrize("statement", ["SET default_transaction_read_only", "SELECT set_config"])
@@ -214,7 +214,7 @@ def test_connections_closed_by_the_server_are_replaced_without_a_word(
         seen = direct.there("a.t")
         assert direct.advance(seen, f"{seen.metadata_location}+") is PutOutcome.ADVANCED
         assert direct.pointers.find_many([(direct.id, name("a.t"))])
-        assert direct.pointers.list_names(direct.id, levels("a"), TABLE) == ["t"]
+        assert direct.pointers.list_names(direct.id, levels("a"), TABLE) == ("t",)
         assert direct.pointers.find_locked(seen.id)
 
     with ThreadPoolExecutor(8) as threads:  # so that there are many connections to lose

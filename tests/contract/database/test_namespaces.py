@@ -50,7 +50,7 @@ def test_a_taken_claim_refuses_a_creation_and_its_parents(stores: Stores) -> Non
     with pytest.raises(IdempotencyKeyTaken):
         stores.namespaces.create(stores.id, levels("a.b"), {}, AUTHOR, claim())
 
-    assert stores.namespaces.list_children(stores.id, None) == []
+    assert stores.namespaces.list_children(stores.id, None) == ()
 
 
 def test_levels_that_contain_dots_are_not_confused(stores: Stores) -> None:
@@ -61,7 +61,7 @@ def test_levels_that_contain_dots_are_not_confused(stores: Stores) -> None:
 
     assert stores.namespaces.find(stores.id, dotted) == {"is": "dotted"}
     assert stores.namespaces.find(stores.id, nested) == {"is": "nested"}
-    assert stores.namespaces.list_children(stores.id, None) == ["a", "a.b"]
+    assert stores.namespaces.list_children(stores.id, None) == ("a", "a.b")
 
 
 def test_children_are_listed_in_order(stores: Stores) -> None:
@@ -70,10 +70,10 @@ def test_children_are_listed_in_order(stores: Stores) -> None:
     for each in ("b.é", "b.z.deep", "b.Z", "a", "b.🗼", "c.only"):
         stores.add_namespace(each)
 
-    assert stores.namespaces.list_children(stores.id, None) == ["a", "b", "c"]
-    assert stores.namespaces.list_children(stores.id, levels("b")) == ["Z", "z", "é", "🗼"]
-    assert stores.namespaces.list_children(stores.id, levels("b.z")) == ["deep"]
-    assert stores.namespaces.list_children(stores.id, levels("a")) == []
+    assert stores.namespaces.list_children(stores.id, None) == ("a", "b", "c")
+    assert stores.namespaces.list_children(stores.id, levels("b")) == ("Z", "z", "é", "🗼")
+    assert stores.namespaces.list_children(stores.id, levels("b.z")) == ("deep",)
+    assert stores.namespaces.list_children(stores.id, levels("a")) == ()
     with pytest.raises(NoSuchNamespace):
         stores.namespaces.list_children(stores.id, levels("missing"))
 
@@ -88,8 +88,8 @@ def test_pages_of_children_are_the_whole_list(stores: Stores, parent: str | None
     second = stores.namespaces.list_children(stores.id, above, first[-1], 3)
     third = stores.namespaces.list_children(stores.id, above, second[-1], 3)
 
-    assert [first, second, third] == [["n0", "n1", "n2"], ["n3", "n4", "n5"], ["n6"]]
-    assert stores.namespaces.list_children(stores.id, above, "n6", 3) == []
+    assert [first, second, third] == [("n0", "n1", "n2"), ("n3", "n4", "n5"), ("n6",)]
+    assert stores.namespaces.list_children(stores.id, above, "n6", 3) == ()
 
 
 def test_dropped_namespace_is_gone_but_not_its_parent(stores: Stores) -> None:

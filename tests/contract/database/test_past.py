@@ -68,20 +68,20 @@ def test_names_follow_renames_drops_and_returns(stores: Stores, past: Past) -> N
     dropped = DroppedThings(stores.database)
     dropped.undrop(dropped.list(stores.id, ms(40))[0], name("b.v"), at(40))
 
-    def names(second: int) -> dict[str, list[str]]:
+    def names(second: int) -> dict[str, tuple[str, ...]]:
         return {
             f"{namespace}.{kind}": past.list_names(stores.id, levels(namespace), kind, ms(second))
             for namespace in ("a", "b")
             for kind in (TABLE, VIEW)
         }
 
-    nothing: dict[str, list[str]] = {"a.table": [], "a.view": [], "b.table": [], "b.view": []}
+    nothing: dict[str, tuple[str, ...]] = {"a.table": (), "a.view": (), "b.table": (), "b.view": ()}
     assert names(5) == nothing
-    assert names(10) == {**nothing, "a.table": ["t"]}
-    assert names(20) == {**nothing, "b.table": ["u"]}
+    assert names(10) == {**nothing, "a.table": ("t",)}
+    assert names(20) == {**nothing, "b.table": ("u",)}
     assert names(30) == nothing
-    assert names(35) == {**nothing, "a.view": ["t"]}
-    assert names(40) == {**nothing, "a.view": ["t"], "b.table": ["v"]}
+    assert names(35) == {**nothing, "a.view": ("t",)}
+    assert names(40) == {**nothing, "a.view": ("t",), "b.table": ("v",)}
     assert location(past, stores, "b.u", 29) == location(past, stores, "b.v", 40) == "a.t/0.json"
 
 
@@ -89,8 +89,8 @@ def test_pages_of_names(stores: Stores, past: Past) -> None:
     for letter in "cab":
         stores.pointers.check_and_put([stores.creation(f"a.{letter}")], at(10))
 
-    assert past.list_names(stores.id, levels("a"), TABLE, ms(10), None, 2) == ["a", "b"]
-    assert past.list_names(stores.id, levels("a"), TABLE, ms(10), "b", 2) == ["c"]
+    assert past.list_names(stores.id, levels("a"), TABLE, ms(10), None, 2) == ("a", "b")
+    assert past.list_names(stores.id, levels("a"), TABLE, ms(10), "b", 2) == ("c",)
 
 
 def test_namespaces_are_as_they_were(stores: Stores, past: Past) -> None:
@@ -98,10 +98,10 @@ def test_namespaces_are_as_they_were(stores: Stores, past: Past) -> None:
     stores.namespaces.update_properties(stores.id, levels("b"), ["k"], {"l": "2"}, at(20))
     stores.namespaces.drop(stores.id, levels("n.m"), at(30))
 
-    assert past.list_children(stores.id, None, ms(9)) == ["a", "b"]
-    assert past.list_children(stores.id, None, ms(10)) == ["a", "b", "n"]
-    assert past.list_children(stores.id, levels("n"), ms(29)) == ["m"]
-    assert past.list_children(stores.id, levels("n"), ms(30)) == []
+    assert past.list_children(stores.id, None, ms(9)) == ("a", "b")
+    assert past.list_children(stores.id, None, ms(10)) == ("a", "b", "n")
+    assert past.list_children(stores.id, levels("n"), ms(29)) == ("m",)
+    assert past.list_children(stores.id, levels("n"), ms(30)) == ()
     with pytest.raises(NoSuchNamespace):
         past.list_children(stores.id, levels("n"), ms(9))
     with pytest.raises(NoSuchNamespace):

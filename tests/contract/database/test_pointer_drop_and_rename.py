@@ -167,16 +167,16 @@ def test_names_are_listed_by_kind_in_order(stores: Stores) -> None:
     stores.add("a.view", VIEW)
 
     # By code point, on every database: the tower (U+1F5FC) after the half-width circle (U+FFEE).
-    assert stores.pointers.list_names(stores.id, levels("a"), TABLE) == ["B", "a", "z", "é", "\uffee", "🗼"]
-    assert stores.pointers.list_names(stores.id, levels("a"), VIEW) == ["view"]
-    assert stores.pointers.list_names(stores.id, levels("a.inner"), VIEW) == []
+    assert stores.pointers.list_names(stores.id, levels("a"), TABLE) == ("B", "a", "z", "é", "\uffee", "🗼")
+    assert stores.pointers.list_names(stores.id, levels("a"), VIEW) == ("view",)
+    assert stores.pointers.list_names(stores.id, levels("a.inner"), VIEW) == ()
 
 
 def test_pages_of_names_are_the_whole_list(stores: Stores) -> None:
     stores.add_namespace("a")
     stores.pointers.check_and_put([stores.creation(f"a.t{n:03}") for n in range(25)], AUTHOR)
     after: str | None = None
-    pages: list[list[str]] = []
+    pages: list[tuple[str, ...]] = []
 
     while not pages or len(pages[-1]) == 10:
         pages.append(stores.pointers.list_names(stores.id, levels("a"), TABLE, after, 10))
@@ -184,7 +184,7 @@ def test_pages_of_names_are_the_whole_list(stores: Stores) -> None:
 
     assert [len(page) for page in pages] == [10, 10, 5]
     assert [each for page in pages for each in page] == [f"t{n:03}" for n in range(25)]
-    assert stores.pointers.list_names(stores.id, levels("a"), TABLE, "t024", 10) == []
+    assert stores.pointers.list_names(stores.id, levels("a"), TABLE, "t024", 10) == ()
 
 
 def test_names_of_a_missing_namespace_are_refused(stores: Stores) -> None:

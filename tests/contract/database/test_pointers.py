@@ -81,7 +81,7 @@ def test_any_name_comes_back_as_it_was(stores: Stores, odd: str) -> None:
     assert found is not None
     assert found.identifier.name == odd
     assert stores.pointers.find_many([(stores.id, identifier)]) == {(stores.id, identifier): found}
-    assert stores.pointers.list_names(stores.id, levels("sales"), PointerKind.VIEW) == [odd]
+    assert stores.pointers.list_names(stores.id, levels("sales"), PointerKind.VIEW) == (odd,)
     assert stores.pointers.find_locked(found.id) == found
 
 

@@ -42,7 +42,7 @@ class PastPointers:
         kind: PointerKind,
         after: str | None = None,
         limit: int | None = None,
-    ) -> list[str]:
+    ) -> tuple[str, ...]:
         """Return the names that there were; raises `NoSuchNamespace`."""
         return self.past.list_names(warehouse_id, namespace, kind, self.at_ms, after, limit)
 
@@ -66,6 +66,6 @@ class PastNamespaces:
 
     def list_children(
         self, warehouse_id: int, parent: Namespace | None, after: str | None = None, limit: int | None = None
-    ) -> list[str]:
+    ) -> tuple[str, ...]:
         """Return the last levels of the namespaces below `parent`; raises `NoSuchNamespace`."""
         return self.past.list_children(warehouse_id, parent, self.at_ms, after, limit)

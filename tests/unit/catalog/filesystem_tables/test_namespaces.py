@@ -31,8 +31,8 @@ def test_table_that_a_link_leads_out_of_holds_up_no_listing(tree: Catalog, tmp_p
     # It is listed, and says why it cannot be read.
     names = tree.pointers.list_names(tree.warehouse.id, namespace, TABLES.of_pointer)
     found = warehouse_health(tree, Page()).items
-    assert names == ["linked", "t"]
-    assert tree.namespaces.list_children(tree.warehouse.id, namespace) == []
+    assert names == ("linked", "t")
+    assert tree.namespaces.list_children(tree.warehouse.id, namespace) == ()
     assert [(each.identifier.name, [finding.code for finding in each.findings]) for each in found] == [
         ("linked", ["unreadable"]),
         ("t", []),

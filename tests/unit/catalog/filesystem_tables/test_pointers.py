@@ -204,8 +204,8 @@ def test_links_lead_nowhere_outside(tree: Catalog, tmp_path: Path) -> None:
             attempt()
 
     assert sorted(tmp_path.rglob("*")) == before
-    assert tree.pointers.list_names(tree.warehouse.id, Namespace(("ns",)), TABLES.of_pointer) == []
-    assert tree.namespaces.list_children(tree.warehouse.id, None) == ["ns"]
+    assert tree.pointers.list_names(tree.warehouse.id, Namespace(("ns",)), TABLES.of_pointer) == ()
+    assert tree.namespaces.list_children(tree.warehouse.id, None) == ("ns",)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\x1f\x8b broken", b'{"format-version": 2}', b"null"])
@@ -248,7 +248,7 @@ def test_a_folder_with_another_catalogs_metadata_is_neither_table_nor_namespace(
     other.mkdir(parents=True)
     (other / "00000-x.metadata.json").write_bytes(b"{}")
 
-    assert named.list_names(tree, TABLES, Namespace(("ns",)), Page()).items == ["t"]
+    assert named.list_names(tree, TABLES, Namespace(("ns",)), Page()).items == ("t",)
     assert namespaces.list_namespaces(tree, Namespace(("ns",)), Page()).items == []
     with pytest.raises(NamespaceExists):
         namespaces.create_namespace(tree, Namespace(("ns", "other")), {})
@@ -318,7 +318,7 @@ def test_what_files_alone_cannot_do_is_refused(tree: Catalog, tmp_path: Path) ->
             look()
 
     assert {path: path.read_bytes() for path in tmp_path.glob("tables/**/*") if path.is_file()} == before
-    assert named.list_names(tree, VIEWS, Namespace(("ns",)), Page()).items == []
+    assert named.list_names(tree, VIEWS, Namespace(("ns",)), Page()).items == ()
 
 
 def test_a_transaction_of_one_table_is_a_commit(tree: Catalog) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from app.catalog import named
@@ -25,7 +27,7 @@ def now(catalog: Catalog) -> str:
     return str(catalog.now_ms())
 
 
-def names(side_by_side: list[ChangedName]) -> list[tuple[str | None, str | None]]:
+def names(side_by_side: Sequence[ChangedName]) -> list[tuple[str | None, str | None]]:
     return [tuple_of(each.before, each.after) for each in side_by_side]
 
 
