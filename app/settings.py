@@ -84,6 +84,7 @@ class Settings(BaseSettings):
     workers: int = Field(
         1, ge=1, le=256, description="Server processes that share the port and the database."
     )
+    pin_workers: bool = Field(False, description="Keep each server process on a CPU of its own; on Linux.")
     threads: int = Field(
         16,
         ge=1,

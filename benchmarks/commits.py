@@ -64,6 +64,7 @@ def _set_ups(database: Callable[[], str]) -> dict[str, dict[str, str]]:
     return {
         "SQLite": {},
         "SQLite, two processes": two,
+        "SQLite, two processes, pinned": {**two, "pin_workers": "true"},
         "Postgres": {"database_url": database()},
         "Postgres, two processes": {"database_url": database(), **two},
     }

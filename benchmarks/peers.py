@@ -108,8 +108,14 @@ def measure(folder: Path, database: Callable[[], str]) -> list[Row]:
     ours = {
         "SQLite": _ours(folder / "peers-sqlite"),
         "SQLite, two processes": _ours(folder / "peers-sqlite-2", workers="2"),
+        "SQLite, two processes, pinned": _ours(
+            folder / "peers-sqlite-pinned", workers="2", pin_workers="true"
+        ),
         "Postgres": _ours(folder / "peers-postgres", database_url=database()),
         "Postgres, two processes": _ours(folder / "peers-postgres-2", database_url=database(), workers="2"),
+        "Postgres, two processes, pinned": _ours(
+            folder / "peers-postgres-pinned", database_url=database(), workers="2", pin_workers="true"
+        ),
     }
     if MEMORY.is_dir():
         in_memory = Path(tempfile.mkdtemp(prefix="icetower-bench-", dir=MEMORY))

@@ -15,6 +15,7 @@ from types import FrameType
 import uvicorn
 from uvicorn.supervisors import Multiprocess
 
+from app.cli.server.cpus import Cpus
 from app.cli.server.forks import HAS_FORKS, in_a_child, share_memory, stop_without
 from app.cli.server.http_protocol import protocol_for
 from app.cli.server.listeners import Listeners
@@ -38,13 +39,13 @@ def prepare_once(settings: Settings) -> None:
         _prepare(settings)
 
 
-def serve(settings: Settings, listeners: Listeners) -> None:
+def serve(settings: Settings, listeners: Listeners, cpus: Cpus | None) -> None:
     """Answer requests until SIGINT or SIGTERM comes."""
     # Before uvicorn takes over the signals, and after it has handed them back, they end the process.
     for stop_signal in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop_signal, _leave)
     config = uvicorn.Config(
-        partial(application, settings),
+        partial(application, settings, cpus),
         factory=True,
         host=settings.host,
         port=settings.port,
@@ -68,9 +69,11 @@ def serve(settings: Settings, listeners: Listeners) -> None:
     Multiprocess(config, sockets=listeners.sockets).run()
 
 
-def application(settings: Settings) -> object:
+def application(settings: Settings, cpus: Cpus | None) -> object:
     """Build the application in the process that will serve it."""
     _log_from(settings)
+    if cpus is not None:
+        cpus.take_one()
     if parent := parent_process():
         stop_without(parent)
     app = create_app(settings)
