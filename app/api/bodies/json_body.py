@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from difflib import get_close_matches
 from typing import NoReturn, Self, TypeVar
@@ -46,10 +46,15 @@ class ExtensionBody(Body):
 
     @model_validator(mode="after")
     def _has_no_unknown_field(self) -> Self:
-        for name in self.__pydantic_extra__ or ():
-            known = [field.alias or own for own, field in type(self).model_fields.items()]
-            raise ValueError(unknown_name("field", name, known))
+        if unknown := self.unknown_field(self.__pydantic_extra__ or ()):
+            raise ValueError(unknown)
         return self
+
+    @classmethod
+    def unknown_field(cls, names: Iterable[str]) -> str | None:
+        """Return what to say about the first name that no field has; None if all are known."""
+        known = [field.alias or own for own, field in cls.model_fields.items()]
+        return next((unknown_name("field", name, known) for name in names if name not in known), None)
 
 
 BodyT = TypeVar("BodyT", bound=Body)
@@ -77,9 +82,27 @@ def parse_body(model: type[BodyT], raw: bytes) -> BodyT:
             _check_numbers(raw)
             return model.model_validate_json(raw, by_alias=True, by_name=False)
         except ValidationError as error:
-            raise InvalidRequest(f"Invalid body: {describe(error, raw)}") from error
+            raise InvalidRequest(
+                f"Invalid body: {_misspelled(model, error, raw) or describe(error, raw)}"
+            ) from error
         except RecursionError as error:
             raise InvalidRequest("Invalid body: it is nested too deeply") from error
+
+
+def _misspelled(model: type[Body], error: ValidationError, raw: bytes) -> str | None:
+    """Return which field is unknown where another one is missing: it is that one, misspelled, as a rule."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    if not issubclass(model, ExtensionBody) or first["type"] != "missing" or len(first["loc"]) != 1:
+        return None
+    given = _value_in(raw)
+    return model.unknown_field(given) if isinstance(given, dict) else None
+
+
+def _value_in(raw: bytes) -> object:
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
 
 
 def unknown_name(what: str, name: str, known: Sequence[str]) -> str:
@@ -92,11 +115,7 @@ def unknown_name(what: str, name: str, known: Sequence[str]) -> str:
 
 def describe(error: ValidationError, raw: bytes) -> str:
     """Return the path of the first wrong part, and what is wrong with it."""
-    try:
-        value: object = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        value = None
-    path = ""
+    path, value = "", _value_in(raw)
     while True:
         first = error.errors(include_url=False, include_input=False)[0]
         path, value = _follow(path, value, first["loc"], first["type"])

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from app.api.bodies.json_body import Body, _is_suspicious, check_count, parse_body
 from app.api.bodies.namespaces import CreateNamespaceBody
+from app.api.bodies.past import RestoreBody
 from app.api.bodies.table.appends import AppendFilesBody
 from app.api.bodies.table.commits import CommitBody
 from app.api.bodies.table.expiry import ExpireSnapshotsBody
@@ -71,6 +72,14 @@ def test_unknown_fields_are_passed_over() -> None:
 )
 def test_unknown_field_of_an_own_body_is_refused_with_the_one_that_was_meant(name: str, reason: str) -> None:
     assert reason in refusal(ExpireSnapshotsBody, json.dumps({name: 5}))
+
+
+def test_a_missing_field_that_is_there_misspelled_is_named() -> None:
+    assert refusal(RestoreBody, '{"at-ms": 1, "tables": []}') == (
+        "Invalid body: unknown field 'at-ms'; known are: at, tables, dry-run"
+    )
+    assert refusal(RestoreBody, '{"tables": []}') == "Invalid body: at: Field required"
+    assert refusal(RestoreBody, '{"tables": [], "x": NaN}').startswith("Invalid body: ")
 
 
 def test_unknown_field_is_named_where_it_stands() -> None:
