@@ -90,7 +90,7 @@ def parse_body(model: type[BodyT], raw: bytes) -> BodyT:
 
 
 def _misspelled(model: type[Body], error: ValidationError, raw: bytes) -> str | None:
-    """Return which field is unknown where another one is missing: it is that one, misspelled, as a rule."""
+    """Return which field is unknown where another one is missing: most likely that one."""
     first = error.errors(include_url=False, include_input=False)[0]
     if not issubclass(model, ExtensionBody) or first["type"] != "missing" or len(first["loc"]) != 1:
         return None

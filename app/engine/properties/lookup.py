@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 from app.engine.properties.format_properties import FORMAT_PROPERTIES
 from app.engine.properties.known import KnownProperty, Origin
-from app.engine.properties.own_properties import OWN_PROPERTIES
+from app.engine.properties.own_properties import OWN_NAMES, OWN_PREFIX, OWN_PROPERTIES
 from app.errors import InvalidUpdate
 
 KNOWN_PROPERTIES = (*FORMAT_PROPERTIES, *OWN_PROPERTIES)
+_SHOWN = 100
+"""Characters of a name that are repeated."""
 _BY_NAME = {known.name: known for known in KNOWN_PROPERTIES if not known.is_per_column}
 _PER_COLUMN = tuple(known for known in KNOWN_PROPERTIES if known.is_per_column)
 
@@ -23,7 +26,9 @@ def find_property(name: str) -> KnownProperty | None:
 
 
 def check_properties(changed: Mapping[str, str]) -> None:
-    """Check the values of a table's or a view's properties; unknown names may have any value.
+    """Check a table's or a view's properties; those that are not known may have any value.
+
+    But what begins like Icetower's own must be one of them.
 
     Raises:
         InvalidUpdate: names the property, the value, and what is expected.
@@ -43,16 +48,25 @@ def flaw_of_inherited(properties: Mapping[str, str], place: Origin) -> str | Non
 
 def _is_read_from(name: str, place: Origin) -> bool:
     known = find_property(name)
-    return known is not None and place in known.read_from
+    return known is None or place in known.read_from
 
 
 def flaws_of(properties: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is wrong with values: the name, and what is expected."""
+    """Yield what is wrong with properties: the name, and what is expected."""
     for name, value in properties.items():
-        known = find_property(name)
-        flaw = None if known is None else known.kind.flaw(value)
+        flaw = _flaw(name, value)
         if flaw is not None:
-            yield f"{name} {flaw}"
+            yield f"{name[:_SHOWN]} {flaw}"
+
+
+def _flaw(name: str, value: str) -> str | None:
+    known = find_property(name)
+    if known is not None:
+        return known.kind.flaw(value)
+    if not name.startswith(OWN_PREFIX) or name in OWN_NAMES:
+        return None
+    near = get_close_matches(name[:_SHOWN], OWN_NAMES, n=1)
+    return f"is not known; did you mean {near[0]}?" if near else "is not known, and Icetower's own begin so"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +80,7 @@ class EffectiveProperty:
     known: KnownProperty | None
     """None for a name that has no meaning here."""
     flaw: str | None = None
-    """What is wrong with the value, beginning with "must be": it was set before it was checked, or elsewhere."""
+    """What is wrong with it, beginning with "must be" or "is not": it was set before it was checked, or elsewhere."""
 
 
 Layers = Mapping[Origin, Mapping[str, str]]
@@ -87,8 +101,7 @@ def effective_property(layers: Layers, name: str) -> EffectiveProperty:
     """
     known = find_property(name)
     for origin, value in _settings(layers, name, known.read_from if known else (Origin.TABLE,)):
-        flaw = None if known is None else known.kind.flaw(value)
-        return EffectiveProperty(name, value, origin, known, flaw)
+        return EffectiveProperty(name, value, origin, known, _flaw(name, value))
     return EffectiveProperty(name, known.default if known else None, Origin.DEFAULT, known)
 
 

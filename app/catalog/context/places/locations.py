@@ -16,6 +16,7 @@ from app.engine.model.ids import Location, TableUuid
 from app.engine.model.settings.properties import LOCATION_PROPERTIES
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
+from app.engine.properties.own_properties import TABLE_LOCATIONS
 from app.errors import CommitFailed, InvalidLocation
 from app.fileio.locations import flaw_of, folder_name, folders_of, is_inside, scheme_of, store_of
 
@@ -23,9 +24,8 @@ LOCATION = "location"
 """Property of a namespace: where its new tables go."""
 ALLOWED_LOCATIONS = "allowed-locations"
 """Storage setting of a warehouse: further roots, separated by commas."""
-TABLE_LOCATIONS, UNIQUE, PLAIN = "icetower.table-locations", "unique", "plain"
-"""Property of a warehouse: whether new tables lie at `<name>` where that is free (the default), or all at
-`<name>-<piece of the uuid>`."""
+UNIQUE, PLAIN = "unique", "plain"
+"""Values of `TABLE_LOCATIONS`."""
 _NO_SCHEME = (
     "; without a scheme it means a path in the warehouse's bucket, or a local file: write it as these, or leave it "
     "out, and the catalog chooses one"

@@ -183,3 +183,24 @@ def test_only_what_is_read_from_a_place_is_checked_there() -> None:
         == "icetower.guard must be off, warn or reject, found 'x'"
     )
     assert flaw_of_inherited({"icetower.rebase": "x"}, Origin.NAMESPACE) is not None
+
+
+def test_a_misspelled_name_of_our_own_is_refused_with_the_one_that_was_meant() -> None:
+    for name, meant in (
+        ("icetower.protectd", "icetower.protected"),
+        ("icetower.undrop.keep-mss", "icetower.undrop.keep-ms"),
+        ("icetower.maintenance.expire-snapshot", "icetower.maintenance.expire-snapshots"),
+    ):
+        said = f"{name} is not known; did you mean {meant}?"
+        with pytest.raises(InvalidUpdate) as refused:
+            check_properties({name: "true"})
+        assert str(refused.value) == f"Table property {said}"
+        assert [flaw_of_inherited({name: "true"}, place) for place in Origin] == [said] * len(Origin)
+        assert effective_property({Origin.TABLE: {name: "true"}}, name).flaw == said.removeprefix(f"{name} ")
+    with pytest.raises(InvalidUpdate, match=r"icetower\.x+ is not known, and Icetower's own begin so"):
+        check_properties({"icetower." + "x" * 100_000: "1"})
+
+
+def test_every_name_of_our_own_and_any_of_others_is_known() -> None:
+    check_properties({"icetower": "1", "icetowers.x": "1", "Icetower.protectd": "1", "owner": "me"})
+    check_properties({"icetower.moved-to": "x", "icetower.table-locations": "unique"})

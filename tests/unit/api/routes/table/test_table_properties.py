@@ -59,3 +59,34 @@ def test_namespace_refuses_nonsense_that_its_tables_would_inherit(api: httpx.Cli
             "Namespace property icetower.maintenance must be off or recommended, found 'always'",
         )
     assert "comment" not in api.get(f"/v1/namespaces/{ns}").json()["properties"]
+
+
+def test_misspelled_names_of_our_own_are_refused_everywhere(api: httpx.Client, ns: str) -> None:
+    wrong = {"icetower.protectd": "true"}
+    schema = {"type": "struct", "schema-id": 0, "fields": []}
+    made = api.post(f"/v1/namespaces/{ns}/tables", json={"name": "t", "schema": schema})
+    assert made.status_code == 200
+    update = {"action": "set-properties", "updates": wrong}
+    refused = {
+        "Table": [
+            api.post(
+                f"/v1/namespaces/{ns}/tables", json={"name": "u", "schema": schema, "properties": wrong}
+            ),
+            api.post(f"/v1/namespaces/{ns}/tables/t", json={"requirements": [], "updates": [update]}),
+        ],
+        "Namespace": [api.post(f"/v1/namespaces/{ns}/properties", json={"updates": wrong})],
+        "Warehouse": [
+            api.patch("/management/v1/warehouses/default", json={"updates": {f"{place}-properties": wrong}})
+            for place in ("default", "override")
+        ],
+    }
+
+    for what, answers in refused.items():
+        for answer in answers:
+            status, _, message = error_of(answer)
+            assert status == 400
+            assert message.endswith(
+                f"{what} property icetower.protectd is not known; did you mean icetower.protected?"
+            )
+    assert [each["name"] for each in api.get(f"/v1/namespaces/{ns}/tables").json()["identifiers"]] == ["t"]
+    assert "icetower.protectd" not in properties_of(api, ns)
