@@ -86,7 +86,7 @@ def _look_into(found: World, number: int, catalog: Catalog, parent: Namespace | 
         kinds: tuple[Kind[Any], ...] = (TABLES, VIEWS)
         for kind in kinds:
             listed = named.list_names(catalog, kind, namespace, EVERYTHING).items
-            assert sorted(set(listed)) == listed, "a name is listed once, in order"
+            assert tuple(sorted(set(listed))) == listed, "a name is listed once, in order"
             for name in listed:
                 identifier = TableIdentifier(namespace, name)
                 assert (number, identifier) not in found.names, "a name is a table's or a view's"
