@@ -106,6 +106,8 @@ def create_app(
         openapi_url=None,
         docs_url=None,
         redoc_url=None,
+        # Ours is in app/telemetry.py; FastAPI's takes longer than routing, even if it has nothing to do.
+        telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
         lifespan=lambda _app: _lifespan(settings, database, server, (slots, held_loads), executor),
     )
     warehouses = WarehouseMemo(server)

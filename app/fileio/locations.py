@@ -70,6 +70,13 @@ def flaw_of(location: str) -> str | None:
     Clients differ: some decode percent signs, some fold `..` or `//`, some cut at `?`. A location that only some
     of them take for a place inside a warehouse is not inside it.
     """
+    folder = _folder_of_plain(location)
+    if folder is not None and _has_no_flaw(folder):
+        return None
+    return _find_flaw(location)
+
+
+def _find_flaw(location: str) -> str | None:
     if len(location) > LONGEST_LOCATION:
         return f"it has {len(location)} characters, more than {LONGEST_LOCATION}"
     if _CONTROL.search(location):
@@ -96,7 +103,12 @@ def is_inside(location: str, root: str) -> bool:
     Compares whole segments. `s3`, `s3a` and `s3n` are one scheme; `file:/x`, `file:///x` and `/x` are one place.
     What has a flaw (see `flaw_of`) is inside nothing. Symbolic links are not followed: nothing here touches a file.
     """
-    if flaw_of(location) is not None or flaw_of(root) is not None:
+    folder = _folder_of_plain(location)
+    return (folder is not None and _is_folder_inside(folder, root)) or _lies_inside(location, root)
+
+
+def _lies_inside(location: str, root: str) -> bool:
+    if _find_flaw(location) is not None or _find_flaw(root) is not None:
         return False
     inner, outer = _place_of(location), _place_of(root)
     return (
@@ -104,6 +116,26 @@ def is_inside(location: str, root: str) -> bool:
         and inner.authority == outer.authority
         and inner.segments[: len(outer.segments)] == outer.segments
     )
+
+
+def _folder_of_plain(location: str) -> str | None:
+    """Return what goes before the last slash, if what follows it has no flaw; None if that is not sure."""
+    folder, _, name = location.rpartition("/")
+    is_short = len(folder) <= _LONGEST_KEPT and len(name) <= _LONGEST_KEPT
+    if folder and not folder.endswith("/") and is_short and _PLAIN.fullmatch(name):
+        return folder
+    return None
+
+
+# Thousands of files of one table share a folder.
+@lru_cache(maxsize=4096)
+def _has_no_flaw(folder: str) -> bool:
+    return _find_flaw(folder) is None
+
+
+@lru_cache(maxsize=4096)
+def _is_folder_inside(folder: str, root: str) -> bool:
+    return _lies_inside(folder, root)
 
 
 def place_of(location: str) -> Hashable:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from sqlalchemy import exists, func, select, update
+from sqlalchemy import bindparam, exists, func, select, update
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
 from app.database.pointers.left_files import BegunDeletion, begin_deletion, begun_deletions
 from app.database.pointers.pointer import Pointer
 from app.database.schema.rows import file_deletions as rows
+from app.database.statements.driver_sql import rows_of
 from app.engine.model.ids import Location, SnapshotId, TableUuid
 
 FinalState = Literal["done", "failed", "kept"]
@@ -56,6 +57,13 @@ class WaitingDeletion:
 _COLUMNS = [rows.c[field.name] for field in fields(Deletion)]
 _SHOWN_MS = 7 * 86_400_000
 """How long it is shown that an entry was given up."""
+_HAS_EXPIRED = (
+    select(rows.c.id)
+    .where(
+        rows.c.uuid == bindparam("of_table"), rows.c.kind == "expire", rows.c.expired.like(bindparam("text"))
+    )
+    .limit(1)
+)
 _HAS_FAILED = (rows.c.state == "queued") & (rows.c.attempts > 0)
 
 
@@ -164,15 +172,9 @@ class FileDeletions:
 
     def has_expired(self, uuid: TableUuid, snapshot_id: SnapshotId) -> bool:
         """Say whether a record of this table says that a commit took this snapshot out."""
-        query = select(
-            exists().where(
-                rows.c.uuid == uuid,
-                rows.c.kind == "expire",
-                # Each snapshot of a record begins so, and its other fields follow.
-                rows.c.expired.contains(f'{{"snapshot-id":{snapshot_id},', autoescape=True),
-            )
-        )
-        return self._database.read(lambda connection: bool(connection.execute(query).scalar_one()))
+        # Each snapshot of a record begins so, and its other fields follow.
+        values = {"of_table": uuid, "text": f'%{{"snapshot-id":{snapshot_id},%'}
+        return bool(self._database.read(lambda connection: rows_of(connection, _HAS_EXPIRED, values)))
 
     def begun(self, seen: Pointer, since_ms: int) -> list[BegunDeletion]:
         """Return the deletions of a table's files that are at work, or have ended since some time."""

@@ -130,7 +130,7 @@ class MetadataDraft:
             check_invariants(metadata)
         except InvalidMetadata as error:
             raise InvalidUpdate(str(error)) from error
-        return metadata
+        return metadata.continuing(self.base)
 
     def _default_spec(self) -> PartitionSpec:
         for spec in self.specs:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import is_
 
 from app.engine.guard.findings import Finding
 from app.engine.model.document import find_count
@@ -46,6 +47,13 @@ def compare_lists(
         new = tuple(item for item in listed if item.added_snapshot_id == snapshot_id)
         others = tuple((None, item) for item in listed if item.added_snapshot_id != snapshot_id)
         return Lists(others, new, (), is_whole=False)
+    added = len(listed) - len(before)
+    if added >= 0 and all(map(is_, before, listed[added:])):
+        # Most commits put their manifests in front of those that were there.
+        old_paths = {item.manifest_path for item in before}
+        are_distinct = len(old_paths) == len(before)
+        if are_distinct and not any(item.manifest_path in old_paths for item in listed[:added]):
+            return Lists(tuple(zip(before, before, strict=True)), tuple(listed[:added]), (), is_whole=True)
     old = {item.manifest_path: item for item in before}
     paths = {item.manifest_path for item in listed}
     return Lists(

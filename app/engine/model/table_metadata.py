@@ -15,6 +15,7 @@ from app.engine.model.format_versions import (
     MIN_FORMAT_VERSION,
     FormatVersion,
 )
+from app.engine.model.growing_lists import NOTHING_KNOWN, GrowingJson
 from app.engine.model.ids import NO_SNAPSHOT, Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.refs import MAIN_BRANCH, SnapshotRef
@@ -27,6 +28,11 @@ from app.errors import InvalidMetadata
 
 CLOCK_TOLERANCE_MS = 60_000
 """How far logs may be out of order, as writers' clocks differ. Clients refuse more."""
+
+
+_MANY_SNAPSHOTS = 32
+"""Fewer are as fast written out with all the rest."""
+_KNOWN_JSON = "_known_json"
 
 
 class TableMetadata(Document):
@@ -115,10 +121,40 @@ class TableMetadata(Document):
         named = (schema for schema in self.schemas if schema.schema_id == snapshot.schema_id)
         return next(named, self.current_schema)
 
+    def to_json(self) -> bytes:
+        """Return the same JSON as any document; long lists are copied from that of an earlier state."""
+        if len(self.snapshots) < _MANY_SNAPSHOTS:
+            return super().to_json()
+        own, growing = (
+            self.with_unknown_fields({}),
+            GrowingJson(self.__dict__.get(_KNOWN_JSON, NOTHING_KNOWN)),
+        )
+        growing.add_fields(own.model_dump_json(exclude_none=True, include=_BEFORE_SNAPSHOTS).encode())
+        growing.add_list("snapshots", "snapshots", self.snapshots)
+        growing.add_fields(own.model_dump_json(exclude_none=True, include=_BEFORE_LOG).encode())
+        growing.add_list("snapshot_log", "snapshot-log", self.snapshot_log)
+        growing.add_fields(own.model_dump_json(exclude_none=True, include=_BEHIND_LOG).encode())
+        growing.add_fields(Document().with_unknown_fields(self.unknown_fields).to_json())
+        known = self.__dict__[_KNOWN_JSON] = growing.finish()
+        return known.document
+
+    def continuing(self, earlier: TableMetadata | None) -> Self:
+        """Let the JSON of an earlier state serve for this one; nothing else changes. Return this one."""
+        if earlier is not None and _KNOWN_JSON in earlier.__dict__:
+            self.__dict__[_KNOWN_JSON] = earlier.__dict__[_KNOWN_JSON]
+        return self
+
     def with_referenced_snapshots_only(self) -> Self:
         """Return the metadata with only the snapshots that refs name; the rest stays as it is."""
         named = {ref.snapshot_id for ref in self.snapshot_refs.values()}
         return self.replace(snapshots=tuple(item for item in self.snapshots if item.snapshot_id in named))
+
+
+_FIELDS = list(TableMetadata.model_fields)
+_SNAPSHOTS_AT, _LOG_AT = _FIELDS.index("snapshots"), _FIELDS.index("snapshot_log")
+_BEFORE_SNAPSHOTS = set(_FIELDS[:_SNAPSHOTS_AT])
+_BEFORE_LOG = set(_FIELDS[_SNAPSHOTS_AT + 1 : _LOG_AT])
+_BEHIND_LOG = set(_FIELDS[_LOG_AT + 1 :])
 
 
 class _Versioned(BaseModel):

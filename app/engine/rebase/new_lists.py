@@ -54,6 +54,8 @@ def new_list(
         InvalidMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
     """
     replaced = {manifest.manifest_path for manifest in changes.gone}
+    if not replaced:
+        return NewList(tuple(map(_unnumbered, changes.own)), (), tuple(at_head), 0)
     if replaced <= {manifest.manifest_path for manifest in at_head}:
         kept = tuple(manifest for manifest in at_head if manifest.manifest_path not in replaced)
         return NewList(tuple(map(_unnumbered, changes.own)), (), kept, len(replaced))
@@ -82,11 +84,11 @@ def _repeated(
     doomed = {file.key: file for file in changes.removed}
     missing = set(doomed)
     partitions = PartitionSelection(file.partition_key for file in doomed.values())
-    replaced = {manifest.manifest_path for manifest in changes.gone}
+    replaced, known = {manifest.manifest_path for manifest in changes.gone}, changes.known
     kept: list[ManifestFile] = []
     for manifest in at_head:
         # All files that go were in manifests that the snapshot replaced: they are there still, or in new ones.
-        may_have_some = manifest.manifest_path in replaced or manifest.manifest_path not in changes.known
+        may_have_some = manifest.manifest_path in replaced or manifest.manifest_path not in known
         if not may_have_some or not manifest.may_have_live_files or not partitions.may_hold(manifest):
             kept.append(manifest)
             continue

@@ -45,12 +45,17 @@ class OwnChanges:
     own: tuple[OwnManifest, ...]
     gone: tuple[ManifestFile, ...]
     """Manifests of the parent with live files that it replaced."""
-    known: frozenset[str]
-    """The paths of all manifests of the parent."""
+    before: Sequence[ManifestFile]
+    """All manifests of the parent."""
 
     def files(self, status: EntryStatus) -> tuple[DataFile, ...]:
         """Return the files of the entries of one status."""
         return tuple(entry.file for each in self.own for entry in each.entries if entry.status is status)
+
+    @property
+    def known(self) -> frozenset[str]:
+        """The paths of all manifests of the parent."""
+        return frozenset(manifest.manifest_path for manifest in self.before)
 
     @property
     def added(self) -> tuple[DataFile, ...]:
@@ -85,7 +90,7 @@ def own_changes(
     if flaw is not None:
         return flaw
     own = tuple(OwnManifest(item, tuple(source.entries(as_written(item)))) for item in lists.new)
-    changes = OwnChanges(own, gone, frozenset(item.manifest_path for item in before))
+    changes = OwnChanges(own, gone, before)
     parent_sequence = late.parent.sequence if late.parent is not None else 0
     for each in own:
         flaw = next(_flaws_of_manifest(current, each, late, parent_sequence), None)

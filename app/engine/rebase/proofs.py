@@ -125,10 +125,13 @@ def _flaw_of_deletes(late: LateCommit, changes: OwnChanges, source: ManifestSour
         ),
         default=None,
     )
-    if newest_dropped is not None and any(
+    if newest_dropped is None:
+        return None
+    known = changes.known
+    if any(
         manifest.min_sequence_number <= newest_dropped
         for manifest in at_head
-        if _has_data(manifest) and manifest.manifest_path not in changes.known
+        if _has_data(manifest) and manifest.manifest_path not in known
     ):
         return refusal(
             Reason.CONFLICT, "It removes delete files that may apply to data files which came in since."

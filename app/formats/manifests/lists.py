@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any, Final
@@ -96,11 +96,14 @@ def _summary(record: Mapping[int, Any]) -> PartitionSummary:
 class PackedLines(BoundedCache[tuple[ManifestFile, bytes]]):
     """Lines of manifest lists as they were packed last, for the very same values."""
 
-    def find_line(self, format_version: int, manifest: ManifestFile) -> bytes | None:
-        """Return the line of a manifest; None if it is not known."""
+    def find_lines(self, format_version: int, manifests: Sequence[ManifestFile]) -> list[bytes | None]:
+        """Return the lines of some manifests; None for each that is not known."""
         # By identity: comparing all that a manifest list says takes longer than packing it.
-        found = self.find((format_version, id(manifest)))
-        return None if found is None or found[0] is not manifest else found[1]
+        found = self.find_all([(format_version, id(manifest)) for manifest in manifests])
+        return [
+            None if kept is None or kept[0] is not manifest else kept[1]
+            for kept, manifest in zip(found, manifests, strict=True)
+        ]
 
     def keep_line(self, format_version: int, manifest: ManifestFile, line: bytes) -> None:
         """Keep the line of a manifest."""
@@ -120,6 +123,13 @@ def assign_numbers(
     next_row_id = first_row_id
     numbered: list[ManifestFile] = []
     for manifest in manifests:
+        is_numbered = UNASSIGNED_SEQUENCE_NUMBER not in (
+            manifest.sequence_number,
+            manifest.min_sequence_number,
+        )
+        if is_numbered and (next_row_id is None or manifest.first_row_id is not None):
+            numbered.append(manifest)
+            continue
         changes: dict[str, Any] = {}
         if manifest.sequence_number == UNASSIGNED_SEQUENCE_NUMBER:
             changes["sequence_number"] = sequence_number
@@ -168,8 +178,8 @@ def write_manifest_list(
         metadata["sequence-number"] = str(sequence_number)
     if version.has_row_lineage:
         metadata["first-row-id"] = "null" if first_row_id is None else str(first_row_id)
-    for manifest in numbered:
-        if not version.has_delete_files and manifest.content is not ManifestContent.DATA:
+    for manifest in () if version.has_delete_files else numbered:
+        if manifest.content is not ManifestContent.DATA:
             raise ValueError(
                 f"Cannot list {manifest.manifest_path}: format version {format_version} has no delete files"
             )
@@ -177,8 +187,8 @@ def write_manifest_list(
     pack = named_packer(schema)
     known = PackedLines(0) if lines is None else lines
     packed: list[bytes] = []
-    for manifest in numbered:
-        line = known.find_line(format_version, manifest)
+    for manifest, kept in zip(numbered, known.find_lines(format_version, numbered), strict=True):
+        line = kept
         if line is None:
             line = pack(f"the line of manifest {manifest.manifest_path}", _record(manifest))
             known.keep_line(format_version, manifest, line)

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.errors import InvalidLocation
+from app.fileio import locations
 from app.fileio.locations import (
     bucket_and_key,
     flaw_of,
@@ -324,3 +325,57 @@ def test_one_folder_has_one_name(spelling: str) -> None:
 )
 def test_loose_places(location: str, place: tuple[str, str]) -> None:
     assert loose_place_of(location) == place
+
+
+_PIECES = [
+    "",
+    "a",
+    "b",
+    "_",
+    ".",
+    "..",
+    "a b",
+    "%2e%2e",
+    "%2F",
+    "a%",
+    "\\..",
+    "?",
+    "#",
+    "\n",
+    "\x7f",
+    "\ud800",
+    "é",
+    "c" * 600,
+]
+
+
+@given(
+    st.sampled_from(
+        [
+            "",
+            "/",
+            "//",
+            "file:",
+            "file:/",
+            "file://",
+            "file:///",
+            "s3:/",
+            "s3://",
+            "s3a://b/",
+            "hdfs://",
+            "memory:",
+            "x",
+        ]
+    ),
+    st.lists(st.sampled_from(_PIECES), max_size=5),
+    st.lists(st.sampled_from(_PIECES), max_size=5),
+)
+def test_what_is_remembered_of_folders_changes_no_answer(
+    start: str, outer: list[str], inner: list[str]
+) -> None:
+    root = start + "/".join(outer)
+    location = start + "/".join([*outer, *inner])
+    for one in (location, root):
+        assert flaw_of(one) == locations._find_flaw(one)
+    assert is_inside(location, root) == locations._lies_inside(location, root)
+    assert is_inside(root, location) == locations._lies_inside(root, location)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
 from app.engine.change.apply import apply_to_new, apply_updates
 from app.engine.change.updates import RemoveSnapshotRef, RemoveSnapshots, Update
+from app.engine.model import table_metadata
+from app.engine.model.document import Document
 from app.engine.model.ids import Location
 from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.table_metadata import TableMetadata, check_invariants, read_table_metadata
@@ -29,6 +32,14 @@ ODD = odd_tables().flatmap(lambda base: st.tuples(st.just(base), wild_updates(ba
 Commit = tuple[TableMetadata, tuple[Update, ...]]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def few_snapshots_are_many() -> Iterator[None]:
+    """JSON is put together from that of the base, however few snapshots there are."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(table_metadata, "_MANY_SNAPSHOTS", 0)
+        yield
+
+
 def committed(base: TableMetadata, updates: Sequence[Update], now_ms: int) -> TableMetadata | None:
     """Return what a commit makes of a base; None if it is refused by one of our errors, the only ones allowed."""
     try:
@@ -44,6 +55,7 @@ def committed(base: TableMetadata, updates: Sequence[Update], now_ms: int) -> Ta
 def check_sound(metadata: TableMetadata) -> None:
     check_invariants(metadata)
     content = metadata.to_json()
+    assert content == Document.to_json(metadata)
     assert read_table_metadata(content).to_json() == content
     ids = {snapshot.snapshot_id for snapshot in metadata.snapshots}
     refs = metadata.snapshot_refs
