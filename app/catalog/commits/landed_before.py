@@ -62,8 +62,9 @@ def record_of_removal(
     """Return a record of the snapshots that a commit removes without deleting files."""
     if not isinstance(before, TableMetadata) or not isinstance(after, TableMetadata):
         return None
-    gone = tuple(item for item in before.snapshots if item.snapshot_id not in after.snapshots_by_id)
-    if not gone:
+    ids = before.snapshots_by_id.keys() - after.snapshots_by_id.keys()
+    if not ids:
         return None
+    gone = tuple(item for item in before.snapshots if item.snapshot_id in ids)
     record = ExpiryRecord(None, CleanupLevel.NONE, None, Expired(gone, ()), Expiry(gone, ()))
     return QueuedExpiry(record.to_json(), None)

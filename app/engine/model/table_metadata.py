@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
+from itertools import pairwise
 from typing import Annotated, Self
 
 from pydantic import BaseModel, Field, ValidationError
@@ -327,21 +328,21 @@ def _check_snapshots(metadata: TableMetadata) -> None:
     last = metadata.last_sequence
     if last and not metadata.format.has_sequence_numbers:
         raise InvalidMetadata(f"Sequence number must be 0 in v{metadata.format_version}: {last}")
-    for snapshot in metadata.snapshots:
-        if (snapshot.sequence_number or 0) > last:
-            raise InvalidMetadata(
-                f"Invalid snapshot with sequence number {snapshot.sequence} greater than last sequence number {last}"
-            )
+    highest = max((snapshot.sequence for snapshot in metadata.snapshots), default=0)
+    if highest > last:
+        raise InvalidMetadata(
+            f"Invalid snapshot with sequence number {highest} greater than last sequence number {last}"
+        )
 
 
 def _check_logs(metadata: TableMetadata) -> None:
     for name, log in (("snapshot-log", metadata.snapshot_log), ("metadata-log", metadata.metadata_log)):
-        previous = None
-        for entry in log:
-            if previous is not None and entry.timestamp_ms - previous < -CLOCK_TOLERANCE_MS:
-                raise InvalidMetadata(f"The entries of {name} are not sorted by time")
-            previous = entry.timestamp_ms
-        if previous is not None and metadata.last_updated_ms - previous < -CLOCK_TOLERANCE_MS:
+        times = [entry.timestamp_ms for entry in log]
+        if times != sorted(times) and any(
+            after - before < -CLOCK_TOLERANCE_MS for before, after in pairwise(times)
+        ):
+            raise InvalidMetadata(f"The entries of {name} are not sorted by time")
+        if times and metadata.last_updated_ms - times[-1] < -CLOCK_TOLERANCE_MS:
             raise InvalidMetadata(
-                f"Invalid update timestamp {metadata.last_updated_ms}: before last {name} entry at {previous}"
+                f"Invalid update timestamp {metadata.last_updated_ms}: before last {name} entry at {times[-1]}"
             )
