@@ -1,4 +1,4 @@
-"""A transport that lets a client that still sends read its answer before it is closed."""
+"""A transport that sends an answer in one piece, and lets a client that still sends read it before it is closed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,18 @@ LINGER_SECONDS = 30.0
 SILENT_SECONDS = 5.0
 """How long to wait for more of a request that is not read any more, in all and without a byte."""
 
+_BEGINNING = b"HTTP/"
+"""Of every answer. Other pieces that begin so only wait for the end of the event loop's turn."""
 _FACTS = ("socket", "sockname", "peername", "sslcontext")
 """What is asked about a connection."""
 
 
 class LingeringTransport(asyncio.Transport):
-    """Passes everything on but `close` while a request is coming.
+    """Passes everything on, but `close` while a request is coming, and the head of an answer before its body.
+
+    Uvicorn writes them one after the other, and each write is a call of the system that wakes the client: the second
+    one of most answers costs as much as all that routes them. So a head waits for what is written next in the same
+    turn of the event loop.
 
     A socket that is closed with unread bytes resets the connection, and the client may never see what was sent to it.
     So this sends the end of the answer, then reads and throws away until the client has ended, for a while.
@@ -26,6 +32,8 @@ class LingeringTransport(asyncio.Transport):
         self._transport = transport
         self._is_request_coming = is_request_coming
         self._is_closed = False
+        self._head: bytes | bytearray | memoryview[Any] | None = None
+        self._loop = asyncio.get_running_loop()
         self._end: asyncio.TimerHandle | None = None
         self._silence: asyncio.TimerHandle | None = None
 
@@ -37,6 +45,7 @@ class LingeringTransport(asyncio.Transport):
         """Close now, or linger."""
         if self._is_closed:
             return
+        self._send_head()
         self._is_closed = True
         if (
             self._transport.is_closing()
@@ -64,8 +73,21 @@ class LingeringTransport(asyncio.Transport):
         self._transport.abort()
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
-        if not self._is_closed:
+        if self._is_closed:
+            return
+        if self._head is not None:
+            pieces, self._head = (self._head, data), None
+            self._transport.writelines(pieces)
+        elif data[: len(_BEGINNING)] == _BEGINNING:
+            self._head = data
+            self._loop.call_soon(self._send_head)
+        else:
             self._transport.write(data)
+
+    def _send_head(self) -> None:
+        if self._head is not None and not self._is_closed:
+            head, self._head = self._head, None
+            self._transport.write(head)
 
     def is_closing(self) -> bool:
         return self._is_closed or self._transport.is_closing()
