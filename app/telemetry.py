@@ -160,12 +160,15 @@ def configure_logging(level: str) -> None:
     root = logging.getLogger()
     root.handlers = [JsonLogHandler()]
     root.setLevel(level.upper())
-    for name in ("uvicorn", "uvicorn.error", "uvicorn.access"):
+    for name in ("uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers = []
         logger.propagate = True
     # The front door writes a line for each request that says more.
-    logging.getLogger("uvicorn.access").disabled = True
+    access = logging.getLogger("uvicorn.access")
+    # As long as a handler could get them, uvicorn puts its lines together.
+    access.handlers.clear()
+    access.propagate = False
 
 
 def new_request_id() -> str:
