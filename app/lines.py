@@ -38,6 +38,7 @@ class Lines(Generic[Item]):
                 self._waiting[key] = []
                 turn.leads = True
             else:
+                turn.called = Future()
                 line.append(turn)
         return turn
 
@@ -144,7 +145,8 @@ class Turn(Generic[Item]):
     def __init__(self, key: Hashable, item: Item) -> None:
         self.key = key
         self.item = item
-        self.called: Future[None] = Future()
+        self.called: Future[None]
+        """Done as soon as it leads or has been worked on. Only a turn that did not lead at once has it."""
         self.leads = False
         """Whether it has to work for those behind it, and nothing has begun that."""
         self.error: BaseException | None = None
