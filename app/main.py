@@ -22,6 +22,7 @@ from app.api.entrance.front_door import FrontDoor
 from app.api.responses.packed_answers import PackedAnswers
 from app.api.routing import Dispatcher, endpoints, endpoints_of_the_past, mutations, route_labels, routes
 from app.catalog.context.callers import SERVER_ITSELF, Permit, everyone_may
+from app.catalog.context.name_lists import NameLists
 from app.catalog.context.places.locations import roots_of_warehouse
 from app.catalog.context.pointer_batches import PointerBatches
 from app.catalog.context.seen.receipt_book import ReceiptBook
@@ -120,6 +121,7 @@ def create_app(
         held_loads=held_loads,
         warehouses=warehouses,
         lookups=PointerBatches(server.pointers, executor),
+        name_lists=NameLists(is_instant=database.dialect_name == "sqlite"),
         packed_answers=PackedAnswers(settings.metadata_cache_bytes // PACKED_SHARE),
         default_warehouse=settings.default_warehouse,
         max_body_values=settings.max_body_values,

@@ -26,6 +26,7 @@ from app.api.scope_keys import COMMIT_ID, HEADERS, PREFIX, PRINCIPAL, RECEIPT_HE
 from app.catalog import named
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.name_lists import NameLists
 from app.catalog.context.past.moments import split_name
 from app.catalog.context.pointer_batches import PointerBatches
 from app.catalog.context.rows import IdempotencyClaim, ReceiptHead, Warehouse
@@ -58,6 +59,7 @@ class Parts:
     held_loads: HeldLoads
     warehouses: WarehouseMemo
     lookups: PointerBatches
+    name_lists: NameLists
     packed_answers: PackedAnswers
     default_warehouse: str
     max_body_values: int
@@ -103,6 +105,13 @@ class Visit:
     def catalog(self) -> Catalog:
         """The warehouse that the path names, for this caller; raises `NoSuchWarehouse`."""
         return self.catalog_of(self.warehouse)
+
+    async def find_catalog(self) -> Catalog:
+        """Return the same, for coroutines: a thread looks the warehouse up if it was not looked up lately."""
+        warehouse = self.parts.warehouses.find_kept(self.warehouse_name)
+        if warehouse is None:
+            warehouse = await self.in_thread(lambda: self.warehouse)
+        return self.catalog_of(warehouse)
 
     @property
     def method(self) -> str:

@@ -15,14 +15,35 @@ from app.api.responses.paging import next_page_token, page_in_query
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import Kind, Loaded, M
-from app.engine.model.identifiers import LEVEL_SEPARATOR, TableIdentifier
+from app.catalog.context.listings import Listing
+from app.engine.model.identifiers import LEVEL_SEPARATOR, Namespace, TableIdentifier
 
 
 def names_answer(visit: Visit, kind: Kind[M]) -> Response:
     """List the tables or views of a namespace."""
     catalog, namespace = visit.catalog, visit.namespace
-    listing = f"{kind}s {catalog.page_key} {LEVEL_SEPARATOR.join(namespace.levels)}"
+    listing = _listing(catalog, kind, namespace)
     found = named.list_names(catalog, kind, namespace, page_in_query(visit.query, listing))
+    return _names_answer(found, namespace, listing)
+
+
+async def shared_names_answer(visit: Visit, kind: Kind[M]) -> Response:
+    """Do the same for many clients: those who ask for the same list at a time share what is read."""
+    catalog = await visit.find_catalog()
+    if not catalog.has_rows or catalog.as_of_ms is not None or visit.has_plus:
+        return await visit.in_thread(lambda: names_answer(visit, kind))
+    namespace = visit.namespace
+    listing = _listing(catalog, kind, namespace)
+    page = page_in_query(visit.query, listing)
+    found = await visit.parts.name_lists.list_names(catalog, kind, namespace, page, visit.in_thread)
+    return _names_answer(found, namespace, listing)
+
+
+def _listing(catalog: Catalog, kind: Kind[M], namespace: Namespace) -> str:
+    return f"{kind}s {catalog.page_key} {LEVEL_SEPARATOR.join(namespace.levels)}"
+
+
+def _names_answer(found: Listing[str], namespace: Namespace, listing: str) -> Response:
     token = next_page_token(found.next_after, listing)
     return json_answer(identifiers_json(namespace, tuple(found.items), token))
 

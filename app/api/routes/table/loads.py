@@ -81,10 +81,7 @@ async def table_exists(request: Request) -> Response:
 
 async def _place(visit: Visit) -> tuple[Catalog, TableIdentifier]:
     identifier = await visit.in_thread(lambda: visit.table) if visit.has_plus else visit.table
-    warehouse = visit.parts.warehouses.find_kept(visit.warehouse_name)
-    if warehouse is None:
-        warehouse = await visit.in_thread(lambda: visit.parts.warehouses.load(visit.warehouse_name))
-    return visit.catalog_of(warehouse), identifier
+    return await visit.find_catalog(), identifier
 
 
 async def _pointer(visit: Visit, catalog: Catalog, operation: str, identifier: TableIdentifier) -> Pointer:

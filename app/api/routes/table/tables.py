@@ -17,7 +17,7 @@ from app.api.bodies.table.tables import (
 )
 from app.api.dependencies import Visit, Visited, open_visit
 from app.api.idempotency import done_once, run_once
-from app.api.named_answers import loaded_once, names_answer, rename_answer
+from app.api.named_answers import loaded_once, rename_answer, shared_names_answer
 from app.api.names_in_paths import decode_piece
 from app.api.responses.answers import json_answer, loaded_table_answer
 from app.catalog import adoptions, named, tables
@@ -32,7 +32,7 @@ router = APIRouter()
 async def list_tables(request: Request) -> Response:
     """List the tables of a namespace; clients and people do so again and again."""
     visit = await open_visit(request)
-    return await visit.in_thread(lambda: names_answer(visit, TABLES))
+    return await shared_names_answer(visit, TABLES)
 
 
 async def create_table(request: Request) -> Response:
