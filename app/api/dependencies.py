@@ -106,8 +106,8 @@ class Visit:
         """The warehouse that the path names, for this caller; raises `NoSuchWarehouse`."""
         return self.catalog_of(self.warehouse)
 
-    async def find_catalog(self) -> Catalog:
-        """Return the same, for coroutines: a thread looks the warehouse up if it was not looked up lately."""
+    async def load_catalog(self) -> Catalog:
+        """Return the same, for coroutines; a thread looks the warehouse up, unless it is known."""
         warehouse = self.parts.warehouses.find_kept(self.warehouse_name)
         if warehouse is None:
             warehouse = await self.in_thread(lambda: self.warehouse)

@@ -28,8 +28,8 @@ def names_answer(visit: Visit, kind: Kind[M]) -> Response:
 
 
 async def shared_names_answer(visit: Visit, kind: Kind[M]) -> Response:
-    """Do the same for many clients: those who ask for the same list at a time share what is read."""
-    catalog = await visit.find_catalog()
+    """Do the same; clients that ask for the same list at a time share what is read."""
+    catalog = await visit.load_catalog()
     if not catalog.has_rows or catalog.as_of_ms is not None or visit.has_plus:
         return await visit.in_thread(lambda: names_answer(visit, kind))
     namespace = visit.namespace

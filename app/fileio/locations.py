@@ -119,7 +119,7 @@ def _lies_inside(location: str, root: str) -> bool:
 
 
 def _folder_of_plain(location: str) -> str | None:
-    """Return what goes before the last slash, if what follows it has no flaw; None if that is not sure."""
+    """Return what goes before the last slash; None unless what follows surely has no flaw."""
     folder, _, name = location.rpartition("/")
     is_short = len(folder) <= _LONGEST_KEPT and len(name) <= _LONGEST_KEPT
     if folder and not folder.endswith("/") and is_short and _PLAIN.fullmatch(name):

@@ -1,4 +1,4 @@
-"""Lists of names for the busiest route: equal ones that are asked for together are read once."""
+"""Lists of names: equal ones that are asked for together are read once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A transport that sends an answer in one piece, and lets a client that still sends read it before it is closed."""
+"""A transport that sends answers in one piece, and to clients that still send, too."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _FACTS = ("socket", "sockname", "peername", "sslcontext")
 
 
 class LingeringTransport(asyncio.Transport):
-    """Passes everything on, but `close` while a request is coming, and the head of an answer before its body.
+    """Passes everything on, but `close` while a request is coming, and heads before bodies.
 
-    Uvicorn writes them one after the other, and each write is a call of the system that wakes the client: the second
+    Uvicorn writes head and body one after the other, and each write is a call of the system that wakes the client: the second
     one of most answers costs as much as all that routes them. So a head waits for what is written next in the same
     turn of the event loop.
 

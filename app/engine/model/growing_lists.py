@@ -1,4 +1,4 @@
-"""Lists of a document that grow with each state: most of their JSON is in the JSON of the state before."""
+"""Lists of a document that grow: most of their JSON is in that of the state before."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ NOTHING_KNOWN = KnownJson(b"", {})
 
 
 class GrowingJson:
-    """JSON that is put together from its fields, in order; of lists that are known bytes are copied."""
+    """JSON that is put together from its fields, in order; what is known is copied."""
 
     def __init__(self, known: KnownJson) -> None:
         self._known = known

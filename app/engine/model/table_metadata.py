@@ -123,7 +123,7 @@ class TableMetadata(Document):
         return next(named, self.current_schema)
 
     def to_json(self) -> bytes:
-        """Return the same JSON as any document; long lists are copied from that of an earlier state."""
+        """Return the same JSON as any document; what an earlier state's had is copied."""
         if len(self.snapshots) < _MANY_SNAPSHOTS:
             return super().to_json()
         own, growing = (

@@ -81,7 +81,7 @@ async def table_exists(request: Request) -> Response:
 
 async def _place(visit: Visit) -> tuple[Catalog, TableIdentifier]:
     identifier = await visit.in_thread(lambda: visit.table) if visit.has_plus else visit.table
-    return await visit.find_catalog(), identifier
+    return await visit.load_catalog(), identifier
 
 
 async def _pointer(visit: Visit, catalog: Catalog, operation: str, identifier: TableIdentifier) -> Pointer:

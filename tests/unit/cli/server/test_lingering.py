@@ -53,12 +53,13 @@ def calls_of(
     async def run() -> list[bytes | str]:
         found = Recording()
         transport = LingeringTransport(found, lambda: is_coming)
-        for step in steps:
+        for step in (*steps, None):
             if step is None:
-                await asyncio.sleep(0)
+                turn_ends = asyncio.get_running_loop().create_future()
+                asyncio.get_running_loop().call_soon(turn_ends.set_result, None)
+                await turn_ends
             else:
                 step(transport)
-        await asyncio.sleep(0)
         calls = list(found.calls)
         transport.abort()
         return calls
