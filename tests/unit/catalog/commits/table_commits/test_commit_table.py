@@ -214,6 +214,18 @@ def test_commit_sent_again_after_its_branch_was_dropped_is_not_refused(catalog: 
         commit_table(catalog, DEPARTURES, [AssertRefSnapshotId(ref="audit")], updates)
 
 
+def test_commit_sent_again_after_its_branch_was_moved_back_is_not_refused(catalog: Catalog) -> None:
+    """On a refusal the client would delete manifests of a snapshot that a tag may still name."""
+    table = append_to(catalog, table_in(catalog))
+    updates = append(snapshot_on(table.metadata), "audit")
+    commit_table(catalog, DEPARTURES, [], updates)
+    back = SetSnapshotRef(ref_name="audit", snapshot_id=head(table).snapshot_id, type="branch")
+    commit_table(catalog, DEPARTURES, [], [back])
+
+    with pytest.raises(CommitStateUnknown, match="audit is not on it"):
+        commit_table(catalog, DEPARTURES, [AssertRefSnapshotId(ref="audit")], updates)
+
+
 def test_same_snapshot_id_with_another_manifest_list_is_refused(catalog: Catalog) -> None:
     created = table_in(catalog)
     snapshot = snapshot_on(created.metadata)
