@@ -238,7 +238,8 @@ def load_receipt(catalog: Catalog, identifier: TableIdentifier, name: str, recor
     catalog.permit("load_ref", identifier)
     pointer = catalog.load(TABLES, identifier)
     location = Location(recorded.removeprefix(_UNCHANGED))
-    after = catalog.read_file(TABLES, location, pointer.uuid, pointer.registration)
+    # Whatever table has the name by now: without a uuid the file is read as it is.
+    after = catalog.read_file(TABLES, location)
     if recorded.startswith(_UNCHANGED):
         return _unchanged(identifier, name, location, after)
     event = event_at(catalog, pointer.id, location)
@@ -246,7 +247,7 @@ def load_receipt(catalog: Catalog, identifier: TableIdentifier, name: str, recor
     previous = event.previous_location if event else None
     if previous is not None:
         try:
-            before = catalog.read_file(TABLES, previous, pointer.uuid, pointer.registration)
+            before = catalog.read_file(TABLES, previous)
         except IcetowerError as error:
             log.info("the metadata before %s cannot be read any more: %s", location, error)
     return _receipt(identifier, name, before, after, previous, location, event)
