@@ -124,13 +124,13 @@ def test_another_tables_content_is_never_answered_for_a_table(twins: tuple[Catal
     made = table_in(catalog)
     assert made.location is not None
     commit_to(catalog, SetProperties(updates={"a": "b"}))
-    for server in (catalog, replace(catalog, as_of_ms=catalog.now_ms())):
+    for number, server in enumerate((catalog, replace(catalog, as_of_ms=catalog.now_ms()))):
         pointer = server.load(TABLES, DEPARTURES)
         own = load_table(catalog).metadata
         other = own.replace(table_uuid="22222222-2222-2222-2222-222222222222")
         catalog.files.delete(pointer.metadata_location)
         catalog.files.write_new(pointer.metadata_location, other.to_json())
-        anew = replace(pointer, registration=5)  # as a server that has not read it yet
+        anew = replace(pointer, registration=5 + number)  # as a server that has not read it yet
 
         with pytest.raises((MetadataFileMissing, PastIsGone)):
             server.read(TABLES, anew)
