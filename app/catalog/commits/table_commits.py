@@ -22,6 +22,7 @@ from app.catalog.context.places.locations import check_place_is_free
 from app.engine.change.apply import apply_to_new, apply_updates
 from app.engine.change.requirements import (
     AssertRefSnapshotId,
+    AssertTableUuid,
     Report,
     Requirement,
     check_requirements,
@@ -31,7 +32,7 @@ from app.engine.change.requirements import (
 from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
 from app.engine.model.ancestry import is_ancestor
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import SnapshotId
+from app.engine.model.ids import SnapshotId, TableUuid
 from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.settings.rebase_settings import RebaseMode
 from app.engine.model.table_metadata import TableMetadata
@@ -80,6 +81,11 @@ class TableCommit(Intention[TableMetadata, None]):
         return next(
             (str(item.snapshot.snapshot_id) for item in self.updates if isinstance(item, AddSnapshot)), None
         )
+
+    @property
+    def meant_for(self) -> TableUuid | None:
+        """The table that its requirements name."""
+        return next((item.uuid for item in self.requirements if isinstance(item, AssertTableUuid)), None)
 
     def prepare(self, catalog: Catalog) -> None:
         """Read what a rebase will need: commits that land now may move the branch."""
