@@ -283,10 +283,11 @@ class _TableDryRun:
 
     def result(self) -> TableDryRun:
         """Return what has come of it all; the errors in it are an answer, and keep nothing of the request."""
+        errors = [self.error]
         for notes in self._notes:
-            for noted in (self, *notes.requirements, *notes.updates):
-                if noted.error is not None:
-                    let_go_of_frames(noted.error)
+            errors += [item.error for item in notes.requirements] + [item.error for item in notes.updates]
+        for error in filter(None, errors):
+            let_go_of_frames(error)
         seen = self._base.seen
         return TableDryRun(
             identifier=self.identifier,

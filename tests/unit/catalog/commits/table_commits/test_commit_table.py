@@ -15,6 +15,7 @@ from app.engine.change.requirements import (
     AssertCreate,
     AssertRefSnapshotId,
     AssertTableUuid,
+    Requirement,
 )
 from app.engine.change.updates import (
     AddSnapshot,
@@ -224,7 +225,10 @@ def test_commit_sent_again_after_its_table_lost_the_name_is_not_refused(
     """On a refusal the client would delete manifests that the table still has, or has when it comes back."""
     table = append_to(catalog, table_in(catalog))
     updates = append(snapshot_on(table.metadata))
-    requirements = [AssertTableUuid(uuid=table.metadata.uuid), AssertRefSnapshotId(ref="main")]
+    requirements: list[Requirement] = [
+        AssertTableUuid(uuid=table.metadata.uuid),
+        AssertRefSnapshotId(ref="main"),
+    ]
     landed = commit_table(catalog, DEPARTURES, [], updates)
     other = append(snapshot_on(landed.metadata))
     if end == "expired":
