@@ -282,7 +282,7 @@ class _TableDryRun:
         return None
 
     def result(self) -> TableDryRun:
-        """Return what has come of it all; the errors in it are an answer, and keep nothing of the request."""
+        """Return what has come of it all. Its errors are an answer, and keep nothing of the request."""
         errors = [self.error]
         for notes in self._notes:
             errors += [item.error for item in notes.requirements] + [item.error for item in notes.updates]

@@ -163,7 +163,9 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
 
 
 def _registered_anew(catalog: Catalog, entry: Dropped) -> Dropped:
-    """Return it with another number, so that no server believes what it keeps of a file that others wrote.
+    """Return what was registered with another number.
+
+    So no server believes what it keeps of a file that others wrote.
 
     Raises:
         PastIsGone: another table's metadata is where its own was.
