@@ -245,10 +245,10 @@ class NoSuchJob(NotFound):
 
 
 class MetadataFileMissing(NotFound):
-    """The pointer names a file that is gone."""
+    """The pointer names a file that is gone, or in whose place another table's is."""
 
-    def __init__(self, location: str) -> None:
-        super().__init__(f"Failed to open input stream for file: {location}")
+    def __init__(self, location: str, because: str = "") -> None:
+        super().__init__(f"Failed to open input stream for file: {location}{because}")
 
 
 class NoSuchRoute(NotFound):

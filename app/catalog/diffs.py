@@ -222,9 +222,8 @@ class _Versions:
         if location == self._pointer.metadata_location:
             metadata = self._current
         else:
-            metadata = self._catalog.read_file(
-                TABLES, location, self._pointer.uuid, self._pointer.registration
-            )
+            # Without a uuid: another table may have been registered over this one, or it had none once.
+            metadata = self._catalog.read_file(TABLES, location)
         return State(metadata.current_snapshot, metadata.current_schema, metadata, location)
 
     def _numbered(self, text: str) -> Location:

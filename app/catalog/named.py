@@ -325,7 +325,8 @@ def load(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> Loaded
 def load_recorded(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, location: str) -> Loaded[M]:
     """Return a table or view for a repeated request: as it is now, else as it was recorded.
 
-    Something else may have the name by now: it is the same only if its pointer has been at this location.
+    Something else may have the name by now: it is the same only if its pointer has been at this location, and no other
+    table's metadata has been registered over it since.
 
     Args:
         location: the metadata location that was recorded with the Idempotency-Key.
@@ -335,8 +336,10 @@ def load_recorded(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, 
     """
     catalog.permit(f"load_{kind}", identifier)
     pointer = catalog.find(identifier)
-    if pointer is not None and pointer.kind is kind.of_pointer and event_at(catalog, pointer.id, location):
-        return load(catalog, kind, identifier)
+    if pointer is not None and pointer.kind is kind.of_pointer:
+        event = event_at(catalog, pointer.id, location)
+        if event is not None and event.uuid == pointer.uuid:
+            return load(catalog, kind, identifier)
     return load_as_recorded(catalog, kind, identifier, location)
 
 

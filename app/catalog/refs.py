@@ -226,27 +226,27 @@ def _commit(catalog: Catalog, intention: _RefIntention) -> Receipt:
 
 
 def load_receipt(catalog: Catalog, identifier: TableIdentifier, name: str, recorded: str) -> Receipt:
-    """Return the receipt of a change again.
+    """Return the receipt of a change again, whatever has the name by now.
 
     Args:
         recorded: what was recorded with the Idempotency-Key.
 
     Raises:
-        NoSuchTable: the table was dropped since.
         MetadataFileMissing: the metadata that the change made is gone.
     """
     catalog.permit("load_ref", identifier)
-    pointer = catalog.load(TABLES, identifier)
+    pointer = catalog.find(identifier)
     location = Location(recorded.removeprefix(_UNCHANGED))
-    after = catalog.read_file(TABLES, location, pointer.uuid, pointer.registration)
+    # Without a uuid the file is read as it is: another table may have the name.
+    after = catalog.read_file(TABLES, location)
     if recorded.startswith(_UNCHANGED):
         return _unchanged(identifier, name, location, after)
-    event = event_at(catalog, pointer.id, location)
+    event = None if pointer is None else event_at(catalog, pointer.id, location)
     before: TableMetadata | None = None
     previous = event.previous_location if event else None
     if previous is not None:
         try:
-            before = catalog.read_file(TABLES, previous, pointer.uuid, pointer.registration)
+            before = catalog.read_file(TABLES, previous)
         except IcetowerError as error:
             log.info("the metadata before %s cannot be read any more: %s", location, error)
     return _receipt(identifier, name, before, after, previous, location, event)

@@ -99,6 +99,8 @@ class ReadThroughCache(BoundedCache[Value]):
                 return cast("Found", reading.result())
             except GivenUp:  # for that one's client; this one's may still be there
                 return self.find_or_read(key, read)
+            finally:
+                del reading
         try:
             value, size_bytes = read()
         except BaseException as error:
@@ -111,3 +113,5 @@ class ReadThroughCache(BoundedCache[Value]):
         finally:
             with self._reading_lock:
                 del self._being_read[key]
+            # It has the error, whose frames have it: what was read would stay until a garbage collection.
+            del reading

@@ -23,6 +23,7 @@ from app.api.entrance.web_pages import check_sender
 from app.api.error_responses import RETRY_AFTER_SECONDS, body_of, is_retry_safe, status_and_type
 from app.api.names_in_paths import split_prefix
 from app.api.scope_keys import COMMIT_ID, HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
+from app.engine.model.error_frames import let_go_of_frames
 from app.telemetry import REQUEST_SECONDS, REQUESTS, log_lines, new_request_id, request_id
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
@@ -99,7 +100,7 @@ class FrontDoor:
             self.commit_ids.end(scope)
             self._close(scope, answer, perf_counter() - started, failure)
             if failure is not None:
-                _let_go_of_frames(failure)
+                let_go_of_frames(failure)
 
     def _report(self, error: Exception, visit_id: str) -> None:
         """Log the cause of a 5xx; a refusal says everything in its answer."""
@@ -230,22 +231,6 @@ async def _send_error(scope: Scope, send: Send, error: Exception) -> None:
         headers.append((b"content-length", str(len(body)).encode("ascii")))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-def _let_go_of_frames(error: BaseException) -> None:
-    """Drop the tracebacks of an error and of those behind it.
-
-    Their frames hold the request's body, in cycles with the error that only a garbage collection would find: refused
-    requests would pile up in memory until then.
-    """
-    behind: list[BaseException | None] = [error]
-    seen: set[int] = set()
-    while behind:
-        found = behind.pop()
-        if found is not None and id(found) not in seen:
-            seen.add(id(found))
-            found.__traceback__ = None
-            behind += (found.__cause__, found.__context__)
 
 
 def _is_compressible(headers: list[tuple[bytes, bytes]]) -> bool:

@@ -25,6 +25,7 @@ from app.engine.change.updates import AddSnapshot, Update
 from app.engine.conflicts.report import ConflictReport
 from app.engine.diff.metadata_diff import MetadataDiff, creation_diff, metadata_diff
 from app.engine.guard.findings import Finding
+from app.engine.model.error_frames import let_go_of_frames
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.snapshot import Snapshot
@@ -281,7 +282,12 @@ class _TableDryRun:
         return None
 
     def result(self) -> TableDryRun:
-        """Return what has come of it all."""
+        """Return what has come of it all. Its errors are an answer, and keep nothing of the request."""
+        errors = [self.error]
+        for notes in self._notes:
+            errors += [item.error for item in notes.requirements] + [item.error for item in notes.updates]
+        for error in filter(None, errors):
+            let_go_of_frames(error)
         seen = self._base.seen
         return TableDryRun(
             identifier=self.identifier,

@@ -14,7 +14,7 @@ from app.database.pointers.left_files import QueuedExpiry, TakenIn
 from app.database.pointers.pointer import Pointer
 from app.engine.change.updates import Update
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import Location
+from app.engine.model.ids import Location, TableUuid
 from app.engine.rebase.rebased_snapshots import Rebase
 from app.errors import NotAllowed
 
@@ -117,6 +117,11 @@ class Intention(ABC, Generic[M, D]):
     """What pointer history calls it."""
     needs_writable: bool = True
     """Whether it is refused for what belongs to another catalog."""
+
+    @property
+    def meant_for(self) -> TableUuid | None:
+        """The uuid of the table that it is meant for, if the caller has said it."""
+        return None
 
     def prepare(self, catalog: Catalog) -> None:
         """Read what its turn will need, while others for the name are at work.

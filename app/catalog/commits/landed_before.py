@@ -7,15 +7,21 @@ from collections.abc import Sequence
 from app.catalog.commits.files.expiry_records import ExpiryRecord
 from app.catalog.commits.intentions import Base
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import M
+from app.catalog.context.kinds import TABLES, M
 from app.database.pointers.left_files import QueuedExpiry
+from app.database.pointers.pointer import PointerKind
 from app.engine.change.landed_since import has_all_since
 from app.engine.change.updates import AddSnapshot, Update
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import TableUuid
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.engine.retention.expired_snapshots import Expiry
 from app.engine.retention.reachability import CleanupLevel, Expired
-from app.errors import CommitStateUnknown
+from app.errors import CommitStateUnknown, CorruptMetadata, MetadataFileMissing
+
+MOST_NAMES = 10
+"""At how many tables of one uuid is looked."""
 
 
 def check_never_landed(
@@ -54,6 +60,46 @@ def check_never_landed(
                 f"Cannot tell whether this commit has landed: {base.identifier} had snapshot {snapshot_id}, which has "
                 "expired. Nothing was changed or deleted"
             )
+
+
+def check_not_under_another_name(
+    catalog: Catalog, identifier: TableIdentifier, uuid: TableUuid, updates: Sequence[Update]
+) -> None:
+    """Check that a commit has not landed in a table that has lost this name since.
+
+    It was renamed, or dropped and can come back. Its snapshots use the files that a client deletes when it is refused.
+
+    Args:
+        uuid: which table the commit is meant for, as it says itself.
+
+    Raises:
+        CommitStateUnknown: it may have landed.
+        DatabaseUnavailable, FilesUnavailable: it cannot be seen.
+    """
+    added = [update.snapshot for update in updates if isinstance(update, AddSnapshot)]
+    if not added:
+        return
+    server = catalog.server
+    alike = [
+        *server.neighbours.with_uuid(uuid, MOST_NAMES),
+        *server.neighbours.dropped_with_uuid(uuid, catalog.now_ms(), MOST_NAMES),
+    ]
+    for pointer in (server.pointers.find_locked(each.pointer_id) for each in alike):
+        if pointer is None or pointer.kind is not PointerKind.TABLE:
+            continue
+        if pointer.warehouse_id != catalog.warehouse.id:
+            continue
+        try:
+            known = catalog.read(TABLES, pointer).snapshots_by_id
+        except (MetadataFileMissing, CorruptMetadata):
+            continue
+        for snapshot in added:
+            snapshot_id = snapshot.snapshot_id
+            if snapshot_id in known or server.file_deletions.has_expired(uuid, snapshot_id):
+                raise CommitStateUnknown(
+                    f"This commit to {identifier} has landed before: that table, which is or was last called "
+                    f"{pointer.identifier}, has or had snapshot {snapshot_id}. Nothing was changed or deleted"
+                )
 
 
 def record_of_removal(

@@ -12,7 +12,11 @@ from typing import Generic
 from app.catalog.commits.files.foreign_files import foreign_of_registered
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, D, Intention, Landed, Planned
-from app.catalog.commits.landed_before import check_never_landed, record_of_removal
+from app.catalog.commits.landed_before import (
+    check_never_landed,
+    check_not_under_another_name,
+    record_of_removal,
+)
 from app.catalog.commits.races import explain
 from app.catalog.context.catalog import Catalog, find_and_read
 from app.catalog.context.kinds import Kind, Loaded, M
@@ -30,7 +34,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
-from app.errors import BadRequest, CommitFailed
+from app.errors import BadRequest, CommitFailed, NoSuchTable
 from app.fileio.locations import folder_name
 from app.formats.metadata.names import next_metadata_location
 
@@ -313,7 +317,10 @@ def refusals_explained(catalog: Catalog, base: Base[M], intention: Intention[M, 
     """
     try:
         yield
-    except (CommitFailed, BadRequest) as error:
+    except (CommitFailed, BadRequest, NoSuchTable) as error:
+        meant = intention.meant_for
+        if meant is not None and (base.seen is None or base.seen.uuid != meant):
+            check_not_under_another_name(catalog, base.identifier, meant, intention.updates)
         check_never_landed(catalog, base, intention.updates, is_refused=True)
         if isinstance(error, CommitFailed):
             explain(error, base, intention.updates)

@@ -22,6 +22,7 @@ from app.catalog.context.places.locations import check_place_is_free
 from app.engine.change.apply import apply_to_new, apply_updates
 from app.engine.change.requirements import (
     AssertRefSnapshotId,
+    AssertTableUuid,
     Report,
     Requirement,
     check_requirements,
@@ -31,7 +32,7 @@ from app.engine.change.requirements import (
 from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
 from app.engine.model.ancestry import is_ancestor
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import SnapshotId
+from app.engine.model.ids import SnapshotId, TableUuid
 from app.engine.model.refs import MAIN_BRANCH
 from app.engine.model.settings.rebase_settings import RebaseMode
 from app.engine.model.table_metadata import TableMetadata
@@ -80,6 +81,11 @@ class TableCommit(Intention[TableMetadata, None]):
         return next(
             (str(item.snapshot.snapshot_id) for item in self.updates if isinstance(item, AddSnapshot)), None
         )
+
+    @property
+    def meant_for(self) -> TableUuid | None:
+        """The table that its requirements name."""
+        return next((item.uuid for item in self.requirements if isinstance(item, AssertTableUuid)), None)
 
     def prepare(self, catalog: Catalog) -> None:
         """Read what a rebase will need: commits that land now may move the branch."""
@@ -179,7 +185,7 @@ def _is_repeated(current: TableMetadata, updates: Sequence[Update]) -> bool:
     been.
 
     Raises:
-        CommitStateUnknown: the snapshot is there, and its branch is not: it may have been dropped since.
+        CommitStateUnknown: the snapshot is there, and not on its branch: that may have been moved or dropped since.
     """
     added = [update.snapshot for update in updates if isinstance(update, AddSnapshot)]
     for snapshot in added:
@@ -195,16 +201,19 @@ def _is_repeated(current: TableMetadata, updates: Sequence[Update]) -> bool:
 
 
 def _has_reached(current: TableMetadata, name: str, snapshot_id: SnapshotId) -> bool:
-    """Return whether a ref is at a snapshot or past it, or main once was."""
+    """Return whether a ref is at a snapshot or past it, or main once was: only main has a log."""
     if name == MAIN_BRANCH and any(entry.snapshot_id == snapshot_id for entry in current.snapshot_log):
         return True
     ref = current.snapshot_refs.get(name)
-    if ref is None and name != MAIN_BRANCH:
+    if ref is not None and is_ancestor(current, snapshot_id, ref.snapshot_id):
+        return True
+    if name != MAIN_BRANCH:
+        found = f"no branch or tag {name}" if ref is None else f"{name} is not on it"
         raise CommitStateUnknown(
-            f"Cannot tell whether this commit has landed: the table has snapshot {snapshot_id}, but no branch or tag "
-            f"{name}. Nothing was changed or deleted"
+            f"Cannot tell whether this commit has landed: the table has snapshot {snapshot_id}, but {found}. Nothing "
+            "was changed or deleted"
         )
-    return ref is not None and is_ancestor(current, snapshot_id, ref.snapshot_id)
+    return False
 
 
 def begin_commit(catalog: Catalog, commit: TableCommit) -> Landing[TableMetadata, None]:

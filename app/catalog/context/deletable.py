@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.places.file_names import EXPORTS
 from app.catalog.context.places.locations import is_allowed
 from app.catalog.context.places.table_places import own_places, spellings_of
 from app.catalog.filesystem_tables.versions import TableFolder
@@ -17,6 +18,7 @@ from app.fileio.locations import folder_name, folders_of, is_inside
 
 log = logging.getLogger(__name__)
 
+_EXPORTS = f"/{EXPORTS}/"
 BATCH = 256
 """How many files the database is asked for in one question."""
 
@@ -81,7 +83,11 @@ def _deletable(catalog: Catalog, owner: Owner | None, locations: Sequence[Locati
         log.warning("files of table %s stay: another name may have the same files", owner.uuid)
         return []
     folders = {location: folders_of(location) for location in locations if is_allowed(catalog, location)}
-    inside = [location for location, around in folders.items() if not owner.places.isdisjoint(around)]
+    inside = [
+        location
+        for location, around in folders.items()
+        if not owner.places.isdisjoint(around) and not any(folder.endswith(_EXPORTS) for folder in around)
+    ]
     around_them = {folder for location in inside for folder in folders[location]}
     claims = pointers.claims(_spelled(inside), sorted(around_them), owner.pointer_id)
     going = [

@@ -26,7 +26,7 @@ from app.engine.change.updates import (
     Update,
 )
 from app.engine.model.identifiers import TableIdentifier
-from app.engine.model.ids import Location, TableUuid
+from app.engine.model.ids import Location
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.expired_snapshots import Expiry, ExpiryWish, plan_expiry
 from app.engine.retention.reachability import (
@@ -35,7 +35,7 @@ from app.engine.retention.reachability import (
     expired_between,
     unreachable_files,
 )
-from app.errors import CorruptMetadata, FileMissing, FilesUnavailable
+from app.errors import CorruptMetadata, FileMissing, FilesUnavailable, IcetowerError
 from app.fileio.locations import place_of
 
 
@@ -171,11 +171,15 @@ def recorded_expiry(
         key: the Idempotency-Key: an expiry that found nothing to do left a location that another commit wrote.
 
     Raises:
-        NoSuchTable: the table was dropped since.
+        NoSuchTable: the table was dropped since, and its metadata file is gone too.
     """
     catalog.permit("expire_snapshots", identifier)
-    pointer = catalog.load(TABLES, identifier)
-    stored = catalog.server.file_deletions.find_expired(TableUuid(pointer.uuid), Location(location))
+    try:
+        # Another table may have the name by now.
+        uuid = catalog.read_file(TABLES, Location(location)).uuid
+    except IcetowerError:
+        uuid = catalog.load(TABLES, identifier).uuid
+    stored = catalog.server.file_deletions.find_expired(uuid, Location(location))
     record = None if stored is None else ExpiryRecord.from_json(stored)
     if record is None or record.key != key:
         return ExpiryOutcome(Location(location), Expiry((), ()))

@@ -17,6 +17,7 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
+from app.catalog.context.places.file_names import EXPORTS
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier, check_namespace
 from app.engine.model.ids import Location, TableUuid
 from app.errors import InvalidName, InvalidRequest
@@ -127,7 +128,7 @@ class Export:
 
 def export_folder(root: str, warehouse: str) -> Location:
     """Return where the exports of a warehouse lie."""
-    return Location(f"{root.rstrip('/')}/.icetower/pointers/{warehouse}")
+    return Location(f"{root.rstrip('/')}/{EXPORTS}/{warehouse}")
 
 
 def export_name(at_ms: int, mark: str, digest: str, file_uuid: str) -> str:

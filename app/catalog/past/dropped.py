@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
+from app.catalog.commits.plans import new_registration
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import TABLES, VIEWS
+from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.past.moments import moment_text
 from app.catalog.context.protection import check_namespace_unprotected, check_unprotected
@@ -26,6 +29,8 @@ from app.errors import (
     PurgeRefused,
 )
 from app.recoveries import NoSuchDropped, PastIsGone, UndropRefused
+
+log = logging.getLogger(__name__)
 
 MOST_CHOICES = 20
 """How many of the things that had one name a message lists."""
@@ -104,7 +109,7 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
         NoSuchDropped: nothing that is meant can come back.
         NoSuchNamespace: the namespace is not there, and was not to be made.
         UndropRefused: the name is taken, or a table with the same files is there.
-        PastIsGone: its metadata file is gone.
+        PastIsGone: its metadata file is gone, or another table's is in its place.
         FilesUnavailable: the store does not answer.
         CommitStateUnknown: the database did not answer.
     """
@@ -118,6 +123,7 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
             f"{entry} cannot come back: its metadata file has been deleted, as Spark's DROP TABLE … PURGE does "
             f"by itself: {entry.pointer.metadata_location}"
         )
+    entry = _registered_anew(catalog, entry)
     name = entry.name if new.name is None else new.name
     answer = _summary(entry, namespace, name)
     claim = catalog.caller.claim_of(answer_text(answer))
@@ -154,6 +160,29 @@ def undrop(catalog: Catalog, wanted: Wanted, new: NewName = AS_IT_WAS) -> dict[s
         ) from taken
     catalog.server.step("after_undrop")
     return answer
+
+
+def _registered_anew(catalog: Catalog, entry: Dropped) -> Dropped:
+    """Return what was registered with another number.
+
+    So no server believes what it keeps of a file that others wrote.
+
+    Raises:
+        PastIsGone: another table's metadata is where its own was.
+    """
+    pointer = entry.pointer
+    if pointer is None or not pointer.registration:
+        return entry
+    kind: Kind[Any] = TABLES if pointer.kind is PointerKind.TABLE else VIEWS
+    number = new_registration()
+    pointer = replace(pointer, registration=-number if pointer.is_read_only else number)
+    try:
+        catalog.read(kind, pointer)
+    except MetadataFileMissing as error:
+        raise PastIsGone(f"{entry} cannot come back: {error}") from error
+    except CorruptMetadata as error:
+        log.warning("%s comes back with metadata that cannot be read: %s", entry, error)
+    return replace(entry, pointer=pointer)
 
 
 def purge_dropped(catalog: Catalog, wanted: Wanted) -> dict[str, object]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, ValidationError
 
+from app.engine.model.error_frames import let_go_of_frames
 from app.errors import InvalidMetadata
 
 MAX_LONG = 2**63 - 1
@@ -107,6 +108,7 @@ class Document(BaseModel):
         try:
             return cls.model_validate_json(content, by_alias=True, by_name=False)
         except ValidationError as error:
+            let_go_of_frames(error)
             raise InvalidMetadata(describe_invalid(error)) from error
         except RecursionError as error:
             raise InvalidMetadata("Invalid JSON: it is nested too deeply") from error

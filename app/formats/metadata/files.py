@@ -114,7 +114,7 @@ class MetadataFiles:
         With `refs_only`, snapshots that no ref names are left out.
 
         Raises:
-            MetadataFileMissing: the file is gone.
+            MetadataFileMissing: the file is gone, or another table's is in its place.
             InvalidMetadata: the file is not table metadata.
             FilesUnavailable: the store does not answer.
         """
@@ -138,7 +138,7 @@ class MetadataFiles:
             registration: the pointer's.
 
         Raises:
-            MetadataFileMissing: the file is gone.
+            MetadataFileMissing: the file is gone, or another table's is in its place.
             InvalidMetadata: the file is not table metadata.
             FilesUnavailable: the store does not answer.
         """
@@ -150,7 +150,7 @@ class MetadataFiles:
         """Return a view's metadata; `uuid` and `registration` as for a table.
 
         Raises:
-            MetadataFileMissing: the file is gone.
+            MetadataFileMissing: the file is gone, or another view's is in its place.
             InvalidMetadata: the file is not view metadata.
             FilesUnavailable: the store does not answer.
         """
@@ -232,6 +232,8 @@ class MetadataFiles:
         def parse() -> tuple[M, int]:
             content = self._read(files, location)
             parsed = parsed_from(content)
+            if uuid is not None and parsed.uuid != uuid:
+                raise MetadataFileMissing(location, f": uuid {parsed.uuid} is there by now, not {uuid}")
             if is_read_only(registration):
                 # Clients that delete files themselves ask this property first.
                 parsed = parsed.replace(properties={**parsed.properties, GC_ENABLED: "false"})

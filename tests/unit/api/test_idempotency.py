@@ -190,6 +190,24 @@ def test_answer_to_a_request_sent_again_is_never_about_another_of_the_same_name(
     assert again.json()["metadata"][uuid] != other.json()["metadata"][uuid]
 
 
+@pytest.mark.parametrize("name", ["create table", "commit"])
+def test_answer_is_not_about_the_table_that_was_registered_over_it(
+    api: httpx.Client, ns: str, key: dict[str, str], name: str
+) -> None:
+    send = mutation(api, ns, name, key)
+    first = send()
+    own = "t" if name == "commit" else "new"
+    make_table(api, ns, "other")
+    other = api.post(f"/v1/namespaces/{ns}/tables/other/unregister").json()
+    body = {"name": own, "metadata-location": other["metadata-location"], "overwrite": True}
+    assert api.post(f"/v1/namespaces/{ns}/register", json=body).status_code == 200
+
+    again = send()
+
+    assert again.json()["metadata-location"] == first.json()["metadata-location"]
+    assert again.json()["metadata"]["table-uuid"] == first.json()["metadata"]["table-uuid"]
+
+
 def test_unregister_sent_again_hands_over_the_table_that_it_let_go(
     api: httpx.Client, ns: str, key: dict[str, str]
 ) -> None:

@@ -5,10 +5,11 @@ from dataclasses import replace
 
 import pytest
 
+from app.catalog import named
 from app.catalog.commits.cherry_picks import CherryPicks
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import LoadedTable
+from app.catalog.context.kinds import TABLES, LoadedTable
 from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.refs import change_ref, list_refs, load_receipt, load_ref, remove_ref
 from app.database.outcomes.idempotency_keys import IdempotencyClaim
@@ -27,6 +28,7 @@ from app.engine.branches.ref_changes import (
 )
 from app.engine.change.updates import AddSnapshot, SetProperties
 from app.engine.diff.file_diff import live_entries
+from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
@@ -41,7 +43,7 @@ from app.errors import (
 from tests.builders.catalogs import with_rules, with_server
 from tests.builders.commits import commit_table
 from tests.builders.table_files import TableFiles
-from tests.builders.tables import DEPARTURES, append, append_to, load_table, table_in
+from tests.builders.tables import DEPARTURES, FLIGHTS, append, append_to, load_table, table_in
 
 UNCHECKED = Unchecked.UNCHECKED
 
@@ -361,3 +363,6 @@ def test_receipt_can_be_written_again_whatever_happened_since(catalog: Catalog) 
     catalog.files.delete(table.location)
     again = load_receipt(catalog, DEPARTURES, "audit", recorded(catalog, "a"))
     assert (again.snapshot_after, again.sequence) == (made.snapshot_after, made.sequence)
+    named.rename(catalog, TABLES, DEPARTURES, TableIdentifier(FLIGHTS, "elsewhere"))
+    again = load_receipt(catalog, DEPARTURES, "audit", recorded(catalog, "a"))
+    assert (again.snapshot_after, again.location_after) == (made.snapshot_after, made.location_after)

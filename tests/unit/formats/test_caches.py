@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 
@@ -123,3 +126,26 @@ def test_a_failure_is_everybodys_and_is_not_kept() -> None:
         with pytest.raises(FilesUnavailable, match="no answer"):
             answer.result()
     assert cache.find_or_read("key", lambda: ("there now", 1)) == "there now"
+
+
+def test_what_a_failed_read_held_is_let_go_at_once() -> None:
+    """Health looks at damaged tables again and again: their files must not wait for a garbage collection."""
+
+    class Content:
+        pass
+
+    held: list[weakref.ref[Content]] = []
+
+    def read() -> tuple[str, int]:
+        content = Content()
+        held.append(weakref.ref(content))
+        raise FilesUnavailable("broken off")
+
+    cache = ReadThroughCache[str](1_000)
+    gc.disable()
+    try:
+        with suppress(FilesUnavailable):
+            cache.find_or_read("key", read)
+        assert held[0]() is None
+    finally:
+        gc.enable()

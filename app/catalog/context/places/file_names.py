@@ -10,6 +10,8 @@ from app.engine.model.ids import TableUuid
 from app.fileio.locations import loose_place_of
 from app.formats.metadata.own_names import has_mark, marked
 
+EXPORTS = ".icetower/pointers"
+"""Below the root of a warehouse: where its exports lie. Nothing in it is a table's, wherever a table lies."""
 _KEY = "names of metadata files"
 
 

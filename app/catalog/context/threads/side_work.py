@@ -33,7 +33,7 @@ class SideWork:
         try:
             work()
         except IcetowerError as error:
-            done.set_exception(error)
+            done.set_exception(error.with_traceback(None))  # whose frames have the future
         else:
             done.set_result(None)
         return done

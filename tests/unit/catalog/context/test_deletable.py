@@ -1,4 +1,4 @@
-"""Which files may go on behalf of a table: the four points, one by one."""
+"""Which files may go on behalf of a table: its points, one by one."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.kinds import TABLES, VIEWS
+from app.catalog.exports.export_files import export_folder
 from app.catalog.tables import NewTable
 from app.catalog.views import NewView
 from app.engine.change.updates import AssignUuid, SetLocation, SetProperties
@@ -67,6 +68,13 @@ def test_nothing_in_a_folder_of_another_table(catalog: Catalog, mine: str, other
     table(catalog, U, other)
 
     assert going(catalog, f"memory://wh/{other}/data/x/a", f"memory://wh/{other}/metadata/b") == set()
+
+
+def test_no_export_though_the_table_lies_around_it(catalog: Catalog) -> None:
+    table(catalog, T, "")
+    export = f"{export_folder('memory://wh', 'default')}/1.ndjson.gz"
+
+    assert going(catalog, export, "memory://wh/data/a") == {"memory://wh/data/a"}
 
 
 def test_a_table_around_others_keeps_the_right_to_its_own_files(catalog: Catalog) -> None:

@@ -341,6 +341,12 @@ def test_repeated_expiry_is_told_what_the_first_one_did(catalog: Catalog, files:
     assert again[0].deleted_after_ms == done.deleted_after_ms
     assert [item.metadata_location for item in again] == [done.metadata_location] * 2
     named.drop(catalog, TABLES, DEPARTURES)
+    # Whether nothing has the name by now, or another table.
+    assert recorded_expiry(catalog, DEPARTURES, _result(catalog, "key-1"), "key-1") == again[0]
+    table_in(catalog)
+    assert recorded_expiry(catalog, DEPARTURES, _result(catalog, "key-1"), "key-1") == again[0]
+    named.drop(catalog, TABLES, DEPARTURES)
+    catalog.files.delete(done.metadata_location)
     with pytest.raises(NoSuchTable):
         recorded_expiry(catalog, DEPARTURES, _result(catalog, "key-1"), "key-1")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 
 from app.catalog import named, tables
@@ -13,6 +15,8 @@ from app.catalog.past.dropped import NewName, Wanted, list_dropped, purge_droppe
 from app.catalog.warehouses import drop_warehouse, load_configuration
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import Namespace, TableIdentifier
+from app.engine.model.ids import Location, TableUuid
+from app.engine.model.table_metadata import TableMetadata
 from app.errors import InvalidRequest, NoSuchNamespace, PurgeRefused
 from app.recoveries import NoSuchDropped, PastIsGone, Protected, UndropRefused
 from tests.builders.catalogs import with_warehouse
@@ -25,6 +29,11 @@ DAY_MS = 24 * 3_600_000
 def keeping(catalog: Catalog, **properties: str) -> Catalog:
     spelled = {f"icetower.undrop.{name.replace('_', '-')}": text for name, text in properties.items()}
     return with_warehouse(catalog, default_properties=spelled)
+
+
+def replace_file(catalog: Catalog, metadata: TableMetadata, location: Location) -> None:
+    catalog.files.delete(location)
+    catalog.files.write_new(location, metadata.to_json())
 
 
 def ids(catalog: Catalog) -> list[int]:
@@ -269,6 +278,29 @@ def test_table_whose_metadata_is_gone_can_be_dropped_and_cannot_come_back(catalo
     with pytest.raises(PastIsGone, match="has been deleted"):
         undrop(catalog, NAMED)
     assert ids(catalog) == [1]
+
+
+@pytest.mark.parametrize("read_only", [False, True])
+def test_registered_table_comes_back_only_as_what_it_was(catalog: Catalog, *, read_only: bool) -> None:
+    """The file may have been edited meanwhile, or another table made in its place: no server believes what it keeps."""
+    made = table_in(catalog)
+    assert made.location is not None
+    named.drop(catalog, TABLES, DEPARTURES)
+    named.register(catalog, TABLES, DEPARTURES, made.location, read_only=read_only)
+    before = catalog.load(TABLES, DEPARTURES)
+    named.drop(catalog, TABLES, DEPARTURES)
+    replace_file(catalog, made.metadata.replace(properties={"edited": "yes"}), made.location)
+
+    undrop(catalog, NAMED)
+
+    after = catalog.load(TABLES, DEPARTURES)
+    assert after.registration != before.registration
+    assert after.is_read_only is read_only
+    assert load_table(catalog).metadata.properties["edited"] == "yes"
+    named.drop(catalog, TABLES, DEPARTURES)
+    replace_file(catalog, made.metadata.replace(table_uuid=TableUuid(str(uuid.uuid4()))), made.location)
+    with pytest.raises(PastIsGone, match=r"cannot come back: .* is there by now"):
+        undrop(catalog, NAMED)
 
 
 def test_what_was_dropped_is_not_purged_where_all_is_protected(catalog: Catalog) -> None:

@@ -15,6 +15,7 @@ from app.engine.change.updates import SetProperties
 from app.engine.model.ids import Location
 from app.errors import MetadataFileMissing
 from app.fileio.memory import MemoryFiles
+from app.recoveries import PastIsGone
 from tests.builders.catalogs import new_warehouse, server_on
 from tests.builders.tables import DEPARTURES, commit_to, load_table, namespace_in, table_in
 from tests.unit.catalog.commits.interference import ARRIVALS
@@ -115,3 +116,27 @@ def test_file_that_was_edited_in_place_is_read_anew_by_every_server(
         assert committed.metadata.properties == {"mark": mark, "a": mark}
         assert load_table(first, ARRIVALS).metadata == committed.metadata
     assert len(versions) == 3, "the version is part of ETags and of what is kept compressed"
+
+
+def test_another_tables_content_is_never_answered_for_a_table(twins: tuple[Catalog, Catalog]) -> None:
+    """Others may write another table where the file of one was; that one is gone then, now and in the past."""
+    catalog, _ = twins
+    made = table_in(catalog)
+    assert made.location is not None
+    commit_to(catalog, SetProperties(updates={"a": "b"}))
+    for number, server in enumerate((catalog, replace(catalog, as_of_ms=catalog.now_ms()))):
+        pointer = server.load(TABLES, DEPARTURES)
+        own = load_table(catalog).metadata
+        other = own.replace(table_uuid="22222222-2222-2222-2222-222222222222")
+        catalog.files.delete(pointer.metadata_location)
+        catalog.files.write_new(pointer.metadata_location, other.to_json())
+        anew = replace(pointer, registration=5 + number)  # as a server that has not read it yet
+
+        with pytest.raises((MetadataFileMissing, PastIsGone)):
+            server.read(TABLES, anew)
+        with pytest.raises(MetadataFileMissing, match="is there by now"):
+            table_json(server, anew, refs_only=False)
+
+        catalog.files.delete(pointer.metadata_location)
+        catalog.files.write_new(pointer.metadata_location, own.to_json())
+        assert server.read(TABLES, anew).uuid == own.uuid

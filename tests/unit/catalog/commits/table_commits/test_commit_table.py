@@ -14,10 +14,13 @@ from app.database.pointers.pointers import PutOutcome
 from app.engine.change.requirements import (
     AssertCreate,
     AssertRefSnapshotId,
+    AssertTableUuid,
+    Requirement,
 )
 from app.engine.change.updates import (
     AddSnapshot,
     RemoveSnapshotRef,
+    RemoveSnapshots,
     SetLocation,
     SetProperties,
     SetSnapshotRef,
@@ -211,6 +214,48 @@ def test_commit_sent_again_after_its_branch_was_dropped_is_not_refused(catalog: 
     commit_table(catalog, DEPARTURES, [], [RemoveSnapshotRef(ref_name="audit")])
 
     with pytest.raises(CommitStateUnknown, match="no branch or tag audit"):
+        commit_table(catalog, DEPARTURES, [AssertRefSnapshotId(ref="audit")], updates)
+
+
+@pytest.mark.parametrize("end", ["renamed", "dropped", "expired"])
+@pytest.mark.parametrize("is_made_anew", [False, True])
+def test_commit_sent_again_after_its_table_lost_the_name_is_not_refused(
+    catalog: Catalog, *, end: str, is_made_anew: bool
+) -> None:
+    """On a refusal the client would delete manifests that the table still has, or has when it comes back."""
+    table = append_to(catalog, table_in(catalog))
+    updates = append(snapshot_on(table.metadata))
+    requirements: list[Requirement] = [
+        AssertTableUuid(uuid=table.metadata.uuid),
+        AssertRefSnapshotId(ref="main"),
+    ]
+    landed = commit_table(catalog, DEPARTURES, [], updates)
+    other = append(snapshot_on(landed.metadata))
+    if end == "expired":
+        append_to(catalog, landed)
+        commit_table(catalog, DEPARTURES, [], [RemoveSnapshots(snapshot_ids=(head(landed).snapshot_id,))])
+    if end == "dropped":
+        named.drop(catalog, TABLES, DEPARTURES)
+    else:
+        named.rename(catalog, TABLES, DEPARTURES, ARRIVALS)
+    if is_made_anew:
+        table_in(catalog)
+
+    with pytest.raises(CommitStateUnknown, match="has landed before"):
+        commit_table(catalog, DEPARTURES, requirements, updates)
+    with pytest.raises((NoSuchTable, RequirementFailed)):
+        commit_table(catalog, DEPARTURES, requirements, other)
+
+
+def test_commit_sent_again_after_its_branch_was_moved_back_is_not_refused(catalog: Catalog) -> None:
+    """On a refusal the client would delete manifests of a snapshot that a tag may still name."""
+    table = append_to(catalog, table_in(catalog))
+    updates = append(snapshot_on(table.metadata), "audit")
+    commit_table(catalog, DEPARTURES, [], updates)
+    back = SetSnapshotRef(ref_name="audit", snapshot_id=head(table).snapshot_id, type="branch")
+    commit_table(catalog, DEPARTURES, [], [back])
+
+    with pytest.raises(CommitStateUnknown, match="audit is not on it"):
         commit_table(catalog, DEPARTURES, [AssertRefSnapshotId(ref="audit")], updates)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 
 import pytest
 
@@ -64,3 +66,30 @@ def test_error_is_raised_when_the_future_is_asked(busy: bool) -> None:
         failed.result()
     # A failure frees its thread.
     writes.start(lambda: None).result()
+
+
+def test_what_failed_work_held_is_let_go_at_once() -> None:
+    """It may be a file of many megabytes, and no garbage collection may come for long."""
+
+    class Content:
+        pass
+
+    held: list[weakref.ref[Content]] = []
+
+    def fail() -> None:
+        content = Content()
+        held.append(weakref.ref(content))
+        raise FilesUnavailable("broken off")
+
+    side_work, may_end = SideWork(1), threading.Event()
+    hanging = side_work.start(lambda: (may_end.wait(), None)[1])
+    gc.disable()
+    try:
+        failed = side_work.start(fail)
+        assert isinstance(failed.exception(), FilesUnavailable)
+        del failed
+        assert held[0]() is None
+    finally:
+        gc.enable()
+        may_end.set()
+        hanging.result()
