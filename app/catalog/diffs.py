@@ -24,7 +24,7 @@ from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.schema import Schema
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
-from app.errors import InvalidPageToken, NotFound
+from app.errors import InvalidPageToken, MetadataFileMissing, NotFound
 
 VERSION_PREFIX = "metadata:"
 _METADATA_NAME = re.compile(r"\.metadata\.json(\.gz)?$")
@@ -222,8 +222,13 @@ class _Versions:
         if location == self._pointer.metadata_location:
             metadata = self._current
         else:
-            # Without a uuid: another table may have been registered over this one, or it had none once.
-            metadata = self._catalog.read_file(TABLES, location)
+            try:
+                metadata = self._catalog.read_file(
+                    TABLES, location, self._pointer.uuid, self._pointer.registration
+                )
+            except MetadataFileMissing:
+                # Another table may have been registered over this one, or it had no uuid once.
+                metadata = self._catalog.read_file(TABLES, location)
         return State(metadata.current_snapshot, metadata.current_schema, metadata, location)
 
     def _numbered(self, text: str) -> Location:

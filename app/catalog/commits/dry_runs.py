@@ -25,12 +25,12 @@ from app.engine.change.updates import AddSnapshot, Update
 from app.engine.conflicts.report import ConflictReport
 from app.engine.diff.metadata_diff import MetadataDiff, creation_diff, metadata_diff
 from app.engine.guard.findings import Finding
-from app.engine.model.error_frames import let_go_of_frames
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.rebase.rebased_snapshots import Rebase
+from app.error_frames import let_go_of_frames
 from app.errors import (
     AlreadyExists,
     BadRequest,

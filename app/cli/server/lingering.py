@@ -19,9 +19,9 @@ _FACTS = ("socket", "sockname", "peername", "sslcontext")
 class LingeringTransport(asyncio.Transport):
     """Passes everything on, but `close` while a request is coming, and heads before bodies.
 
-    Uvicorn writes head and body one after the other, and each write is a call of the system that wakes the client: the second
-    one of most answers costs as much as all that routes them. So a head waits for what is written next in the same
-    turn of the event loop.
+    Uvicorn writes head and body one after the other, and each write is a call of the system that wakes the client:
+    the second one of most answers costs as much as all that routes them. So a head waits for what is written next in
+    the same turn of the event loop.
 
     A socket that is closed with unread bytes resets the connection, and the client may never see what was sent to it.
     So this sends the end of the answer, then reads and throws away until the client has ended, for a while.

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, ValidationError
 
-from app.engine.model.error_frames import let_go_of_frames
+from app.error_frames import let_go_of_frames
 from app.errors import InvalidMetadata
 
 MAX_LONG = 2**63 - 1
