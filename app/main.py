@@ -37,6 +37,7 @@ from app.catalog.slots.landing_slots import LandingSlots
 from app.catalog.warehouses import WarehouseMemo, check_stores_soon, create_warehouse
 from app.database.connections.clock import DatabaseClock
 from app.database.connections.database import Database
+from app.database.connections.process_turns import ProcessTurns
 from app.database.deletions.file_deletions import FileDeletions
 from app.database.deletions.foreign_places import ForeignPlaces
 from app.database.deletions.metadata_sweeps import MetadataSweeps
@@ -222,6 +223,7 @@ def build_server(
         ask_permission=ask_permission,
         rooms=Rooms(settings.threads),
         commit_lines=Lines(settings.commits_together, COMMIT_WAIT_S),
+        turns=ProcessTurns.beside(settings.database_url.get_secret_value()),
         step=step or (lambda _name: None),
     )
 

@@ -34,40 +34,56 @@ def land_all(wishes: Sequence[Wish[M, D]]) -> None:
     results, or its error. No database connection is held while files are read or written.
     """
     catalog = wishes[0].catalog
-    attempts, standing = max(1, catalog.rules.commit_attempts), list[Wish[M, D]]()
+    attempts, turns, names = max(1, catalog.rules.commit_attempts), catalog.server.turns, _names(wishes)
+    lost: Sequence[Wish[M, D]] = ()
     for attempt in range(attempts):
         if attempt:
             telemetry.COMMIT_RETRIES.inc()
+            turns.ask(names)
             longest_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**attempt)
             catalog.server.pause(random.uniform(0.2, 1.0) * longest_s)  # noqa: S311 - back-off, not a secret
-        names, files = Names[M, D](), StagedFiles(catalog)
-        # Find, read, require, apply, look with the guard.
-        standing = plan_all(wishes, names)
-        if not standing:
+        with turns.hold(names):
+            lost = _attempt(catalog, wishes)
+        if not lost:
             return
-        try:
-            staged = [plan.stage(catalog, files) for plan in names.plans]
-            for wish in standing:
-                wish.settle()
-            outcome = _put(catalog, standing, staged)
-        except IcetowerError as error:
-            discard(files, standing)  # Raised only when the transaction certainly did not happen.
-            for wish in standing:
-                wish.fail(error)
-            if isinstance(error, IdempotencyKeyTaken | GivenUpMeanwhile) and len(wishes) > 1:
-                for wish in wishes:
-                    land_all([wish])
-            return
-        if outcome is PutOutcome.UNKNOWN and not _has_landed(catalog, standing, staged):
-            for wish in standing:
-                wish.leave_unknown()
-            return
-        if outcome is not PutOutcome.MOVED:
-            _answer(catalog, standing, staged)
-            return
-        lose_race(files, standing)
-    for wish in standing:
+    for wish in lost:
         wish.give_up(attempts)
+
+
+def _names(wishes: Sequence[Wish[M, D]]) -> set[str]:
+    """Return texts that only wishes for the same names have in common."""
+    return {f"{wish.catalog.warehouse.id} {each.identifier}" for wish in wishes for each in wish.intentions}
+
+
+def _attempt(catalog: Catalog, wishes: Sequence[Wish[M, D]]) -> Sequence[Wish[M, D]]:
+    """Carry out wishes once; return those that lost the race for a pointer, after all others have their outcome."""
+    names, files = Names[M, D](), StagedFiles(catalog)
+    # Find, read, require, apply, look with the guard.
+    standing = plan_all(wishes, names)
+    if not standing:
+        return ()
+    try:
+        staged = [plan.stage(catalog, files) for plan in names.plans]
+        for wish in standing:
+            wish.settle()
+        outcome = _put(catalog, standing, staged)
+    except IcetowerError as error:
+        discard(files, standing)  # Raised only when the transaction certainly did not happen.
+        for wish in standing:
+            wish.fail(error)
+        if isinstance(error, IdempotencyKeyTaken | GivenUpMeanwhile) and len(wishes) > 1:
+            for wish in wishes:
+                land_all([wish])
+        return ()
+    if outcome is PutOutcome.UNKNOWN and not _has_landed(catalog, standing, staged):
+        for wish in standing:
+            wish.leave_unknown()
+        return ()
+    if outcome is not PutOutcome.MOVED:
+        _answer(catalog, standing, staged)
+        return ()
+    lose_race(files, standing)
+    return standing
 
 
 def _put(catalog: Catalog, wishes: Sequence[Wish[M, D]], staged: Sequence[Staged[M, D]]) -> PutOutcome:

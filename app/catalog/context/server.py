@@ -16,6 +16,7 @@ from app.catalog.context.threads.rooms import Rooms
 from app.catalog.context.threads.scan_workers import ScanWorkers
 from app.catalog.context.threads.side_work import SideWork
 from app.catalog.filesystem_tables.seen_tables import SeenTables
+from app.database.connections.process_turns import ProcessTurns
 from app.database.deletions.file_deletions import FileDeletions
 from app.database.deletions.foreign_places import ForeignPlaces
 from app.database.deletions.metadata_sweeps import MetadataSweeps
@@ -153,6 +154,8 @@ class Server:
     """Where scans are planned in the background."""
     commit_lines: Lines[Any] = field(default_factory=lambda: Lines(COMMITS_TOGETHER, COMMIT_WAIT_S))
     """Commits to one table wait for each other here."""
+    turns: ProcessTurns = field(default_factory=lambda: ProcessTurns(None))
+    """Commits to one table wait here for those of other processes that have lost a race."""
     packed_lines: PackedLines = field(default_factory=lambda: PackedLines(PACKED_LINES_BYTES))
     """Lines of the manifest lists that this process wrote last."""
     side_work: SideWork = field(default_factory=lambda: SideWork(SIDE_THREADS))

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry import ExpireSnapshots, ExpiryRequest
+from app.database.connections.process_turns import ProcessTurns
 from app.database.pointers.moves import Advance
 from app.engine.change.requirements import AssertRefSnapshotId
 from app.engine.change.updates import SetProperties
@@ -74,6 +76,25 @@ def test_values_are_planned_anew_together_when_somebody_else_wins(catalog: Catal
     assert here.base.seen is not None
     assert here.base.seen.metadata_location == rival
     assert [entry.metadata_file for entry in there.loaded.metadata.metadata_log] == [other.location]
+
+
+def test_a_commit_that_lost_a_race_asks_other_processes_for_a_turn(catalog: Catalog, tmp_path: Path) -> None:
+    """Without that, a process that is a little faster could win every race."""
+    table = table_in(catalog)
+    meddled, pointers = interfering(with_server(catalog, turns=ProcessTurns(str(tmp_path / "turns"))))
+    of_another_process, name = ProcessTurns(str(tmp_path / "turns")), f"{catalog.warehouse.id} {DEPARTURES}"
+    seen = catalog.load(TABLES, DEPARTURES)
+    rival = Location(f"{table.metadata.location}/metadata/00001-rival.metadata.json")
+    catalog.files.write_new(rival, table.metadata.to_json())
+    pointers.rivals = [[Advance(seen, rival, seen.uuid)]]
+    land(meddled, [setting("here")])
+    assert of_another_process.is_asked({name})
+
+
+def test_a_commit_without_a_rival_asks_for_no_turn(catalog: Catalog, tmp_path: Path) -> None:
+    table_in(catalog)
+    land(with_server(catalog, turns=ProcessTurns(str(tmp_path / "turns"))), [setting("here")])
+    assert not ProcessTurns(str(tmp_path / "turns")).is_asked({f"{catalog.warehouse.id} {DEPARTURES}"})
 
 
 def test_file_whose_upload_fails_is_discarded_too(catalog: Catalog) -> None:
