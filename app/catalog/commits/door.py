@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import random
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -13,6 +12,7 @@ from app.catalog.commits.intentions import D
 from app.catalog.commits.joined_wishes import plan_all
 from app.catalog.commits.old_metadata import forget_old_metadata
 from app.catalog.commits.plans import Names, Staged
+from app.catalog.commits.races import attempt_in_turn
 from app.catalog.commits.wishes import Wish, discard, lose_race
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
@@ -23,8 +23,6 @@ from app.errors import IcetowerError, IdempotencyKeyTaken
 
 log = logging.getLogger(__name__)
 
-FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.002, 0.05
-
 
 def land_all(wishes: Sequence[Wish[M, D]]) -> None:
     """Carry out what several requests want of one name, or one request of several names.
@@ -34,29 +32,14 @@ def land_all(wishes: Sequence[Wish[M, D]]) -> None:
     results, or its error. No database connection is held while files are read or written.
     """
     catalog = wishes[0].catalog
-    attempts, turns, names = max(1, catalog.rules.commit_attempts), catalog.server.turns, _names(wishes)
-    lost: Sequence[Wish[M, D]] = ()
-    for attempt in range(attempts):
-        if attempt:
-            telemetry.COMMIT_RETRIES.inc()
-            turns.ask(names)
-            longest_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**attempt)
-            catalog.server.pause(random.uniform(0.2, 1.0) * longest_s)  # noqa: S311 - back-off, not a secret
-        with turns.hold(names):
-            lost = _attempt(catalog, wishes)
-        if not lost:
-            return
-    for wish in lost:
+    attempts = max(1, catalog.rules.commit_attempts)
+    names = {f"{catalog.warehouse.id} {each.identifier}" for wish in wishes for each in wish.intentions}
+    for wish in attempt_in_turn(catalog.server, names, attempts, lambda: _attempt(catalog, wishes)):
         wish.give_up(attempts)
 
 
-def _names(wishes: Sequence[Wish[M, D]]) -> set[str]:
-    """Return texts that only wishes for the same names have in common."""
-    return {f"{wish.catalog.warehouse.id} {each.identifier}" for wish in wishes for each in wish.intentions}
-
-
 def _attempt(catalog: Catalog, wishes: Sequence[Wish[M, D]]) -> Sequence[Wish[M, D]]:
-    """Carry out wishes once; return those that lost the race for a pointer, after all others have their outcome."""
+    """Try once; return the wishes that lost a race, while all others have their outcome."""
     names, files = Names[M, D](), StagedFiles(catalog)
     # Find, read, require, apply, look with the guard.
     standing = plan_all(wishes, names)

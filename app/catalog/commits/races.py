@@ -1,11 +1,15 @@
-"""Why a commit failed: how the table was, and which snapshots came first."""
+"""Races for a pointer: attempts, and why a commit failed that lost them all."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Callable, Collection, Sequence
+from typing import Final, TypeVar
 
+from app import telemetry
 from app.catalog.commits.intentions import Base
 from app.catalog.context.kinds import M
+from app.catalog.context.server import Server
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.engine.change.landed_since import LandedSince, landed_between, landed_since
 from app.engine.change.updates import Update
@@ -14,6 +18,10 @@ from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CommitFailed, PointerMoved
 from app.standings import LandedSnapshot, Standing
+
+FIRST_PAUSE_S: Final = 0.002
+LONGEST_PAUSE_S: Final = 0.05
+Loser = TypeVar("Loser")
 
 
 def explain(error: CommitFailed, base: Base[M], updates: Sequence[Update]) -> None:
@@ -66,3 +74,28 @@ def _landed(snapshot: Snapshot) -> LandedSnapshot:
         sequence_number=snapshot.sequence,
         timestamp_ms=snapshot.timestamp_ms,
     )
+
+
+def attempt_in_turn(
+    server: Server, names: Collection[str], most: int, attempt: Callable[[], Sequence[Loser]]
+) -> Sequence[Loser]:
+    """Attempt until nothing has lost a race; return what has lost the last one.
+
+    After each race that was lost, others are let go on for milliseconds, and other processes are asked for a turn.
+
+    Args:
+        names: what the attempts are for.
+        most: how many attempts there are, at least 1.
+        attempt: returns what has lost a race.
+    """
+    for number in range(most):
+        if number:
+            telemetry.COMMIT_RETRIES.inc()
+            server.turns.ask(names)
+            longest_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2**number)
+            server.pause(random.uniform(0.2, 1.0) * longest_s)  # noqa: S311 - back-off, not a secret
+        with server.turns.hold(names):
+            lost = attempt()
+        if not lost:
+            break
+    return lost

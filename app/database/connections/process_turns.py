@@ -1,4 +1,4 @@
-"""Turns: processes that share a SQLite database let each other go first at a name that they fight for."""
+"""Turns: processes on one SQLite database let each other go first at a name."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class ProcessTurns:
 
     A process that has lost a race asks for turns at the name. For the next two seconds all take turns there: one
     reads, writes its file and moves the pointer while the others wait. Otherwise a process that is a little faster
-    could win every race. As long as nobody asks, a look into the shared memory is all that it costs. Only politeness
+    could win every race. Where none has asked, a look into the shared memory is all that it costs. Only politeness
     depends on it: without the file, or after a wait that is too long, all goes on without turns.
     """
 
