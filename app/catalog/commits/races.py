@@ -88,6 +88,7 @@ def attempt_in_turn(
         most: how many attempts there are, at least 1.
         attempt: returns what has lost a race.
     """
+    lost: Sequence[Loser] = ()
     for number in range(most):
         if number:
             telemetry.COMMIT_RETRIES.inc()

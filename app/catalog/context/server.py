@@ -155,7 +155,7 @@ class Server:
     commit_lines: Lines[Any] = field(default_factory=lambda: Lines(COMMITS_TOGETHER, COMMIT_WAIT_S))
     """Commits to one table wait for each other here."""
     turns: ProcessTurns = field(default_factory=lambda: ProcessTurns(None))
-    """Commits to one table wait here for those of other processes that have lost a race."""
+    """Commits to one table wait here for those of other processes of this machine that have lost a race."""
     packed_lines: PackedLines = field(default_factory=lambda: PackedLines(PACKED_LINES_BYTES))
     """Lines of the manifest lists that this process wrote last."""
     side_work: SideWork = field(default_factory=lambda: SideWork(SIDE_THREADS))

@@ -1,4 +1,4 @@
-"""Turns: processes on one SQLite database let each other go first at a name."""
+"""Turns: processes of one machine on one database let each other go first at a name."""
 
 from __future__ import annotations
 
@@ -6,11 +6,14 @@ import fcntl
 import logging
 import mmap
 import os
+import stat
 import struct
+import tempfile
 import time
 import weakref
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
+from hashlib import sha256
 from pathlib import Path
 from zlib import crc32
 
@@ -27,7 +30,7 @@ _ASKED_FOR_S = 2.0
 
 
 class ProcessTurns:
-    """Turns at names, in a small file beside the database that all processes map into memory.
+    """Turns at names, in a small file that all processes on a database map into memory.
 
     A process that has lost a race asks for turns at the name. For the next two seconds all take turns there: one
     reads, writes its file and moves the pointer while the others wait. Otherwise a process that is a little faster
@@ -47,9 +50,15 @@ class ProcessTurns:
 
     @staticmethod
     def beside(database_url: str) -> ProcessTurns:
-        """Return the turns of the processes on a database; for Postgres there are none."""
+        """Return the turns of the processes of this machine on a database.
+
+        Their file lies beside a SQLite database. For Postgres it is in this user's folder for temporary files: replicas
+        on other machines take no part.
+        """
         url = make_url(database_url)
-        if url.get_backend_name() != "sqlite" or url.database in {None, "", ":memory:"}:
+        if url.get_backend_name() != "sqlite":
+            return ProcessTurns(_own_file(sha256(database_url.encode()).hexdigest()[:32]))
+        if url.database in {None, "", ":memory:"}:
             return ProcessTurns(None)
         return ProcessTurns(f"{url.database}-turns")
 
@@ -119,6 +128,21 @@ class ProcessTurns:
 
     def _unlock(self, byte: int) -> None:
         fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, byte)
+
+
+def _own_file(name: str) -> str | None:
+    """Return the path of a file in a temporary folder that only this user can change; None if it is another's."""
+    folder = Path(tempfile.gettempdir()) / f"icetower-turns-{os.geteuid()}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        status = folder.lstat()
+    except OSError as error:
+        log.warning("Processes on this database take no turns: cannot use %s: %s", folder, error)
+        return None
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid() or status.st_mode & 0o022:
+        log.warning("Processes on this database take no turns: others can change %s", folder)
+        return None
+    return str(folder / name)
 
 
 def _slots(names: Collection[str]) -> list[int]:

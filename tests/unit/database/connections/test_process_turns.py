@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -101,12 +102,37 @@ def test_the_marks_of_a_machine_that_was_started_anew_mean_nothing(
     assert not turns.is_asked(NAMES)
 
 
-@pytest.mark.parametrize("url", ["postgresql://user@host/name", "sqlite://", "sqlite:///:memory:"])
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:"])
 def test_databases_without_a_file_have_no_turns(url: str) -> None:
     turns = ProcessTurns.beside(url)
     turns.ask(NAMES)
     with turns.hold(NAMES):
         assert not turns.is_asked(NAMES)
+
+
+def test_processes_on_one_postgres_database_share_turns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    turns = ProcessTurns.beside("postgresql://user:secret@host/name")
+    turns.ask(NAMES)
+    assert ProcessTurns.beside("postgresql://user:secret@host/name").is_asked(NAMES)
+    assert not ProcessTurns.beside("postgresql://user:secret@host/other").is_asked(NAMES)
+    assert not any("secret" in path.name for path in tmp_path.rglob("*"))
+
+
+def test_a_temporary_folder_that_others_can_change_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = tmp_path / f"icetower-turns-{os.geteuid()}"
+    folder.mkdir()
+    folder.chmod(0o777)
+    turns = ProcessTurns.beside("postgresql://user@host/name")
+    turns.ask(NAMES)
+    assert not turns.is_asked(NAMES)
+    assert "others can change" in caplog.text
+    assert list(folder.iterdir()) == []
 
 
 def test_the_file_lies_beside_the_database(tmp_path: Path) -> None:
