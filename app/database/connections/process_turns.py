@@ -131,7 +131,7 @@ class ProcessTurns:
 
 
 def _own_file(name: str) -> str | None:
-    """Return the path of a file in a temporary folder that only this user can change; None if it is another's."""
+    """Return a path in a temporary folder of this user; None if others can change it."""
     folder = Path(tempfile.gettempdir()) / f"icetower-turns-{os.geteuid()}"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
