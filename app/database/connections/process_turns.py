@@ -45,7 +45,7 @@ class ProcessTurns:
         if path is not None:
             try:
                 self._descriptor, self._marks = self._shared(path)
-            except OSError as error:
+            except (OSError, ValueError) as error:  # mmap says so of a file that is too short, on a full disk
                 log.warning("Processes on this database take no turns: cannot use %s: %s", path, error)
 
     @staticmethod

@@ -140,6 +140,17 @@ def test_the_file_lies_beside_the_database(tmp_path: Path) -> None:
     assert ProcessTurns(f"{tmp_path}/catalog.db-turns").is_asked(NAMES)
 
 
+def test_without_a_place_on_the_disk_all_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("os.pwrite", lambda _descriptor, _content, _offset: 0)
+    turns = ProcessTurns(str(tmp_path / "turns"))
+    turns.ask(NAMES)
+    with turns.hold(NAMES):
+        assert not turns.is_asked(NAMES)
+    assert "take no turns" in caplog.text
+
+
 def test_without_the_file_all_goes_on(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     (tmp_path / "turns").mkdir()
     turns = ProcessTurns(str(tmp_path / "turns"))
