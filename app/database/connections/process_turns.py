@@ -52,15 +52,14 @@ class ProcessTurns:
     def beside(database_url: str) -> ProcessTurns:
         """Return the turns of the processes of this machine on a database.
 
-        Their file lies beside a SQLite database. For Postgres it is in this user's folder for temporary files: replicas
-        on other machines take no part.
+        Their file lies beside a SQLite database. For Postgres, and where SQLite is given a URI instead of a path, it is in
+        this user's folder for temporary files: replicas on other machines take no part.
         """
         url = make_url(database_url)
-        if url.get_backend_name() != "sqlite":
+        path = url.database or ":memory:"
+        if url.get_backend_name() != "sqlite" or path.startswith("file:"):
             return ProcessTurns(_own_file(sha256(database_url.encode()).hexdigest()[:32]))
-        if url.database in {None, "", ":memory:"}:
-            return ProcessTurns(None)
-        return ProcessTurns(f"{url.database}-turns")
+        return ProcessTurns(None if path == ":memory:" else f"{path}-turns")
 
     def ask(self, names: Collection[str]) -> None:
         """Make all processes take turns at these names for a while."""
