@@ -52,8 +52,8 @@ class ProcessTurns:
     def beside(database_url: str) -> ProcessTurns:
         """Return the turns of the processes of this machine on a database.
 
-        Their file lies beside a SQLite database. For Postgres, and where SQLite is given a URI instead of a path, it is in
-        this user's folder for temporary files: replicas on other machines take no part.
+        Their file lies beside a SQLite database. For Postgres, and where SQLite is given a URI instead of a path, it is
+        in this user's folder for temporary files: replicas on other machines take no part.
         """
         url = make_url(database_url)
         path = url.database or ":memory:"

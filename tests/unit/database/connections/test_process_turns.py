@@ -110,14 +110,17 @@ def test_databases_without_a_file_have_no_turns(url: str) -> None:
         assert not turns.is_asked(NAMES)
 
 
-def test_processes_on_one_postgres_database_share_turns(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "url", ["postgresql://user:secret@host/name", "sqlite:///file:/secret/name?uri=true"]
+)
+def test_processes_on_one_database_elsewhere_share_turns(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    turns = ProcessTurns.beside("postgresql://user:secret@host/name")
+    turns = ProcessTurns.beside(url)
     turns.ask(NAMES)
-    assert ProcessTurns.beside("postgresql://user:secret@host/name").is_asked(NAMES)
-    assert not ProcessTurns.beside("postgresql://user:secret@host/other").is_asked(NAMES)
+    assert ProcessTurns.beside(url).is_asked(NAMES)
+    assert not ProcessTurns.beside(url.replace("name", "other")).is_asked(NAMES)
     assert not any("secret" in path.name for path in tmp_path.rglob("*"))
 
 
