@@ -28,7 +28,8 @@ from app.tree_errors import TreeRefusal
 _NOT_SYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP})
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
 _MOST_REMEMBERED = 10_000
-_RETRIES = 1_000
+# A count of attempts would end sooner the faster the machine is.
+_LONGEST_FIGHT_S = 5.0
 _PAUSE_S = 1e-5
 
 
@@ -244,13 +245,18 @@ class LocalFiles:
             return self._open_new(directory, path)
         except FileNotFoundError:
             self._forget(directory)
-            for attempt in range(_RETRIES):
-                # A purge may delete the folder as long as it is empty.
-                with contextlib.suppress(FileNotFoundError):
+            # A purge may delete the folder as long as it is empty, and then again.
+            end_s = time.monotonic() + _LONGEST_FIGHT_S
+            attempt = 0
+            while True:
+                try:
                     return self._create_with_folder(directory, path)
+                except FileNotFoundError:
+                    if time.monotonic() >= end_s:
+                        raise
                 # Pauses of several lengths: two threads that take turns would go on doing so.
                 time.sleep(attempt % 8 * _PAUSE_S)
-            return self._create_with_folder(directory, path)
+                attempt += 1
 
     def _create_with_folder(self, directory: str, path: str) -> int:
         with self._links.checked(_deepest_present(directory)):
