@@ -6,12 +6,12 @@ FROM python:3.11-slim AS build
 ENV PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /source
 
-# Packages change less often than code: their layer is built first and kept.
+# Packages change less often than code: their layer is built first and kept. The lock files are complete.
 COPY requirements/server.lock requirements/build.lock requirements/
 RUN python -m venv /opt/icetower \
-    && /opt/icetower/bin/pip install --require-hashes --requirement requirements/server.lock
+    && /opt/icetower/bin/pip install --no-deps --require-hashes --requirement requirements/server.lock
 RUN python -m venv /opt/build \
-    && /opt/build/bin/pip install --require-hashes --requirement requirements/build.lock
+    && /opt/build/bin/pip install --no-deps --require-hashes --requirement requirements/build.lock
 
 COPY pyproject.toml README.md LICENSE openapi.yaml icetower_pytest.py ./
 COPY migrations migrations
