@@ -26,4 +26,6 @@ def test_lock_file_of_this_environment_lacks_nothing() -> None:
         [sys.executable, "-m", "pip", "check"], capture_output=True, text=True, timeout=120, check=False
     )
 
-    assert (found.returncode, re.findall(r".*requires.*", found.stdout)) == (0, []), found.stdout + found.stderr
+    assert (found.returncode, re.findall(r".*requires.*", found.stdout)) == (0, []), (
+        found.stdout + found.stderr
+    )
