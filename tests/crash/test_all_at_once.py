@@ -178,7 +178,14 @@ class Load:
 
         def work() -> None:
             name = caller.chance.choice(list(PROPERTIES))
-            expiry = {"retain-last": 2, "older-than-ms": int(time.time() * 1000), "grace-period-ms": 0}
+            expiry: dict[str, Any] = {
+                "retain-last": 2,
+                "older-than-ms": int(time.time() * 1000),
+                "grace-period-ms": 0,
+            }
+            if name == "plain":
+                # What deletes files of a table and is killed keeps the table from coming back for ten minutes.
+                expiry["cleanup"] = "none"
             caller.lands("POST", f"{TABLES}/{name}/expire", expiry)
             caller.lands("POST", f"{TABLES}/{name}/rewrite-manifests", {"all": True})
             self._over.wait(caller.chance.uniform(0.2, 0.8))
@@ -197,18 +204,19 @@ class Load:
         def work() -> None:
             self._over.wait(caller.chance.uniform(0.3, 1))
             name = caller.chance.choice(["rebased", "plain"])
-            here, away = ({"namespace": ["ns"], "name": each} for each in (name, f"{name}_away"))
-            match caller.chance.choice(["drop", "rename", "unregister"]):
-                case "drop" if caller.lands("DELETE", f"{TABLES}/{name}"):
-                    back("/v1/undrop", here)
-                case "rename" if caller.lands(
-                    "POST", "/v1/tables/rename", {"source": here, "destination": away}
-                ):
-                    back("/v1/tables/rename", {"source": away, "destination": here})
-                case "unregister" if caller.lands("POST", f"{TABLES}/{name}/unregister"):
-                    (receipt,) = caller.ask(f"/v1/commits?idempotency-key={caller.key}").json()["commits"]
-                    location = receipt["changes"][0]["metadata-location-before"]
-                    back("/v1/namespaces/ns/register", {"name": name, "metadata-location": location})
+            how = caller.chance.choice(["drop", "unregister", "rename"]) if name == "plain" else "rename"
+            table, here = f"{TABLES}/{name}", {"namespace": ["ns"], "name": name}
+            if how == "drop" and caller.lands("DELETE", table):
+                back("/v1/undrop", here)
+            if how == "unregister" and caller.lands("POST", f"{table}/unregister"):
+                (receipt,) = caller.ask(f"/v1/commits?idempotency-key={caller.key}").json()["commits"]
+                location = receipt["changes"][0]["metadata-location-before"]
+                back("/v1/namespaces/ns/register", {"name": name, "metadata-location": location})
+            away = here | {"name": f"{name}_away"}
+            if how == "rename" and caller.lands(
+                "POST", "/v1/tables/rename", {"source": here, "destination": away}
+            ):
+                back("/v1/tables/rename", {"source": away, "destination": here})
 
         return work
 
