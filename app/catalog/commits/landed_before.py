@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from app.catalog.commits.files.expiry_records import ExpiryRecord
 from app.catalog.commits.intentions import Base
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, M
+from app.catalog.context.places.locations import is_allowed
 from app.database.pointers.left_files import QueuedExpiry
 from app.database.pointers.pointer import PointerKind
 from app.engine.change.landed_since import has_all_since
@@ -18,7 +20,7 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.engine.retention.expired_snapshots import Expiry
 from app.engine.retention.reachability import CleanupLevel, Expired
-from app.errors import CommitStateUnknown, CorruptMetadata, MetadataFileMissing
+from app.errors import CommitStateUnknown, CorruptMetadata, InvalidMetadata, MetadataFileMissing
 
 MOST_NAMES = 10
 """At how many tables of one uuid is looked."""
@@ -67,7 +69,8 @@ def check_not_under_another_name(
 ) -> None:
     """Check that a commit has not landed in a table that has lost this name since.
 
-    It was renamed, or dropped and can come back. Its snapshots use the files that a client deletes when it is refused.
+    It was renamed, dropped, or unregistered and may be in another catalog. Its snapshots use the files that a client
+    deletes when it is refused.
 
     Args:
         uuid: which table the commit is meant for, as it says itself.
@@ -76,9 +79,22 @@ def check_not_under_another_name(
         CommitStateUnknown: it may have landed.
         DatabaseUnavailable, FilesUnavailable: it cannot be seen.
     """
-    added = [update.snapshot for update in updates if isinstance(update, AddSnapshot)]
+    added = [update.snapshot.snapshot_id for update in updates if isinstance(update, AddSnapshot)]
     if not added:
         return
+    for called, metadata in _tables_with(catalog, uuid):
+        for snapshot_id in added:
+            if snapshot_id in metadata.snapshots_by_id or catalog.server.file_deletions.has_expired(
+                uuid, snapshot_id
+            ):
+                raise CommitStateUnknown(
+                    f"This commit to {identifier} has landed before: that table, which {called}, has or had "
+                    f"snapshot {snapshot_id}. Nothing was changed or deleted"
+                )
+
+
+def _tables_with(catalog: Catalog, uuid: TableUuid) -> Iterator[tuple[str, TableMetadata]]:
+    """Yield the tables that have a uuid or had it last, and what became of each name."""
     server = catalog.server
     alike = [
         *server.neighbours.with_uuid(uuid, MOST_NAMES),
@@ -87,19 +103,14 @@ def check_not_under_another_name(
     for pointer in (server.pointers.find_locked(each.pointer_id) for each in alike):
         if pointer is None or pointer.kind is not PointerKind.TABLE:
             continue
-        if pointer.warehouse_id != catalog.warehouse.id:
-            continue
-        try:
-            known = catalog.read(TABLES, pointer).snapshots_by_id
-        except (MetadataFileMissing, CorruptMetadata):
-            continue
-        for snapshot in added:
-            snapshot_id = snapshot.snapshot_id
-            if snapshot_id in known or server.file_deletions.has_expired(uuid, snapshot_id):
-                raise CommitStateUnknown(
-                    f"This commit to {identifier} has landed before: that table, which is or was last called "
-                    f"{pointer.identifier}, has or had snapshot {snapshot_id}. Nothing was changed or deleted"
-                )
+        if pointer.warehouse_id == catalog.warehouse.id:
+            with suppress(MetadataFileMissing, CorruptMetadata):
+                yield f"is or was last called {pointer.identifier}", catalog.read(TABLES, pointer)
+    for state in server.pointer_states.left(uuid=uuid)[:MOST_NAMES]:
+        is_here = state.kind is PointerKind.TABLE and state.warehouse_id == catalog.warehouse.id
+        if is_here and is_allowed(catalog, state.location):
+            with suppress(MetadataFileMissing, InvalidMetadata):
+                yield "has left this catalog", catalog.read_file(TABLES, state.location)
 
 
 def record_of_removal(

@@ -342,6 +342,8 @@ def apply(
     with refusals_explained(catalog, base, intention):
         planned = intention.apply(catalog, base, files) if intention.require(base) else None
     if planned is not None:
+        if base.seen is None and intention.meant_for is not None:
+            check_not_under_another_name(catalog, base.identifier, intention.meant_for, intention.updates)
         check_never_landed(catalog, base, intention.updates, is_refused=False)
     return planned
 

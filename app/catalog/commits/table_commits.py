@@ -29,7 +29,7 @@ from app.engine.change.requirements import (
     is_create,
     raise_refusal,
 )
-from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
+from app.engine.change.updates import AddSnapshot, AssignUuid, SetSnapshotRef, Update
 from app.engine.model.ancestry import is_ancestor
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import SnapshotId, TableUuid
@@ -84,7 +84,9 @@ class TableCommit(Intention[TableMetadata, None]):
 
     @property
     def meant_for(self) -> TableUuid | None:
-        """The table that its requirements name."""
+        """The table that its requirements name, or that it creates."""
+        if is_create(self.requirements):
+            return next((item.uuid for item in self.updates if isinstance(item, AssignUuid)), None)
         return next((item.uuid for item in self.requirements if isinstance(item, AssertTableUuid)), None)
 
     def prepare(self, catalog: Catalog) -> None:
@@ -110,6 +112,8 @@ class TableCommit(Intention[TableMetadata, None]):
         """Check every requirement; False if this very commit has landed already."""
         current = base.metadata
         if is_create(self.requirements):
+            if current is not None and current.uuid == self.meant_for and _is_repeated(current, self.updates):
+                return False
             check_requirements(current, self.requirements, self.report_requirement)
             if current is None:
                 base.check_free()

@@ -8,6 +8,7 @@ from app.catalog import named
 from app.catalog.context.callers import Caller
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
+from app.catalog.tables import unregister_table
 from app.database.outcomes.idempotency_keys import IdempotencyClaim
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointers import PutOutcome
@@ -217,12 +218,12 @@ def test_commit_sent_again_after_its_branch_was_dropped_is_not_refused(catalog: 
         commit_table(catalog, DEPARTURES, [AssertRefSnapshotId(ref="audit")], updates)
 
 
-@pytest.mark.parametrize("end", ["renamed", "dropped", "expired"])
+@pytest.mark.parametrize("end", ["renamed", "dropped", "forgotten", "unregistered", "expired"])
 @pytest.mark.parametrize("is_made_anew", [False, True])
 def test_commit_sent_again_after_its_table_lost_the_name_is_not_refused(
     catalog: Catalog, *, end: str, is_made_anew: bool
 ) -> None:
-    """On a refusal the client would delete manifests that the table still has, or has when it comes back."""
+    """On a refusal the client would delete manifests that the table still has, here, in another catalog, or later."""
     table = append_to(catalog, table_in(catalog))
     updates = append(snapshot_on(table.metadata))
     requirements: list[Requirement] = [
@@ -236,6 +237,11 @@ def test_commit_sent_again_after_its_table_lost_the_name_is_not_refused(
         commit_table(catalog, DEPARTURES, [], [RemoveSnapshots(snapshot_ids=(head(landed).snapshot_id,))])
     if end == "dropped":
         named.drop(catalog, TABLES, DEPARTURES)
+    elif end == "forgotten":
+        forgets = replace(catalog.warehouse, default_properties={"icetower.undrop.keep-ms": "0"})
+        named.drop(replace(catalog, warehouse=forgets), TABLES, DEPARTURES)
+    elif end == "unregistered":
+        unregister_table(catalog, DEPARTURES)
     else:
         named.rename(catalog, TABLES, DEPARTURES, ARRIVALS)
     if is_made_anew:

@@ -4,17 +4,30 @@ from __future__ import annotations
 
 import pytest
 
+from app.catalog import named
 from app.catalog.commits.table_commits import TableCommit, commit_transaction
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
-from app.engine.change.requirements import AssertRefSnapshotId, Requirement
+from app.catalog.tables import unregister_table
+from app.engine.change.apply import apply_to_new
+from app.engine.change.requirements import AssertCreate, AssertRefSnapshotId, Requirement
 from app.engine.change.updates import RemoveSnapshots, SetProperties, Update
 from app.engine.model.snapshot import Snapshot
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.errors import CommitStateUnknown, RequirementFailed, StaleUpdate
 from tests.builders.catalogs import START_MS
 from tests.builders.commits import commit_table
-from tests.builders.tables import DEPARTURES, append, append_to, load_table, snapshot_on, table_in
+from tests.builders.tables import (
+    DEPARTURES,
+    append,
+    append_to,
+    load_table,
+    namespace_in,
+    snapshot_on,
+    table_in,
+)
+from tests.unit.catalog.commits.interference import ARRIVALS, creation_updates
 
 Sent = tuple[list[Requirement], list[Update], Snapshot]
 
@@ -93,3 +106,46 @@ def test_removals_leave_a_record_and_no_work(catalog: Catalog) -> None:
     commit_table(catalog, DEPARTURES, [], [SetProperties(updates={"a": "b"})])
 
     assert catalog.server.file_deletions.counts() == {"done": 1}
+
+
+def creation_with_rows(catalog: Catalog) -> list[Update]:
+    """Return what CREATE TABLE … AS SELECT sends: the table and its first snapshot, at once."""
+    namespace_in(catalog)
+    updates = creation_updates()
+    draft = apply_to_new(updates, START_MS).finish(None)
+    return [*updates, *append(snapshot_on(draft))]
+
+
+def test_a_creation_with_rows_that_is_sent_again_has_landed(catalog: Catalog) -> None:
+    """On a refusal the client would delete what the table is made of."""
+    updates = creation_with_rows(catalog)
+    made = commit_table(catalog, DEPARTURES, [AssertCreate()], updates)
+    moved_on = append_to(catalog, made)
+
+    again = commit_table(catalog, DEPARTURES, [AssertCreate()], updates)
+
+    assert again.location == moved_on.location
+    with pytest.raises(RequirementFailed, match="table already exists"):
+        commit_table(catalog, DEPARTURES, [AssertCreate()], creation_updates())
+
+
+@pytest.mark.parametrize("end", ["renamed", "dropped", "unregistered", "expired"])
+@pytest.mark.parametrize("is_made_anew", [False, True])
+def test_a_creation_with_rows_whose_table_is_elsewhere_now_is_unknown(
+    catalog: Catalog, *, end: str, is_made_anew: bool
+) -> None:
+    updates = creation_with_rows(catalog)
+    append_to(catalog, commit_table(catalog, DEPARTURES, [AssertCreate()], updates))
+    if end == "expired":
+        expire_all_but(catalog)
+    elif end == "renamed":
+        named.rename(catalog, TABLES, DEPARTURES, ARRIVALS)
+    elif end == "dropped":
+        named.drop(catalog, TABLES, DEPARTURES)
+    else:
+        unregister_table(catalog, DEPARTURES)
+    if is_made_anew and end != "expired":
+        table_in(catalog)
+
+    with pytest.raises(CommitStateUnknown):
+        commit_table(catalog, DEPARTURES, [AssertCreate()], updates)
