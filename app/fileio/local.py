@@ -31,6 +31,7 @@ _MOST_REMEMBERED = 10_000
 # A count of attempts would end sooner the faster the machine is.
 _LONGEST_FIGHT_S = 5.0
 _PAUSE_S = 1e-5
+_MOST_REFUSALS = 10
 
 
 class LocalFiles:
@@ -247,12 +248,13 @@ class LocalFiles:
             self._forget(directory)
             # A purge may delete the folder as long as it is empty, and then again.
             end_s = time.monotonic() + _LONGEST_FIGHT_S
-            attempt = 0
+            attempt = refusals = 0
             while True:
                 try:
                     return self._create_with_folder(directory, path)
                 except FileNotFoundError:
-                    if time.monotonic() >= end_s:
+                    refusals = refusals + 1 if self._takes_no_folder(directory) else 0
+                    if refusals == _MOST_REFUSALS or time.monotonic() >= end_s:
                         raise
                 # Pauses of several lengths: two threads that take turns would go on doing so.
                 time.sleep(attempt % 8 * _PAUSE_S)
@@ -266,6 +268,21 @@ class LocalFiles:
         except FileExistsError as error:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory) from error
         return self._open_new(directory, path)
+
+    def _takes_no_folder(self, directory: str) -> bool:
+        """Say whether no folder can be made on a path, as in `/proc`, though the one above it is there."""
+        present = _deepest_present(directory)
+        name = directory[len(present) :].strip("/").partition("/")[0]
+        if not name:
+            return False
+        try:
+            with self._links.checked(present) as descriptor:
+                os.mkdir(name, dir_fd=descriptor)
+        except FileExistsError:
+            return False
+        except FileNotFoundError:
+            return os.path.exists(present)  # else it was deleted just now
+        return False
 
     def _open_new(self, directory: str, path: str) -> int:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
