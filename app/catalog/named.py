@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, Intention, Planned
+from app.catalog.commits.landed_before import record_of_removal
 from app.catalog.commits.landing import land_one
 from app.catalog.context.catalog import Catalog, find_and_read
 from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
@@ -17,13 +18,14 @@ from app.catalog.context.places.locations import check_location, chosen_location
 from app.catalog.context.protection import check_unprotected, recovery_of
 from app.catalog.filesystem_tables.rules import refused
 from app.database.pointers.history import PointerEvent
+from app.database.pointers.left_files import QueuedExpiry
 from app.database.pointers.moves import NameTaken
 from app.database.pointers.pointer import Pointer
 from app.database.pointers.pointers import PointerChanged
 from app.database.pointers.recoverable import NO_RECOVERY, Recovery
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
 from app.engine.model.ids import Location, TableUuid
-from app.errors import CommitFailed, IcetowerError, PointerMoved
+from app.errors import CommitFailed, CorruptMetadata, IcetowerError, MetadataFileMissing, PointerMoved
 
 T = TypeVar("T")
 
@@ -255,7 +257,18 @@ class Registration(Intention[M, None]):
             stored_at=self.location,
             read_since_ms=since_ms,
             is_read_only=self.read_only,
+            expiry=self._record(catalog, base, metadata),
         )
+
+    def _record(self, catalog: Catalog, base: Base[M], metadata: M) -> QueuedExpiry | None:
+        """Return a record of the snapshots that older metadata of the same table takes out."""
+        if base.seen is None or base.seen.uuid != metadata.uuid:
+            return None
+        try:
+            before = catalog.read(self.kind, base.seen)
+        except (MetadataFileMissing, CorruptMetadata):
+            return None  # It may be overwritten because it is damaged.
+        return record_of_removal(before, metadata)
 
 
 def check_registrable(catalog: Catalog) -> None:

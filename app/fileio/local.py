@@ -270,7 +270,7 @@ class LocalFiles:
         return self._open_new(directory, path)
 
     def _takes_no_folder(self, directory: str) -> bool:
-        """Say whether no folder can be made on a path, as in `/proc`, though the one above it is there."""
+        """Say whether no folder can be made, as in `/proc`, though the one above is there."""
         present = _deepest_present(directory)
         name = directory[len(present) :].strip("/").partition("/")[0]
         if not name:

@@ -13,10 +13,12 @@ from app.catalog.tables import unregister_table
 from app.engine.change.apply import apply_to_new
 from app.engine.change.requirements import AssertCreate, AssertRefSnapshotId, Requirement
 from app.engine.change.updates import RemoveSnapshots, SetProperties, Update
+from app.engine.model.ids import Location
 from app.engine.model.snapshot import Snapshot
 from app.engine.retention.expired_snapshots import ExpiryWish
 from app.errors import CommitStateUnknown, RequirementFailed, StaleUpdate
-from tests.builders.catalogs import START_MS
+from app.formats.metadata.files import MetadataFiles
+from tests.builders.catalogs import START_MS, with_server
 from tests.builders.commits import commit_table
 from tests.builders.tables import (
     DEPARTURES,
@@ -75,6 +77,36 @@ def test_after_a_client_removed_the_snapshot_it_is_unknown(catalog: Catalog) -> 
 
     with pytest.raises(CommitStateUnknown, match="which has expired"):
         commit_table(catalog, DEPARTURES, requirements, updates)
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_after_older_metadata_was_registered_over_it_it_is_unknown(
+    catalog: Catalog, *, is_damaged: bool
+) -> None:
+    catalog = with_server(catalog, metadata_files=MetadataFiles(64 << 20, 0))
+    older = Location(str(table_in(catalog).location))
+    requirements = [AssertRefSnapshotId(ref="main", snapshot_id=None)]
+    updates = append(snapshot_on(load_table(catalog).metadata))
+    landed = commit_table(catalog, DEPARTURES, requirements, updates)
+    if is_damaged:
+        catalog.files.delete(Location(str(landed.location)))
+
+    named.register(catalog, TABLES, DEPARTURES, older, overwrite=True)
+    append_to(catalog, load_table(catalog))
+
+    # What the damaged file held, no record can say.
+    with pytest.raises(RequirementFailed if is_damaged else CommitStateUnknown):
+        commit_table(catalog, DEPARTURES, requirements, updates)
+
+
+def test_another_table_that_is_registered_over_it_leaves_no_record(catalog: Catalog) -> None:
+    first_commit(catalog, demanding=True)
+    other = commit_table(catalog, ARRIVALS, [AssertCreate()], creation_updates()).location
+    named.drop(catalog, TABLES, ARRIVALS)
+
+    named.register(catalog, TABLES, DEPARTURES, Location(str(other)), overwrite=True)
+
+    assert catalog.server.file_deletions.counts() == {}
 
 
 def test_without_requirements_it_is_unknown_too(catalog: Catalog) -> None:
