@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ class Ground:
     tables: Mapping[int, Json]
     """What loading each table answers while nothing has happened to it."""
     view: Json
+    database: Path
 
     def commit(self, version: int, body: Any) -> httpx.Response:
         """Commit to the table of a format version."""
@@ -49,6 +51,16 @@ class Ground:
         location = self.tables[version]["metadata-location"]
         body = {"name": f"v{version}", "metadata-location": location, "overwrite": True}
         self.client.post(f"{NS}/register", json=body).raise_for_status()
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what has left the catalog: the next request has the same ids, and did not land before."""
+        with closing(sqlite3.connect(self.database, timeout=30)) as connection, connection:
+            connection.execute("DELETE FROM file_deletions")
+            connection.execute("DELETE FROM dropped")
+            connection.execute(
+                "DELETE FROM pointer_history WHERE pointer_id NOT IN (SELECT id FROM pointers)"
+            )
 
     def write(self, name: str, document: Any) -> str:
         """Lay a document, or bytes as they are, into the warehouse; return its location."""
@@ -66,7 +78,7 @@ def fuzzing_ground(folder: Path) -> Iterator[Ground]:
     with http_catalog(folder, default_warehouse_location=WAREHOUSE) as client:
         make_namespace(client, "a")
         tables = {version: table_with_history(client, "a", version) for version in FORMAT_VERSIONS}
-        yield Ground(client, tables, make_view(client, "a", "v"))
+        yield Ground(client, tables, make_view(client, "a", "v"), folder / "icetower.db")
 
 
 def path_of(version: int) -> str:

@@ -67,6 +67,7 @@ def test_damaged_creation_is_refused_or_readable(ground: Ground, version: int, d
     if response.status_code == 200:
         check_readable(response.json()["metadata"])
         ground.client.delete(path).raise_for_status()
+        ground.forget()
 
 
 @pytest.mark.parametrize("version", FORMAT_VERSIONS)
