@@ -8,6 +8,8 @@ from concurrent.futures import Future
 from threading import Lock
 from typing import Generic, TypeVar
 
+from app.waits import wait_for
+
 Item = TypeVar("Item")
 
 
@@ -46,11 +48,11 @@ class Lines(Generic[Item]):
         """Wait in a thread until a turn leads or is worked on; False if its time is over."""
         if not turn.leads:
             try:
-                turn.called.result(self._longest_wait_s)
+                wait_for(turn.called, self._longest_wait_s)
             except TimeoutError:
                 if self._has_left(turn):
                     return False
-                turn.called.result()  # just taken by another one, which is at work on it
+                wait_for(turn.called)  # just taken by another one, which is at work on it
         return True
 
     async def wait_here(self, turn: Turn[Item]) -> bool:

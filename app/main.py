@@ -28,6 +28,7 @@ from app.catalog.context.pointer_batches import PointerBatches
 from app.catalog.context.seen.receipt_book import ReceiptBook
 from app.catalog.context.seen.traffic import Traffic
 from app.catalog.context.server import COMMIT_WAIT_S, Rules, Server
+from app.catalog.context.threads.convoys import Convoys
 from app.catalog.context.threads.crew import Crew
 from app.catalog.context.threads.rooms import Rooms
 from app.catalog.deletions.housekeeping import keep_house
@@ -70,6 +71,7 @@ from app.formats.metadata.files import MetadataFiles
 from app.lines import Lines
 from app.settings import Settings
 from app.telemetry import log_lines
+from app.waits import do_meanwhile
 
 log = logging.getLogger(__name__)
 
@@ -114,10 +116,12 @@ def create_app(
     )
     warehouses = WarehouseMemo(server)
     commit_ids = CommitIds(mutations(served), server.receipts, settings.default_warehouse)
+    crew = Crew()
     app.state.parts = Parts(
         server=server,
         rooms=server.rooms,
-        crew=Crew(),
+        crew=crew,
+        convoys=Convoys(crew, server.side_work.start) if database.dialect_name == "sqlite" else None,
         slots=slots,
         held_loads=held_loads,
         warehouses=warehouses,
@@ -218,7 +222,7 @@ def build_server(
         files_of=files_of or _FilesOfWarehouses(rules, settings.store_answer_seconds),
         now_ms=now_ms,
         new_uuid=lambda: str(uuid.uuid4()),
-        pause=time.sleep,
+        pause=lambda seconds: do_meanwhile(lambda: time.sleep(seconds)),
         rules=rules,
         ask_permission=ask_permission,
         rooms=Rooms(settings.threads),

@@ -31,6 +31,7 @@ from app.catalog.context.past.moments import split_name
 from app.catalog.context.pointer_batches import PointerBatches
 from app.catalog.context.rows import IdempotencyClaim, ReceiptHead, Warehouse
 from app.catalog.context.server import Server
+from app.catalog.context.threads.convoys import Convoys
 from app.catalog.context.threads.crew import Crew
 from app.catalog.context.threads.rooms import Rooms
 from app.catalog.health import PunctualChecks
@@ -41,6 +42,7 @@ from app.catalog.slots.landing_slots import LandingSlots
 from app.catalog.warehouses import WarehouseMemo
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import InvalidRequest
+from app.fileio.locations import is_instant
 from app.fileio.wanted import ask_if_wanted
 
 Work = TypeVar("Work")
@@ -55,6 +57,8 @@ class Parts:
     server: Server
     rooms: Rooms
     crew: Crew
+    convoys: Convoys | None
+    """None where the database is not on this machine."""
     slots: LandingSlots
     held_loads: HeldLoads
     warehouses: WarehouseMemo
@@ -237,14 +241,26 @@ class Visit:
         """Hold room for one thread; raises `Unavailable`. All work in threads for requests is done in it."""
         path = self._scope["path"]
         is_in_warehouse = path.startswith("/v1/") and path != "/v1/config"
-        # What is no table is kept apart by its path: a namespace's listing, or all transactions.
-        table = path.split("/", 6)[:6] if "table" in self._path or "view" in self._path else [path]
-        return self.parts.rooms.room_for(self.warehouse_name if is_in_warehouse else "", "/".join(table))
+        return self.parts.rooms.room_for(self.warehouse_name if is_in_warehouse else "", self._place)
+
+    @property
+    def _place(self) -> str:
+        """What it is about. What is no table is kept apart by its path: a namespace's listing, or all transactions."""
+        path: str = self._scope["path"]
+        return "/".join(path.split("/", 6)[:6]) if "table" in self._path or "view" in self._path else path
 
     async def in_thread(self, work: Callable[[], Work]) -> Work:
         """Run work in a thread as soon as there is room; raises `Unavailable`, and what it raises."""
         async with self.room():
             return await self.parts.crew.run(work)
+
+    async def in_convoy(self, work: Callable[[], Work]) -> Work:
+        """Run work like `in_thread`, with what else comes for its warehouse, where all waits are short."""
+        parts = self.parts
+        warehouse = parts.warehouses.find_kept(self.warehouse_name)
+        if parts.convoys is None or warehouse is None or not is_instant(warehouse.root_location):
+            return await self.in_thread(work)
+        return await parts.convoys.run(warehouse.name, self._place, self.room, work)
 
     def piece(self, name: str) -> str:
         """Return a piece of the path as it was sent, still percent-encoded."""

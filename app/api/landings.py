@@ -15,6 +15,7 @@ from app.catalog.commits.intentions import D, Landed
 from app.catalog.commits.landing import Landing
 from app.catalog.context.catalog import Catalog
 from app.errors import IcetowerError
+from app.waits import let_companions_come
 
 Begin = Callable[[Catalog], Landing[Any, D]]
 Answer = Callable[[Landed[Any, D]], Response]
@@ -33,7 +34,7 @@ async def land_once(
     """
     standing = _Standing(visit, begin, answer, replay)
     try:
-        answered = await visit.in_thread(standing.begin)
+        answered = await visit.in_convoy(standing.begin)
     except asyncio.CancelledError:
         standing.break_off()
         raise
@@ -65,6 +66,8 @@ class _Standing(Generic[D]):
             self._landing = self._begin(self._once.catalog())
         except IcetowerError as error:
             return self._once.refused(error)
+        # Those that come to the same table at the same time stand behind it by then.
+        let_companions_come()
         if self._landing.works:
             return self._answer()
         self._waiting = self._landing

@@ -13,6 +13,7 @@ import stat
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from functools import partial
 
 from app.engine.model.ids import Location
 from app.errors import CommitStateUnknown, FileExists, FileMissing, InvalidLocation
@@ -23,6 +24,7 @@ from app.fileio.locations import local_path
 from app.fileio.tails import Tail
 from app.fileio.trees import FolderEntry
 from app.tree_errors import TreeRefusal
+from app.waits import do_meanwhile
 
 # Some file systems have directories that cannot be synced, because they are synced already or by other means.
 _NOT_SYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP})
@@ -93,10 +95,9 @@ class LocalFiles:
         try:
             try:
                 _write_all(descriptor, content)
-                os.fsync(descriptor)
+                do_meanwhile(partial(self._make_durable, descriptor, os.path.dirname(path)))
             finally:
                 os.close(descriptor)  # may fail too: a network file system reports a full disk here
-            self._anchor(os.path.dirname(path))
         except BaseException as error:
             with contextlib.suppress(OSError):
                 os.unlink(path)
@@ -238,6 +239,10 @@ class LocalFiles:
                         yield _listed(Location(f"{start}{folder}{name}"), status)
         except (OSError, ValueError) as error:
             raise local_failure("list", prefix, error) from error
+
+    def _make_durable(self, descriptor: int, directory: str) -> None:
+        os.fsync(descriptor)
+        self._anchor(directory)
 
     def _create(self, path: str) -> int:
         """Open a file that was not there, after making the directories it needs."""

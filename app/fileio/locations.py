@@ -44,6 +44,14 @@ class _Place:
     segments: tuple[str, ...]
 
 
+_INSTANT_SCHEMES: Final = frozenset({"file", "memory"})
+
+
+def is_instant(location: str) -> bool:
+    """Return whether files there are on this machine; raises like `scheme_of`."""
+    return scheme_of(location) in _INSTANT_SCHEMES
+
+
 def scheme_of(location: str) -> str:
     """Return the scheme in lower case; a bare absolute path is a `file`.
 

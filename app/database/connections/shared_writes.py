@@ -11,6 +11,7 @@ from app.database.connections.driver_calls import run_on_sqlite
 from app.database.connections.driver_errors import Undone, library_errors
 from app.errors import DatabaseUnavailable, IcetowerError
 from app.lines import Lines
+from app.waits import let_companions_come
 
 MOST_TOGETHER = 32
 _Result = TypeVar("_Result")
@@ -35,8 +36,11 @@ class SharedWrites:
             CommitStateUnknown: the reply to COMMIT was lost.
         """
         waiting = _Waiting(work)
-        if not self._lines.join(None, waiting, self._run_all):
+        turn = self._lines.enter(None, waiting)
+        let_companions_come()
+        if not self._lines.wait(turn):
             raise DatabaseUnavailable("The database does not keep up: other writers came first for too long")
+        self._lines.work(turn, self._run_all)
         if waiting.error is not None:
             raise waiting.error
         return cast(_Result, waiting.result)

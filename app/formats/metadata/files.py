@@ -19,7 +19,7 @@ from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.engine.model.view_metadata import ViewMetadata, read_view_metadata
 from app.errors import FileMissing, InvalidMetadata, MetadataFileMissing
 from app.fileio.files import FileIO
-from app.fileio.locations import scheme_of
+from app.fileio.locations import is_instant
 from app.formats.bounds import MAX_FILE_BYTES, check_json, read_bounded, unpack
 from app.formats.caches import BoundedCache, ReadThroughCache
 from app.formats.metadata.names import is_gzipped
@@ -30,7 +30,6 @@ _LARGEST_SHARE = 0.75
 """Of its cache one table may take so much: a long history takes a hundred times longer to read than to keep."""
 _HITS = telemetry.METADATA_READS.labels(cache="hit")
 _MISSES = telemetry.METADATA_READS.labels(cache="miss")
-_INSTANT_SCHEMES = frozenset({"file", "memory"})
 
 Metadata = TableMetadata | ViewMetadata
 
@@ -95,7 +94,7 @@ class MetadataFiles:
         Raises:
             MetadataFileMissing: the file is gone.
         """
-        if scheme_of(location) not in _INSTANT_SCHEMES and not self._recently_seen(files, location):
+        if not is_instant(location) and not self._recently_seen(files, location):
             return None
         key = (files, location, uuid, registration, refs_only)
         return self._find(self._json, key, files, location)
@@ -272,7 +271,7 @@ class MetadataFiles:
         return content
 
     def _check_present(self, files: FileIO, location: Location) -> None:
-        if scheme_of(location) not in _INSTANT_SCHEMES and self._recently_seen(files, location):
+        if not is_instant(location) and self._recently_seen(files, location):
             return
         if not files.exists(location):
             raise MetadataFileMissing(location)
@@ -283,5 +282,5 @@ class MetadataFiles:
         return seen_s is not None and time.monotonic() - seen_s < self._recheck_s
 
     def _mark_seen(self, files: FileIO, location: Location) -> None:
-        if scheme_of(location) not in _INSTANT_SCHEMES:
+        if not is_instant(location):
             self._seen.put((files, location), time.monotonic(), 200 + len(location))

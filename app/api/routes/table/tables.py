@@ -38,7 +38,7 @@ async def list_tables(request: Request) -> Response:
 async def create_table(request: Request) -> Response:
     """Create a table, or return what it would be; past FastAPI's dependencies."""
     visit = await open_visit(request)
-    return await visit.in_thread(lambda: _created(visit))
+    return await visit.in_convoy(lambda: _created(visit))
 
 
 def _created(visit: Visit) -> Response:

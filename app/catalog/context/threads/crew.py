@@ -60,11 +60,16 @@ class Crew:
 
     def _end(self, done: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
         self._busy -= 1
-        if done.done():  # cancelled
-            return
-        if error is None:
-            done.set_result(result)
-        elif isinstance(error, StopIteration):  # no future takes this one
-            done.set_exception(RuntimeError("the work ended with StopIteration"))
-        else:
-            done.set_exception(error)
+        settle(done, result, error)
+
+
+def settle(done: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
+    """Give what came of work to the one who waits for it, if there still is one."""
+    if done.done():  # cancelled
+        return
+    if error is None:
+        done.set_result(result)
+    elif isinstance(error, StopIteration):  # no future takes this one
+        done.set_exception(RuntimeError("the work ended with StopIteration"))
+    else:
+        done.set_exception(error)

@@ -1,0 +1,197 @@
+"""Convoys: requests that come at the same time go side by side in few threads."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict, deque
+from collections.abc import Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, TypeVar
+
+from app.catalog.context.threads.crew import Crew, settle
+from app.catalog.context.threads.side_by_side import SideBySide, Start
+
+Result = TypeVar("Result")
+Room = Callable[[], AbstractAsyncContextManager[None]]
+MOST_TOGETHER: Final = 32
+LONG_S: Final = 0.05
+"""After so long those who wait for a convoy to come back do not wait for that one any more."""
+SLOW_S: Final = 0.03
+"""What takes a thread for so long without a pause would hold up those who go side by side with it."""
+_MOST_REMEMBERED: Final = 10_000
+
+
+class Convoys:
+    """Work for warehouses whose files and rows are on this machine, where waits are short.
+
+    Those that come while a convoy of their warehouse is on its way wait, and then go together. Who comes without company
+    starts at once. What took long before has a thread for itself, and a convoy that takes long is not waited for: so
+    neither a large table nor a disk that hangs stops those who come later. Belongs to one event loop.
+    """
+
+    def __init__(self, crew: Crew, start: Start) -> None:
+        """Take threads from a crew; `start` begins what waits for the disk in another one."""
+        self._crew = crew
+        self._start = start
+        self._lines: dict[str, _Line] = {}
+        self._slow: OrderedDict[str, None] = OrderedDict()
+        self._leading: set[asyncio.Task[None]] = set()
+
+    async def run(self, warehouse: str, table: str, room: Room, work: Callable[[], Result]) -> Result:
+        """Return what the work returns, or raise what it raises; it runs in a copy of this context.
+
+        It goes on in its thread if the one who waits for it is cancelled.
+
+        Args:
+            warehouse: those of one warehouse go together.
+            table: what the work is for.
+            room: holds the place of a thread.
+            work: says through `app.waits` where it waits.
+
+        Raises:
+            Unavailable: no thread became free in time; nothing was begun.
+        """
+        done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
+        passenger = _Passenger(done, copy_context(), table, work, room)
+        line = self._lines.setdefault(warehouse, _Line())
+        if table in self._slow:
+            self._begin(self._travel([passenger]))
+        else:
+            line.waiting.append(passenger)
+            if not line.is_waited_for:
+                self._set_out(warehouse, line)
+        try:
+            return await done
+        except asyncio.CancelledError:
+            with suppress(ValueError):  # it has begun
+                line.waiting.remove(passenger)
+            raise
+        finally:
+            del done, passenger  # an error that they have would lead back to this frame
+
+    def _set_out(self, warehouse: str, line: _Line) -> None:
+        line.is_waited_for = True
+        line.leaders += 1
+        self._begin(self._lead(warehouse, line))
+
+    def _begin(self, leading: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(leading)
+        self._leading.add(task)
+        task.add_done_callback(self._leading.discard)
+
+    async def _lead(self, warehouse: str, line: _Line) -> None:
+        """Lead one convoy after the other while somebody waits, and none of them takes long."""
+        loop, is_late = asyncio.get_running_loop(), False
+
+        def be_late() -> None:
+            nonlocal is_late
+            is_late, line.is_waited_for = True, False
+            if line.waiting:
+                self._set_out(warehouse, line)
+
+        while line.waiting and not is_late:
+            group = [line.waiting.popleft() for _ in range(min(MOST_TOGETHER, len(line.waiting)))]
+            clock = loop.call_later(LONG_S, be_late)
+            await self._travel(group)
+            clock.cancel()
+            del group
+        if not is_late:
+            line.is_waited_for = False
+        line.leaders -= 1
+        if not line.leaders:
+            del self._lines[warehouse]
+
+    async def _travel(self, group: Sequence[_Passenger[Any]]) -> None:
+        loop = asyncio.get_running_loop()
+
+        def end() -> None:
+            for each in group:
+                each.end()
+
+        def note() -> None:
+            if any(each.has_news for each in group):
+                with suppress(RuntimeError):  # the loop is closed
+                    loop.call_soon_threadsafe(end)
+
+        def travel() -> None:
+            held_s = SideBySide(self._start).go([each.go for each in group], note)
+            for each, seconds in zip(group, held_s, strict=True):
+                each.held_s = seconds
+
+        try:
+            async with group[0].room():
+                await self._crew.run(travel)
+        except BaseException as error:  # noqa: BLE001 - raised again by those who wait for it
+            for each in group:
+                each.fail(error)
+        end()
+        for each in group:
+            self._remember(each)
+
+    def _remember(self, passenger: _Passenger[Any]) -> None:
+        if passenger.held_s < SLOW_S:
+            self._slow.pop(passenger.table, None)
+            return
+        self._slow[passenger.table] = None
+        if len(self._slow) > _MOST_REMEMBERED:
+            self._slow.popitem(last=False)
+
+
+@dataclass(slots=True)
+class _Line:
+    """Those who wait to go to one warehouse."""
+
+    waiting: deque[_Passenger[Any]] = field(default_factory=deque)
+    leaders: int = 0
+    """Of convoys that are on their way."""
+    is_waited_for: bool = False
+    """Whether one of these takes those who wait along when it comes back."""
+
+
+class _Passenger(Generic[Result]):
+    """One piece of work, and what came of it."""
+
+    __slots__ = ("_context", "_done", "_error", "_has_ended", "_result", "_work", "held_s", "room", "table")
+
+    def __init__(
+        self,
+        done: asyncio.Future[Result],
+        context: Context,
+        table: str,
+        work: Callable[[], Result],
+        room: Room,
+    ) -> None:
+        self.table, self.room = table, room
+        self.held_s = 0.0
+        """For how long it held its thread without a pause, at the longest."""
+        self._context, self._work = context, work
+        self._done: asyncio.Future[Result] | None = done
+        self._result: Result | None = None
+        self._error: BaseException | None = None
+        self._has_ended = False
+
+    @property
+    def has_news(self) -> bool:
+        """Whether it has ended, and the one who waits for it does not know yet."""
+        return self._has_ended and self._done is not None
+
+    def go(self) -> None:
+        """Do the work, in a thread."""
+        try:
+            self._result = self._context.run(self._work)
+        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+            self._error = error
+        self._has_ended = True
+
+    def fail(self, error: BaseException) -> None:
+        """End it with an error, unless it has ended."""
+        if not self._has_ended:
+            self._error, self._has_ended = error, True
+
+    def end(self) -> None:
+        """Tell the one who waits for it, in the loop."""
+        if self._has_ended and self._done is not None:
+            settle(self._done, self._result, self._error)
+            self._done = self._result = self._error = None  # kept by the others until all have ended

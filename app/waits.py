@@ -1,0 +1,59 @@
+"""Waits: what has to wait says so here, so that others of its thread can go on meanwhile."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import Protocol
+
+
+class Companions(Protocol):
+    """Those who go side by side in one thread."""
+
+    def do_meanwhile(self, work: Callable[[], None]) -> None:
+        """Return once work is done that waits for something; others go on meanwhile. Raises what it raises."""
+
+    def wait_for(self, future: Future[None], timeout_s: float | None) -> None:
+        """Return once a future is done; others go on meanwhile. Raises `TimeoutError`."""
+
+    def let_come(self) -> None:
+        """Return once all others are as far as this one, or wait for something else, or have ended."""
+
+
+class _Thread(threading.local):
+    companions: Companions | None = None
+
+
+_thread = _Thread()
+
+
+def set_companions(companions: Companions | None) -> None:
+    """Say who goes side by side in this thread from now on; None if nobody does."""
+    _thread.companions = companions
+
+
+def do_meanwhile(work: Callable[[], None]) -> None:
+    """Do work that waits, as for a disk, while others that go side by side with this one go on."""
+    if _thread.companions is None:
+        work()
+    else:
+        _thread.companions.do_meanwhile(work)
+
+
+def wait_for(future: Future[None], timeout_s: float | None = None) -> None:
+    """Wait for a future while others that go side by side with this one go on.
+
+    Raises:
+        TimeoutError: it is not done in time.
+    """
+    if _thread.companions is None:
+        future.result(timeout_s)
+    else:
+        _thread.companions.wait_for(future, timeout_s)
+
+
+def let_companions_come() -> None:
+    """Let those that go side by side with this one come as far: what they do next, they can do together."""
+    if _thread.companions is not None:
+        _thread.companions.let_come()

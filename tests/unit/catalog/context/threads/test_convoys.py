@@ -1,0 +1,295 @@
+"""Convoys of requests that come at the same time."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+import weakref
+from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+from app import waits
+from app.catalog.context.threads.convoys import LONG_S, MOST_TOGETHER, SLOW_S, Convoys, Room
+from app.catalog.context.threads.crew import Crew
+from app.errors import Unavailable
+
+pytestmark = pytest.mark.timeout(30)
+POOL = ThreadPoolExecutor(16)
+NAME: ContextVar[str] = ContextVar("name", default="")
+
+
+@asynccontextmanager
+async def room() -> AsyncIterator[None]:
+    yield
+
+
+@asynccontextmanager
+async def no_room() -> AsyncIterator[None]:
+    raise Unavailable("busy")
+    yield
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The tests that hold a convoy up want the others to wait for it.
+    monkeypatch.setattr("app.catalog.context.threads.convoys.LONG_S", 10.0)
+
+
+class Requests:
+    """Requests to one warehouse, whose first convoy is on its way until the others may go."""
+
+    def __init__(self) -> None:
+        self.convoys = Convoys(Crew(), POOL.submit)
+        self.may_go = threading.Event()
+
+    def ask(
+        self,
+        work: Callable[[], Any],
+        table: str = "t",
+        room: Room = room,
+        warehouse: str = "lake",
+    ) -> Coroutine[Any, Any, Any]:
+        return self.convoys.run(warehouse, table, room, work)
+
+    async def fill(self) -> list[asyncio.Task[Any]]:
+        """Send the first convoy on its way; it waits for `may_go`."""
+        task = asyncio.create_task(self.ask(lambda: self.may_go.wait(10), "first"))
+        await asyncio.sleep(0.05)
+        return [task]
+
+
+def test_one_alone_starts_at_once_with_the_context_of_who_asks() -> None:
+    async def ask() -> tuple[str, bool]:
+        NAME.set("asked")
+        return await Requests().ask(
+            lambda: (NAME.get(), threading.current_thread() is threading.main_thread())
+        )
+
+    assert asyncio.run(ask()) == ("asked", False)
+
+
+def test_those_that_come_meanwhile_go_in_one_thread_each_in_its_context() -> None:
+    async def ask() -> list[tuple[str, threading.Thread]]:
+        requests = Requests()
+        full = await requests.fill()
+
+        async def one(name: str) -> tuple[str, threading.Thread]:
+            NAME.set(name)
+
+            def work() -> tuple[str, threading.Thread]:
+                waits.do_meanwhile(lambda: None)
+                return NAME.get(), threading.current_thread()
+
+            return await requests.ask(work)  # type: ignore[no-any-return]  # what `work` returns
+
+        tasks = [asyncio.create_task(one(f"r{n}")) for n in range(4)]
+        await asyncio.sleep(0.05)
+        requests.may_go.set()
+        return [await task for task in (*tasks, *full)][:4]
+
+    found = asyncio.run(ask())
+
+    assert [name for name, _ in found] == ["r0", "r1", "r2", "r3"]
+    assert len({thread for _, thread in found}) == 1
+
+
+def test_each_has_its_own_error() -> None:
+    async def ask() -> list[Any]:
+        requests = Requests()
+        full = await requests.fill()
+
+        def fail() -> None:
+            waits.do_meanwhile(lambda: None)
+            raise KeyError("a")
+
+        asked = asyncio.gather(
+            requests.ask(fail), requests.ask(lambda: 7), requests.ask(fail), return_exceptions=True
+        )
+        await asyncio.sleep(0.05)
+        requests.may_go.set()
+        found = await asked
+        await asyncio.gather(*full)
+        return [repr(each) for each in found]
+
+    assert asyncio.run(ask()) == ["KeyError('a')", "7", "KeyError('a')"]
+
+
+def test_who_has_ended_is_answered_before_the_others_have() -> None:
+    async def ask() -> bool:
+        requests = Requests()
+        full = await requests.fill()
+        go_on = threading.Event()
+        quick = asyncio.create_task(requests.ask(lambda: "quick"))
+        slow = [
+            asyncio.create_task(requests.ask(lambda: waits.do_meanwhile(lambda: go_on.wait(10) and None)))
+            for _ in range(3)
+        ]
+        await asyncio.sleep(0.05)
+        requests.may_go.set()
+        assert await quick == "quick"
+        is_early = not any(task.done() for task in slow)
+        go_on.set()
+        await asyncio.gather(*slow, *full)
+        return is_early
+
+    assert asyncio.run(ask())
+
+
+def test_no_more_than_a_limit_go_together() -> None:
+    async def ask() -> int:
+        requests = Requests()
+        full = await requests.fill()
+        at_work, most, lock = [0], [0], threading.Lock()
+
+        def work() -> None:
+            with lock:
+                at_work[0] += 1
+                most[0] = max(most[0], at_work[0])
+            waits.let_companions_come()
+            with lock:
+                at_work[0] -= 1
+
+        asked = asyncio.gather(*(requests.ask(work) for _ in range(5 * MOST_TOGETHER)))
+        await asyncio.sleep(0.05)
+        requests.may_go.set()
+        await asyncio.gather(asked, *full)
+        return most[0]
+
+    assert asyncio.run(ask()) == MOST_TOGETHER
+
+
+def test_warehouses_do_not_wait_for_each_other() -> None:
+    async def ask() -> str:
+        requests = Requests()
+        full = await requests.fill()
+        found = await requests.ask(lambda: "other", warehouse="pond")
+        requests.may_go.set()
+        await asyncio.gather(*full)
+        return str(found)
+
+    assert asyncio.run(ask()) == "other"
+
+
+def test_what_was_slow_goes_alone_until_it_is_quick_again() -> None:
+    async def ask() -> list[str]:
+        requests = Requests()
+        said: list[str] = []
+        await requests.ask(lambda: time.sleep(2 * SLOW_S), "slow")
+        full = await requests.fill()
+
+        # It does not wait for the convoy that is on its way.
+        await requests.ask(lambda: said.append("alone"), "slow")
+        in_company = asyncio.create_task(requests.ask(lambda: said.append("in company"), "slow"))
+        await asyncio.sleep(0.05)
+        said.append("set out")
+        requests.may_go.set()
+        await asyncio.gather(in_company, *full)
+        return said
+
+    assert asyncio.run(ask()) == ["alone", "set out", "in company"]
+
+
+def test_a_wait_for_the_disk_is_not_slow() -> None:
+    async def ask() -> bool:
+        requests = Requests()
+        await requests.ask(lambda: waits.do_meanwhile(lambda: time.sleep(2 * SLOW_S)), "t")
+        full = await requests.fill()
+        asked = asyncio.create_task(requests.ask(lambda: None, "t"))
+        await asyncio.sleep(0.05)
+        has_waited = not asked.done()
+        requests.may_go.set()
+        await asyncio.gather(asked, *full)
+        return has_waited
+
+    assert asyncio.run(ask())
+
+
+def test_without_room_nothing_is_begun_and_the_next_ones_go_on() -> None:
+    async def ask() -> tuple[list[str], str]:
+        requests, begun = Requests(), list[str]()
+        with pytest.raises(Unavailable):
+            await requests.ask(lambda: begun.append("a"), room=no_room)
+        return begun, await requests.ask(lambda: "next")
+
+    assert asyncio.run(ask()) == ([], "next")
+
+
+def test_one_that_is_cancelled_before_it_has_begun_is_not_begun() -> None:
+    async def ask() -> list[str]:
+        requests, begun = Requests(), list[str]()
+        full = await requests.fill()
+        asked = asyncio.create_task(requests.ask(lambda: begun.append("a")))
+        await asyncio.sleep(0.05)
+        asked.cancel()
+        with suppress(asyncio.CancelledError):
+            await asked
+        requests.may_go.set()
+        await asyncio.gather(*full)
+        await requests.ask(lambda: begun.append("b"))
+        return begun
+
+    assert asyncio.run(ask()) == ["b"]
+
+
+def test_one_that_is_cancelled_goes_on_in_its_thread() -> None:
+    async def ask() -> bool:
+        requests, ended = Requests(), threading.Event()
+        asked = asyncio.create_task(requests.ask(lambda: requests.may_go.wait(10) and ended.set()))
+        await asyncio.sleep(0.05)
+        asked.cancel()
+        with suppress(asyncio.CancelledError):
+            await asked
+        requests.may_go.set()
+        return await asyncio.to_thread(ended.wait, 10)
+
+    assert asyncio.run(ask())
+
+
+def test_nothing_of_a_request_is_kept_when_it_is_answered() -> None:
+    class Body:
+        pass
+
+    async def ask() -> bool:
+        requests = Requests()
+        full = await requests.fill()
+        body = Body()
+        kept = weakref.ref(body)
+
+        def fail(held: Body) -> None:
+            waits.do_meanwhile(lambda: None)
+            raise KeyError(held)
+
+        async def one(held: Body) -> None:
+            with suppress(KeyError):
+                await requests.ask(lambda: fail(held))
+
+        asked = [asyncio.create_task(one(body)), asyncio.create_task(requests.ask(lambda: None))]
+        del body
+        await asyncio.sleep(0.05)
+        requests.may_go.set()
+        await asyncio.gather(*asked, *full)
+        del asked
+        await asyncio.sleep(0.05)
+        return kept() is None
+
+    assert asyncio.run(ask())
+
+
+def test_a_convoy_that_takes_long_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.catalog.context.threads.convoys.LONG_S", LONG_S)
+
+    async def ask() -> list[str]:
+        requests = Requests()
+        hung = await requests.fill()
+        found = [await requests.ask(lambda: "waited"), await requests.ask(lambda: "came later")]
+        requests.may_go.set()
+        await asyncio.gather(*hung)
+        return [*found, await requests.ask(lambda: "last")]
+
+    assert asyncio.run(ask()) == ["waited", "came later", "last"]

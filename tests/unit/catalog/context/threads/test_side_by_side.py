@@ -1,0 +1,182 @@
+"""Pieces of work that go side by side in one thread."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from app import waits
+from app.catalog.context.threads.side_by_side import WAITS_AT_ONCE, SideBySide
+
+pytestmark = pytest.mark.timeout(30)
+POOL = ThreadPoolExecutor(8)
+
+
+def go(*works: Callable[[], None]) -> list[float]:
+    return SideBySide(POOL.submit).go(works, lambda: None)
+
+
+def test_while_one_waits_the_next_goes_on_in_the_same_thread() -> None:
+    said: list[str] = []
+    threads = set()
+
+    def work(name: str) -> None:
+        said.append(f"{name} begins")
+        waits.do_meanwhile(lambda: time.sleep(0.01))
+        said.append(f"{name} ends")
+        threads.add(threading.current_thread())
+
+    go(lambda: work("a"), lambda: work("b"))
+
+    assert said == ["a begins", "b begins", "a ends", "b ends"]
+    assert threads == {threading.current_thread()}
+
+
+def test_those_who_wait_for_the_disk_do_so_at_the_same_time() -> None:
+    together = threading.Barrier(WAITS_AT_ONCE)
+
+    go(*[lambda: waits.do_meanwhile(lambda: together.wait(10) and None)] * WAITS_AT_ONCE)
+
+    assert not together.broken
+
+
+def test_more_than_may_wait_at_once_are_all_waited_for() -> None:
+    done: list[int] = []
+    works = [
+        (lambda number=number: waits.do_meanwhile(lambda: done.append(number)))
+        for number in range(3 * WAITS_AT_ONCE + 1)
+    ]
+
+    go(*works)
+
+    assert sorted(done) == list(range(3 * WAITS_AT_ONCE + 1))
+
+
+def test_what_a_wait_raises_is_raised_where_it_was_asked_for() -> None:
+    seen: list[str] = []
+
+    def fail() -> None:
+        raise OSError("full")
+
+    def work() -> None:
+        try:
+            waits.do_meanwhile(fail)
+        except OSError as error:
+            seen.append(str(error))
+
+    go(work, lambda: waits.do_meanwhile(lambda: None))
+
+    assert seen == ["full"]
+
+
+def test_who_lets_others_come_goes_on_when_they_are_as_far_or_have_ended() -> None:
+    said: list[str] = []
+
+    def first() -> None:
+        waits.let_companions_come()
+        said.append("first")
+
+    def second() -> None:
+        waits.do_meanwhile(lambda: said.append("disk"))
+        waits.let_companions_come()
+        said.append("second")
+
+    go(first, second, lambda: said.append("third"))
+
+    assert said == ["third", "disk", "first", "second"]
+
+
+def test_one_that_waits_again_and_again_does_not_keep_those_who_have_come() -> None:
+    said: list[str] = []
+
+    def restless() -> None:
+        for _ in range(50):
+            waits.do_meanwhile(lambda: None)
+        said.append("restless")
+
+    def come() -> None:
+        waits.let_companions_come()
+        said.append("come")
+
+    go(restless, come)
+
+    assert said == ["come", "restless"]
+
+
+def test_one_may_wait_for_what_another_one_does_later() -> None:
+    future: Future[None] = Future()
+    said: list[str] = []
+
+    def waiting() -> None:
+        waits.wait_for(future, 10)
+        said.append("waited")
+
+    def working() -> None:
+        waits.do_meanwhile(lambda: None)
+        said.append("worked")
+        future.set_result(None)
+
+    go(waiting, working)
+
+    assert said == ["worked", "waited"]
+
+
+def test_a_wait_for_another_thread_ends_with_it_or_in_time() -> None:
+    future: Future[None] = Future()
+    said: list[str] = []
+
+    def late() -> None:
+        with pytest.raises(TimeoutError):
+            waits.wait_for(Future(), 0.02)
+        said.append("late")
+
+    def patient() -> None:
+        waits.wait_for(future)
+        said.append("patient")
+
+    timer = threading.Timer(0.1, future.set_result, [None])
+    timer.start()
+    go(patient, late)
+    timer.join()
+
+    assert said == ["late", "patient"]
+
+
+def test_it_says_for_how_long_each_held_the_thread() -> None:
+    def quick() -> None:
+        waits.do_meanwhile(lambda: time.sleep(0.05))
+
+    held_s = go(quick, lambda: time.sleep(0.05))
+
+    assert held_s[0] < 0.05 <= held_s[1]
+
+
+def test_outside_all_is_done_at_once() -> None:
+    future: Future[None] = Future()
+    done: list[int] = []
+
+    go(lambda: None)
+    waits.do_meanwhile(lambda: done.append(1))
+    waits.let_companions_come()
+    with pytest.raises(TimeoutError):
+        waits.wait_for(future, 0)
+    future.set_result(None)
+    waits.wait_for(future)
+
+    assert done == [1]
+
+
+def test_a_note_is_given_while_others_go_on() -> None:
+    said: list[str] = []
+
+    def slow() -> None:
+        waits.do_meanwhile(lambda: None)
+        said.append("slow")
+
+    SideBySide(POOL.submit).go([lambda: said.append("quick"), slow], lambda: said.append("note"))
+
+    assert said[:2] == ["quick", "note"]
