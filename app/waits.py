@@ -29,7 +29,7 @@ _thread = _Thread()
 
 
 def set_companions(companions: Companions | None) -> None:
-    """Say who goes side by side in this thread from now on; None if nobody does."""
+    """Set who goes side by side in this thread from now on."""
     _thread.companions = companions
 
 
@@ -54,6 +54,9 @@ def wait_for(future: Future[None], timeout_s: float | None = None) -> None:
 
 
 def let_companions_come() -> None:
-    """Let those that go side by side with this one come as far: what they do next, they can do together."""
+    """Let those that go side by side with this one come as far.
+
+    What they do next, they can do together.
+    """
     if _thread.companions is not None:
         _thread.companions.let_come()

@@ -245,7 +245,10 @@ class Visit:
 
     @property
     def _place(self) -> str:
-        """What it is about. What is no table is kept apart by its path: a namespace's listing, or all transactions."""
+        """What it is about.
+
+        What is no table is kept apart by its path: a namespace's listing, or all transactions.
+        """
         path: str = self._scope["path"]
         return "/".join(path.split("/", 6)[:6]) if "table" in self._path or "view" in self._path else path
 
@@ -255,7 +258,10 @@ class Visit:
             return await self.parts.crew.run(work)
 
     async def in_convoy(self, work: Callable[[], Work]) -> Work:
-        """Run work like `in_thread`, with what else comes for its warehouse, where all waits are short."""
+        """Run work like `in_thread`, together with what else comes for its warehouse.
+
+        Where waits may be long, because files or rows are not on this machine, it has a thread for itself.
+        """
         parts = self.parts
         warehouse = parts.warehouses.find_kept(self.warehouse_name)
         if parts.convoys is None or warehouse is None or not is_instant(warehouse.root_location):

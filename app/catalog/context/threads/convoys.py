@@ -26,9 +26,9 @@ _MOST_REMEMBERED: Final = 10_000
 class Convoys:
     """Work for warehouses whose files and rows are on this machine, where waits are short.
 
-    Those that come while a convoy of their warehouse is on its way wait, and then go together. Who comes without company
-    starts at once. What took long before has a thread for itself, and a convoy that takes long is not waited for: so
-    neither a large table nor a disk that hangs stops those who come later. Belongs to one event loop.
+    Those that come while a convoy of their warehouse is on its way wait, and then go together. Who comes without
+    company starts at once. What took long before has a thread for itself, and a convoy that takes long is not waited
+    for: so neither a large table nor a disk that hangs stops those who come later. Belongs to one event loop.
     """
 
     def __init__(self, crew: Crew, start: Start) -> None:

@@ -41,10 +41,10 @@ class _Held:
 
 
 class SideBySide:
-    """Does several pieces of work in one thread, without waking another one each time that one of them waits.
+    """Does several pieces of work in one thread: each goes on while the others wait.
 
-    Threads would do so too, but they would wait for the interpreter's lock at every call of the operating system. What
-    is expected to wait says so through `app.waits`; whatever else waits holds up all.
+    Threads of their own would take turns too, but at every call of the operating system, and each turn costs more than
+    the call. What is expected to wait says so through `app.waits`; whatever else waits holds up all.
     """
 
     def __init__(self, start: Start) -> None:
@@ -55,7 +55,9 @@ class SideBySide:
         self._held: list[_Held] = []
 
     def go(self, works: Sequence[Callable[[], None]], note: Callable[[], None]) -> list[float]:
-        """Do all of it, and return for how long each held the thread without a pause, at the longest, in seconds.
+        """Do all of it, and return how long each held the thread without a pause.
+
+        That is the longest such time of each, in seconds.
 
         Args:
             works: the pieces; they raise nothing.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import threading
-import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +30,8 @@ async def room() -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def no_room() -> AsyncIterator[None]:
-    raise Unavailable("busy")
+    if NAME.get() != "has room":
+        raise Unavailable("busy")
     yield
 
 
@@ -39,6 +39,17 @@ async def no_room() -> AsyncIterator[None]:
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     # The tests that hold a convoy up want the others to wait for it.
     monkeypatch.setattr("app.catalog.context.threads.convoys.LONG_S", 10.0)
+
+
+async def stand_in_line() -> None:
+    """Let all that has been sent begin, as far as it needs no thread."""
+    for _ in range(3):
+        await asyncio.sleep(0)
+
+
+def take(seconds: float) -> None:
+    """Hold a thread for so long."""
+    threading.Event().wait(seconds)
 
 
 class Requests:
@@ -59,17 +70,24 @@ class Requests:
 
     async def fill(self) -> list[asyncio.Task[Any]]:
         """Send the first convoy on its way; it waits for `may_go`."""
-        task = asyncio.create_task(self.ask(lambda: self.may_go.wait(10), "first"))
-        await asyncio.sleep(0.05)
+        begun = threading.Event()
+
+        def work() -> None:
+            begun.set()
+            self.may_go.wait(10)
+
+        task = asyncio.create_task(self.ask(work, "first"))
+        assert await asyncio.to_thread(begun.wait, 10)
         return [task]
 
 
 def test_one_alone_starts_at_once_with_the_context_of_who_asks() -> None:
     async def ask() -> tuple[str, bool]:
         NAME.set("asked")
-        return await Requests().ask(
+        found: tuple[str, bool] = await Requests().ask(
             lambda: (NAME.get(), threading.current_thread() is threading.main_thread())
         )
+        return found
 
     assert asyncio.run(ask()) == ("asked", False)
 
@@ -86,10 +104,11 @@ def test_those_that_come_meanwhile_go_in_one_thread_each_in_its_context() -> Non
                 waits.do_meanwhile(lambda: None)
                 return NAME.get(), threading.current_thread()
 
-            return await requests.ask(work)  # type: ignore[no-any-return]  # what `work` returns
+            found: tuple[str, threading.Thread] = await requests.ask(work)
+            return found
 
         tasks = [asyncio.create_task(one(f"r{n}")) for n in range(4)]
-        await asyncio.sleep(0.05)
+        await stand_in_line()
         requests.may_go.set()
         return [await task for task in (*tasks, *full)][:4]
 
@@ -111,7 +130,7 @@ def test_each_has_its_own_error() -> None:
         asked = asyncio.gather(
             requests.ask(fail), requests.ask(lambda: 7), requests.ask(fail), return_exceptions=True
         )
-        await asyncio.sleep(0.05)
+        await stand_in_line()
         requests.may_go.set()
         found = await asked
         await asyncio.gather(*full)
@@ -125,12 +144,13 @@ def test_who_has_ended_is_answered_before_the_others_have() -> None:
         requests = Requests()
         full = await requests.fill()
         go_on = threading.Event()
+
+        def wait() -> None:
+            go_on.wait(10)
+
         quick = asyncio.create_task(requests.ask(lambda: "quick"))
-        slow = [
-            asyncio.create_task(requests.ask(lambda: waits.do_meanwhile(lambda: go_on.wait(10) and None)))
-            for _ in range(3)
-        ]
-        await asyncio.sleep(0.05)
+        slow = [asyncio.create_task(requests.ask(lambda: waits.do_meanwhile(wait))) for _ in range(3)]
+        await stand_in_line()
         requests.may_go.set()
         assert await quick == "quick"
         is_early = not any(task.done() for task in slow)
@@ -156,7 +176,7 @@ def test_no_more_than_a_limit_go_together() -> None:
                 at_work[0] -= 1
 
         asked = asyncio.gather(*(requests.ask(work) for _ in range(5 * MOST_TOGETHER)))
-        await asyncio.sleep(0.05)
+        await stand_in_line()
         requests.may_go.set()
         await asyncio.gather(asked, *full)
         return most[0]
@@ -180,13 +200,13 @@ def test_what_was_slow_goes_alone_until_it_is_quick_again() -> None:
     async def ask() -> list[str]:
         requests = Requests()
         said: list[str] = []
-        await requests.ask(lambda: time.sleep(2 * SLOW_S), "slow")
+        await requests.ask(lambda: take(2 * SLOW_S), "slow")
         full = await requests.fill()
 
         # It does not wait for the convoy that is on its way.
         await requests.ask(lambda: said.append("alone"), "slow")
         in_company = asyncio.create_task(requests.ask(lambda: said.append("in company"), "slow"))
-        await asyncio.sleep(0.05)
+        await stand_in_line()
         said.append("set out")
         requests.may_go.set()
         await asyncio.gather(in_company, *full)
@@ -198,10 +218,10 @@ def test_what_was_slow_goes_alone_until_it_is_quick_again() -> None:
 def test_a_wait_for_the_disk_is_not_slow() -> None:
     async def ask() -> bool:
         requests = Requests()
-        await requests.ask(lambda: waits.do_meanwhile(lambda: time.sleep(2 * SLOW_S)), "t")
+        await requests.ask(lambda: waits.do_meanwhile(lambda: take(2 * SLOW_S)), "t")
         full = await requests.fill()
         asked = asyncio.create_task(requests.ask(lambda: None, "t"))
-        await asyncio.sleep(0.05)
+        await stand_in_line()
         has_waited = not asked.done()
         requests.may_go.set()
         await asyncio.gather(asked, *full)
@@ -225,7 +245,7 @@ def test_one_that_is_cancelled_before_it_has_begun_is_not_begun() -> None:
         requests, begun = Requests(), list[str]()
         full = await requests.fill()
         asked = asyncio.create_task(requests.ask(lambda: begun.append("a")))
-        await asyncio.sleep(0.05)
+        await stand_in_line()
         asked.cancel()
         with suppress(asyncio.CancelledError):
             await asked
@@ -239,9 +259,15 @@ def test_one_that_is_cancelled_before_it_has_begun_is_not_begun() -> None:
 
 def test_one_that_is_cancelled_goes_on_in_its_thread() -> None:
     async def ask() -> bool:
-        requests, ended = Requests(), threading.Event()
-        asked = asyncio.create_task(requests.ask(lambda: requests.may_go.wait(10) and ended.set()))
-        await asyncio.sleep(0.05)
+        requests, begun, ended = Requests(), threading.Event(), threading.Event()
+
+        def work() -> None:
+            begun.set()
+            requests.may_go.wait(10)
+            ended.set()
+
+        asked = asyncio.create_task(requests.ask(work))
+        assert await asyncio.to_thread(begun.wait, 10)
         asked.cancel()
         with suppress(asyncio.CancelledError):
             await asked
@@ -271,11 +297,11 @@ def test_nothing_of_a_request_is_kept_when_it_is_answered() -> None:
 
         asked = [asyncio.create_task(one(body)), asyncio.create_task(requests.ask(lambda: None))]
         del body
-        await asyncio.sleep(0.05)
+        await stand_in_line()
         requests.may_go.set()
         await asyncio.gather(*asked, *full)
         del asked
-        await asyncio.sleep(0.05)
+        await stand_in_line()
         return kept() is None
 
     assert asyncio.run(ask())

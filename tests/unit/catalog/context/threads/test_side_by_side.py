@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
@@ -16,6 +15,11 @@ pytestmark = pytest.mark.timeout(30)
 POOL = ThreadPoolExecutor(8)
 
 
+def take(seconds: float) -> None:
+    """Hold a thread for so long."""
+    threading.Event().wait(seconds)
+
+
 def go(*works: Callable[[], None]) -> list[float]:
     return SideBySide(POOL.submit).go(works, lambda: None)
 
@@ -26,7 +30,7 @@ def test_while_one_waits_the_next_goes_on_in_the_same_thread() -> None:
 
     def work(name: str) -> None:
         said.append(f"{name} begins")
-        waits.do_meanwhile(lambda: time.sleep(0.01))
+        waits.do_meanwhile(lambda: take(0.01))
         said.append(f"{name} ends")
         threads.add(threading.current_thread())
 
@@ -39,7 +43,10 @@ def test_while_one_waits_the_next_goes_on_in_the_same_thread() -> None:
 def test_those_who_wait_for_the_disk_do_so_at_the_same_time() -> None:
     together = threading.Barrier(WAITS_AT_ONCE)
 
-    go(*[lambda: waits.do_meanwhile(lambda: together.wait(10) and None)] * WAITS_AT_ONCE)
+    def wait() -> None:
+        together.wait(10)
+
+    go(*[lambda: waits.do_meanwhile(wait)] * WAITS_AT_ONCE)
 
     assert not together.broken
 
@@ -148,9 +155,9 @@ def test_a_wait_for_another_thread_ends_with_it_or_in_time() -> None:
 
 def test_it_says_for_how_long_each_held_the_thread() -> None:
     def quick() -> None:
-        waits.do_meanwhile(lambda: time.sleep(0.05))
+        waits.do_meanwhile(lambda: take(0.05))
 
-    held_s = go(quick, lambda: time.sleep(0.05))
+    held_s = go(quick, lambda: take(0.05))
 
     assert held_s[0] < 0.05 <= held_s[1]
 
