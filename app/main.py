@@ -121,7 +121,7 @@ def create_app(
         server=server,
         rooms=server.rooms,
         crew=crew,
-        convoys=Convoys(crew, server.side_work.start) if database.dialect_name == "sqlite" else None,
+        convoys=Convoys(crew, server.side_work.start),
         slots=slots,
         held_loads=held_loads,
         warehouses=warehouses,

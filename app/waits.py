@@ -33,6 +33,11 @@ def set_companions(companions: Companions | None) -> None:
     _thread.companions = companions
 
 
+def has_companions() -> bool:
+    """Return whether others go side by side with this one in its thread."""
+    return _thread.companions is not None
+
+
 def do_meanwhile(work: Callable[[], None]) -> None:
     """Do work that waits, as for a disk, while others that go side by side with this one go on."""
     if _thread.companions is None:

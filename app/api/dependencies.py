@@ -57,8 +57,7 @@ class Parts:
     server: Server
     rooms: Rooms
     crew: Crew
-    convoys: Convoys | None
-    """None where the database is not on this machine."""
+    convoys: Convoys
     slots: LandingSlots
     held_loads: HeldLoads
     warehouses: WarehouseMemo
@@ -260,11 +259,11 @@ class Visit:
     async def in_convoy(self, work: Callable[[], Work]) -> Work:
         """Run work like `in_thread`, together with what else comes for its warehouse.
 
-        Where waits may be long, because files or rows are not on this machine, it has a thread for itself.
+        Where its files are not on this machine it has a thread for itself: it may wait for long.
         """
         parts = self.parts
         warehouse = parts.warehouses.find_kept(self.warehouse_name)
-        if parts.convoys is None or warehouse is None or not is_instant(warehouse.root_location):
+        if warehouse is None or not is_instant(warehouse.root_location):
             return await self.in_thread(work)
         return await parts.convoys.run(warehouse.name, self._place, self.room, work)
 

@@ -27,6 +27,7 @@ from app.database.connections.driver_errors import (
 from app.database.connections.readers import Readers
 from app.database.connections.shared_writes import SharedWrites
 from app.errors import CommitStateUnknown, DatabaseUnavailable
+from app.waits import do_meanwhile
 
 _Result = TypeVar("_Result")
 _LIGHT_POOL_SIZE = 4
@@ -86,7 +87,7 @@ class Database:
 
     def fetch(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Run one prepared statement on the driver and return its rows; raises like `read`."""
-        return self._readers.fetch(sql, parameters)
+        return self._apart(lambda: self._readers.fetch(sql, parameters))
 
     def read(self, work: Callable[[Connection], _Result]) -> _Result:
         """Return what `work` reads; each statement is a transaction of its own.
@@ -96,7 +97,7 @@ class Database:
         Raises:
             DatabaseUnavailable: the database does not answer.
         """
-        return self._readers.read(work)
+        return self._apart(lambda: self._readers.read(work))
 
     def write(self, work: Callable[[Connection], _Result]) -> _Result:
         """Run `work` in one transaction, commit it, and return its result.
@@ -108,7 +109,7 @@ class Database:
             DatabaseUnavailable: nothing was changed.
             CommitStateUnknown: the reply to COMMIT was lost.
         """
-        return self._attempt(self._write_engine, work, self._commit)
+        return self._apart(lambda: self._attempt(self._write_engine, work, self._commit))
 
     def write_together(self, work: Callable[[Connection], _Result]) -> _Result:
         """Like `write`, but on SQLite those that wait share one transaction and its sync.
@@ -123,7 +124,7 @@ class Database:
 
     def write_lightly(self, work: Callable[[Connection], _Result]) -> _Result:
         """Like `write`, for what may be lost: it waits neither for the disk nor long for a lock."""
-        return self._attempt(self._light_engine, work, self._commit)
+        return self._apart(lambda: self._attempt(self._light_engine, work, self._commit))
 
     def read_locked(self, work: Callable[[Connection], _Result]) -> _Result:
         """Return what `work` reads in a transaction that may wait for locks and changes nothing.
@@ -135,9 +136,17 @@ class Database:
         """
         try:
             finish = self._settle if self._is_sqlite else self._roll_back
-            return self._attempt(self._write_engine, work, finish)
+            return self._apart(lambda: self._attempt(self._write_engine, work, finish))
         except CommitStateUnknown as error:
             raise DatabaseUnavailable("The database does not say what became of an earlier change") from error
+
+    def _apart(self, work: Callable[[], _Result]) -> _Result:
+        """Do what waits for another machine while others of this thread go on."""
+        if self._is_sqlite:
+            return work()
+        found: list[_Result] = []
+        do_meanwhile(lambda: found.append(work()))
+        return found[0]
 
     def _attempt(
         self,

@@ -35,6 +35,7 @@ from app.database.pointers.moves import (
 from app.database.pointers.places import PlaceTaken, check_alone, is_free, taken_of
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.recoverable import NO_RECOVERY, Recovery, dropped_as_pointers, keep_dropped
+from app.database.pointers.shared_advances import PlainAdvance, SharedAdvances, is_plain
 from app.database.pointers.sharing import Claims, claimed_by_others, may_share_files, named_by_pointers
 from app.database.schema.rows import dropped, namespaces, pointer_history
 from app.database.schema.rows import pointers as rows
@@ -42,6 +43,7 @@ from app.database.statements.pages import names_on_page, page_of, page_parameter
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import TableUuid
 from app.errors import CommitStateUnknown, IcetowerError, NoSuchNamespace
+from app.waits import has_companions
 
 
 class PutOutcome(Enum):
@@ -117,6 +119,7 @@ class Pointers:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._shared_advances = SharedAdvances(database)
         lookups = PointerLookups(database)
         self.find = lookups.find
         self.find_many = lookups.find_many
@@ -191,6 +194,14 @@ class Pointers:
             IdempotencyKeyTaken: a claim's request was answered before.
             FilesBeingDeleted: files of what is to be registered, or that a commit takes in, are being deleted.
         """
+        if self._goes_with_others(changes, claims, receipts):
+            (move,) = changes
+            assert isinstance(move, Advance)
+            try:
+                if self._shared_advances.put(PlainAdvance(move, author, receipts[0])):
+                    return PutOutcome.ADVANCED
+            except CommitStateUnknown:
+                return PutOutcome.UNKNOWN
         creations = sorted(
             (change for change in changes if isinstance(change, Creation)),
             key=lambda change: (change.warehouse_id, change.identifier),
@@ -238,6 +249,17 @@ class Pointers:
         except CommitStateUnknown:
             return PutOutcome.UNKNOWN
         return PutOutcome.ADVANCED
+
+    def _goes_with_others(
+        self,
+        changes: Sequence[Advance | Unmoved | Creation],
+        claims: Sequence[IdempotencyClaim | None],
+        receipts: Sequence[CommitReceipt],
+    ) -> bool:
+        """Return whether a change can be made by one statement with others of this thread."""
+        if self._database.dialect_name != "postgresql" or not has_companions():
+            return False
+        return len(changes) == 1 and not any(claims) and is_plain(changes[0], receipts)
 
     def check_claims(self, claims: Sequence[IdempotencyClaim | None]) -> None:
         """Check that no request was answered under these keys, and lock nothing.

@@ -1,0 +1,177 @@
+"""Commits to many tables in one statement, for Postgres: each row moves, or is left for a transaction of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from sqlalchemy import Connection
+
+from app.database.connections.database import Database
+from app.database.outcomes.receipt import CommitReceipt
+from app.database.outcomes.receipts import GivenUpMeanwhile, values_of
+from app.database.pointers.history import Author, event_values
+from app.database.pointers.moves import Advance
+from app.lines import Lines
+from app.waits import let_companions_come
+
+MOST_TOGETHER: Final = 32
+_ADVANCED = {
+    "id": "bigint",
+    "seen": "text",
+    "location": "text",
+    "uuid": "text",
+    "registration": "bigint",
+    "event": "text",
+    "at_ms": "bigint",
+    "author": "text",
+    "request_id": "text",
+    "job": "text",
+}
+_RECEIPT = {
+    "commit_id": "text",
+    "outcome": "text",
+    "operation": "text",
+    "warehouse": "text",
+    "principal": "text",
+    "request_id": "text",
+    "key": "text",
+    "began_ms": "bigint",
+    "noted_ms": "bigint",
+    "facts": "text",
+    "job": "text",
+}
+_ARRAYS = ", ".join(f"%(move_{name})s::{kind}[]" for name, kind in _ADVANCED.items())
+_RECEIPT_ARRAYS = ", ".join(f"%(receipt_{name})s::{kind}[]" for name, kind in _RECEIPT.items())
+# A row that another transaction holds is passed over: to wait for it would hold up all others.
+_STATEMENT = f"""
+    WITH wanted AS (
+        SELECT * FROM unnest({_ARRAYS}) AS wanted ({", ".join(_ADVANCED)})
+    ), receipt AS (
+        SELECT * FROM unnest(%(move_id)s::bigint[], {_RECEIPT_ARRAYS}) AS receipt (pointer_id, {", ".join(_RECEIPT)})
+    ), free AS (
+        SELECT pointers.id FROM pointers JOIN wanted
+        ON wanted.id = pointers.id AND wanted.seen = pointers.metadata_location
+        ORDER BY pointers.id FOR NO KEY UPDATE OF pointers SKIP LOCKED
+    ), changed AS (
+        UPDATE pointers SET
+            metadata_location = wanted.location, uuid = wanted.uuid, registration = wanted.registration,
+            updated_ms = greatest(pointers.updated_ms, wanted.at_ms)
+        FROM wanted JOIN free ON free.id = wanted.id
+        WHERE pointers.id = wanted.id
+        RETURNING pointers.*
+    ), noted AS (
+        INSERT INTO pointer_history (
+            pointer_id, warehouse_id, namespace_key, name, kind, event, previous_location, location, uuid, at_ms,
+            author, request_id, job
+        )
+        SELECT changed.id, namespaces.warehouse_id, namespaces.key, changed.name, changed.kind, wanted.event,
+            wanted.seen, changed.metadata_location, changed.uuid, changed.updated_ms, wanted.author,
+            wanted.request_id, wanted.job
+        FROM changed
+        JOIN namespaces ON namespaces.id = changed.namespace_id
+        JOIN wanted ON wanted.id = changed.id
+        RETURNING pointer_id
+    ), landed AS (
+        INSERT INTO receipts ({", ".join(_RECEIPT)})
+        SELECT {", ".join(f"receipt.{name}" for name in _RECEIPT)}
+        FROM receipt JOIN changed ON changed.id = receipt.pointer_id
+        ORDER BY receipt.commit_id
+        ON CONFLICT (commit_id) DO UPDATE SET
+            outcome = excluded.outcome, warehouse = excluded.warehouse, noted_ms = excluded.noted_ms,
+            facts = excluded.facts
+        WHERE receipts.outcome = 'in-progress'
+        RETURNING commit_id
+    )
+    SELECT (SELECT array_agg(pointer_id) FROM noted), (SELECT count(*) FROM landed)
+"""  # noqa: S608 - only names of columns and types are put in
+
+
+@dataclass(slots=True)
+class PlainAdvance:
+    """A commit to one table that only moves its pointer, notes that, and has one receipt."""
+
+    move: Advance
+    author: Author
+    receipt: CommitReceipt
+    has_moved: bool = False
+
+
+class SharedAdvances:
+    """Moves pointers of commits that go side by side, in one transaction and by one statement."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        # As long as a statement may take, and the wait for a connection.
+        self._lines = Lines[PlainAdvance](MOST_TOGETHER, 2 * 60.0)
+
+    def put(self, plain: PlainAdvance) -> bool:
+        """Move a pointer together with those of others; False if it has to be tried by itself.
+
+        Raises:
+            DatabaseUnavailable: nothing was changed.
+            CommitStateUnknown: the reply to COMMIT was lost.
+        """
+        turn = self._lines.enter(None, plain)
+        let_companions_come()
+        if not self._lines.wait(turn):
+            return False
+        self._lines.work(turn, self._put_all)
+        return plain.has_moved
+
+    def _put_all(self, group: Sequence[PlainAdvance]) -> None:
+        if len({plain.move.seen.id for plain in group}) < max(2, len(group)):
+            return  # Alone, or two of one table: the second one has to see what the first one did.
+        ordered = sorted(group, key=lambda plain: plain.move.seen.id)
+        try:
+            moved = self._database.write(lambda connection: _advance_all(connection, ordered))
+        except GivenUpMeanwhile:
+            return  # Nothing was changed: by itself each learns whether it is the one.
+        for plain in group:
+            plain.has_moved = plain.move.seen.id in moved
+
+
+def is_plain(move: object, receipts: Sequence[CommitReceipt]) -> bool:
+    """Say whether a change is one that `SharedAdvances` can make with its receipts."""
+    return (
+        isinstance(move, Advance)
+        and len(receipts) == 1
+        and not move.registration
+        and move.expiry is None
+        and move.taken_in is None
+        and not (move.places or move.foreign or move.others)
+    )
+
+
+def _advance_all(connection: Connection, group: Sequence[PlainAdvance]) -> frozenset[int]:
+    values = {f"move_{name}": [_MOVED[name](plain) for plain in group] for name in _ADVANCED}
+    receipts = [values_of(plain.receipt) for plain in group]
+    for name in _RECEIPT:
+        values[f"receipt_{name}"] = [receipt[f"receipt_{name}"] for receipt in receipts]
+    moved, landed = connection.exec_driver_sql(_STATEMENT, values).one()
+    if landed != len(moved or ()):
+        raise GivenUpMeanwhile
+    return frozenset(moved or ())
+
+
+def _of_event(name: str) -> Callable[[PlainAdvance], Any]:
+    def value(plain: PlainAdvance) -> Any:
+        seen = plain.move.seen
+        return event_values(seen.id, plain.move.event, plain.author, seen.metadata_location)[name]
+
+    return value
+
+
+_MOVED: Final[dict[str, Callable[[PlainAdvance], Any]]] = {
+    "id": lambda plain: plain.move.seen.id,
+    "seen": lambda plain: plain.move.seen.metadata_location,
+    "location": lambda plain: plain.move.location,
+    "uuid": lambda plain: plain.move.uuid,
+    "registration": lambda plain: plain.move.registration_after,
+    "event": _of_event("event"),
+    "at_ms": _of_event("event_at_ms"),
+    "author": _of_event("author"),
+    "request_id": _of_event("request_id"),
+    "job": _of_event("job"),
+}
