@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import OrderedDict, deque
-from collections.abc import Callable, Coroutine, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
@@ -56,13 +57,14 @@ class Convoys:
         done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         passenger = _Passenger(done, copy_context(), table, work, room)
         line = self._lines.setdefault(warehouse, _Line())
-        if table in self._slow:
-            self._begin(self._travel([passenger]))
-        else:
-            line.waiting.append(passenger)
-            if not line.is_waited_for:
-                self._set_out(warehouse, line)
         try:
+            if table in self._slow:
+                await self._travel([passenger])
+            elif line.is_waited_for:
+                line.waiting.append(passenger)
+            else:
+                with self._on_the_way(line):
+                    await self._travel([passenger])
             return await done
         except asyncio.CancelledError:
             with suppress(ValueError):  # it has begun
@@ -71,37 +73,43 @@ class Convoys:
         finally:
             del done, passenger  # an error that they have would lead back to this frame
 
-    def _set_out(self, warehouse: str, line: _Line) -> None:
-        line.is_waited_for = True
-        line.leaders += 1
-        self._begin(self._lead(warehouse, line))
+    @contextmanager
+    def _on_the_way(self, line: _Line) -> Iterator[None]:
+        """Let others wait for the convoy that travels in this block, as long as that does not take long."""
+        is_late = False
 
-    def _begin(self, leading: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(leading)
-        self._leading.add(task)
-        task.add_done_callback(self._leading.discard)
-
-    async def _lead(self, warehouse: str, line: _Line) -> None:
-        """Lead one convoy after the other while somebody waits, and none of them takes long."""
-        loop, is_late = asyncio.get_running_loop(), False
+        def let_them_go() -> None:
+            line.is_waited_for = False
+            if line.waiting:
+                line.is_waited_for = True
+                task = asyncio.get_running_loop().create_task(self._lead(line))
+                self._leading.add(task)
+                task.add_done_callback(self._leading.discard)
 
         def be_late() -> None:
             nonlocal is_late
-            is_late, line.is_waited_for = True, False
-            if line.waiting:
-                self._set_out(warehouse, line)
+            is_late = True
+            let_them_go()
 
-        while line.waiting and not is_late:
-            group = [line.waiting.popleft() for _ in range(min(MOST_TOGETHER, len(line.waiting)))]
-            clock = loop.call_later(LONG_S, be_late)
-            await self._travel(group)
+        line.is_waited_for = True
+        clock = asyncio.get_running_loop().call_later(LONG_S, be_late)
+        try:
+            yield
+        finally:
             clock.cancel()
-            del group
-        if not is_late:
-            line.is_waited_for = False
-        line.leaders -= 1
-        if not line.leaders:
-            del self._lines[warehouse]
+            if not is_late:
+                let_them_go()
+
+    async def _lead(self, line: _Line) -> None:
+        """Take along those who wait."""
+        group = [line.waiting.popleft() for _ in range(min(MOST_TOGETHER, len(line.waiting)))]
+        with self._on_the_way(line):
+            try:
+                if group:  # else all were cancelled
+                    await self._travel(group)
+            except BaseException as error:  # noqa: BLE001 - raised again by those who wait for it
+                for each in group:
+                    each.fail(error)
 
     async def _travel(self, group: Sequence[_Passenger[Any]]) -> None:
         loop = asyncio.get_running_loop()
@@ -116,16 +124,17 @@ class Convoys:
                     loop.call_soon_threadsafe(end)
 
         def travel() -> None:
+            if len(group) == 1:
+                since_s = time.thread_time()
+                group[0].go()
+                group[0].held_s = time.thread_time() - since_s
+                return
             held_s = SideBySide(self._start).go([each.go for each in group], note)
             for each, seconds in zip(group, held_s, strict=True):
                 each.held_s = seconds
 
-        try:
-            async with group[0].room():
-                await self._crew.run(travel)
-        except BaseException as error:  # noqa: BLE001 - raised again by those who wait for it
-            for each in group:
-                each.fail(error)
+        async with group[0].room():
+            await self._crew.run(travel)
         end()
         for each in group:
             self._remember(each)
@@ -144,10 +153,8 @@ class _Line:
     """Those who wait to go to one warehouse."""
 
     waiting: deque[_Passenger[Any]] = field(default_factory=deque)
-    leaders: int = 0
-    """Of convoys that are on their way."""
     is_waited_for: bool = False
-    """Whether one of these takes those who wait along when it comes back."""
+    """Whether a convoy is on its way, and those who wait go when it comes back."""
 
 
 class _Passenger(Generic[Result]):
@@ -165,7 +172,7 @@ class _Passenger(Generic[Result]):
     ) -> None:
         self.table, self.room = table, room
         self.held_s = 0.0
-        """For how long it held its thread without a pause, at the longest."""
+        """For how long it held its thread without a pause, at the longest; alone, its processor time."""
         self._context, self._work = context, work
         self._done: asyncio.Future[Result] | None = done
         self._result: Result | None = None
@@ -189,6 +196,7 @@ class _Passenger(Generic[Result]):
         """End it with an error, unless it has ended."""
         if not self._has_ended:
             self._error, self._has_ended = error, True
+        self.end()
 
     def end(self) -> None:
         """Tell the one who waits for it, in the loop."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
@@ -50,6 +51,13 @@ async def stand_in_line() -> None:
 def take(seconds: float) -> None:
     """Hold a thread for so long."""
     threading.Event().wait(seconds)
+
+
+def compute(seconds: float) -> None:
+    """Use so much processor time."""
+    end_s = time.thread_time() + seconds
+    while time.thread_time() < end_s:
+        pass
 
 
 class Requests:
@@ -200,7 +208,7 @@ def test_what_was_slow_goes_alone_until_it_is_quick_again() -> None:
     async def ask() -> list[str]:
         requests = Requests()
         said: list[str] = []
-        await requests.ask(lambda: take(2 * SLOW_S), "slow")
+        await requests.ask(lambda: compute(2 * SLOW_S), "slow")
         full = await requests.fill()
 
         # It does not wait for the convoy that is on its way.
