@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
+from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -68,16 +69,23 @@ class Lines(Generic[Item]):
             await asyncio.wait([called])
         return True
 
-    def work(self, turn: Turn[Item], work: Callable[[list[Item]], None]) -> None:
+    def work(
+        self,
+        turn: Turn[Item],
+        work: Callable[[list[Item]], None],
+        begin: Callable[[], AbstractContextManager[object]] = nullcontext,
+    ) -> None:
         """Work, if the turn leads, on its item and those that wait behind it.
 
         Args:
             turn: what `enter` gave, and `wait` has returned True for.
             work: works on items of one key, in the order in which they came. An error that it raises reaches all
                 whose items it was given.
+            begin: entered before; those that come as long as that takes are worked on as well.
         """
         if self._takes_lead(turn):
-            self._lead(turn, work)
+            with begin():
+                self._lead(turn, work)
         if turn.error is not None:
             raise turn.error
 

@@ -33,7 +33,7 @@ def land_all(wishes: Sequence[Wish[M, D]]) -> None:
     """
     catalog = wishes[0].catalog
     attempts = max(1, catalog.rules.commit_attempts)
-    names = {f"{catalog.warehouse.id} {each.identifier}" for wish in wishes for each in wish.intentions}
+    names = frozenset[str]().union(*(wish.names for wish in wishes))
     for wish in attempt_in_turn(catalog.server, names, attempts, lambda: _attempt(catalog, wishes)):
         wish.give_up(attempts)
 

@@ -52,7 +52,8 @@ class Landing(Generic[M, D]):
 
     def finish(self) -> Landed[M, D]:
         """Return the result, carrying the intention out if need be; raises like `land_one`."""
-        self._lines.work(self._turn, _work)
+        server = self._wish.catalog.server
+        self._lines.work(self._turn, _work, lambda: server.turns.hold(self._wish.names))
         return self._wish.results()[0]
 
     def leave(self) -> None:

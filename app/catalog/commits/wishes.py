@@ -42,6 +42,12 @@ class Wish(Generic[M, D]):
         self._read_ahead: Future[None] | None = None
         self._error: BaseException | None = None
 
+    @property
+    def names(self) -> frozenset[str]:
+        """The names that it is about, as all processes on the database call them."""
+        warehouse_id = self.catalog.warehouse.id
+        return frozenset(f"{warehouse_id} {each.identifier}" for each in self.intentions)
+
     def plan(self, names: Names[M, D]) -> bool:
         """Plan all of it on what is planned already; False if it is refused.
 

@@ -13,11 +13,14 @@ import time
 import weakref
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from hashlib import sha256
 from pathlib import Path
 from zlib import crc32
 
 from sqlalchemy import make_url
+
+from app.waits import do_meanwhile
 
 log = logging.getLogger(__name__)
 
@@ -27,6 +30,8 @@ _SLOTS = 4096
 _LOOK_S = 0.0005
 _MARK = struct.Struct("=d")
 _ASKED_FOR_S = 2.0
+_held_slots: ContextVar[frozenset[int]] = ContextVar("held_slots", default=frozenset())
+"""Whose turns this thread or request has. They are those of one process, so one variable is enough."""
 
 
 class ProcessTurns:
@@ -75,11 +80,12 @@ class ProcessTurns:
     def hold(self, names: Collection[str]) -> Iterator[None]:
         """Have the turn at these names during the block, where a process has asked for turns.
 
-        Threads of one process do not wait for each other here.
+        Threads of one process do not wait for each other here, and who has a turn already does not wait for it again.
         """
+        before = _held_slots.get()
         with ExitStack() as held:
             for slot in _slots(names):
-                if self._is_asked(slot):
+                if slot not in before and self._is_asked(slot):
                     self._take(slot, held)
             yield
 
@@ -111,6 +117,7 @@ class ProcessTurns:
             try:
                 if self._lock(turn, end_s):
                     held.callback(self._unlock, turn)
+                    held.callback(_held_slots.reset, _held_slots.set(_held_slots.get() | {slot}))
             finally:
                 self._unlock(following)
 
@@ -123,10 +130,14 @@ class ProcessTurns:
                     return False
             else:
                 return True
-            time.sleep(_LOOK_S)
+            do_meanwhile(_look_again_soon)
 
     def _unlock(self, byte: int) -> None:
         fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, byte)
+
+
+def _look_again_soon() -> None:
+    time.sleep(_LOOK_S)
 
 
 def _own_file(name: str) -> str | None:
