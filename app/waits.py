@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Protocol
 
 
@@ -56,6 +57,12 @@ def wait_for(future: Future[None], timeout_s: float | None = None) -> None:
         future.result(timeout_s)
     else:
         _thread.companions.wait_for(future, timeout_s)
+
+
+def wait_until_over(future: Future[None]) -> None:
+    """Wait for a future, whatever becomes of it, while others go on."""
+    with suppress(Exception):
+        wait_for(future)
 
 
 def let_companions_come() -> None:

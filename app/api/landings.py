@@ -68,7 +68,7 @@ class _Standing(Generic[D]):
             return self._once.refused(error)
         # Those that come to the same table at the same time stand behind it by then.
         let_companions_come()
-        if self._landing.works:
+        if self._landing.works and not self._landing.waits_for_processes:
             return self._answer()
         self._waiting = self._landing
         if self._is_broken_off:

@@ -36,6 +36,11 @@ class Landing(Generic[M, D]):
         """Whether `finish` carries out the intention now, and does not only return what came of it."""
         return self._turn.leads
 
+    @property
+    def waits_for_processes(self) -> bool:
+        """Whether `finish` may wait for the turns of other processes first."""
+        return self._wish.catalog.server.turns.is_asked(self._wish.names)
+
     def wait(self) -> None:
         """Wait in a thread until `finish` may be called.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import replace
 from functools import partial
@@ -23,6 +23,7 @@ from app.database.outcomes.receipt import CommitReceipt, Outcome, landed
 from app.database.pointers.history import Author
 from app.engine.model.identifiers import TableIdentifier
 from app.errors import CommitFailed, CommitStateUnknown
+from app.waits import wait_until_over
 
 
 class Wish(Generic[M, D]):
@@ -54,7 +55,7 @@ class Wish(Generic[M, D]):
         What it was refused for may be a wish before it that then loses its race: it is planned anew with that one.
         """
         if self._read_ahead is not None:
-            wait([self._read_ahead])
+            wait_until_over(self._read_ahead)
         # In the context of its own request: another one's client may have gone meanwhile.
         return self._context.run(self._plan, names)
 

@@ -6,6 +6,7 @@ the clocks of several servers differ: so the events until some time are whole tr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -150,6 +151,21 @@ def insert_event(
         run_on_sqlite(connection, _INSERT_ON_SQLITE, values)
     else:
         connection.execute(_INSERT, values)
+
+
+def insert_events(
+    connection: Connection,
+    pointer_id: int,
+    events: Sequence[tuple[str, Author]],
+    previous_location: str | None,
+) -> None:
+    """Record several of them, in this order: what each is called, and who did it."""
+    values = [event_values(pointer_id, event, author, previous_location) for event, author in events]
+    if connection.dialect.name == "sqlite":
+        for each in values:
+            run_on_sqlite(connection, _INSERT_ON_SQLITE, each)
+    elif values:
+        connection.execute(_INSERT, values)  # all at once: each alone would be a round trip
 
 
 def insert_last_event(

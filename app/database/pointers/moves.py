@@ -25,6 +25,7 @@ from app.database.pointers.history import (
     event_time,
     event_values,
     insert_event,
+    insert_events,
     insert_last_event,
     with_event,
 )
@@ -252,9 +253,8 @@ def advance(
         insert_event(connection, move.seen.id, move.event, author, move.seen.metadata_location)
     claim_places(connection, move.seen.id, move.places)
     note_foreign(connection, move.seen.id, move.foreign)
-    for name, other in move.others:
-        # Each finds the pointer where the one before it left it: at the file that has the changes of all.
-        insert_event(connection, move.seen.id, name, other, move.location)
+    # Each finds the pointer where the one before it left it: at the file that has the changes of all.
+    insert_events(connection, move.seen.id, move.others, move.location)
     if move.expiry is not None:
         insert_expiry(connection, move.expiry, move.seen, move.location, author.at_ms)
 

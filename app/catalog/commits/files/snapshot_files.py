@@ -110,11 +110,16 @@ class SnapshotFiles:
     def store(self, written: WrittenManifest) -> ManifestFile:
         """Store a manifest, and return it as a list names it before it has numbers.
 
+        It is stored when the files are settled, as a list is, unless there are too many to remember them.
+
         Raises:
             FilesUnavailable: the store does not answer, or refuses.
         """
         location = Location(f"{self._folder}/{self._new_uuid()}-m0.avro")
-        self._files.write(location, written.content)
+        if self._files.remembers_contents:
+            self._files.write_soon(location, written.content)
+        else:
+            self._files.write(location, written.content)
         return written.at(location)
 
     def write_manifest(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from functools import partial
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import deletable
 from app.engine.model.ids import Location
 from app.errors import IcetowerError
+from app.waits import wait_until_over
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +28,7 @@ class StagedFiles:
     ) -> None:
         """Prepare for writing; a dry run stores nothing."""
         self._catalog = catalog
-        self._remembers_contents = remembers_contents
+        self.remembers_contents = remembers_contents
         self._is_dry_run = is_dry_run
         self._written: list[Location] = []
         self._writing: list[Future[None]] = []
@@ -39,7 +40,7 @@ class StagedFiles:
         Raises:
             FilesUnavailable: the store does not answer, or refuses.
         """
-        if self._remembers_contents:
+        if self.remembers_contents:
             self.contents[location] = content
         if self._is_dry_run:
             return
@@ -66,7 +67,8 @@ class StagedFiles:
             FilesUnavailable: the store does not answer, or refuses.
         """
         writing, self._writing = self._writing, []
-        wait(writing)
+        for each in writing:
+            wait_until_over(each)
         for each in writing:
             each.result()
 
@@ -83,7 +85,8 @@ class StagedFiles:
 
     def discard(self) -> None:
         """Delete what was written, unless a pointer names it. A failure leaves orphans, which do no harm."""
-        wait(self._writing)
+        for each in self._writing:
+            wait_until_over(each)
         written, self._written, self._writing = self._written, [], []
         self.contents.clear()
         try:
