@@ -15,6 +15,9 @@ class Companions(Protocol):
     def do_meanwhile(self, work: Callable[[], None]) -> None:
         """Return once work is done that waits for something; others go on meanwhile. Raises what it raises."""
 
+    def do_elsewhere(self, work: Callable[[], None]) -> None:
+        """Do the same for work that may wait for long: nothing else waits for it."""
+
     def wait_for(self, future: Future[None], timeout_s: float | None) -> None:
         """Return once a future is done; others go on meanwhile. Raises `TimeoutError`."""
 
@@ -45,6 +48,14 @@ def do_meanwhile(work: Callable[[], None]) -> None:
         work()
     else:
         _thread.companions.do_meanwhile(work)
+
+
+def do_elsewhere(work: Callable[[], None]) -> None:
+    """Do the same for work that may wait for long, as for a lock: nothing else waits for it."""
+    if _thread.companions is None:
+        work()
+    else:
+        _thread.companions.do_elsewhere(work)
 
 
 def wait_for(future: Future[None], timeout_s: float | None = None) -> None:

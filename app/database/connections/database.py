@@ -27,7 +27,7 @@ from app.database.connections.driver_errors import (
 from app.database.connections.readers import Readers
 from app.database.connections.shared_writes import SharedWrites
 from app.errors import CommitStateUnknown, DatabaseUnavailable
-from app.waits import do_meanwhile
+from app.waits import do_elsewhere
 
 _Result = TypeVar("_Result")
 _LIGHT_POOL_SIZE = 4
@@ -145,7 +145,7 @@ class Database:
         if self._is_sqlite:
             return work()
         found: list[_Result] = []
-        do_meanwhile(lambda: found.append(work()))
+        do_elsewhere(lambda: found.append(work()))
         return found[0]
 
     def _attempt(

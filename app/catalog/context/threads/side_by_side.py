@@ -81,6 +81,10 @@ class SideBySide:
         if error is not None:
             raise error
 
+    def do_elsewhere(self, work: Callable[[], None]) -> None:
+        """As `app.waits` says."""
+        self.wait_for(self._start(work), None)
+
     def wait_for(self, future: Future[None], timeout_s: float | None) -> None:
         """As `app.waits` says."""
         if not future.done() and _switch((future, timeout_s)) is not None:

@@ -63,7 +63,10 @@ def test_more_than_may_wait_at_once_are_all_waited_for() -> None:
     assert sorted(done) == list(range(3 * WAITS_AT_ONCE + 1))
 
 
-def test_what_a_wait_raises_is_raised_where_it_was_asked_for() -> None:
+@pytest.mark.parametrize("do", [waits.do_meanwhile, waits.do_elsewhere])
+def test_what_a_wait_raises_is_raised_where_it_was_asked_for(
+    do: Callable[[Callable[[], None]], None],
+) -> None:
     seen: list[str] = []
 
     def fail() -> None:
@@ -71,11 +74,11 @@ def test_what_a_wait_raises_is_raised_where_it_was_asked_for() -> None:
 
     def work() -> None:
         try:
-            waits.do_meanwhile(fail)
+            do(fail)
         except OSError as error:
             seen.append(str(error))
 
-    go(work, lambda: waits.do_meanwhile(lambda: None))
+    go(work, lambda: do(lambda: None))
 
     assert seen == ["full"]
 
@@ -153,6 +156,29 @@ def test_a_wait_for_another_thread_ends_with_it_or_in_time() -> None:
     assert said == ["late", "patient"]
 
 
+def test_nothing_waits_for_what_is_done_elsewhere_but_the_one_who_asked() -> None:
+    said: list[str] = []
+    may_end = threading.Event()
+
+    def wait() -> None:
+        may_end.wait(10)
+
+    def slow() -> None:
+        waits.do_elsewhere(wait)
+        said.append("slow")
+
+    def quick() -> None:
+        for _ in range(3):
+            waits.do_meanwhile(lambda: None)
+            waits.do_elsewhere(lambda: None)
+        said.append("quick")
+        may_end.set()
+
+    go(slow, quick)
+
+    assert said == ["quick", "slow"]
+
+
 def test_it_says_for_how_long_each_held_the_thread() -> None:
     def quick() -> None:
         waits.do_meanwhile(lambda: take(0.05))
@@ -168,13 +194,14 @@ def test_outside_all_is_done_at_once() -> None:
 
     go(lambda: None)
     waits.do_meanwhile(lambda: done.append(1))
+    waits.do_elsewhere(lambda: done.append(2))
     waits.let_companions_come()
     with pytest.raises(TimeoutError):
         waits.wait_for(future, 0)
     future.set_result(None)
     waits.wait_for(future)
 
-    assert done == [1]
+    assert done == [1, 2]
 
 
 def test_a_note_is_given_while_others_go_on() -> None:
