@@ -41,6 +41,9 @@ def folders_to_note(foreign: ForeignFiles) -> frozenset[str]:
     for folder in foreign.folders:
         try:
             known.add(folder_around(f"{folder}/_"))
+            if folder.startswith("/"):
+                # Clients of Hadoop take it for a path in their own file system, which may be HDFS.
+                known.add(folder_around(f"hdfs://{folder}/_"))
         except InvalidLocation:
             is_known = False
     few = few_folders(known, MOST_FOLDERS) if known else frozenset()
