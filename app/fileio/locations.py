@@ -142,7 +142,7 @@ def _is_folder_inside(folder: str, root: str) -> bool:
 
 
 def place_of(location: str) -> Hashable:
-    """Return one value for all spellings of what may be one place, such as `file:/x`, `file:///x` and `/x`.
+    """Return one value for all spellings of what may be one place, as `file:/x` and `/x`.
 
     See `folder_name` for what may be one.
     """
@@ -256,11 +256,11 @@ def _folder_named(folder: str) -> str:
 
 
 def folder_name(location: str) -> str:
-    """Return one name, with a slash at its end, for all spellings of what may be one folder.
+    """Return one name, ending with a slash, for all spellings of what may be one folder.
 
     In this form claims of tables are kept and compared (`table_places`, `foreign_places`), over all warehouses. It is
     a name and no location: it may leave out what a client needs to find the folder. Names say less than settings, and
-    what may be one folder counts as one, so that nobody deletes another's files:
+    what may be one folder counts as one, so that no table's files are deleted for another's:
 
     - HDFS has no host and no port. `hdfs:///` is whatever the settings say, a name service is a host as well as its
       name nodes are, and a gateway is called as it likes.
@@ -274,7 +274,7 @@ def folder_name(location: str) -> str:
 
 
 def exact_folder_name(location: str) -> str:
-    """Return one location, with a slash at its end, for all spellings of what surely is one folder.
+    """Return one location, ending with a slash, for all spellings of what surely is one folder.
 
     Raises:
         InvalidLocation: it is not a location.
