@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from app.catalog.context.places.table_places import is_in_places
-from app.database.pointers.foreign_files import ANYWHERE
+from app.database.pointers.foreign_files import ANYWHERE, UNSEEN
 from app.engine.change.updates import AddSnapshot, SetPartitionStatistics, SetStatistics, Update
 from app.engine.guard.foreign_files import ForeignFiles, few_folders
 from app.engine.model.table_metadata import TableMetadata
@@ -47,6 +47,8 @@ def folders_to_note(foreign: ForeignFiles) -> frozenset[str]:
         except InvalidLocation:
             is_known = False
     few = few_folders(known, MOST_FOLDERS) if known else frozenset()
+    if foreign.is_unseen:
+        return few | {UNSEEN}
     return few if is_known else few | {ANYWHERE}
 
 
