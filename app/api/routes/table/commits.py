@@ -165,9 +165,9 @@ class _Commit:
             self._landed_at = landed.base.found.id
         return loaded_table_answer(landed.loaded)
 
-    def _replay(self, location: str) -> Response:
+    def _replay(self, recorded: str) -> Response:
         visit = self._visit
-        return loaded_table_answer(named.load_recorded(visit.catalog, TABLES, visit.table, location))
+        return loaded_table_answer(named.load_recorded(visit.catalog, TABLES, visit.table, recorded))
 
 
 @router.post("/v1/transactions/commit")
