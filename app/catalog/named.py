@@ -12,7 +12,7 @@ from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landed_before import record_of_removal
 from app.catalog.commits.landing import land_one
 from app.catalog.context.catalog import Catalog, find_and_read
-from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
+from app.catalog.context.kinds import TABLES, Kind, Loaded, LoadedTable, M, taken_for_rename
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.places.locations import check_location, chosen_location, place_for_new
 from app.catalog.context.protection import check_unprotected, recovery_of
@@ -26,7 +26,16 @@ from app.database.pointers.pointers import PointerChanged
 from app.database.pointers.recoverable import NO_RECOVERY, Recovery
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
 from app.engine.model.ids import Location, TableUuid
-from app.errors import CommitFailed, CorruptMetadata, IcetowerError, MetadataFileMissing, PointerMoved
+from app.errors import (
+    CommitFailed,
+    CommitStateUnknown,
+    CorruptMetadata,
+    IcetowerError,
+    MetadataFileMissing,
+    NotFound,
+    PointerMoved,
+    Unavailable,
+)
 
 T = TypeVar("T")
 
@@ -370,16 +379,37 @@ def load_as_recorded(
     Raises:
         NoSuchTable, NoSuchView: the file is gone.
         MetadataFileMissing: another one's metadata is in its place.
+        FilesUnavailable: the store does not answer.
     """
     catalog.permit(f"load_{kind}", identifier)
     at = RecordedPlace.of_text(recorded)
     try:
         metadata = catalog.read_file(kind, at.location, at.uuid)
+    except Unavailable:
+        raise
     except IcetowerError as error:
         if isinstance(error, MetadataFileMissing) and error.because:
             raise
         raise kind.no_such(identifier) from error
     return Loaded(identifier, at.location, metadata, metadata.to_json())
+
+
+def load_landed(catalog: Catalog, identifier: TableIdentifier, recorded: str) -> LoadedTable:
+    """Return the table of a commit that is repeated under its Idempotency-Key.
+
+    Raises:
+        CommitStateUnknown: it has landed, and cannot be shown any more. A client that hears of a refusal would delete
+            manifests that the table has, wherever it is by now.
+        FilesUnavailable: the store does not answer.
+    """
+    catalog.permit("load_table", identifier)
+    try:
+        return load_recorded(catalog, TABLES, identifier, recorded)
+    except (NotFound, CorruptMetadata) as error:
+        raise CommitStateUnknown(
+            f"This commit to {identifier} has landed, but the table has left this name since, and the metadata file of "
+            "the commit is gone. Nothing was deleted now"
+        ) from error
 
 
 def event_at(catalog: Catalog, pointer_id: int, location: str) -> PointerEvent | None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from app.catalog.context.catalog import Catalog
+from app.catalog.context.catalog import Catalog, own_catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.locations import may_be_of
 from app.catalog.context.server import Server
-from app.catalog.deletions.runner import own_catalog
 from app.catalog.deletions.state_files import StateFiles
 from app.catalog.filesystem_tables.places import WarehouseTree
 from app.database.pointers.pointer import Pointer, PointerKind

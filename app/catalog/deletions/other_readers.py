@@ -6,14 +6,13 @@ import itertools
 import logging
 from collections.abc import Callable, Sequence
 
-from app.catalog.context.catalog import Catalog
+from app.catalog.context.catalog import Catalog, own_catalog
 from app.catalog.context.deletable import BATCH, Owner
 from app.catalog.context.places.locations import may_be_of
 from app.catalog.context.places.table_places import claims_around
 from app.catalog.deletions.file_system_readers import FileSystemReaders
 from app.catalog.deletions.foreign_looks import ForeignLook
 from app.catalog.deletions.orphan_search import path_hash
-from app.catalog.deletions.runner import own_catalog
 from app.database.deletions.foreign_places import ForeignReader
 from app.engine.model.ids import Location
 from app.errors import NoSuchWarehouse

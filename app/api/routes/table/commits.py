@@ -22,7 +22,6 @@ from app.catalog.commits.intentions import Landed
 from app.catalog.commits.landing import Landing
 from app.catalog.commits.table_commits import Reserved, TableCommit
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import TABLES
 from app.catalog.slots.landing_slots import QueuedTable
 from app.catalog.slots.queue import Before
 from app.catalog.slots.retries import load_retries
@@ -167,7 +166,7 @@ class _Commit:
 
     def _replay(self, recorded: str) -> Response:
         visit = self._visit
-        return loaded_table_answer(named.load_recorded(visit.catalog, TABLES, visit.table, recorded))
+        return loaded_table_answer(named.load_landed(visit.catalog, visit.table, recorded))
 
 
 @router.post("/v1/transactions/commit")
