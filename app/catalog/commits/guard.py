@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 
 from app import telemetry
-from app.catalog.commits.files.foreign_files import brings_files, folders_to_note, foreign_files
+from app.catalog.commits.files.foreign_files import add_lists, brings_files, folders_to_note, foreign_files
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import D
 from app.catalog.commits.plans import Plan
@@ -81,11 +81,7 @@ class CommitGuard:
         It can while no files are being deleted: a deletion that begins later looks at the table. Whether they are, the
         transaction of the first attempt sees.
         """
-        for update in plan.updates:
-            if isinstance(update, AddSnapshot):
-                for location in (update.snapshot.manifest_list, *(update.snapshot.manifests or ())):
-                    if location is not None:
-                        foreign.add(location)
+        add_lists(foreign, plan.updates)
         seen, is_first = plan.base.seen, plan.base.identifier not in self._unseen
         self._unseen.add(plan.base.identifier)
         at_work = self._catalog.server.file_deletions.are_at_work
