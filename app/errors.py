@@ -248,6 +248,8 @@ class MetadataFileMissing(NotFound):
     """The pointer names a file that is gone, or in whose place another table's is."""
 
     def __init__(self, location: str, because: str = "") -> None:
+        self.because = because
+        """What is there instead; empty if nothing is."""
         super().__init__(f"Failed to open input stream for file: {location}{because}")
 
 

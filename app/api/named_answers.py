@@ -57,8 +57,8 @@ def loaded_once(
 ) -> Response:
     """Run a mutation once, and answer with the table or view as the mutation left it."""
 
-    def replay(location: str) -> Response:
-        return answer(named.load_recorded(visit.catalog, kind, identifier, location))
+    def replay(recorded: str) -> Response:
+        return answer(named.load_recorded(visit.catalog, kind, identifier, recorded))
 
     return run_once(visit, lambda catalog: answer(mutate(catalog)), replay)
 

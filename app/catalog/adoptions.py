@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.locations import check_location
+from app.catalog.context.recorded_places import RecordedPlace
 from app.catalog.filesystem_tables.forks import later_versions
 from app.catalog.filesystem_tables.rules import refused
 from app.catalog.filesystem_tables.versions import TableFolder
@@ -58,8 +59,12 @@ def adopt_table(catalog: Catalog, identifier: TableIdentifier, location: str) ->
     return adopted_from(catalog, version.location)
 
 
-def adopted_from(catalog: Catalog, location: str) -> Adopted:
-    """Return what was adopted from a version's file, with the versions that have come since."""
+def adopted_from(catalog: Catalog, recorded: str) -> Adopted:
+    """Return what was adopted, with the versions that have come since.
+
+    Args:
+        recorded: the version's file, or what was recorded of it with an Idempotency-Key.
+    """
     catalog.permit("adopt_table")
-    found = Location(location)
+    found = RecordedPlace.of_text(recorded).location
     return Adopted(found, version_in(found) or 0, later_versions(catalog.files, found))

@@ -12,10 +12,11 @@ from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landed_before import record_of_removal
 from app.catalog.commits.landing import land_one
 from app.catalog.context.catalog import Catalog, find_and_read
-from app.catalog.context.kinds import Kind, Loaded, M, taken_for_rename
+from app.catalog.context.kinds import TABLES, Kind, Loaded, LoadedTable, M, taken_for_rename
 from app.catalog.context.listings import Listing, Page, page_of
 from app.catalog.context.places.locations import check_location, chosen_location, place_for_new
 from app.catalog.context.protection import check_unprotected, recovery_of
+from app.catalog.context.recorded_places import RecordedPlace
 from app.catalog.filesystem_tables.rules import refused
 from app.database.pointers.history import PointerEvent
 from app.database.pointers.left_files import QueuedExpiry
@@ -25,7 +26,16 @@ from app.database.pointers.pointers import PointerChanged
 from app.database.pointers.recoverable import NO_RECOVERY, Recovery
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
 from app.engine.model.ids import Location, TableUuid
-from app.errors import CommitFailed, CorruptMetadata, IcetowerError, MetadataFileMissing, PointerMoved
+from app.errors import (
+    CommitFailed,
+    CommitStateUnknown,
+    CorruptMetadata,
+    IcetowerError,
+    MetadataFileMissing,
+    NotFound,
+    PointerMoved,
+    Unavailable,
+)
 
 T = TypeVar("T")
 
@@ -167,7 +177,7 @@ def drop_as_seen(
                 identifier,
                 kind.of_pointer,
                 catalog.author(),
-                catalog.caller.claim_of(pointer.metadata_location),
+                catalog.caller.claim_of(RecordedPlace(pointer.metadata_location, pointer.uuid).to_text()),
                 event=event,
                 expected=pointer,
                 recovery=recovery,
@@ -335,41 +345,71 @@ def load(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> Loaded
     return Loaded(identifier, pointer.metadata_location, metadata, metadata.to_json(), pointer.registration)
 
 
-def load_recorded(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, location: str) -> Loaded[M]:
+def load_recorded(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, recorded: str) -> Loaded[M]:
     """Return a table or view for a repeated request: as it is now, else as it was recorded.
 
     Something else may have the name by now: it is the same only if its pointer has been at this location, and no other
     table's metadata has been registered over it since.
 
     Args:
-        location: the metadata location that was recorded with the Idempotency-Key.
+        recorded: what was recorded with the Idempotency-Key.
 
     Raises:
         NoSuchTable, NoSuchView: it was dropped since, and the file is gone too.
+        MetadataFileMissing: the same, and another one's metadata is in its place.
     """
     catalog.permit(f"load_{kind}", identifier)
-    pointer = catalog.find(identifier)
-    if pointer is not None and pointer.kind is kind.of_pointer:
-        event = event_at(catalog, pointer.id, location)
-        if event is not None and event.uuid == pointer.uuid:
-            return load(catalog, kind, identifier)
-    return load_as_recorded(catalog, kind, identifier, location)
+    pointer, at = catalog.find(identifier), RecordedPlace.of_text(recorded)
+    if (
+        pointer is not None
+        and pointer.kind is kind.of_pointer
+        and at.uuid in (None, pointer.uuid)
+        and (event := event_at(catalog, pointer.id, at.location)) is not None
+        and event.uuid == pointer.uuid
+    ):
+        return load(catalog, kind, identifier)
+    return load_as_recorded(catalog, kind, identifier, recorded)
 
 
 def load_as_recorded(
-    catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, location: str
+    catalog: Catalog, kind: Kind[M], identifier: TableIdentifier, recorded: str
 ) -> Loaded[M]:
     """Return what a request made, or let go, whatever has the name now.
 
     Raises:
         NoSuchTable, NoSuchView: the file is gone.
+        MetadataFileMissing: another one's metadata is in its place.
+        FilesUnavailable: the store does not answer.
     """
     catalog.permit(f"load_{kind}", identifier)
+    at = RecordedPlace.of_text(recorded)
     try:
-        metadata = catalog.read_file(kind, Location(location))
+        metadata = catalog.read_file(kind, at.location, at.uuid)
+    except Unavailable:
+        raise
     except IcetowerError as error:
+        if isinstance(error, MetadataFileMissing) and error.because:
+            raise
         raise kind.no_such(identifier) from error
-    return Loaded(identifier, Location(location), metadata, metadata.to_json())
+    return Loaded(identifier, at.location, metadata, metadata.to_json())
+
+
+def load_landed(catalog: Catalog, identifier: TableIdentifier, recorded: str) -> LoadedTable:
+    """Return the table of a commit that is repeated under its Idempotency-Key.
+
+    Raises:
+        CommitStateUnknown: it has landed, and cannot be shown any more. A client that hears of a refusal would delete
+            manifests that the table has, wherever it is by now.
+        FilesUnavailable: the store does not answer.
+    """
+    catalog.permit("load_table", identifier)
+    try:
+        return load_recorded(catalog, TABLES, identifier, recorded)
+    except (NotFound, CorruptMetadata) as error:
+        raise CommitStateUnknown(
+            f"This commit to {identifier} has landed, but the table has left this name since, and the metadata file of "
+            "the commit is gone. Nothing was deleted now"
+        ) from error
 
 
 def event_at(catalog: Catalog, pointer_id: int, location: str) -> PointerEvent | None:

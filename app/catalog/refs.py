@@ -12,6 +12,7 @@ from app.catalog.commits.intentions import Base, Intention, Planned
 from app.catalog.commits.landing import land_one
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
+from app.catalog.context.recorded_places import RecordedPlace
 from app.catalog.named import event_at
 from app.database.pointers.history import PointerEvent
 from app.engine.branches.ref_changes import (
@@ -94,9 +95,9 @@ class _RefIntention(Intention[TableMetadata, None]):
         draft = apply_updates(before, self.changes(catalog, before, files), catalog.now_ms())
         return Planned(draft.finish(base.stored_at) if draft.has_changes else None, None)
 
-    def remembered_as(self, location: Location, *, changed: bool, detail: None) -> str:  # noqa: ARG002 - there is none
-        """Return the location, marked if the request had nothing to do."""
-        return location if changed else _UNCHANGED + location
+    def remembered_as(self, at: RecordedPlace, *, changed: bool, detail: None) -> str:  # noqa: ARG002 - there is none
+        """Return the place, marked if the request had nothing to do."""
+        return at.to_text() if changed else _UNCHANGED + at.to_text()
 
 
 @dataclass(frozen=True)
@@ -232,13 +233,12 @@ def load_receipt(catalog: Catalog, identifier: TableIdentifier, name: str, recor
         recorded: what was recorded with the Idempotency-Key.
 
     Raises:
-        MetadataFileMissing: the metadata that the change made is gone.
+        MetadataFileMissing: the metadata that the change made is gone, or another table's is in its place.
     """
     catalog.permit("load_ref", identifier)
     pointer = catalog.find(identifier)
-    location = Location(recorded.removeprefix(_UNCHANGED))
-    # Without a uuid the file is read as it is: another table may have the name.
-    after = catalog.read_file(TABLES, location)
+    at = RecordedPlace.of_text(recorded.removeprefix(_UNCHANGED))
+    location, after = at.location, catalog.read_file(TABLES, at.location, at.uuid)
     if recorded.startswith(_UNCHANGED):
         return _unchanged(identifier, name, location, after)
     event = None if pointer is None else event_at(catalog, pointer.id, location)

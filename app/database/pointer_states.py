@@ -74,12 +74,11 @@ class PointerStates:
         query = select(func.coalesce(func.max(pointer_history.c.sequence), 0))
         return self._database.read(lambda connection: int(connection.scalars(query).one()))
 
-    def left(self, after: int = 0, uuid: TableUuid | None = None) -> list[EarlierState]:
+    def left(self, after: int = 0) -> list[EarlierState]:
         """Return the last state of each table and view that no pointer has any more.
 
         Args:
             after: only of those of which there are events since this one.
-            uuid: only of those with this uuid.
         """
         rows = pointer_history
         # Tables without a uuid are the same only under one pointer.
@@ -91,8 +90,23 @@ class PointerStates:
             .where(rows.c.sequence > after, ~exists().where(is_same))
             .group_by(rows.c.pointer_id, rows.c.uuid)
         )
-        if uuid is not None:
-            last = last.where(rows.c.uuid == uuid)
+        location = func.coalesce(rows.c.location, rows.c.previous_location).label("location")
+        return self._states(
+            select(rows.c.warehouse_id, rows.c.kind, location).where(rows.c.sequence.in_(last))
+        )
+
+    def ended(self, uuid: TableUuid, besides: int = 0) -> list[EarlierState]:
+        """Return the last state with a uuid under each pointer that has or had it.
+
+        Args:
+            besides: a pointer that is left out.
+        """
+        rows = pointer_history
+        last = (
+            select(func.max(rows.c.sequence))
+            .where(rows.c.uuid == uuid, rows.c.pointer_id != besides)
+            .group_by(rows.c.pointer_id)
+        )
         location = func.coalesce(rows.c.location, rows.c.previous_location).label("location")
         return self._states(
             select(rows.c.warehouse_id, rows.c.kind, location).where(rows.c.sequence.in_(last))

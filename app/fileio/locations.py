@@ -25,6 +25,9 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 # Names of one and the same store.
 _SAME_STORE = {"s3a": "s3", "s3n": "s3", "abfss": "abfs", "wasbs": "wasb"}
 
+# Those of one file under different protocols, beside the schemes above: only in the question what may be one place.
+_MAY_BE_SAME_STORE = {"wasb": "abfs", "gcs": "gs", "webhdfs": "hdfs", "swebhdfs": "hdfs"}
+
 # A percent sign that was encoded again and again is decoded so often.
 _MOST_DECODINGS = 4
 
@@ -147,11 +150,33 @@ def _is_folder_inside(folder: str, root: str) -> bool:
 
 
 def place_of(location: str) -> Hashable:
-    """Return one value for all spellings of a place, such as `file:/x`, `file:///x` and `/x`."""
+    """Return one value for all spellings of what may be one place, as `file:/x` and `/x`.
+
+    See `folder_name` for what may be one.
+    """
     try:
-        return _place_of(location)
+        return _may_be(_place_of(location))
     except InvalidLocation:
         return location
+
+
+def may_be_inside(location: str, root: str) -> bool:
+    """Say whether a location may lie below a root, as `folder_name` takes places for one.
+
+    For the question whose files something may be, where "no" leads to its deletion; what may be used, `is_inside` says.
+    """
+    try:
+        inner, outer = _may_be(_place_of(location)), _may_be(_place_of(root))
+    except InvalidLocation:
+        return False
+    stores = {inner.authority, outer.authority}
+    if inner.store == outer.store == "abfs" and any("@" not in store for store in stores):
+        stores = {store.partition("@")[0] for store in stores}  # it may be the same account
+    return (
+        inner.store == outer.store
+        and len(stores) == 1
+        and inner.segments[: len(outer.segments)] == outer.segments
+    )
 
 
 def loose_place_of(location: str) -> tuple[str, str]:
@@ -197,7 +222,10 @@ def folders_of(location: str) -> list[str]:
     Raises:
         InvalidLocation: it is not a location.
     """
-    place = _place_of(location)
+    return _folders_of(_may_be(_place_of(location)))
+
+
+def _folders_of(place: _Place) -> list[str]:
     folders = [f"{place.store}://{place.authority}/"]
     for segment in place.segments[:-1]:
         folders.append(f"{folders[-1]}{segment}/")
@@ -212,7 +240,7 @@ def folder_around(location: str) -> str:
     Raises:
         InvalidLocation: it is not a location.
     """
-    place = _place_of(location)
+    place = _may_be(_place_of(location))
     start = f"{place.store}://{place.authority}/"
     return start + "".join(f"{segment}/" for segment in takewhile(_PLAIN.fullmatch, place.segments[:-1]))
 
@@ -236,12 +264,30 @@ def _folder_named(folder: str) -> str:
 
 
 def folder_name(location: str) -> str:
-    """Return one spelling, with a slash at its end, for all spellings of a folder.
+    """Return one name, ending with a slash, for all spellings of what may be one folder.
+
+    In this form claims of tables are kept and compared (`table_places`, `foreign_places`), over all warehouses. It is
+    a name and no location: it may leave out what a client needs to find the folder. Names say less than settings, and
+    what may be one folder counts as one, so that no table's files are deleted for another's:
+
+    - HDFS has no host and no port. `hdfs:///` is whatever the settings say, a name service is a host as well as its
+      name nodes are, and a gateway is called as it likes.
+    - In Azure, `abfs` and `wasb` are two protocols of one account, each with a host of its own. An account that is
+      not named is the settings': see `table_places.claims_around`.
 
     Raises:
         InvalidLocation: it is not a location.
     """
     return folder_of_file(location.rstrip("/") + "/_")
+
+
+def exact_folder_name(location: str) -> str:
+    """Return one location, ending with a slash, for all spellings of what surely is one folder.
+
+    Raises:
+        InvalidLocation: it is not a location.
+    """
+    return _folders_of(_place_of(location.rstrip("/") + "/_"))[-1]
 
 
 def local_path(location: str) -> str:
@@ -298,6 +344,19 @@ def _place_of(location: str) -> _Place:
     if store in _DIRECTORY_STORES:
         segments = [segment for segment in segments if segment]
     return _Place(store, authority, tuple(segments))
+
+
+def _may_be(place: _Place) -> _Place:
+    """Return the same for all places that may be one; see `folder_name`."""
+    store = _MAY_BE_SAME_STORE.get(place.store, place.store)
+    if store == "hdfs":
+        return _Place(store, "", place.segments)
+    if store == "abfs":
+        # `container@account.dfs.core.windows.net`, and `.blob.` as well.
+        container, _, host = place.authority.lower().partition("@")
+        account = host.partition(".")[0]
+        return _Place(store, f"{container}@{account}" if account else container, place.segments)
+    return place if store == place.store else _Place(store, place.authority, place.segments)
 
 
 def _climbs(segment: str) -> bool:

@@ -21,7 +21,7 @@ from tests.builders.http_catalog import served, settings_in
 
 SEAM = {
     "app/api/dependencies.py": "gives every route the catalog of its caller",
-    "app/catalog/deletions/runner.py": "is the server's own work, for no caller",
+    "app/catalog/context/catalog.py": "makes that of the server's own work, for no caller",
 }
 """The only places where a `Catalog` may be made."""
 

@@ -111,6 +111,34 @@ def test_each_revision_goes_down_and_up_again_with_rows_in_place(database: Datab
     fill(Stores.on(database))
 
 
+def test_places_in_hdfs_and_azure_get_the_names_that_are_asked_for(database: Database) -> None:
+    migrate(database, "0013")
+    places = [
+        "abfs://c@acc.dfs.core.windows.net/t/",
+        "hdfs://nn:8020/t/",
+        "hdfs:///t/",
+        "hdfs://nn/u/",
+        "s3://b/t/",
+    ]
+
+    def insert(connection: Connection) -> None:
+        for place in places:
+            at = {"place": place}
+            connection.execute(text("INSERT INTO table_places (pointer_id, place) VALUES (7, :place)"), at)
+            connection.execute(
+                text("INSERT INTO foreign_places (pointer_id, place, noted) VALUES (7, :place, 5)"), at
+            )
+
+    database.write(insert)
+    migrate(database)
+
+    for table in ("table_places", "foreign_places"):
+        found = {place for (place,) in database.fetch(f"SELECT place FROM {table} WHERE pointer_id = 7", ())}
+        assert found == {*places, "abfs://c@acc/t/", "hdfs:///u/"}
+    downgrade(database, "0013")
+    migrate(database)
+
+
 def test_known_revision_is_the_one_that_alembic_ends_at() -> None:
     assert known_revision() == revisions()[-1]
 

@@ -13,6 +13,7 @@ from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, Intention, Joined, Planned
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
+from app.catalog.context.recorded_places import RecordedPlace
 from app.catalog.context.seen.live_paths import LiveFiles
 from app.catalog.manifests.table_manifests import TableManifests
 from app.database.pointers.left_files import BegunDeletion, TakenIn
@@ -170,10 +171,10 @@ class AppendedByReference(Intention[TableMetadata, Appended]):
         (planned,) = joined.apply(files)
         return planned
 
-    def remembered_as(self, location: Location, *, changed: bool, detail: Appended | None) -> str:  # noqa: ARG002 - it always changes something
+    def remembered_as(self, at: RecordedPlace, *, changed: bool, detail: Appended | None) -> str:  # noqa: ARG002 - it always changes something
         """Return the answer itself: the snapshot may be gone when it is asked for again."""
         assert detail is not None
-        return orjson.dumps(detail.facts(location)).decode()
+        return orjson.dumps(detail.facts(at.location)).decode()
 
 
 class _JoinedAppends(Joined[TableMetadata, Appended]):

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Sequence
 
 from app import telemetry
-from app.catalog.commits.files.foreign_files import brings_files, folders_to_note, foreign_files
+from app.catalog.commits.files.foreign_files import add_lists, brings_files, folders_to_note, foreign_files
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import D
 from app.catalog.commits.plans import Plan
@@ -49,6 +49,7 @@ class CommitGuard:
         self.findings: list[Finding] = []
         self._manifests: BudgetedTableManifests | None = None
         self._reported: set[Finding] = set()
+        self._unseen: set[TableIdentifier] = set()
 
     def check(self, plan: Plan[M, D]) -> frozenset[str]:
         """Look at the snapshots that a plan brings, and return where they name foreign files.
@@ -67,10 +68,32 @@ class CommitGuard:
         if any(isinstance(item, AddSnapshot) for item in updates):
             settings = self._settings(base or after)
             if settings.mode is GuardMode.OFF:
-                foreign.is_known = False
+                self._look_if_needed(plan, base, after, foreign)
             else:
                 self._check(plan.base.identifier, base, updates, after, settings, foreign)
         return folders_to_note(foreign)
+
+    def _look_if_needed(
+        self, plan: Plan[M, D], base: TableMetadata | None, after: TableMetadata, foreign: ForeignFiles
+    ) -> None:
+        """Find where a commit that is not guarded names foreign files, if that cannot wait.
+
+        It can while no files are being deleted: a deletion that begins later looks at the table. Whether they are, the
+        transaction of the first attempt sees.
+        """
+        add_lists(foreign, plan.updates)
+        seen, is_first = plan.base.seen, plan.base.identifier not in self._unseen
+        self._unseen.add(plan.base.identifier)
+        at_work = self._catalog.server.file_deletions.are_at_work
+        if is_first or not at_work(None if seen is None else seen.id):
+            foreign.is_unseen = True
+            return
+        try:
+            for arrival in arrivals(base, plan.updates, after):
+                look_at(arrival, self._budgeted(), lambda _location: True, foreign)
+        except Exception as error:  # noqa: BLE001 - an unguarded commit is not refused for what it brings
+            foreign.is_known = False
+            log.info("could not look at an unguarded commit to %s: %s", plan.base.identifier, error)
 
     def _settings(self, metadata: TableMetadata) -> GuardSettings:
         """Return the settings of a table before the commit: no commit turns off its own guard.

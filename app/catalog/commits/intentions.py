@@ -10,6 +10,7 @@ from typing import Generic, TypeVar
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import Kind, Loaded, M
+from app.catalog.context.recorded_places import RecordedPlace
 from app.database.pointers.left_files import QueuedExpiry, TakenIn
 from app.database.pointers.pointer import Pointer
 from app.engine.change.updates import Update
@@ -161,9 +162,9 @@ class Intention(ABC, Generic[M, D]):
             Unavailable: the database or the store does not answer.
         """
 
-    def remembered_as(self, location: Location, *, changed: bool, detail: D | None) -> str:  # noqa: ARG002 - what most need not know
-        """Return what a success leaves under an Idempotency-Key: by default where the metadata is."""
-        return location
+    def remembered_as(self, at: RecordedPlace, *, changed: bool, detail: D | None) -> str:  # noqa: ARG002 - what most need not know
+        """Return what a success leaves under an Idempotency-Key: by default where what is."""
+        return at.to_text()
 
 
 class Joined(ABC, Generic[M, D]):

@@ -7,9 +7,10 @@ from contextlib import suppress
 
 from app.catalog.commits.files.expiry_records import ExpiryRecord
 from app.catalog.commits.intentions import Base
-from app.catalog.context.catalog import Catalog
+from app.catalog.context.catalog import Catalog, own_catalog
 from app.catalog.context.kinds import TABLES, M
 from app.catalog.context.places.locations import is_allowed
+from app.database.pointer_states import EarlierState
 from app.database.pointers.left_files import QueuedExpiry
 from app.database.pointers.pointer import PointerKind
 from app.engine.change.landed_since import has_all_since
@@ -20,7 +21,13 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.engine.retention.expired_snapshots import Expiry
 from app.engine.retention.reachability import CleanupLevel, Expired
-from app.errors import CommitStateUnknown, CorruptMetadata, InvalidMetadata, MetadataFileMissing
+from app.errors import (
+    CommitStateUnknown,
+    CorruptMetadata,
+    InvalidMetadata,
+    MetadataFileMissing,
+    NoSuchWarehouse,
+)
 
 MOST_NAMES = 10
 """At how many tables of one uuid is looked."""
@@ -47,10 +54,13 @@ def check_never_landed(
     if base.seen is None or not isinstance(current, TableMetadata):
         return
     added = [update.snapshot for update in updates if isinstance(update, AddSnapshot)]
+    # What was registered may be older than what the table was before: its numbers were given twice.
+    is_registered = bool(base.seen.registration)
     asked = {
         item.snapshot_id
         for item in added
-        if (is_refused or item.sequence <= current.last_sequence) and not has_all_since(current, item)
+        if (is_refused or item.sequence <= current.last_sequence)
+        and (is_registered or not has_all_since(current, item))
     }
     gone = asked - current.snapshots_by_id.keys()
     if not gone:
@@ -62,6 +72,15 @@ def check_never_landed(
                 f"Cannot tell whether this commit has landed: {base.identifier} had snapshot {snapshot_id}, which has "
                 "expired. Nothing was changed or deleted"
             )
+    if is_registered:
+        # Under another pointer it may have been newer: that was dropped or let go, and its files may be there.
+        ended = catalog.server.pointer_states.ended(base.seen.uuid, besides=base.seen.id)
+        for metadata in _readable(catalog, ended):
+            for snapshot_id in gone & metadata.snapshots_by_id.keys():
+                raise CommitStateUnknown(
+                    f"This commit to {base.identifier} has landed before: the table had snapshot {snapshot_id} when it "
+                    "was dropped or let go, and older metadata was registered since. Nothing was changed or deleted"
+                )
 
 
 def check_not_under_another_name(
@@ -103,14 +122,22 @@ def _tables_with(catalog: Catalog, uuid: TableUuid) -> Iterator[tuple[str, Table
     for pointer in (server.pointers.find_locked(each.pointer_id) for each in alike):
         if pointer is None or pointer.kind is not PointerKind.TABLE:
             continue
-        if pointer.warehouse_id == catalog.warehouse.id:
-            with suppress(MetadataFileMissing, CorruptMetadata):
-                yield f"is or was last called {pointer.identifier}", catalog.read(TABLES, pointer)
-    for state in server.pointer_states.left(uuid=uuid)[:MOST_NAMES]:
+        is_here = pointer.warehouse_id == catalog.warehouse.id
+        with suppress(MetadataFileMissing, CorruptMetadata, NoSuchWarehouse):
+            holding = catalog if is_here else own_catalog(server, pointer.warehouse_id)
+            called = f"is or was last called {pointer.identifier}" if is_here else "is in another warehouse"
+            yield called, holding.read(TABLES, pointer)
+    for metadata in _readable(catalog, server.pointer_states.ended(uuid)):
+        yield "has left this catalog", metadata
+
+
+def _readable(catalog: Catalog, states: Sequence[EarlierState]) -> Iterator[TableMetadata]:
+    """Yield the metadata of states whose files are still there."""
+    for state in states[:MOST_NAMES]:
         is_here = state.kind is PointerKind.TABLE and state.warehouse_id == catalog.warehouse.id
         if is_here and is_allowed(catalog, state.location):
             with suppress(MetadataFileMissing, InvalidMetadata):
-                yield "has left this catalog", catalog.read_file(TABLES, state.location)
+                yield catalog.read_file(TABLES, state.location)
 
 
 def record_of_removal(

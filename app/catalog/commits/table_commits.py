@@ -206,12 +206,15 @@ def _is_repeated(current: TableMetadata, updates: Sequence[Update]) -> bool:
 
 def _has_reached(current: TableMetadata, name: str, snapshot_id: SnapshotId) -> bool:
     """Return whether a ref is at a snapshot or past it, or main once was: only main has a log."""
-    if name == MAIN_BRANCH and any(entry.snapshot_id == snapshot_id for entry in current.snapshot_log):
+    log = current.snapshot_log
+    if name == MAIN_BRANCH and any(entry.snapshot_id == snapshot_id for entry in log):
         return True
     ref = current.snapshot_refs.get(name)
     if ref is not None and is_ancestor(current, snapshot_id, ref.snapshot_id):
         return True
-    if name != MAIN_BRANCH:
+    # The log is cut where snapshots expired, and where main was replaced: what is older may have been in it.
+    is_log_cut = not log or log[0].timestamp_ms > current.snapshots_by_id[snapshot_id].timestamp_ms
+    if name != MAIN_BRANCH or is_log_cut:
         found = f"no branch or tag {name}" if ref is None else f"{name} is not on it"
         raise CommitStateUnknown(
             f"Cannot tell whether this commit has landed: the table has snapshot {snapshot_id}, but {found}. Nothing "

@@ -18,6 +18,7 @@ from app.catalog.commits.races import outrun
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import M
 from app.catalog.context.places.locations import check_locations
+from app.catalog.context.recorded_places import RecordedPlace
 from app.catalog.context.rows import IdempotencyClaim
 from app.database.outcomes.receipt import CommitReceipt, Outcome, landed
 from app.database.pointers.history import Author
@@ -133,8 +134,9 @@ class Wish(Generic[M, D]):
         """Return what is left for a repeated request under an Idempotency-Key."""
         assert staged.loaded.location is not None
         first = self.plans[0].planned[0]
+        at = RecordedPlace(staged.loaded.location, staged.loaded.metadata.uuid)
         return self.intentions[0].remembered_as(
-            staged.loaded.location, changed=self.changes, detail=None if first is None else first.detail
+            at, changed=self.changes, detail=None if first is None else first.detail
         )
 
     def claim(self, staged: Staged[M, D]) -> IdempotencyClaim | None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from app.catalog.context.callers import Caller, Question
+from app.catalog.context.callers import SERVER_ITSELF, Caller, Question
 from app.catalog.context.kinds import Kind, Loaded, M
 from app.catalog.context.past.moments import SIGN, moment_text
 from app.catalog.context.past.past_stores import PastNamespaces, PastPointers
@@ -19,7 +19,7 @@ from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.warehouses import Layout, Warehouse
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.engine.model.ids import Location, TableUuid
-from app.errors import CorruptMetadata, InvalidMetadata, MetadataFileMissing, NoSuchNamespace
+from app.errors import CorruptMetadata, InvalidMetadata, MetadataFileMissing, NoSuchNamespace, NoSuchWarehouse
 from app.fileio.files import FileIO
 from app.recoveries import PastIsGone, PastIsReadOnly
 
@@ -278,3 +278,15 @@ class Catalog:
         """Remember what has just been written to a metadata file that is pointed to now."""
         kept, content = self.server.metadata_files, loaded.json
         kept.keep(self.files, location, loaded.metadata, content, loaded.registration)
+
+
+def own_catalog(server: Server, warehouse_id: int) -> Catalog:
+    """Return a warehouse as the server itself sees it, for no caller.
+
+    Raises:
+        NoSuchWarehouse: it is gone; without it the server does not know how to reach the files.
+    """
+    warehouse = next((item for item in server.warehouses.list() if item.id == warehouse_id), None)
+    if warehouse is None:
+        raise NoSuchWarehouse(f"number {warehouse_id}")
+    return Catalog(server, warehouse, SERVER_ITSELF)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.places.file_names import EXPORTS
 from app.catalog.context.places.locations import is_allowed
-from app.catalog.context.places.table_places import own_places, spellings_of
+from app.catalog.context.places.table_places import claims_around, own_places, spellings_of
 from app.catalog.filesystem_tables.versions import TableFolder
 from app.database.warehouses import Layout
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.table_metadata import TableMetadata
-from app.fileio.locations import folder_name, folders_of, is_inside
+from app.fileio.locations import folder_name, folders_of, may_be_inside
 
 log = logging.getLogger(__name__)
 
@@ -88,12 +88,13 @@ def _deletable(catalog: Catalog, owner: Owner | None, locations: Sequence[Locati
         for location, around in folders.items()
         if not owner.places.isdisjoint(around) and not any(folder.endswith(_EXPORTS) for folder in around)
     ]
-    around_them = {folder for location in inside for folder in folders[location]}
+    claimable = claims_around(catalog, inside)
+    around_them = {folder for around in claimable.values() for folder in around}
     claims = pointers.claims(_spelled(inside), sorted(around_them), owner.pointer_id)
     going = [
         location
         for location in inside
-        if claims.current.isdisjoint(spellings_of(location)) and claims.places.isdisjoint(folders[location])
+        if claims.current.isdisjoint(spellings_of(location)) and claims.places.isdisjoint(claimable[location])
     ]
     going = _outside_other_trees(catalog, owner, going)
     staying = set(locations).difference(going)
@@ -115,7 +116,7 @@ def _outside_other_trees(catalog: Catalog, owner: Owner, locations: list[Locatio
         is_table: dict[str, bool] = {}
         staying = set()
         for location in locations:
-            if not is_inside(location, warehouse.root_location):
+            if not may_be_inside(location, warehouse.root_location):
                 continue
             for folder in folders_of(location):
                 if len(folder) <= len(root) or folder in owner.places:

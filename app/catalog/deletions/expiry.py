@@ -13,6 +13,7 @@ from app.catalog.commits.plans import load_base
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.kinds import TABLES
+from app.catalog.context.recorded_places import RecordedPlace
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.filesystem_tables.rules import refused
 from app.catalog.manifests.table_manifests import TableManifests
@@ -162,28 +163,31 @@ def expire_snapshots(catalog: Catalog, identifier: TableIdentifier, request: Exp
 
 
 def recorded_expiry(
-    catalog: Catalog, identifier: TableIdentifier, location: str, key: str | None
+    catalog: Catalog, identifier: TableIdentifier, recorded: str, key: str | None
 ) -> ExpiryOutcome:
     """Return the outcome of an expiry that is sent again under its Idempotency-Key.
 
     Args:
-        location: the metadata location that was recorded with the key.
+        recorded: what was recorded with the key.
         key: the Idempotency-Key: an expiry that found nothing to do left a location that another commit wrote.
 
     Raises:
         NoSuchTable: the table was dropped since, and its metadata file is gone too.
     """
     catalog.permit("expire_snapshots", identifier)
-    try:
-        # Another table may have the name by now.
-        uuid = catalog.read_file(TABLES, Location(location)).uuid
-    except IcetowerError:
-        uuid = catalog.load(TABLES, identifier).uuid
-    stored = catalog.server.file_deletions.find_expired(uuid, Location(location))
+    at = RecordedPlace.of_text(recorded)
+    uuid = at.uuid
+    if uuid is None:
+        try:
+            # Another table may have the name by now.
+            uuid = catalog.read_file(TABLES, at.location).uuid
+        except IcetowerError:
+            uuid = catalog.load(TABLES, identifier).uuid
+    stored = catalog.server.file_deletions.find_expired(uuid, at.location)
     record = None if stored is None else ExpiryRecord.from_json(stored)
     if record is None or record.key != key:
-        return ExpiryOutcome(Location(location), Expiry((), ()))
-    return ExpiryOutcome(Location(location), record.expiry, record.delete_after_ms)
+        return ExpiryOutcome(at.location, Expiry((), ()))
+    return ExpiryOutcome(at.location, record.expiry, record.delete_after_ms)
 
 
 def updates_of(expiry: Expiry) -> Sequence[Update]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from app.catalog.context.catalog import Catalog
+from app.catalog.context.catalog import Catalog, own_catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.context.places.locations import is_allowed
+from app.catalog.context.places.locations import may_be_of
 from app.catalog.context.server import Server
-from app.catalog.deletions.runner import own_catalog
 from app.catalog.deletions.state_files import StateFiles
 from app.catalog.filesystem_tables.places import WarehouseTree
 from app.database.pointers.pointer import Pointer, PointerKind
@@ -63,7 +62,7 @@ class FileSystemReaders:
             DatabaseUnavailable: safe to try again.
         """
         for catalog in file_system_warehouses(self._server):
-            if any(is_allowed(catalog, location) for location in locations):
+            if any(may_be_of(catalog, location) for location in locations):
                 for pointer in tables_that_count(catalog):
                     if pointer not in self._seen:
                         self._read(catalog, pointer)

@@ -9,11 +9,10 @@ from collections.abc import Callable
 from typing import Final
 
 from app.catalog.commits.files.foreign_files import folders_to_note
-from app.catalog.context.catalog import find_and_read
+from app.catalog.context.catalog import find_and_read, own_catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.table_places import homes_of
 from app.catalog.context.server import Server
-from app.catalog.deletions.runner import own_catalog
 from app.catalog.deletions.state_files import StateFiles
 from app.database.pointers.foreign_files import ANYWHERE
 from app.database.pointers.pointer import Pointer

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.places.locations import check_location, is_allowed
+from app.catalog.context.places.table_places import own_folders
 from app.catalog.deletions.reached_states import ReachedStates
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location
@@ -18,7 +19,7 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.retention.orphans import NameRules, ReachedFiles, Stays, stays_by_age
 from app.errors import InvalidLocation, OrphansRefused
 from app.fileio.files import ListedFile
-from app.fileio.locations import folder_name, is_inside, loose_place_of
+from app.fileio.locations import exact_folder_name, is_inside, loose_place_of
 
 MOST_ORPHANS = 1_000_000
 """How many files one run marks at most: each takes about 400 bytes of memory until it is marked."""
@@ -86,7 +87,7 @@ def search_orphans(catalog: Catalog, pointer: Pointer, metadata: TableMetadata, 
     if wish.file_list is not None:
         check_location(catalog, wish.file_list, "file list")
     owner = Owner.of(pointer.uuid, pointer.id, metadata)
-    found = Orphans(pointer, _older_than_ms(catalog, wish), _places(catalog, owner, wish))
+    found = Orphans(pointer, _older_than_ms(catalog, wish), _places(catalog, own_folders(metadata), wish))
     reached = ReachedFiles(loose_place_of, found.places)
     states = ReachedStates(catalog, reached.add)
     states.add_table(pointer, metadata)
@@ -152,16 +153,16 @@ def _older_than_ms(catalog: Catalog, wish: OrphanWish) -> int:
     return wish.older_than_ms
 
 
-def _places(catalog: Catalog, owner: Owner, wish: OrphanWish) -> list[str]:
+def _places(catalog: Catalog, own: frozenset[str], wish: OrphanWish) -> list[str]:
     if wish.location is not None:
-        if not any(is_inside(wish.location, place) for place in owner.places):
+        if not any(is_inside(wish.location, place) for place in own):
             raise InvalidLocation(
                 f"Invalid location {wish.location[:500]!r}: it is outside the table's places, which are "
-                f"{' and '.join(sorted(owner.places))}"
+                f"{' and '.join(sorted(own))}"
             )
         check_location(catalog, wish.location, "location")
-        return [folder_name(wish.location)]
-    allowed = [place for place in sorted(owner.places) if is_allowed(catalog, place)]
+        return [exact_folder_name(wish.location)]
+    allowed = [place for place in sorted(own) if is_allowed(catalog, place)]
     return [
         place for place in allowed if not any(place != other and place.startswith(other) for other in allowed)
     ]

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Sequence
 
-from app.catalog.context.catalog import Catalog
+from app.catalog.context.catalog import Catalog, own_catalog
 from app.catalog.context.deletable import BATCH, Owner
-from app.catalog.context.places.locations import is_allowed
+from app.catalog.context.places.locations import may_be_of
+from app.catalog.context.places.table_places import claims_around
 from app.catalog.deletions.file_system_readers import FileSystemReaders
 from app.catalog.deletions.foreign_looks import ForeignLook
 from app.catalog.deletions.orphan_search import path_hash
-from app.catalog.deletions.runner import own_catalog
 from app.database.deletions.foreign_places import ForeignReader
 from app.engine.model.ids import Location
 from app.errors import NoSuchWarehouse
-from app.fileio.locations import folders_of, loose_place_of
+from app.fileio.locations import loose_place_of
 
 log = logging.getLogger(__name__)
 
@@ -59,8 +60,9 @@ class OtherReaders:
         ]
 
     def _unread(self, locations: Sequence[Location]) -> list[Location]:
-        folders = {folder for location in locations for folder in folders_of(location)}
-        for reader in self._catalog.server.foreign_places.readers(sorted(folders), self._owner.pointer_id):
+        around = claims_around(self._catalog, locations).values()
+        folders = sorted(set(itertools.chain.from_iterable(around)))
+        for reader in self._catalog.server.foreign_places.readers(folders, self._owner.pointer_id):
             if reader.is_known or self._may_read(reader, locations):
                 self._look(reader)
                 self._hold()
@@ -84,7 +86,7 @@ class OtherReaders:
         look.look(reader.pointer)
 
     def _may_read(self, reader: ForeignReader, locations: Sequence[Location]) -> bool:
-        """Say whether one of the files lies where a table's warehouse may read."""
+        """Say whether one of the files may lie where a table's warehouse may read."""
         warehouse_id = reader.pointer.warehouse_id
         if warehouse_id not in self._warehouses:
             try:
@@ -92,7 +94,7 @@ class OtherReaders:
             except NoSuchWarehouse:
                 self._warehouses[warehouse_id] = None
         catalog = self._warehouses[warehouse_id]
-        return catalog is not None and any(is_allowed(catalog, location) for location in locations)
+        return catalog is not None and any(may_be_of(catalog, location) for location in locations)
 
     def _note(self, location: str) -> None:
         self._notes += 1

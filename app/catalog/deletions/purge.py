@@ -11,6 +11,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.locations import is_allowed
+from app.catalog.context.places.table_places import names_of, own_folders
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.runner import LEASE_MS, PlanOutdated, delete_groups, groups_of
 from app.catalog.deletions.sweeps import OwnFiles, delete_orphans, not_of_others, own_files
@@ -30,7 +31,7 @@ class PurgedPlaces:
     """Where a purged table was: what the queue keeps of it until it has been looked at again."""
 
     places: frozenset[str]
-    """As those of an `Owner`."""
+    """The table's folders, as locations."""
     metadata_folder: Location
     waits: bool = False
     """Whether all is deleted that the table named, and only what was too young then is left to be looked for."""
@@ -39,13 +40,17 @@ class PurgedPlaces:
     def of(metadata: TableMetadata) -> PurgedPlaces:
         """Return the places of a table that is about to be deleted."""
         folder = Location(metadata_folder(metadata.location, metadata.properties))
-        return PurgedPlaces(Owner.of(metadata.uuid, None, metadata).places, folder)
+        return PurgedPlaces(own_folders(metadata), folder)
 
     @staticmethod
     def from_json(text: str) -> PurgedPlaces:
         """Read what `to_json` has written."""
         found = json.loads(text)
         return PurgedPlaces(frozenset(found["places"]), Location(found["metadata-folder"]), found["waits"])
+
+    def owner(self, deletion: Deletion) -> Owner:
+        """Return the table on whose behalf files are deleted there."""
+        return Owner(deletion.uuid, deletion.pointer_id, names_of(self.places))
 
     def to_json(self, *, waits: bool) -> str:
         """Return it as the queue keeps it."""
@@ -101,8 +106,7 @@ def _end(
     catalog: Catalog, deletion: Deletion, purged: PurgedPlaces, named: Sequence[Location]
 ) -> FinalState | None:
     """Delete what is old enough and was not named; come back if anything was too young."""
-    owner = Owner(deletion.uuid, deletion.pointer_id, purged.places)
-    if not _delete_left(catalog, owner, purged, named):
+    if not _delete_left(catalog, purged.owner(deletion), purged, named):
         return "done"
     wait_ms = catalog.rules.orphan_age_ms
     catalog.server.file_deletions.come_back(deletion.id, wait_ms, purged.to_json(waits=True))
@@ -116,7 +120,7 @@ def _look_again(catalog: Catalog, deletion: Deletion, purged: PurgedPlaces) -> F
     """
     if not catalog.server.file_deletions.begin(deletion, None):
         raise PlanOutdated
-    _delete_left(catalog, Owner(deletion.uuid, deletion.pointer_id, purged.places), purged, ())
+    _delete_left(catalog, purged.owner(deletion), purged, ())
     return "done"
 
 

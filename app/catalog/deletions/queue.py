@@ -6,12 +6,12 @@ import logging
 from collections.abc import Callable, Mapping
 
 from app import telemetry
-from app.catalog.context.catalog import Catalog
+from app.catalog.context.catalog import Catalog, own_catalog
 from app.catalog.context.server import Server
 from app.catalog.deletions.expired_files import delete_expired_files
 from app.catalog.deletions.marked_orphans import delete_marked_orphans
 from app.catalog.deletions.purge import purge_files
-from app.catalog.deletions.runner import LEASE_MS, PlanOutdated, own_catalog
+from app.catalog.deletions.runner import LEASE_MS, PlanOutdated
 from app.database.deletions.file_deletions import Deletion, FinalState, Kind
 from app.errors import IcetowerError, Unavailable
 

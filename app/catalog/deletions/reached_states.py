@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from app.catalog.commits.files.expiry_records import ExpiryRecord
-from app.catalog.context.catalog import Catalog
+from app.catalog.context.catalog import Catalog, own_catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.locations import is_allowed
 from app.catalog.deletions.file_system_readers import file_system_warehouses, tables_that_count
-from app.catalog.deletions.runner import own_catalog
 from app.catalog.deletions.state_files import StateFiles
 from app.database.pointer_states import EarlierState
 from app.database.pointers.pointer import Pointer, PointerKind

@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import islice
 
-from app.catalog.context.callers import SERVER_ITSELF
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import BATCH, Owner, deletable
 from app.catalog.context.places.locations import is_allowed
-from app.catalog.context.server import Server
 from app.database.deletions.file_deletions import Deletion
 from app.engine.model.ids import Location
 from app.engine.retention.reachability import Unreachable
-from app.errors import FilesUnavailable, IcetowerError, NoSuchWarehouse, Unavailable
+from app.errors import FilesUnavailable, IcetowerError, Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -27,18 +25,6 @@ _STEPS = {"expire": "expired", "purge": "purged"}
 
 class PlanOutdated(Exception):
     """What was planned is no longer right, or another worker has ended it."""
-
-
-def own_catalog(server: Server, warehouse_id: int) -> Catalog:
-    """Return a warehouse as the server itself sees it, for no caller.
-
-    Raises:
-        NoSuchWarehouse: it is gone; without it the server does not know how to reach the files.
-    """
-    warehouse = next((item for item in server.warehouses.list() if item.id == warehouse_id), None)
-    if warehouse is None:
-        raise NoSuchWarehouse(f"number {warehouse_id}")
-    return Catalog(server, warehouse, SERVER_ITSELF)
 
 
 def groups_of(doomed: Unreachable) -> dict[str, list[Location]]:

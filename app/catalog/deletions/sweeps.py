@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from app.catalog.context.catalog import Catalog
+from app.catalog.context.catalog import Catalog, own_catalog
 from app.catalog.context.deletable import Owner, deletable
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.places.file_names import content_mark, mark_of
@@ -20,7 +20,6 @@ from app.catalog.context.server import Server
 from app.catalog.deletions.orphan_search import check_may_delete, path_hash
 from app.catalog.deletions.other_readers import OtherReaders
 from app.catalog.deletions.reached_states import ReachedStates
-from app.catalog.deletions.runner import own_catalog
 from app.catalog.manifests.table_manifests import CheckedManifests
 from app.database.pointers.pointer import Pointer
 from app.engine.model.ids import Location, TableUuid

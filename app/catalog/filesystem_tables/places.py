@@ -10,7 +10,7 @@ from typing import Final
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_name
 from app.engine.model.ids import Location
 from app.errors import InvalidName
-from app.fileio.locations import flaw_of, folder_name, folders_of
+from app.fileio.locations import exact_folder_name, flaw_of, folders_of
 
 LONGEST_NAME_BYTES: Final = 255
 """What file systems allow."""
@@ -60,5 +60,5 @@ def _segments(name: Namespace | TableIdentifier | None) -> Sequence[str]:
 
 def pointer_id_of(folder: str) -> int:
     """Return the id of the pointer of the table in a folder: below zero, as no row's is."""
-    digest = blake2b(folder_name(folder).encode(), digest_size=8).digest()
+    digest = blake2b(exact_folder_name(folder).encode(), digest_size=8).digest()
     return -1 - (int.from_bytes(digest) >> 2)

@@ -13,6 +13,7 @@ from app.catalog.commits.landing import land
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.past.moments import moment_text
+from app.catalog.context.recorded_places import RecordedPlace
 from app.catalog.past.moments import check_moment
 from app.database.pointers.pointer import Pointer
 from app.engine.change.apply import apply_updates
@@ -80,7 +81,7 @@ class Restoration(Intention[TableMetadata, None]):
         after = draft.finish(base.stored_at) if draft.has_changes else None
         return Planned(after, None, updates=updates)
 
-    def remembered_as(self, location: Location, *, changed: bool, detail: None) -> str:  # noqa: ARG002 - the answer says it
+    def remembered_as(self, at: RecordedPlace, *, changed: bool, detail: None) -> str:  # noqa: ARG002 - the answer says it
         """Return the answer of the whole restoration."""
         return self.answer
 

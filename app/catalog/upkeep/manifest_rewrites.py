@@ -15,6 +15,7 @@ from app.catalog.commits.landing import land_one
 from app.catalog.commits.plans import load_base
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
+from app.catalog.context.recorded_places import RecordedPlace
 from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.upkeep.rewritten_manifests import (
     RewrittenManifests,
@@ -168,10 +169,10 @@ class LandManifestRewrite(Intention[TableMetadata, ManifestRewrite]):
         planned = self.rewritten.plan.metadata
         return (planned.uuid, planned.format_version) == (metadata.uuid, metadata.format_version)
 
-    def remembered_as(self, location: Location, *, changed: bool, detail: ManifestRewrite | None) -> str:  # noqa: ARG002 - the answer says it
+    def remembered_as(self, at: RecordedPlace, *, changed: bool, detail: ManifestRewrite | None) -> str:  # noqa: ARG002 - the answer says it
         """Return the answer itself: the snapshot may be gone when it is asked for again."""
         assert detail is not None
-        return orjson.dumps(detail.facts(location, dry_run=False)).decode()
+        return orjson.dumps(detail.facts(at.location, dry_run=False)).decode()
 
 
 def preview_manifest_rewrite(

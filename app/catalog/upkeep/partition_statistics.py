@@ -14,6 +14,7 @@ from app.catalog.commits.plans import load_base
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.places.file_names import new_content_uuid
+from app.catalog.context.recorded_places import RecordedPlace
 from app.catalog.manifests.table_manifests import TableManifests
 from app.catalog.upkeep.readable_manifests import readable_manifests
 from app.engine.branches.ref_changes import snapshot_by_id
@@ -89,14 +90,14 @@ class NamePartitionStatistics(Intention[TableMetadata, WrittenStatistics]):
 
     def remembered_as(
         self,
-        location: Location,
+        at: RecordedPlace,
         *,
         changed: bool,  # noqa: ARG002 - it always changes something
         detail: WrittenStatistics | None,
     ) -> str:
         """Return the answer itself: the file may be replaced when it is asked for again."""
         assert detail is not None
-        return orjson.dumps(detail.facts(location, dry_run=False)).decode()
+        return orjson.dumps(detail.facts(at.location, dry_run=False)).decode()
 
 
 def preview_partition_statistics(

@@ -9,6 +9,7 @@ from sqlalchemy import bindparam, exists, func, select, update
 
 from app.database.connections.clock import database_now_ms
 from app.database.connections.database import Database
+from app.database.pointers.foreign_files import are_deleted_now
 from app.database.pointers.left_files import BegunDeletion, begin_deletion, begun_deletions
 from app.database.pointers.pointer import Pointer
 from app.database.schema.rows import file_deletions as rows
@@ -179,6 +180,10 @@ class FileDeletions:
     def begun(self, seen: Pointer, since_ms: int) -> list[BegunDeletion]:
         """Return the deletions of a table's files that are at work, or have ended since some time."""
         return self._database.read(lambda connection: begun_deletions(connection, seen, since_ms))
+
+    def are_at_work(self, besides: int | None) -> bool:
+        """Say whether files of any table are being deleted just now, besides those of one pointer."""
+        return self._database.read(lambda connection: are_deleted_now(connection, besides))
 
     def is_purged(self, uuid: TableUuid) -> bool:
         """Say whether the table was dropped with purge: its files are deleted, or will be."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Collection
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Select, func, select
 
 from app.database.connections.clock import database_now_ms
 from app.database.pointers.left_files import exclude
@@ -20,6 +20,8 @@ from app.errors import FilesBeingDeleted
 
 ANYWHERE = ""
 """In the place of a folder: it is not known where the table names files."""
+UNSEEN = "?"
+"""The same for new files that were not looked at yet, but can be: if files are being deleted just now, they are."""
 MOST_PLACES = 64
 """With more, a table counts as one that is not known, until somebody looks at it."""
 
@@ -31,15 +33,19 @@ _NOTE = OnEachDatabase(
 )
 
 
+class NotLookedAt(Exception):
+    """A commit's files may be those that are being deleted; the transaction must be undone."""
+
+
 def note_foreign(connection: Connection, pointer_id: int, folders: Collection[str]) -> None:
     """Note in which folders a table names files that lie outside its own places.
 
     Args:
-        folders: as `app.fileio.locations.folder_name` spells them, or `ANYWHERE`; mostly none.
+        folders: as `app.fileio.locations.folder_name` spells them, `ANYWHERE` or `UNSEEN`; mostly none.
     """
     if not folders:
         return
-    insert_foreign(connection, pointer_id, folders)
+    insert_foreign(connection, pointer_id, {ANYWHERE if each == UNSEEN else each for each in folders})
     places = select(func.count()).select_from(rows).where(rows.c.pointer_id == pointer_id)
     if connection.scalars(places).one() > MOST_PLACES:
         insert_foreign(connection, pointer_id, [ANYWHERE])
@@ -64,13 +70,30 @@ def check_foreign(connection: Connection, pointer_id: int | None, folders: Colle
 
     Raises:
         FilesBeingDeleted: some may be.
+        NotLookedAt: the new files have to be looked at first.
     """
-    known = [folder for folder in folders if folder != ANYWHERE]
-    if not known:
+    known = [folder for folder in folders if folder not in {ANYWHERE, UNSEEN}]
+    if not known and UNSEEN not in folders:
         return
     exclude(connection, registrations=False)
+    begun = connection.execute(_at_work(pointer_id)).all()
+    for row in begun:
+        for folder in known:
+            if folder.startswith(row.place) or row.place.startswith(folder):
+                raise FilesBeingDeleted(folder, row.kind, row.identifier, is_registration=False)
+    if begun and UNSEEN in folders:
+        raise NotLookedAt
+
+
+def are_deleted_now(connection: Connection, pointer_id: int | None) -> bool:
+    """Say whether files of any other table are being deleted just now."""
+    return connection.execute(_at_work(pointer_id).limit(1)).first() is not None
+
+
+def _at_work(pointer_id: int | None) -> Select[tuple[str, str, str]]:
+    """Return the query for the places of other tables whose files are being deleted just now."""
     entries = file_deletions
-    begun = (
+    return (
         select(entries.c.kind, entries.c.identifier, table_places.c.place)
         .join_from(entries, table_places, table_places.c.pointer_id == entries.c.pointer_id)
         .where(
@@ -80,7 +103,3 @@ def check_foreign(connection: Connection, pointer_id: int | None, folders: Colle
             entries.c.pointer_id != (pointer_id or 0),
         )
     )
-    for row in connection.execute(begun):
-        for folder in known:
-            if folder.startswith(row.place) or row.place.startswith(folder):
-                raise FilesBeingDeleted(folder, row.kind, row.identifier, is_registration=False)

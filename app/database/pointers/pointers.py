@@ -14,7 +14,7 @@ from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, namespace_of
 from app.database.outcomes.idempotency_keys import IdempotencyClaim, check_free, insert_claim
 from app.database.outcomes.receipt import CommitReceipt
 from app.database.outcomes.receipts import insert_landed
-from app.database.pointers.foreign_files import check_foreign
+from app.database.pointers.foreign_files import NotLookedAt, check_foreign
 from app.database.pointers.history import Author, PointerEvent, select_events
 from app.database.pointers.left_files import check_registration, insert_deletion
 from app.database.pointers.lookups import PointerLookups
@@ -244,7 +244,7 @@ class Pointers:
 
         try:
             self._database.write_together(put)
-        except (PointerMovedOn, PlaceTaken):
+        except (PointerMovedOn, PlaceTaken, NotLookedAt):
             return PutOutcome.MOVED
         except CommitStateUnknown:
             return PutOutcome.UNKNOWN

@@ -12,6 +12,7 @@ from app.engine.model.data_types.json_values import from_json_value, to_json_val
 from app.engine.model.data_types.moments import days_of_date, months_since_1970
 from app.engine.model.data_types.transforms import Transform, find_transform
 from app.engine.model.data_types.types import PrimitiveType
+from app.engine.model.data_types.values import order_key
 from app.engine.model.files.manifests import Partition
 from app.engine.model.ids import FieldId
 from app.engine.model.partition_spec import PartitionField, PartitionSpec
@@ -202,7 +203,10 @@ class _Field:
         transformed = transform_function(self.transform, source)
         if facts.is_absent:
             is_partition_only = self.transform.name == "identity" and facts.constant is None
-            if not is_partition_only and (facts.constant is None or transformed(facts.constant) != value):
+            # -0.0 is another partition than 0.0.
+            if not is_partition_only and (
+                facts.constant is None or order_key(transformed(facts.constant)) != order_key(value)
+            ):
                 raise self._contradiction(path, result, value, "the file does not have the column")
             return
         if facts.is_all_null or facts.null_count:
@@ -213,6 +217,7 @@ class _Field:
         if self.transform.name == "bucket" and not is_single:
             return
         lowest, highest = transformed(facts.lower), transformed(facts.upper)
+        # Of zero, bounds do not say the sign: Parquet's writers make the lower one -0.0 and the upper one 0.0.
         if lowest == highest == value or _may_be_cut(value, lowest, highest, facts.shortest_cut):
             return
         raise self._contradiction(path, result, value, "its bounds say that it has other values")

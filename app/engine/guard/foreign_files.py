@@ -16,6 +16,8 @@ class ForeignFiles:
     """Locations without their last segment, as the metadata spells them."""
     is_known: bool = True
     """False if something was not read: it may name files anywhere."""
+    is_unseen: bool = False
+    """True if nothing was read yet because it may not be needed."""
 
     def add(self, location: str) -> bool:
         """Note a file that a snapshot reaches; return whether it lies in the table's own places."""

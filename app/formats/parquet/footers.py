@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, Final
 from uuid import UUID
@@ -13,6 +14,7 @@ from app.engine.appends.footers import FileColumn, Footer, LeafFacts, Shape
 from app.engine.model.data_types.types import PrimitiveType, parse_primitive
 from app.engine.model.data_types.values import decimal_of, order_key
 from app.fileio.tails import Tail
+from app.formats.parquet.arrow_schemas import ArrowField, arrow_fields
 from app.formats.parquet.footer_traps import Span, chunk_claims, without, wrong_statistics
 from app.formats.parquet.footer_weights import footer_weight
 from app.formats.parquet.not_parquet import NotParquetError
@@ -24,6 +26,7 @@ _FIELD_ID: Final = b"PARQUET:field_id"
 _ARROW_SCHEMA: Final = b"\x18\x0cARROW:schema\x18"
 """The key under which Arrow keeps a schema of its own, between the heads of a key and of a value."""
 _OTHER_KEY: Final = b"\x18\x0cother:schema\x18"
+_KEPT_SCHEMA: Final = b"other:schema"
 _LOWEST_LONG: Final = -(1 << 63)
 
 
@@ -98,7 +101,7 @@ def read_metadata(tail: Tail) -> Any:
     import pyarrow.parquet as pq
 
     size_bytes = footer_bytes(tail)
-    # Arrow's own schema adds nothing, and a small one can be made of so many references that it fills the memory.
+    # A small schema of Arrow's own can be made of so many references that it fills the memory: see `arrow_schemas`.
     footer = tail.content[-size_bytes:-_END_BYTES].replace(_ARROW_SCHEMA, _OTHER_KEY)
 
     def read(heads: Sequence[Span]) -> Any:
@@ -129,7 +132,11 @@ def _footer(found: Any, file_size_in_bytes: int) -> Footer:
     groups = [found.row_group(number) for number in range(found.num_row_groups)]
     leaves = iter([_leaf(schema.column(place), place, groups) for place in range(found.num_columns)])
     try:
-        columns = tuple(_column(field, leaves) for field in schema.to_arrow_schema())
+        own = arrow_fields((found.metadata or {}).get(_KEPT_SCHEMA))
+        columns = tuple(
+            _column(field, leaves, own and own.child(number))
+            for number, field in enumerate(schema.to_arrow_schema())
+        )
     except StopIteration:
         columns = ()
     if next(leaves, None) is not None or (found.num_columns and not columns):
@@ -153,13 +160,20 @@ def first_page(column: Any) -> int:
     return min(data, column.dictionary_page_offset) if column.has_dictionary_page else data
 
 
-def _column(field: Any, leaves: Iterator[FileColumn]) -> FileColumn:
-    """Return an Arrow field as a column; leaves are taken in the file's order."""
+def _column(field: Any, leaves: Iterator[FileColumn], own: ArrowField | None) -> FileColumn:
+    """Return an Arrow field as a column; leaves are taken in the file's order.
+
+    Args:
+        field: as Parquet's types make it.
+        leaves: those of the file that are left.
+        own: what Arrow's own schema has in this place.
+    """
     import pyarrow as pa
 
     kind = field.type
     if isinstance(kind, pa.ExtensionType | pa.BaseExtensionType) and pa.types.is_nested(kind.storage_type):
         raise NotParquetError(f"its column {field.name} is of type {kind}, which the server does not know")
+    strange = own.strange_type() if own is not None else None
     text = (field.metadata or {}).get(_FIELD_ID)
     field_id = int(text) if text is not None and int(text) >= 0 else None
     if pa.types.is_struct(kind):
@@ -170,10 +184,18 @@ def _column(field: Any, leaves: Iterator[FileColumn]) -> FileColumn:
         shape, inner = Shape.LIST, [kind.value_field]
     else:
         leaf = next(leaves)
+        if strange is not None:
+            leaf = replace(leaf, type=None, type_text=f"{strange}, as Arrow reads it, {leaf.type_text}")
         return FileColumn(
             field.name, Shape.LEAF, field_id, field.nullable, (), leaf.type, leaf.type_text, leaf.facts
         )
-    children = tuple([_column(child, leaves) for child in inner])
+    if strange is not None:
+        raise NotParquetError(
+            f"its column {field.name} is of type {strange} to Arrow, which the server does not know"
+        )
+    if shape is Shape.MAP and own is not None:
+        own = own.child(0)  # the entries
+    children = tuple([_column(child, leaves, own and own.child(place)) for place, child in enumerate(inner)])
     return FileColumn(field.name, shape, field_id, field.nullable, children)
 
 

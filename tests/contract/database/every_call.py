@@ -65,6 +65,7 @@ READS: dict[str, Callable[[Stores], Any]] = {
     "current pointers": lambda stores: PointerStates(stores.database).current(),
     "states of a table": lambda stores: PointerStates(stores.database).of_table(TableUuid("u"), 1),
     "states left": lambda stores: PointerStates(stores.database).left(),
+    "states ended": lambda stores: PointerStates(stores.database).ended(TableUuid("u")),
     "queued expiries": lambda stores: PointerStates(stores.database).queued_expiries(TableUuid("u")),
     "orphan batches": lambda stores: OrphanRuns(stores.database).waiting(1),
     "orphan runs": lambda stores: OrphanRuns(stores.database).of_table(TableUuid("u"), 10),

@@ -8,7 +8,7 @@ import pytest
 
 from app.database.deletions.foreign_places import ForeignPlaces
 from app.database.deletions.old_rows import OldRows
-from app.database.pointers.foreign_files import ANYWHERE, MOST_PLACES
+from app.database.pointers.foreign_files import ANYWHERE, MOST_PLACES, UNSEEN
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.pointers import PutOutcome
@@ -112,6 +112,29 @@ def test_files_that_are_being_deleted_are_not_taken_in(
     assert elsewhere is PutOutcome.ADVANCED
     stores.file_deletions.postpone(entry.id, 60_000, "a store that does not answer")
     assert move(stores, stores.there("a.reader"), "3.json", folder) is PutOutcome.ADVANCED
+
+
+def test_files_that_were_not_looked_at_wait_while_any_are_being_deleted(
+    stores: Stores, places: ForeignPlaces
+) -> None:
+    at_place = replace(stores.creation("a.t"), places=frozenset(["s3://b/t/"]))
+    stores.pointers.check_and_put([at_place], AUTHOR)
+    reader = stores.add("a.reader")
+    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, recovery=PURGE_NOW)
+    entry = stores.file_deletions.lease(60_000)
+    assert entry is not None
+    assert not stores.file_deletions.are_at_work(reader.id)
+    assert move(stores, reader, "1.json", UNSEEN) is PutOutcome.ADVANCED, "it has not begun"
+    assert readers(places) == [("a.reader", False)]
+    assert stores.file_deletions.begin(entry, None)
+
+    assert stores.file_deletions.are_at_work(reader.id)
+    assert not stores.file_deletions.are_at_work(entry.pointer_id), "a table's own do not count"
+    assert move(stores, stores.there("a.reader"), "2.json", UNSEEN) is PutOutcome.MOVED
+    assert stores.there("a.reader").metadata_location == "1.json"
+    assert move(stores, stores.there("a.reader"), "2.json", ANYWHERE) is PutOutcome.ADVANCED
+    stores.file_deletions.finish(entry.id, "done")
+    assert move(stores, stores.there("a.reader"), "3.json", UNSEEN) is PutOutcome.ADVANCED
 
 
 def test_rows_go_with_their_pointer(stores: Stores, places: ForeignPlaces) -> None:

@@ -9,6 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx
 import pytest
@@ -222,6 +223,61 @@ def test_unregister_sent_again_hands_over_the_table_that_it_let_go(
 
     assert again.json() == first.json()
     assert api.head(url).status_code == 204
+
+
+@pytest.mark.parametrize("name", ["register table", "unregister table", "register view"])
+def test_answer_is_never_about_another_table_whose_file_was_put_there(
+    api: httpx.Client, ns: str, key: dict[str, str], name: str
+) -> None:
+    """Writers of other catalogs call their files alike, and write them anew."""
+    is_view = "view" in name
+    make, kind, uuid = (make_view, "views", "view-uuid") if is_view else (make_table, "tables", "table-uuid")
+    url = f"/v1/namespaces/{ns}/{'register-view' if is_view else 'register'}"
+    file = Path(urlsplit(make(api, ns, "one")["metadata-location"]).path)
+    other = Path(urlsplit(make(api, ns, "two")["metadata-location"]).path)
+    body = {"name": "new", "metadata-location": f"file://{file}"}
+
+    def send() -> httpx.Response:
+        if name == "unregister table":
+            return api.post(f"/v1/namespaces/{ns}/tables/one/unregister", headers=key)
+        return api.post(url, json=body, headers=key)
+
+    first = send()
+    assert first.status_code == 200, first.text
+    if name != "unregister table":
+        assert send().json()["metadata"][uuid] == first.json()["metadata"][uuid]
+    api.delete(f"/v1/namespaces/{ns}/{kind}/two")
+    file.write_bytes(other.read_bytes())
+
+    again = send()
+    if again.status_code == 200:
+        assert again.json()["metadata"][uuid] == first.json()["metadata"][uuid]
+    registered = api.post(url, json=body | {"overwrite": True})
+    assert registered.status_code == 200, registered.text
+    assert registered.json()["metadata"][uuid] != first.json()["metadata"][uuid]
+    again = send()
+
+    if again.status_code == 200:
+        assert again.json()["metadata"][uuid] == first.json()["metadata"][uuid]
+    else:
+        assert (again.status_code, again.json()["error"]["type"]) == (404, "NotFoundException")
+        assert first.json()["metadata"][uuid] in again.json()["error"]["message"]
+
+
+def test_commit_sent_again_whose_table_and_file_have_gone_is_not_refused(
+    api: httpx.Client, ns: str, key: dict[str, str]
+) -> None:
+    """On a refusal clients delete manifests, which the table has when it comes back."""
+    make_table(api, ns, "t")
+    url = f"/v1/namespaces/{ns}/tables/t"
+    landed = api.post(url, json=set_properties(a="b"), headers=key)
+    api.post(url, json=set_properties(a="c"))
+    assert api.delete(url).status_code == 204
+    Path(urlsplit(landed.json()["metadata-location"]).path).unlink()
+
+    again = api.post(url, json=set_properties(a="b"), headers=key)
+
+    assert (again.status_code, again.json()["error"]["type"]) == (500, "CommitStateUnknownException")
 
 
 def test_refusal_is_repeated_although_it_would_succeed_now(

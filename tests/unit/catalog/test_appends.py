@@ -5,11 +5,13 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from app.catalog import appends
+from app.catalog import appends, named
 from app.catalog.appends import AppendRequest, WantedFile, begin_append
 from app.catalog.commits.appends import Appended
 from app.catalog.context.catalog import Catalog
+from app.catalog.tables import NewTable
 from app.engine.model.ids import Location
+from app.engine.model.schema import Schema
 from app.errors import FilesUnavailable, GivenUp, InvalidDataFile
 from app.fileio.memory import MemoryFiles
 from app.fileio.wanted import ask_if_wanted
@@ -17,7 +19,7 @@ from tests.builders.catalogs import catalog_on
 from tests.builders.counting_files import CountingFiles
 from tests.builders.failing_files import FailingFiles
 from tests.builders.parquet_files import parquet
-from tests.builders.tables import DEPARTURES, load_table, table_in
+from tests.builders.tables import DEPARTURES, load_table, namespace_in, table_in
 
 
 def put(catalog: Catalog, name: str, rows: pa.Table) -> Location:
@@ -50,6 +52,18 @@ def test_of_large_files_only_the_ends_are_read(tmp_path: Path) -> None:
     for path in paths:
         assert len(files.files.read(path)) > 1_000_000
         assert files.read_bytes[path] <= 64 << 10
+
+
+@pytest.mark.parametrize("kind", [pa.duration("us"), pa.timestamp("us", tz="Europe/Berlin")])
+def test_a_column_that_not_all_readers_read_is_refused_by_name(catalog: Catalog, kind: pa.DataType) -> None:
+    namespace_in(catalog, DEPARTURES.namespace)
+    text = b'{"type":"struct","fields":[{"id":1,"name":"took","required":false,"type":"%s"}]}'
+    of_table = b"long" if pa.types.is_duration(kind) else b"timestamptz"
+    named.create(catalog, NewTable(DEPARTURES, Schema.from_json(text % of_table), None, None, None, {}))
+    strange = put(catalog, "strange.parquet", pa.table({"took": pa.array([1], kind)}))
+
+    with pytest.raises(InvalidDataFile, match=rf"{strange}.*its column took of type (duration|timestamp)"):
+        append(catalog, strange)
 
 
 def test_footer_that_is_larger_than_the_first_look_is_read_whole(catalog: Catalog) -> None:

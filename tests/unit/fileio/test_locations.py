@@ -11,11 +11,14 @@ from app.fileio import locations
 from app.fileio.locations import (
     bucket_and_key,
     flaw_of,
+    folder_around,
     folder_name,
     folders_of,
     is_inside,
     local_path,
     loose_place_of,
+    may_be_inside,
+    place_of,
     scheme_of,
     store_of,
 )
@@ -307,6 +310,58 @@ def test_folders_around_a_file(location: str, folders: list[str]) -> None:
 @pytest.mark.parametrize("spelling", ["file:///a/b", "file:/a/b/", "/a//b", "/a/b//"])
 def test_one_folder_has_one_name(spelling: str) -> None:
     assert folder_name(spelling) == "file:///a/b/"
+
+
+@pytest.mark.parametrize(
+    ("location", "name"),
+    [
+        ("hdfs:///a/t", "hdfs:///a/t/"),
+        ("hdfs://nn/a/t/", "hdfs:///a/t/"),
+        ("hdfs://NN.example.com:8020//a/t", "hdfs:///a/t/"),
+        ("webhdfs://nn:9870/a/t", "hdfs:///a/t/"),
+        ("gcs://b/t", "gs://b/t/"),
+        ("abfss://c@acc.dfs.core.windows.net/t", "abfs://c@acc/t/"),
+        ("wasb://C@ACC.blob.core.windows.net/t", "abfs://c@acc/t/"),
+        ("abfs://c@acc.privatelink.dfs.core.windows.net/t/", "abfs://c@acc/t/"),
+        ("abfs://c/t", "abfs://c/t/"),
+        ("abfs://c@/t", "abfs://c/t/"),
+        ("s3a://Lake/t", "s3://Lake/t/"),
+    ],
+)
+def test_what_may_be_one_folder_has_one_name(location: str, name: str) -> None:
+    assert folder_name(location) == folder_name(name) == name
+    assert folders_of(f"{location.rstrip('/')}/f")[-1] == folder_around(f"{location.rstrip('/')}/f") == name
+    assert place_of(f"{location.rstrip('/')}/f") == place_of(f"{name}f")
+
+
+@pytest.mark.parametrize(
+    ("location", "root"),
+    [
+        ("hdfs://nn:8020/wh/t", "hdfs:///wh"),
+        ("hdfs:///wh/t", "hdfs://nn/wh/"),
+        ("abfss://c/wh/t", "wasb://c@acc.blob.core.windows.net/wh"),
+        ("wasb://c@acc.blob.core.windows.net/wh", "abfss://c/wh"),
+        ("s3a://b/wh/t", "s3://b/wh"),
+    ],
+)
+def test_what_may_be_inside_may_not_be_used(location: str, root: str) -> None:
+    assert may_be_inside(location, root)
+    assert is_inside(location, root) is location.startswith("s3")
+
+
+@pytest.mark.parametrize(
+    ("location", "root"),
+    [
+        ("hdfs:///wh2/t", "hdfs://nn/wh"),
+        ("hdfs:///wh", "hdfs:///wh/t"),
+        ("abfss://c@one.dfs.core.windows.net/wh", "abfss://c@two.dfs.core.windows.net/wh"),
+        ("abfss://d/wh", "abfss://c@two.dfs.core.windows.net/wh"),
+        ("s3://b/wh", "gs://b/wh"),
+        ("nothing", "s3://b"),
+    ],
+)
+def test_what_cannot_be_inside(location: str, root: str) -> None:
+    assert not may_be_inside(location, root)
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,6 @@ from app.catalog.commits.intentions import Landed
 from app.catalog.commits.landing import Landing
 from app.catalog.commits.table_commits import Reserved, TableCommit
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import TABLES
 from app.catalog.slots.landing_slots import QueuedTable
 from app.catalog.slots.queue import Before
 from app.catalog.slots.retries import load_retries
@@ -165,9 +164,9 @@ class _Commit:
             self._landed_at = landed.base.found.id
         return loaded_table_answer(landed.loaded)
 
-    def _replay(self, location: str) -> Response:
+    def _replay(self, recorded: str) -> Response:
         visit = self._visit
-        return loaded_table_answer(named.load_recorded(visit.catalog, TABLES, visit.table, location))
+        return loaded_table_answer(named.load_landed(visit.catalog, visit.table, recorded))
 
 
 @router.post("/v1/transactions/commit")

@@ -29,10 +29,10 @@ def expire_snapshots(visit: Visited) -> Response:
         outcome = expiry.expire_snapshots(catalog, identifier, request)
         return json_answer(expiry_json(outcome, dry_run=False))
 
-    def replay(location: str) -> Response:
+    def replay(recorded: str) -> Response:
         claim = claim_of(visit)
         key = claim.key if claim is not None else None
-        outcome = expiry.recorded_expiry(visit.catalog, identifier, location, key)
+        outcome = expiry.recorded_expiry(visit.catalog, identifier, recorded, key)
         return json_answer(expiry_json(outcome, dry_run=False))
 
     return run_once(visit, mutate, replay)

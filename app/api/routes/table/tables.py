@@ -81,7 +81,7 @@ def adopt_table(visit: Visited) -> Response:
     return run_once(
         visit,
         lambda catalog: _adopted(adoptions.adopt_table(catalog, identifier, body.location)),
-        lambda location: _adopted(adoptions.adopted_from(visit.catalog, location)),
+        lambda recorded: _adopted(adoptions.adopted_from(visit.catalog, recorded)),
     )
 
 
@@ -97,7 +97,7 @@ def unregister_table(visit: Visited) -> Response:
     return run_once(
         visit,
         mutate,
-        lambda location: _unregistered(named.load_as_recorded(visit.catalog, TABLES, identifier, location)),
+        lambda recorded: _unregistered(named.load_as_recorded(visit.catalog, TABLES, identifier, recorded)),
     )
 
 

@@ -18,7 +18,15 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.engine.properties.own_properties import TABLE_LOCATIONS
 from app.errors import CommitFailed, InvalidLocation
-from app.fileio.locations import flaw_of, folder_name, folders_of, is_inside, scheme_of, store_of
+from app.fileio.locations import (
+    flaw_of,
+    folder_name,
+    folders_of,
+    is_inside,
+    may_be_inside,
+    scheme_of,
+    store_of,
+)
 
 LOCATION = "location"
 """Property of a namespace: where its new tables go."""
@@ -53,6 +61,13 @@ def is_allowed(catalog: Catalog, location: str) -> bool:
     if catalog.rules.allow_external_locations:
         return True
     return any(is_inside(location, root) for root in roots_of(catalog))
+
+
+def may_be_of(catalog: Catalog, location: str) -> bool:
+    """Tell whether a location may be one that `is_allowed` knows by another spelling."""
+    if catalog.rules.allow_external_locations:
+        return True
+    return any(may_be_inside(location, root) for root in roots_of(catalog))
 
 
 def check_location(catalog: Catalog, location: str, what: str) -> None:

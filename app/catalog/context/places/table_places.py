@@ -13,8 +13,8 @@ from app.catalog.context.places.locations import roots_of
 from app.engine.model.settings.properties import LOCATION_PROPERTIES
 from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
-from app.errors import InvalidLocation
-from app.fileio.locations import folder_name, folder_of_file, is_inside
+from app.errors import InvalidLocation, InvalidSetting
+from app.fileio.locations import exact_folder_name, folder_name, folder_of_file, folders_of, is_inside
 
 _LONGEST_KEPT: Final = 2048
 """Characters of all locations of a table whose folders are remembered."""
@@ -54,7 +54,41 @@ def own_places(*states: TableMetadata | None) -> frozenset[str]:
 
     They are its location and those that its properties name, spelled as `app.fileio.locations.folder_name` spells them.
     """
-    return _names(place for metadata in states if metadata is not None for place in _named_by(metadata))
+    return names_of(place for metadata in states if metadata is not None for place in _named_by(metadata))
+
+
+def own_folders(metadata: TableMetadata) -> frozenset[str]:
+    """Return the same as locations that can be listed."""
+    return _of_all(exact_folder_name, _named_by(metadata))
+
+
+def claims_around(catalog: Catalog, locations: Iterable[str]) -> dict[str, list[str]]:
+    """Return for each file all names under which something may claim a folder that it lies in.
+
+    Those are its folders. In Azure an account may be left out where the storage settings have it, so each has two.
+    What no setting completes, the store of the warehouse cannot find and so not delete.
+
+    Raises:
+        InvalidLocation: one is not a location.
+    """
+    found = {location: folders_of(location) for location in locations}
+    for folders in found.values():
+        scheme, _, rest = folders[0].partition("://")
+        container, _, account = rest.rstrip("/").partition("@")
+        if scheme == "abfs" and (other := "" if account else _account_of(catalog)) is not None:
+            store = f"abfs://{container}@{other}/" if other else f"abfs://{container}/"
+            folders += [store + folder[len(folders[0]) :] for folder in folders]
+    return found
+
+
+def _account_of(catalog: Catalog) -> str | None:
+    """Return the account in Azure that a warehouse's settings name."""
+    try:
+        settings = catalog.rules.storage_environment.read(catalog.warehouse.storage)
+    except InvalidSetting:
+        return None
+    account = settings.find("adls.account-name", "adls.auth.shared-key.account.name")
+    return account.lower() if account else None
 
 
 def claimed_places(
@@ -76,7 +110,7 @@ def claimed_places(
 @lru_cache(maxsize=1024)
 def _claimed(homes: frozenset[str], named: frozenset[str]) -> frozenset[str]:
     """Return the folders; most commits to one table ask for the same."""
-    folders = homes | _names(named)
+    folders = homes | names_of(named)
     return frozenset(
         folder
         for folder in folders
@@ -103,16 +137,21 @@ def _named_by(metadata: TableMetadata | ViewMetadata) -> set[str]:
     }
 
 
-def _names(places: Iterable[str]) -> frozenset[str]:
+def names_of(places: Iterable[str]) -> frozenset[str]:
+    """Return the names of folders, as `app.fileio.locations.folder_name` spells them."""
+    return _of_all(folder_name, places)
+
+
+def _of_all(name: Callable[[str], str], places: Iterable[str]) -> frozenset[str]:
     names = set()
     for place in places:
         with contextlib.suppress(InvalidLocation):
-            names.add(folder_name(place))
+            names.add(name(place))
     return frozenset(names)
 
 
 def spellings_of(place: str) -> list[str]:
-    """Return the spellings of one place: Spark writes `file:/x`, PyIceberg `file:///x`."""
+    """Return the usual spellings of one place: Spark writes `file:/x`, PyIceberg `file:///x`."""
     scheme, colon, rest = place.partition(":")
     for family in (("s3", "s3a", "s3n"), ("abfs", "abfss"), ("wasb", "wasbs")):
         if colon and scheme in family:

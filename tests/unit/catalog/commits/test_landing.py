@@ -197,11 +197,12 @@ def test_keys_of_all_are_stored_with_the_change(catalog: Catalog) -> None:
 
     land_all(wishes)
 
-    location = wishes[0].results()[0].loaded.location
+    loaded = wishes[0].results()[0].loaded
+    place = f"{loaded.location}\n{loaded.metadata.uuid}"
     found = [catalog.server.idempotency_keys.find("tester", key, START_MS) for key in ("a", "b")]
     assert [(item.request_hash, item.result) for item in found if item] == [
-        ("three", location),
-        ("one", location),
+        ("three", place),
+        ("one", place),
     ]
 
 

@@ -122,6 +122,59 @@ def test_places_are_the_same_however_they_are_spelled(catalog: Catalog) -> None:
     assert deletable(at_root, None, [Location(current.metadata_location.replace("s3a:", "s3:"))]) == []
 
 
+@pytest.mark.parametrize(
+    ("mine", "other"),
+    [
+        ("hdfs:///wh", "hdfs://nn:8020/wh"),
+        ("hdfs://nn:8020/wh", "hdfs:///wh"),
+        ("hdfs://nn/wh", "hdfs://nn:8020/wh"),
+        ("hdfs://nn1:8020/wh", "hdfs://prod/wh"),
+        ("hdfs://NN:8020/wh", "hdfs://nn:8020/wh"),
+        ("wasbs://c@acc.blob.core.windows.net/wh", "abfss://c@acc.dfs.core.windows.net/wh"),
+        ("abfs://c@ACC.dfs.core.windows.net/wh", "wasb://c@acc.blob.core.windows.net/wh"),
+        ("abfss://c@acc.dfs.core.windows.net/wh", "abfss://c/wh"),
+        ("abfss://c/wh", "abfss://c@acc.dfs.core.windows.net/wh"),
+        ("file:/wh", "file:///wh/"),
+        ("/wh/", "file:///wh"),
+        ("s3n://b/wh/", "s3a://b/wh"),
+    ],
+)
+def test_a_place_that_another_warehouse_may_name_in_other_words(
+    catalog: Catalog, mine: str, other: str
+) -> None:
+    """No text says which cluster `hdfs:///` is, or whether two hosts are one: what may be the same stays."""
+    one, two = (
+        new_warehouse(catalog.server, name, root, storage={"adls.account-name": "acc"})
+        for name, root in (("one", mine), ("two", other))
+    )
+    for each, identifier, location in ((one, T, mine), (two, U, f"{other.rstrip('/')}/u")):
+        namespace_in(each)
+        named.create(each, NewTable(identifier, SCHEMA, None, None, location, {}))
+    start = mine.rstrip("/")
+
+    assert going(one, f"{start}/u/data/a", f"{start}/x/a") == {f"{start}/x/a"}
+    named.drop(two, TABLES, U)
+    assert going(one, f"{start}/u/data/a") == set(), "it can come back"
+
+
+@pytest.mark.parametrize(
+    ("mine", "other"),
+    [
+        ("s3://b/wh", "s3://c/wh"),
+        ("abfss://c@one.dfs.core.windows.net/wh", "abfss://c@two.dfs.core.windows.net/wh"),
+        ("abfss://c@one.dfs.core.windows.net/wh", "abfss://d@one.dfs.core.windows.net/wh"),
+        ("hdfs:///wh", "s3://wh/wh"),
+    ],
+)
+def test_a_place_of_the_same_path_in_another_store(catalog: Catalog, mine: str, other: str) -> None:
+    one, two = (new_warehouse(catalog.server, name, root) for name, root in (("one", mine), ("two", other)))
+    for each, location in ((one, mine), (two, other)):
+        namespace_in(each)
+        named.create(each, NewTable(T, SCHEMA, None, None, location, {}))
+
+    assert going(one, f"{mine}/data/a", f"{other}/data/a") == {f"{mine}/data/a"}
+
+
 def test_twins_keep_everything(catalog: Catalog) -> None:
     location = table(catalog, T, "t")
     assert going(catalog, "memory://wh/t/a")

@@ -347,8 +347,9 @@ def test_repeated_expiry_is_told_what_the_first_one_did(catalog: Catalog, files:
     assert recorded_expiry(catalog, DEPARTURES, _result(catalog, "key-1"), "key-1") == again[0]
     named.drop(catalog, TABLES, DEPARTURES)
     catalog.files.delete(done.metadata_location)
-    with pytest.raises(NoSuchTable):
-        recorded_expiry(catalog, DEPARTURES, _result(catalog, "key-1"), "key-1")
+    assert recorded_expiry(catalog, DEPARTURES, _result(catalog, "key-1"), "key-1") == again[0]
+    with pytest.raises(NoSuchTable):  # an older build has recorded the location alone
+        recorded_expiry(catalog, DEPARTURES, done.metadata_location, "key-1")
 
 
 def _calling(catalog: Catalog, key: str) -> Catalog:

@@ -371,22 +371,43 @@ def test_a_commit_without_foreign_files_lands_while_files_are_deleted(catalog: C
     assert landed == ["purged_content_deleted"]
 
 
-def test_a_copy_that_is_registered_between_two_batches_keeps_what_is_left(
-    catalog: Catalog, store: MemoryFiles
-) -> None:
+def test_a_copy_whose_lists_are_being_deleted_is_not_registered(catalog: Catalog, store: MemoryFiles) -> None:
     before = metadata(catalog)
-    registered: list[str] = []
+    refused: list[str] = []
 
     def step(name: str) -> None:
         if name == "purged_manifests_deleted":
-            register_twin(catalog, store, before)
+            with pytest.raises(FilesBeingDeleted, match=r"the purge of flights\.departures, which has begun"):
+                register_twin(catalog, store, before)
+            refused.append(name)
+
+    purge_table(catalog, DEPARTURES)
+    work_off(with_server(catalog, step=step))
+
+    assert refused == ["purged_manifests_deleted"]
+
+
+def test_a_copy_that_is_registered_between_two_batches_keeps_what_is_left(
+    catalog: Catalog, store: MemoryFiles
+) -> None:
+    """Only its manifests say that it has the files; its lists are its own."""
+    (*_, named_so) = (Location(str(snapshot.manifest_list)) for snapshot in metadata(catalog).snapshots)
+    name_file(catalog, named_so)
+    before = metadata(catalog, OTHER)
+    named.drop(catalog, TABLES, OTHER)
+    catalog.server.dropped.end(catalog.now_ms() + 8 * 24 * 3_600_000)
+    registered: list[str] = []
+
+    def step(name: str) -> None:
+        if name == "purged_content_deleted":
+            register_twin(catalog, store, before, before.location)
             registered.append(name)
 
     purge_table(catalog, DEPARTURES)
     work_off(with_server(catalog, step=step))
 
-    assert registered == ["purged_manifests_deleted"]
-    assert all(store.exists(Location(str(snapshot.manifest_list))) for snapshot in before.snapshots)
+    assert registered == ["purged_content_deleted"]
+    assert store.exists(named_so)
 
 
 def test_a_preview_says_which_table_cannot_be_read(catalog: Catalog, store: MemoryFiles) -> None:

@@ -377,7 +377,8 @@ def test_a_key_is_remembered_with_what_it_did(tree: Catalog) -> None:
 
     outcome = tree.server.idempotency_keys.find("tester", "key", START_MS)
     assert outcome is not None
-    assert outcome.result == named.load(tree, TABLES, T).location
+    loaded = named.load(tree, TABLES, T)
+    assert outcome.result == f"{loaded.location}\n{loaded.metadata.uuid}"
 
 
 # ---------------------------------------------------------------------------------------------- adopting

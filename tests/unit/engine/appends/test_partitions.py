@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -128,3 +129,31 @@ def test_spec_of_the_file_may_be_an_older_one() -> None:
     file = parquet_file(parquet(pa.table({"c": [5]})), spec_id=0).data_file(table)
 
     assert (file.spec_id, file.partition) == (0, (5,))
+
+
+@pytest.mark.parametrize("kind", ["float", "double"])
+@pytest.mark.parametrize("zero", [0.0, -0.0])
+@pytest.mark.parametrize("given", [0.0, -0.0, "0.0", "-0.0"])
+def test_the_sign_of_zero_is_the_one_that_is_given(kind: str, zero: float, given: Any) -> None:
+    """Iceberg has two partitions there; Parquet's bounds are the same for both."""
+    table = table_of([column(1, "c", kind), column(2, "other", "long")], [partitioned_by("identity")])
+    rows = parquet(pa.table({"c": pa.array([zero], pa.float32() if kind == "float" else pa.float64())}))
+    is_text = isinstance(given, str)
+    path = f"s3://bucket/t/part={given}/x.parquet" if is_text else PATH
+    file = parquet_file(rows, {} if is_text else {"part": given}, path=path, from_path=is_text)
+
+    made = file.data_file(table)
+
+    assert str(made.partition[0]) == str(float(given))
+    assert made.partition_key != replace(made, partition=(-made.partition[0],)).partition_key
+
+
+def test_the_sign_of_a_default_is_known() -> None:
+    kind = column(1, "c", "double") | {"initial-default": 0.0, "write-default": 0.0}
+    table = table_of([kind, column(2, "other", "long")], [partitioned_by("identity")], format_version=3)
+
+    assert parquet_file(ROW, {"part": 0.0}).data_file(table).partition == (0.0,)
+    with pytest.raises(
+        InvalidDataFile, match=r"-0\.0 for partition field part is wrong: the file does not have"
+    ):
+        parquet_file(ROW, {"part": -0.0}).data_file(table)

@@ -20,9 +20,11 @@ def test_nothing_is_noted_without_foreign_files() -> None:
 
 
 def test_folders_have_one_spelling() -> None:
-    spellings = "file:/lake/t/data/a.parquet", "file:///lake/t/data/b.parquet", "/lake/t/data/c.parquet"
+    assert noted("file:/lake/t/data/a.parquet", "file:///lake/t/data/b.parquet") == {"file:///lake/t/data/"}
 
-    assert noted(*spellings) == {"file:///lake/t/data/"}
+
+def test_a_bare_path_may_be_one_in_hdfs() -> None:
+    assert noted("/lake/t/data/c.parquet") == {"file:///lake/t/data/", "hdfs:///lake/t/data/"}
 
 
 def test_where_clients_read_a_path_in_different_ways_the_folder_before_it_is_noted() -> None:

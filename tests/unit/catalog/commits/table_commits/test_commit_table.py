@@ -443,7 +443,7 @@ def test_commit_remembers_its_idempotency_key_with_where_it_landed(catalog: Cata
 
     outcome = catalog.server.idempotency_keys.find("tester", "key-1", catalog.now_ms())
     assert outcome is not None
-    assert (outcome.status, outcome.result) == (200, landed.location)
+    assert (outcome.status, outcome.result) == (200, f"{landed.location}\n{landed.metadata.uuid}")
 
 
 def test_commit_that_loses_every_race_tells_who_won_them(catalog: Catalog) -> None:

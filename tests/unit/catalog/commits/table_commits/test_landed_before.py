@@ -2,28 +2,44 @@
 
 from __future__ import annotations
 
+import contextlib
+from pathlib import Path
+
 import pytest
 
 from app.catalog import named
+from app.catalog.adoptions import adopt_table
 from app.catalog.commits.table_commits import TableCommit, commit_transaction
 from app.catalog.context.catalog import Catalog
-from app.catalog.context.kinds import TABLES
+from app.catalog.context.kinds import TABLES, LoadedTable
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
-from app.catalog.tables import unregister_table
+from app.catalog.past.dropped import Wanted, undrop
+from app.catalog.past.restore import restore_tables
+from app.catalog.tables import purge_table, unregister_table
 from app.engine.change.apply import apply_to_new
-from app.engine.change.requirements import AssertCreate, AssertRefSnapshotId, Requirement
-from app.engine.change.updates import RemoveSnapshots, SetProperties, Update
+from app.engine.change.requirements import AssertCreate, AssertRefSnapshotId, AssertTableUuid, Requirement
+from app.engine.change.updates import (
+    RemoveSnapshotRef,
+    RemoveSnapshots,
+    SetProperties,
+    SetSnapshotRef,
+    Update,
+)
 from app.engine.model.ids import Location
 from app.engine.model.snapshot import Snapshot
 from app.engine.retention.expired_snapshots import ExpiryWish
-from app.errors import CommitStateUnknown, RequirementFailed, StaleUpdate
+from app.errors import CommitStateUnknown, NoSuchTable, RequirementFailed, StaleUpdate
 from app.formats.metadata.files import MetadataFiles
-from tests.builders.catalogs import START_MS, with_server
+from tests.builders.catalogs import START_MS, new_warehouse, with_server
 from tests.builders.commits import commit_table
+from tests.builders.file_system import tree_on
 from tests.builders.tables import (
     DEPARTURES,
+    FLIGHTS,
     append,
     append_to,
+    commit_to,
+    head,
     load_table,
     namespace_in,
     snapshot_on,
@@ -107,6 +123,139 @@ def test_another_table_that_is_registered_over_it_leaves_no_record(catalog: Cata
     named.register(catalog, TABLES, DEPARTURES, Location(str(other)), overwrite=True)
 
     assert catalog.server.file_deletions.counts() == {}
+
+
+def second_commit(catalog: Catalog) -> tuple[LoadedTable, list[Requirement], list[Update], Snapshot]:
+    """Land a commit on a table with one snapshot; return the table before it, and what was sent."""
+    table_in(catalog)
+    first = append_to(catalog, load_table(catalog))
+    snapshot = snapshot_on(first.metadata)
+    demands: list[Requirement] = [
+        AssertTableUuid(uuid=first.metadata.uuid),
+        AssertRefSnapshotId(ref="main", snapshot_id=head(first).snapshot_id),
+    ]
+    commit_table(catalog, DEPARTURES, demands, append(snapshot))
+    return first, demands, append(snapshot), snapshot
+
+
+def check_not_refused(catalog: Catalog, requirements: list[Requirement], updates: list[Update]) -> None:
+    """Send a commit again, as clients that require more or less do: on a refusal they would delete its files."""
+    before = load_table(catalog)
+    for some in (requirements, requirements[:1], []):
+        with contextlib.suppress(CommitStateUnknown):
+            assert commit_table(catalog, DEPARTURES, some, updates) == before
+    assert load_table(catalog) == before
+
+
+def set_main(catalog: Catalog, snapshot: Snapshot) -> None:
+    commit_to(catalog, SetSnapshotRef(ref_name="main", snapshot_id=snapshot.snapshot_id, type="branch"))
+
+
+@pytest.mark.parametrize("moved_on", [False, True])
+@pytest.mark.parametrize("how", ["restored", "rolled back", "main removed", "replaced", "dropped and back"])
+def test_what_takes_a_table_back_does_not_refuse_it(catalog: Catalog, *, how: str, moved_on: bool) -> None:
+    first, requirements, updates, _ = second_commit(catalog)
+    if how == "restored":
+        at = str(load_table(catalog).metadata.last_updated_ms - 1)
+        restore_tables(catalog, [DEPARTURES], at, dry_run=False)
+    elif how == "rolled back":
+        set_main(catalog, head(first))
+    elif how == "dropped and back":
+        named.drop(catalog, TABLES, DEPARTURES)
+        undrop(catalog, Wanted(namespace=FLIGHTS, name=DEPARTURES.name))
+    else:
+        commit_to(catalog, RemoveSnapshotRef(ref_name="main"))
+    if how == "replaced":
+        append_to(catalog, load_table(catalog))
+    if moved_on:
+        append_to(catalog, load_table(catalog))
+
+    check_not_refused(catalog, requirements, updates)
+
+
+@pytest.mark.parametrize("how", ["rolled back", "replaced"])
+def test_a_log_that_was_cut_since_does_not_refuse_it(catalog: Catalog, *, how: str) -> None:
+    """Main is not on the snapshot, which a tag keeps, and its log begins later."""
+    first, requirements, updates, snapshot = second_commit(catalog)
+    commit_to(catalog, SetSnapshotRef(ref_name="kept", snapshot_id=snapshot.snapshot_id, type="tag"))
+    if how == "rolled back":
+        set_main(catalog, head(first))
+    else:
+        commit_to(catalog, RemoveSnapshotRef(ref_name="main"))
+    for _ in range(2):
+        append_to(catalog, load_table(catalog))
+    expire_all_but(catalog)
+    left = load_table(catalog).metadata
+    assert snapshot in left.snapshots
+    assert snapshot.snapshot_id not in {entry.snapshot_id for entry in left.snapshot_log}
+
+    check_not_refused(catalog, requirements, updates)
+
+
+@pytest.mark.parametrize("end", ["registered over", "dropped", "unregistered", "purged"])
+@pytest.mark.parametrize("commits_since", [1, 2])
+def test_older_metadata_that_has_moved_on_does_not_refuse_it(
+    catalog: Catalog, *, end: str, commits_since: int
+) -> None:
+    """Its numbers are given a second time, so they do not say that nothing has gone."""
+    first, requirements, updates, _ = second_commit(catalog)
+    if end == "dropped":
+        named.drop(catalog, TABLES, DEPARTURES)
+    elif end == "unregistered":
+        unregister_table(catalog, DEPARTURES)
+    elif end == "purged":
+        purge_table(catalog, DEPARTURES)
+    named.register(catalog, TABLES, DEPARTURES, str(first.location), overwrite=end == "registered over")
+    for _ in range(commits_since):
+        append_to(catalog, load_table(catalog))
+
+    check_not_refused(catalog, requirements, updates)
+    late = append(snapshot_on(first.metadata))
+    with pytest.raises(RequirementFailed):
+        commit_table(catalog, DEPARTURES, requirements, late)
+
+
+@pytest.mark.parametrize("has_expired", [False, True])
+def test_a_table_that_another_warehouse_took_over_is_looked_at(
+    catalog: Catalog, *, has_expired: bool
+) -> None:
+    first, requirements, updates, _ = second_commit(catalog)
+    let_go = unregister_table(catalog, DEPARTURES)
+    other = new_warehouse(catalog.server, "other", catalog.warehouse.root_location)
+    namespace_in(other)
+    named.register(other, TABLES, DEPARTURES, str(let_go.location))
+    if has_expired:
+        append_to(other, load_table(other))
+        expire_all_but(other)
+        catalog.files.delete(Location(str(let_go.location)))
+
+    with pytest.raises(CommitStateUnknown, match="another warehouse"):
+        commit_table(catalog, DEPARTURES, requirements, updates)
+    with pytest.raises(NoSuchTable):
+        commit_table(catalog, DEPARTURES, requirements, append(snapshot_on(first.metadata)))
+
+
+@pytest.mark.parametrize("is_forgotten", [False, True])
+def test_a_file_system_table_that_was_adopted_is_looked_at(tmp_path: Path, *, is_forgotten: bool) -> None:
+    tree = tree_on(tmp_path)
+    table_in(tree)
+    first = load_table(tree)
+    beside = new_warehouse(tree.server, "rows", tree.warehouse.root_location)
+    requirements = (AssertTableUuid(uuid=first.metadata.uuid), AssertRefSnapshotId(ref="main"))
+    updates = append(snapshot_on(first.metadata))
+    commit_table(tree, DEPARTURES, requirements, updates)
+    namespace_in(beside)
+    adopt_table(beside, DEPARTURES, first.metadata.location)
+    if not is_forgotten:
+        assert commit_table(tree, DEPARTURES, requirements, updates) == load_table(tree)
+        return
+    commit_to(beside, SetProperties(updates={"two": "here"}))
+    for file in list(tree.files.list_files(Location(f"{first.metadata.location}/metadata"))):
+        if file.location.rpartition("/")[2].startswith("v"):
+            tree.files.delete(file.location)
+
+    with pytest.raises(CommitStateUnknown, match="another warehouse"):
+        commit_table(tree, DEPARTURES, requirements, updates)
 
 
 def test_without_requirements_it_is_unknown_too(catalog: Catalog) -> None:
