@@ -1,4 +1,7 @@
-"""Commits to many tables in one statement, for Postgres: each row moves, or is left for a transaction of its own."""
+"""Commits to many tables in one statement, for Postgres.
+
+Each row moves, or is left for a transaction of its own.
+"""
 
 from __future__ import annotations
 

@@ -75,7 +75,7 @@ class Convoys:
 
     @contextmanager
     def _on_the_way(self, line: _Line) -> Iterator[None]:
-        """Let others wait for the convoy that travels in this block, as long as that does not take long."""
+        """Let others wait for what travels in this block, unless that takes long."""
         is_late = False
 
         def let_them_go() -> None:
