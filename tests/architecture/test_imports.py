@@ -54,7 +54,7 @@ def test_every_import_contract_is_kept() -> None:
             "Only the catalog reads or moves pointers",
         ),
         ("app/formats/__init__.py", "import httpx", "httpx stays in client and in the calls of HDFS"),
-        ("app/catalog/__init__.py", "import fastavro", "fastavro stays in two modules of formats"),
+        ("app/catalog/__init__.py", "import fastavro", "fastavro stays in one module of formats"),
         (
             "app/formats/manifests/columns.py",
             "from app.formats.avro.types import read_long",

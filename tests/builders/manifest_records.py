@@ -7,7 +7,7 @@ from typing import Any
 
 from app.engine.model.files.manifests import EntryStatus, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId, SpecId
-from app.formats.avro.packers import write_packed
+from app.formats.avro.packers import Packing, write_packed
 from app.formats.avro.types import write_long
 from app.formats.manifests.avro_schemas import manifest_list_schema
 from app.formats.manifests.columns import ManifestColumns
@@ -59,7 +59,7 @@ def manifest_list_of(count: int, path: str = "s3://b/m.avro") -> bytes:
     manifest = ManifestFile(Location(path), 100, SpecId(0))
     schema = manifest_list_schema(1)
     line = text(path) + write_long(100) + write_long(0) + write_long(1) + b"\x00" * 8
-    assert tuple(read_manifest_list(write_packed(schema, [line], {}), Location("list")).values) == (
+    assert tuple(read_manifest_list(write_packed(Packing(schema), [line], {}), Location("list")).values) == (
         replace(manifest, added_snapshot_id=SnapshotId(1)),
     )
-    return write_packed(schema, [line] * count, {})
+    return write_packed(Packing(schema), [line] * count, {})

@@ -1,8 +1,8 @@
 """Avro: files to entries and records, and back. Other rooms use what this package exports, and nothing inside it.
 
 `open_avro` takes a file apart, `read_entries` finds the entries of a manifest in it, `pick_fields` reads some columns
-of them only, `count_columns` and its like take metrics apart, `named_packer` packs records, `write_packed` makes a
-file of them.
+of them only, `count_columns` and its like take metrics apart, a `Packing` packs records, `write_packed` makes a file
+of them.
 """
 
 from __future__ import annotations
@@ -11,19 +11,19 @@ from app.formats.avro.container import AvroFile, KnownRecords, TooLargeError, co
 from app.formats.avro.entry_columns import EntryColumns, read_entries
 from app.formats.avro.entry_picks import PickedFields, pick_fields
 from app.formats.avro.metric_columns import bound_columns, count_columns, count_sums
-from app.formats.avro.packers import named_packer, write_packed
+from app.formats.avro.packers import Packing, write_packed
 
 __all__ = [
     "AvroFile",
     "EntryColumns",
     "KnownRecords",
+    "Packing",
     "PickedFields",
     "TooLargeError",
     "bound_columns",
     "cost_within",
     "count_columns",
     "count_sums",
-    "named_packer",
     "open_avro",
     "pick_fields",
     "read_entries",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from operator import attrgetter
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from app.engine.model.files.manifests import (
 from app.engine.model.format_versions import FORMAT_VERSIONS, MAX_FORMAT_VERSION
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.errors import InvalidMetadata
-from app.formats.avro import KnownRecords, TooLargeError, named_packer, open_avro, write_packed
+from app.formats.avro import KnownRecords, Packing, TooLargeError, open_avro, write_packed
 from app.formats.bounds import MAX_FILE_BYTES, too_large
 from app.formats.caches import BoundedCache
 from app.formats.manifests.avro_schemas import SUMMARY_SCHEMA, ids_of_fields, manifest_list_schema
@@ -183,17 +184,21 @@ def write_manifest_list(
             raise ValueError(
                 f"Cannot list {manifest.manifest_path}: format version {format_version} has no delete files"
             )
-    schema = manifest_list_schema(format_version)
-    pack = named_packer(schema)
+    packing = _packing(format_version)
     known = PackedLines(0) if lines is None else lines
     packed: list[bytes] = []
     for manifest, kept in zip(numbered, known.find_lines(format_version, numbered), strict=True):
         line = kept
         if line is None:
-            line = pack(f"the line of manifest {manifest.manifest_path}", _record(manifest))
+            line = packing.pack(f"the line of manifest {manifest.manifest_path}", _record(manifest))
             known.keep_line(format_version, manifest, line)
         packed.append(line)
-    return write_packed(schema, packed, metadata)
+    return write_packed(packing, packed, metadata)
+
+
+@cache
+def _packing(format_version: int) -> Packing:
+    return Packing(manifest_list_schema(format_version))
 
 
 def _record(manifest: ManifestFile) -> Mapping[int, Any]:

@@ -22,7 +22,7 @@ _LISTED_BYTES: Final = 700
 _SUMMARY_BYTES: Final = 250
 _LINE_BYTES: Final = 400
 """What a line of a list takes besides itself, if it is kept as it was read."""
-_WORTH_KEEPING: Final = 50
+_WORTH_KEEPING: Final = 8
 """Shorter lists are read as fast without the lines of another one."""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from operator import attrgetter
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from app.engine.model.format_versions import FORMAT_VERSIONS, MAX_FORMAT_VERSION
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.schema import Schema
-from app.formats.avro import named_packer, write_packed
+from app.formats.avro import Packing, write_packed
 from app.formats.manifests.avro_schemas import data_file_schema, ids_of_fields, manifest_schema
 from app.formats.manifests.partition_fields import partition_schema, partition_types, typed
 from app.formats.manifests.partition_summaries import summarize
@@ -129,9 +130,8 @@ class ManifestPacker:
         self._spec, self._version, self._content = spec, format_version, content
         self._snapshot_id = snapshot_id
         self._kinds = partition_types(spec, schema, partitions)
-        self._avro = manifest_schema(format_version, partition_schema(spec, self._kinds))
+        self._packing = _packing(format_version, json.dumps(partition_schema(spec, self._kinds)))
         self._field_ids = [field.field_id for field in spec.fields]
-        self._pack = named_packer(self._avro)
         self._metadata = {
             "schema": schema.to_json().decode(),
             "schema-id": str(schema.schema_id),
@@ -150,7 +150,7 @@ class ManifestPacker:
         """
         _check(entry, self._spec, self._version, self._content, self._snapshot_id)
         values = _values(entry, self._field_ids, typed(self._kinds, entry.file.partition), self._snapshot_id)
-        return self._pack(f"an entry for {entry.file.file_path}", values)
+        return self._packing.pack(f"an entry for {entry.file.file_path}", values)
 
     def manifest(
         self, records: Iterable[bytes], counts: EntryCounts, first_row_id: int | None = None
@@ -160,7 +160,7 @@ class ManifestPacker:
         Raises:
             ValueError: a partition does not have the types of the spec.
         """
-        written = write_packed(self._avro, records, self._metadata)
+        written = write_packed(self._packing, records, self._metadata)
         added, existing, deleted = counts.files
         added_rows, existing_rows, deleted_rows = counts.rows
         manifest = ManifestFile(
@@ -181,6 +181,12 @@ class ManifestPacker:
             first_row_id=first_row_id,
         )
         return WrittenManifest(written, manifest)
+
+
+@lru_cache(maxsize=64)
+def _packing(format_version: int, partition_schema_text: str) -> Packing:
+    """Return how manifests are packed whose partitions have a schema."""
+    return Packing(manifest_schema(format_version, json.loads(partition_schema_text)))
 
 
 def _check(

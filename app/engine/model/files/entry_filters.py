@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from functools import lru_cache
+from typing import Any, NamedTuple, Protocol, cast, runtime_checkable
 
 from app.engine.model.data_types.types import PrimitiveType
 from app.engine.model.files.manifests import EntryStatus, FileContent, ManifestEntry, Partition
@@ -24,6 +25,15 @@ class ValueRange:
     kind: PrimitiveType
     lowest: Any = None
     highest: Any = None
+
+
+@lru_cache(maxsize=256)
+def _has(kind: type[Any], method: str) -> bool:
+    """Say whether entries of a kind are of the protocol with this method.
+
+    To ask for the protocol itself takes as long as counting a small manifest.
+    """
+    return hasattr(kind, method)
 
 
 @runtime_checkable
@@ -50,8 +60,8 @@ def live_entries(
     Raises:
         InvalidMetadata: an entry makes no sense; names the file.
     """
-    if isinstance(entries, FilterableEntries):
-        return entries.live_in(is_wanted, ranges)
+    if _has(type(entries), "live_in"):
+        return cast(FilterableEntries, entries).live_in(is_wanted, ranges)
     return (entry for entry in entries if entry.is_live and is_wanted(entry.file.partition))
 
 
@@ -99,7 +109,6 @@ class ColumnarEntries(Protocol):
         ...
 
 
-@runtime_checkable
 class PathedEntries(Protocol):
     """Entries of one manifest whose paths are found without making objects of them."""
 
@@ -118,8 +127,8 @@ def live_paths(entries: Iterable[ManifestEntry]) -> Iterator[Location]:
     Raises:
         InvalidMetadata: an entry makes no sense; names the file.
     """
-    if isinstance(entries, PathedEntries):
-        return entries.live_paths()
+    if _has(type(entries), "live_paths"):
+        return cast(PathedEntries, entries).live_paths()
     return (entry.file.file_path for entry in entries if entry.is_live)
 
 
@@ -139,7 +148,6 @@ class EntryFacts(NamedTuple):
     partition: Partition
 
 
-@runtime_checkable
 class CountableEntries(Protocol):
     """Entries of one manifest that are counted without making objects of their metrics."""
 
@@ -158,8 +166,8 @@ def entry_facts(entries: Iterable[ManifestEntry]) -> Iterator[EntryFacts]:
     Raises:
         InvalidMetadata: an entry makes no sense; names the file.
     """
-    if isinstance(entries, CountableEntries):
-        return entries.facts()
+    if _has(type(entries), "facts"):
+        return cast(CountableEntries, entries).facts()
     return map(_facts_of, entries)
 
 

@@ -12,7 +12,7 @@ from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent,
 from app.engine.model.ids import Location, SpecId
 from app.engine.model.partition_spec import PartitionSpec
 from app.errors import InvalidMetadata
-from app.formats.avro.packers import write_packed
+from app.formats.avro.packers import Packing, write_packed
 from app.formats.avro.types import write_long
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.writer import write_manifest
@@ -24,7 +24,7 @@ LISTED = ManifestFile(LOCATION, 0, SpecId(3), sequence_number=7)
 
 
 def read(schema: Any, *records: bytes, listed: ManifestFile = LISTED) -> list[DataFile]:
-    content = write_packed(schema, records, {"partition-spec-id": "3"})
+    content = write_packed(Packing(schema), records, {"partition-spec-id": "3"})
     return [entry.file for entry in ManifestColumns(listed, content)]
 
 
@@ -289,7 +289,7 @@ def test_a_manifest_of_another_spec() -> None:
 
 def test_records_of_another_kind() -> None:
     schema = {"type": "record", "name": "user", "fields": [{"name": "name", "type": "string"}]}
-    content = write_packed(schema, [text("Ada")], {})
+    content = write_packed(Packing(schema), [text("Ada")], {})
 
     with pytest.raises(InvalidMetadata, match=rf"{LOCATION}: its entries have no status"):
         tuple(ManifestColumns(LISTED, content))

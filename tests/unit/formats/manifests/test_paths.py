@@ -9,7 +9,7 @@ import pytest
 from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry
 from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.errors import InvalidMetadata
-from app.formats.avro.packers import write_packed
+from app.formats.avro.packers import Packing, write_packed
 from app.formats.manifests.paths import statuses_and_paths
 from app.formats.manifests.writer import WrittenManifest, write_manifest
 from tests.builders.manifest_records import FIXED, record, schema_with
@@ -50,7 +50,7 @@ def test_values_of_partitions_do_not_matter(kind: str, value: object) -> None:
 
 def test_fixed_values_as_the_reference_has_them() -> None:
     content = write_packed(
-        schema_with([FIXED]), [record(b"\x02" + b"\x0a" + b"01234", path=PATHS[1])] * 2, {}
+        Packing(schema_with([FIXED])), [record(b"\x02" + b"\x0a" + b"01234", path=PATHS[1])] * 2, {}
     )
 
     assert statuses_and_paths(content, MANIFEST) == [(1, PATHS[1])] * 2
@@ -78,7 +78,7 @@ def test_what_is_no_manifest(content: bytes) -> None:
 
 def test_records_of_another_kind() -> None:
     schema = {"type": "record", "name": "user", "fields": [{"name": "data_file", "type": "string"}]}
-    content = write_packed(schema, [b"\x06Ada"], {})
+    content = write_packed(Packing(schema), [b"\x06Ada"], {})
 
     with pytest.raises(InvalidMetadata, match=f"Cannot read {MANIFEST} as Avro"):
         statuses_and_paths(content, MANIFEST)
