@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from app import telemetry
-from app.catalog.commits.files.staged_files import StagedFiles
+from app.catalog.commits.files.staged_files import StagedFiles, begin_to_settle
 from app.catalog.commits.intentions import D
 from app.catalog.commits.joined_wishes import plan_all
 from app.catalog.commits.old_metadata import forget_old_metadata
@@ -46,6 +46,7 @@ def _attempt(catalog: Catalog, wishes: Sequence[Wish[M, D]]) -> Sequence[Wish[M,
     if not standing:
         return ()
     try:
+        begin_to_settle([wish.files for wish in standing])
         staged = [plan.stage(catalog, files) for plan in names.plans]
         for wish in standing:
             wish.settle()

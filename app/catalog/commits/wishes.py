@@ -161,6 +161,11 @@ class Wish(Generic[M, D]):
             return CommitReceipt(head, Outcome.UNCHANGED, self.author.at_ms)
         return landed(head, self.author.at_ms, changes, together)
 
+    @property
+    def files(self) -> StagedFiles:
+        """Its manifests and manifest lists."""
+        return self._files
+
     def settle(self) -> None:
         """Wait until its manifests and manifest lists are durable.
 

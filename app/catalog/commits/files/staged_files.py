@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from concurrent.futures import Future
 from functools import partial
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.deletable import deletable
+from app.catalog.context.threads.side_by_side import WAITS_AT_ONCE
+from app.catalog.context.threads.side_work import SideWork
 from app.engine.model.ids import Location
 from app.errors import IcetowerError
+from app.fileio.locations import is_instant
 from app.waits import wait_until_over
 
 log = logging.getLogger(__name__)
@@ -31,6 +35,7 @@ class StagedFiles:
         self.remembers_contents = remembers_contents
         self._is_dry_run = is_dry_run
         self._written: list[Location] = []
+        self._later: list[tuple[Location, bytes]] = []
         self._writing: list[Future[None]] = []
         self.contents: dict[Location, bytes] = {}
 
@@ -51,10 +56,14 @@ class StagedFiles:
     def write_soon(self, location: Location, content: bytes) -> None:
         """Write a manifest list or manifest while others are planned; `settle` waits for it.
 
-        Lists of commits that land together are written side by side: each may take as long as a request to a store.
+        Lists of commits that land together are written side by side: each may take as long as a request to a store. On
+        this machine they wait until all are planned, see `begin_to_settle`.
         """
         self.contents[location] = content
         if self._is_dry_run:
+            return
+        if is_instant(location):
+            self._later.append((location, content))
             return
         self._written.append(location)
         write = partial(self._catalog.files.write_new, location, content)
@@ -66,11 +75,31 @@ class StagedFiles:
         Raises:
             FilesUnavailable: the store does not answer, or refuses.
         """
+        begin_to_settle([self])
         writing, self._writing = self._writing, []
         for each in writing:
             wait_until_over(each)
         for each in writing:
             each.result()
+
+    def take_later(self) -> list[tuple[Location, bytes]]:
+        """Return what is to be written later, and leave that to the caller."""
+        later, self._later = self._later, []
+        self._written += [location for location, _ in later]
+        return later
+
+    def write_now(self, location: Location, content: bytes) -> None:
+        """Write what was taken by `take_later`; raises as `write`."""
+        self._catalog.files.write_new(location, content)
+
+    def wait_for(self, writing: Future[None]) -> None:
+        """Let `settle` wait for something that writes files of these."""
+        self._writing.append(writing)
+
+    @property
+    def side_work(self) -> SideWork:
+        """The threads that write."""
+        return self._catalog.server.side_work
 
     def write_metadata(self, location: Location, content: bytes) -> None:
         """Write a metadata file durably; it is compressed if its name says so.
@@ -88,6 +117,7 @@ class StagedFiles:
         for each in self._writing:
             wait_until_over(each)
         written, self._written, self._writing = self._written, [], []
+        self._later.clear()
         self.contents.clear()
         try:
             going = deletable(self._catalog, None, written) if written else []
@@ -99,3 +129,21 @@ class StagedFiles:
                 self._catalog.files.delete(location)
             except IcetowerError as error:
                 log.warning("could not discard %s: %s", location, error)
+
+
+def begin_to_settle(all_files: Sequence[StagedFiles]) -> None:
+    """Begin to write what waits until everything is planned, for several commits, in a few threads.
+
+    A thread for each file would take longer to wake up than the file takes.
+    """
+    waiting = [(files, location, content) for files in all_files for location, content in files.take_later()]
+    for first in range(min(WAITS_AT_ONCE, len(waiting))):
+        part = waiting[first::WAITS_AT_ONCE]
+        started = part[0][0].side_work.start(partial(_write_all, part))
+        for files in {id(files): files for files, _, _ in part}.values():
+            files.wait_for(started)
+
+
+def _write_all(part: Sequence[tuple[StagedFiles, Location, bytes]]) -> None:
+    for files, location, content in part:
+        files.write_now(location, content)
