@@ -24,7 +24,7 @@ from app.database.outcomes.receipt import CommitReceipt, Outcome, landed
 from app.database.pointers.history import Author
 from app.engine.model.identifiers import TableIdentifier
 from app.errors import CommitFailed, CommitStateUnknown
-from app.waits import wait_until_over
+from app.waits import has_companions, wait_until_over
 
 
 class Wish(Generic[M, D]):
@@ -61,9 +61,12 @@ class Wish(Generic[M, D]):
         return self._context.run(self._plan, names)
 
     def read_ahead(self) -> None:
-        """Begin to read what it will need, side by side with others that wait."""
+        """Read what it will need, or begin to, while others for its name are at work."""
         prepare = partial(self.intentions[0].prepare, self.catalog)
-        self._read_ahead = self.catalog.server.side_work.start_if_free(prepare)
+        if has_companions():
+            prepare()  # Its files are on this machine: to wake a thread takes longer than to read them.
+        else:
+            self._read_ahead = self.catalog.server.side_work.start_if_free(prepare)
 
     def _plan(self, names: Names[M, D]) -> bool:
         self._error, self.author = None, self.catalog.author()
