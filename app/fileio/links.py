@@ -37,6 +37,16 @@ class LinksWithin:
         if not any(is_inside(real, os.path.realpath(root)) for root in self._roots):
             raise InvalidLocation(f"Cannot use {location}: a symbolic link leads out of the warehouse")
 
+    def open_checked(self, directory: str) -> int:
+        """Open a directory to make a file in it and to sync it; raises like `check`. The caller closes it."""
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            self.check(directory, descriptor)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
     @contextmanager
     def checked(self, directory: str) -> Iterator[int]:
         """Open a directory to make or delete a file in it; raises like `check`.

@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from functools import partial
+from typing import NamedTuple
 
 from app.engine.model.ids import Location
 from app.errors import CommitStateUnknown, FileExists, FileMissing, InvalidLocation
@@ -34,6 +35,19 @@ _MOST_REMEMBERED = 10_000
 _LONGEST_FIGHT_S = 5.0
 _PAUSE_S = 1e-5
 _MOST_REFUSALS = 10
+
+
+class _NewFile(NamedTuple):
+    """The descriptors of a file that was not there, and of its folder."""
+
+    folder: int
+    file: int
+
+    def close(self) -> None:
+        try:
+            os.close(self.file)
+        finally:
+            os.close(self.folder)
 
 
 class LocalFiles:
@@ -86,18 +100,19 @@ class LocalFiles:
 
     def write_new(self, location: Location, content: bytes) -> None:
         path = local_path(location)
+        directory, _, name = path.rpartition("/")
         try:
-            descriptor = self._create(path)
+            folder = self._create(directory or "/", name)
         except FileExistsError as error:
             raise FileExists(location) from error
         except (OSError, ValueError) as error:
             raise local_failure("write", location, error) from error
         try:
             try:
-                _write_all(descriptor, content)
-                do_meanwhile(partial(self._make_durable, descriptor, os.path.dirname(path)))
+                _write_all(folder.file, content)
+                do_meanwhile(partial(self._make_durable, folder, directory or "/"))
             finally:
-                os.close(descriptor)  # may fail too: a network file system reports a full disk here
+                folder.close()  # may fail too: a network file system reports a full disk here
         except BaseException as error:
             with contextlib.suppress(OSError):
                 os.unlink(path)
@@ -240,15 +255,14 @@ class LocalFiles:
         except (OSError, ValueError) as error:
             raise local_failure("list", prefix, error) from error
 
-    def _make_durable(self, descriptor: int, directory: str) -> None:
-        os.fsync(descriptor)
-        self._anchor(directory)
+    def _make_durable(self, new: _NewFile, directory: str) -> None:
+        os.fsync(new.file)
+        self._anchor(directory, _sync_opened(new.folder))
 
-    def _create(self, path: str) -> int:
+    def _create(self, directory: str, name: str) -> _NewFile:
         """Open a file that was not there, after making the directories it needs."""
-        directory = os.path.dirname(path)
         try:
-            return self._open_new(directory, path)
+            return self._open_new(directory, name)
         except FileNotFoundError:
             self._forget(directory)
             # A purge may delete the folder as long as it is empty, and then again.
@@ -256,7 +270,7 @@ class LocalFiles:
             attempt = refusals = 0
             while True:
                 try:
-                    return self._create_with_folder(directory, path)
+                    return self._create_with_folder(directory, name)
                 except FileNotFoundError:
                     refusals = refusals + 1 if self._takes_no_folder(directory) else 0
                     if refusals == _MOST_REFUSALS or time.monotonic() >= end_s:
@@ -265,14 +279,14 @@ class LocalFiles:
                 time.sleep(attempt % 8 * _PAUSE_S)
                 attempt += 1
 
-    def _create_with_folder(self, directory: str, path: str) -> int:
+    def _create_with_folder(self, directory: str, name: str) -> _NewFile:
         with self._links.checked(_deepest_present(directory)):
             pass
         try:
             os.makedirs(directory, exist_ok=True)
         except FileExistsError as error:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory) from error
-        return self._open_new(directory, path)
+        return self._open_new(directory, name)
 
     def _takes_no_folder(self, directory: str) -> bool:
         """Say whether no folder can be made, as in `/proc`, though the one above is there."""
@@ -289,10 +303,14 @@ class LocalFiles:
             return os.path.exists(present)  # else it was deleted just now
         return False
 
-    def _open_new(self, directory: str, path: str) -> int:
+    def _open_new(self, directory: str, name: str) -> _NewFile:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-        with self._links.checked(directory) as descriptor:
-            return os.open(path.rpartition("/")[2], flags, 0o666, dir_fd=descriptor)
+        folder = self._links.open_checked(directory)
+        try:
+            return _NewFile(folder, os.open(name, flags, 0o666, dir_fd=folder))
+        except BaseException:
+            os.close(folder)
+            raise
 
     def _forget(self, directory: str) -> None:
         """Forget the directories on a path that are gone: new ones may get their inodes."""
@@ -300,16 +318,20 @@ class LocalFiles:
             self._anchored.pop(directory, None)
             directory = os.path.dirname(directory)
 
-    def _anchor(self, directory: str) -> None:
+    def _anchor(self, directory: str, synced: tuple[int, int] | None = None) -> None:
         """Make the names in a directory durable, and those of its parents that may be new.
 
         Another thread or process may have made a parent and not have synced it yet. So the first write to a
         directory syncs the whole way up to a directory known to be durable; later ones sync one directory.
+
+        Args:
+            directory: the directory.
+            synced: its device and inode, if it is synced already.
         """
         climbed: dict[str, tuple[int, int]] = {}
         while True:
             try:
-                identity = _sync_directory(directory)
+                identity, synced = synced or _sync_directory(directory), None
             except PermissionError:
                 if not climbed:
                     raise
@@ -348,15 +370,19 @@ def _sync_directory(directory: str) -> tuple[int, int]:
     """Make the names in a directory durable; return its device and inode."""
     descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        try:
-            os.fsync(descriptor)
-        except OSError as error:
-            if error.errno not in _NOT_SYNCABLE:
-                raise
-        status = os.fstat(descriptor)
-        return status.st_dev, status.st_ino
+        return _sync_opened(descriptor)
     finally:
         os.close(descriptor)
+
+
+def _sync_opened(descriptor: int) -> tuple[int, int]:
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in _NOT_SYNCABLE:
+            raise
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino
 
 
 def _listed(location: Location, status: os.stat_result) -> ListedFile:
