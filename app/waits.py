@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Protocol
 
 
@@ -35,6 +35,17 @@ _thread = _Thread()
 def set_companions(companions: Companions | None) -> None:
     """Set who goes side by side in this thread from now on."""
     _thread.companions = companions
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Hold up those that go side by side with this one, whatever the block waits for."""
+    companions = _thread.companions
+    _thread.companions = None
+    try:
+        yield
+    finally:
+        _thread.companions = companions
 
 
 def has_companions() -> bool:

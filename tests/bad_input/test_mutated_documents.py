@@ -85,6 +85,7 @@ def test_damaged_metadata_file_is_refused_or_becomes_a_table_that_works(
     for updates in later_commits(registered.json()["metadata"]):
         check_answered(ground.client.post(path, json={"requirements": [], "updates": updates}))
     ground.client.delete(path).raise_for_status()
+    ground.forget()
 
 
 @settings(max_examples=MANY)
@@ -162,6 +163,7 @@ def test_damaged_table_is_refused_or_readable(ground: Ground, data: st.DataObjec
         check_readable(made.json()["metadata"])
         if "metadata-location" in made.json():
             ground.client.delete(_only_new(ground, "tables")).raise_for_status()
+            ground.forget()
 
 
 def _only_new(ground: Ground, kind: str) -> str:
@@ -190,3 +192,4 @@ def _use_view(ground: Ground, path: str) -> None:
     assert loaded.status_code == 200, loaded.text
     check_answered(changed)
     ground.client.delete(path).raise_for_status()
+    ground.forget()

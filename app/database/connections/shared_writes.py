@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection
@@ -11,7 +12,7 @@ from app.database.connections.driver_calls import run_on_sqlite
 from app.database.connections.driver_errors import Undone, library_errors
 from app.errors import DatabaseUnavailable, IcetowerError
 from app.lines import Lines
-from app.waits import let_companions_come
+from app.waits import alone, has_companions, let_companions_come
 
 MOST_TOGETHER = 32
 _Result = TypeVar("_Result")
@@ -24,7 +25,8 @@ class SharedWrites:
     def __init__(self, write: _Write, longest_wait_s: float) -> None:
         """Share what `write` runs; a write whose turn does not come in time changes nothing."""
         self._write = write
-        self._lines = Lines[_Waiting](MOST_TOGETHER, longest_wait_s)
+        self._lines = Lines[list[_Waiting]](MOST_TOGETHER, longest_wait_s)
+        self._side_by_side = Lines[_Waiting](MOST_TOGETHER, longest_wait_s)
 
     def run(self, work: Callable[[Connection], _Result]) -> _Result:
         """Return what the work returns, once it is durable; raises what it would raise alone.
@@ -36,14 +38,29 @@ class SharedWrites:
             CommitStateUnknown: the reply to COMMIT was lost.
         """
         waiting = _Waiting(work)
-        turn = self._lines.enter(None, waiting)
-        let_companions_come()
-        if not self._lines.wait(turn):
-            raise DatabaseUnavailable("The database does not keep up: other writers came first for too long")
-        self._lines.work(turn, self._run_all)
+        if has_companions():
+            # Each thread has a line of its own: it may be held up while one in it leads, and the others must not be.
+            turn = self._side_by_side.enter(get_ident(), waiting)
+            let_companions_come()
+            if not self._side_by_side.wait(turn):
+                raise _late()
+            self._side_by_side.work(turn, self._join)
+        else:
+            self._join([waiting])
         if waiting.error is not None:
             raise waiting.error
         return cast(_Result, waiting.result)
+
+    def _join(self, group: list[_Waiting]) -> None:
+        """Run writes of this thread together with those of others."""
+        with alone():  # else others would wait for this thread, and it for one of its own that hangs
+            if not self._lines.join(None, group, self._run_groups):
+                raise _late()
+
+    def _run_groups(self, groups: list[list[_Waiting]]) -> None:
+        waiting = [each for group in groups for each in group]
+        for first in range(0, len(waiting), MOST_TOGETHER):
+            self._run_all(waiting[first : first + MOST_TOGETHER])
 
     def _run_all(self, group: list[_Waiting]) -> None:
         if len(group) > 1:
@@ -80,6 +97,10 @@ class _Waiting:
             self.end(write(self.work))
         except BaseException as error:  # noqa: BLE001 - raised again in its own thread
             self.end(error=error)
+
+
+def _late() -> DatabaseUnavailable:
+    return DatabaseUnavailable("The database does not keep up: other writers came first for too long")
 
 
 class _Broken(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from threading import get_ident
 from typing import Any
 
 from app.database.connections.database import Database
@@ -79,7 +80,7 @@ class PointerLookups:
     def _find_together(self, lines: Lines[_Wanted], key: PointerKey) -> Pointer | None:
         """Find it with the same statement as what others of this thread look for."""
         wanted = _Wanted(key)
-        turn = lines.enter(None, wanted)
+        turn = lines.enter(get_ident(), wanted)
         let_companions_come()
         if not lines.wait(turn):
             raise DatabaseUnavailable("The database does not answer")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from threading import get_ident
 from typing import Any, Final
 
 from sqlalchemy import Connection
@@ -116,7 +117,8 @@ class SharedAdvances:
             DatabaseUnavailable: nothing was changed.
             CommitStateUnknown: the reply to COMMIT was lost.
         """
-        turn = self._lines.enter(None, plain)
+        # Those of one thread only: it may be held up while one in it leads, and the others must not be.
+        turn = self._lines.enter(get_ident(), plain)
         let_companions_come()
         if not self._lines.wait(turn):
             return False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -12,6 +13,7 @@ from functools import partial
 import pytest
 from sqlalchemy import Connection, text
 
+from app import waits
 from app.catalog.context.threads.side_by_side import SideBySide
 from app.database.connections.database import Database
 from app.database.outcomes.receipt import ID_LENGTH, CommitReceipt, Outcome, ReceiptHead, id_of_time, landed
@@ -182,6 +184,35 @@ def test_lookups_side_by_side_find_what_is_there(stores: Stores) -> None:
     side_by_side(*(partial(find, dotted) for dotted in asked))
 
     assert found == {dotted: stores.pointers.find(stores.id, name(dotted)) for dotted in asked}
+
+
+def test_commits_of_other_threads_do_not_wait_for_those_whose_companion_hangs(stores: Stores) -> None:
+    pointers = tables_in(stores)
+    works = commits(stores, pointers, [head() for _ in pointers])
+    hangs, may_go = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        hangs.set()
+        may_go.wait(30)
+
+    def on_a_disk_that_hangs() -> PutOutcome:
+        waits.do_meanwhile(hang)
+        return PutOutcome.ADVANCED
+
+    def look_up() -> PutOutcome:
+        stores.there("a.t0")
+        return PutOutcome.ADVANCED
+
+    with ThreadPoolExecutor(1) as threads:
+        held_up = threads.submit(side_by_side, *works[:2], look_up, on_a_disk_that_hangs)
+        try:
+            assert hangs.wait(30)
+            since_s = time.monotonic()
+            assert side_by_side(*works[2:], look_up) == [PutOutcome.ADVANCED] * (TABLES - 1)
+            assert time.monotonic() - since_s < 10
+        finally:
+            may_go.set()
+        assert held_up.result() == [PutOutcome.ADVANCED] * 4
 
 
 @pytest.mark.postgres

@@ -331,7 +331,10 @@ def test_rows_that_are_picked_in_v3_get_row_ids_of_their_own(
 ) -> None:
     base = now(catalog).replace(format_version=3, next_row_id=40)
 
-    made = CherryPicks(catalog, StagedFiles(catalog)).reapply(base, "main", picked, PickKind.APPEND)
+    staged = StagedFiles(catalog)
+
+    made = CherryPicks(catalog, staged).reapply(base, "main", picked, PickKind.APPEND)
+    staged.settle()
 
     assert (made.first_row_id, made.added_rows) == (40, 3)
     source = TableManifests(catalog)
