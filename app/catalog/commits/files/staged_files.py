@@ -132,7 +132,7 @@ class StagedFiles:
 
 
 def begin_to_settle(all_files: Sequence[StagedFiles]) -> None:
-    """Begin to write what waits until everything is planned, for several commits, in a few threads.
+    """Begin to write what waits until all commits are planned, in a few threads.
 
     A thread for each file would take longer to wake up than the file takes.
     """
