@@ -18,6 +18,9 @@ class Companions(Protocol):
     def do_elsewhere(self, work: Callable[[], None]) -> None:
         """Do the same for work that may wait for long: nothing else waits for it."""
 
+    def do_in_turn(self, work: Callable[[], None]) -> None:
+        """Do the same for work that holds what there is little of; raises `TimeoutError` as well."""
+
     def wait_for(self, future: Future[None], timeout_s: float | None) -> None:
         """Return once a future is done; others go on meanwhile. Raises `TimeoutError`."""
 
@@ -62,11 +65,23 @@ def do_meanwhile(work: Callable[[], None]) -> None:
 
 
 def do_elsewhere(work: Callable[[], None]) -> None:
-    """Do the same for work that may wait for long, as for a lock: nothing else waits for it."""
+    """Do the same for work that may wait for long, as for a network: nothing else waits for it."""
     if _thread.companions is None:
         work()
     else:
         _thread.companions.do_elsewhere(work)
+
+
+def do_in_turn(work: Callable[[], None]) -> None:
+    """Do the same for work that holds what there is little of, as a connection.
+
+    Raises:
+        TimeoutError: its turn did not come in time; it was not begun.
+    """
+    if _thread.companions is None:
+        work()
+    else:
+        _thread.companions.do_in_turn(work)
 
 
 def wait_for(future: Future[None], timeout_s: float | None = None) -> None:
@@ -75,10 +90,13 @@ def wait_for(future: Future[None], timeout_s: float | None = None) -> None:
     Raises:
         TimeoutError: it is not done in time.
     """
-    if _thread.companions is None:
-        future.result(timeout_s)
-    else:
-        _thread.companions.wait_for(future, timeout_s)
+    try:
+        if _thread.companions is None:
+            future.result(timeout_s)
+        else:
+            _thread.companions.wait_for(future, timeout_s)
+    finally:
+        del future  # an error that it has would lead back to this frame
 
 
 def wait_until_over(future: Future[None]) -> None:

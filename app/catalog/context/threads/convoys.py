@@ -9,9 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from app.catalog.context.threads.crew import Crew, settle
+from app.catalog.context.threads.gates import Gate
 from app.catalog.context.threads.side_by_side import SideBySide, Start
 
 Result = TypeVar("Result")
@@ -32,10 +34,17 @@ class Convoys:
     for: so neither a large table nor a disk that hangs stops those who come later. Belongs to one event loop.
     """
 
-    def __init__(self, crew: Crew, start: Start) -> None:
-        """Take threads from a crew; `start` begins what waits for the disk in another one."""
+    def __init__(self, crew: Crew, start: Start, gate: Gate) -> None:
+        """Take threads from a crew.
+
+        Args:
+            crew: the threads.
+            start: begins what waits for the disk in another thread.
+            gate: lets those in that may wait for a lock.
+        """
         self._crew = crew
         self._start = start
+        self._gate = gate
         self._lines: dict[str, _Line] = {}
         self._slow: OrderedDict[str, None] = OrderedDict()
         self._leading: set[asyncio.Task[None]] = set()
@@ -59,12 +68,12 @@ class Convoys:
         line = self._lines.setdefault(warehouse, _Line())
         try:
             if table in self._slow:
-                await self._travel([passenger])
+                await self._travel(warehouse, [passenger])
             elif line.is_waited_for:
                 line.waiting.append(passenger)
             else:
-                with self._on_the_way(line):
-                    await self._travel([passenger])
+                with self._on_the_way(warehouse, line):
+                    await self._travel(warehouse, [passenger])
             return await done
         except asyncio.CancelledError:
             with suppress(ValueError):  # it has begun
@@ -74,7 +83,7 @@ class Convoys:
             del done, passenger  # an error that they have would lead back to this frame
 
     @contextmanager
-    def _on_the_way(self, line: _Line) -> Iterator[None]:
+    def _on_the_way(self, warehouse: str, line: _Line) -> Iterator[None]:
         """Let others wait for what travels in this block, unless that takes long."""
         is_late = False
 
@@ -82,7 +91,7 @@ class Convoys:
             line.is_waited_for = False
             if line.waiting:
                 line.is_waited_for = True
-                task = asyncio.get_running_loop().create_task(self._lead(line))
+                task = asyncio.get_running_loop().create_task(self._lead(warehouse, line))
                 self._leading.add(task)
                 task.add_done_callback(self._leading.discard)
 
@@ -100,18 +109,18 @@ class Convoys:
             if not is_late:
                 let_them_go()
 
-    async def _lead(self, line: _Line) -> None:
+    async def _lead(self, warehouse: str, line: _Line) -> None:
         """Take along those who wait."""
         group = [line.waiting.popleft() for _ in range(min(MOST_TOGETHER, len(line.waiting)))]
-        with self._on_the_way(line):
+        with self._on_the_way(warehouse, line):
             try:
                 if group:  # else all were cancelled
-                    await self._travel(group)
+                    await self._travel(warehouse, group)
             except BaseException as error:  # noqa: BLE001 - raised again by those who wait for it
                 for each in group:
                     each.fail(error)
 
-    async def _travel(self, group: Sequence[_Passenger[Any]]) -> None:
+    async def _travel(self, warehouse: str, group: Sequence[_Passenger[Any]]) -> None:
         loop = asyncio.get_running_loop()
 
         def end() -> None:
@@ -129,7 +138,8 @@ class Convoys:
                 group[0].go()
                 group[0].held_s = time.thread_time() - since_s
                 return
-            held_s = SideBySide(self._start).go([each.go for each in group], note)
+            starts = [partial(self._gate.start, warehouse, each.table) for each in group]
+            held_s = SideBySide(self._start).go([each.go for each in group], note, starts)
             for each, seconds in zip(group, held_s, strict=True):
                 each.held_s = seconds
 

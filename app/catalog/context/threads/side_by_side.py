@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +18,8 @@ Start = Callable[[Callable[[], None]], "Future[None]"]
 """Begins work in another thread."""
 WAITS_AT_ONCE: Final = 8
 """In how many threads those who wait for the disk do so. More would cost more than they save: each has to wake up."""
+LONGEST_WAIT_S: Final = 10.0
+"""How long one waits for its turn, as for room."""
 _TIMED_OUT: Final = TimeoutError()
 
 
@@ -26,6 +28,7 @@ class _Traveller(greenlet):
 
     held_s = 0.0
     """For how long it held the thread without a pause, at the longest."""
+    start_in_turn: Start
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,12 @@ class SideBySide:
         self._arrived: deque[_Traveller] = deque()
         self._held: list[_Held] = []
 
-    def go(self, works: Sequence[Callable[[], None]], note: Callable[[], None]) -> list[float]:
+    def go(
+        self,
+        works: Sequence[Callable[[], None]],
+        note: Callable[[], None],
+        starts_in_turn: Sequence[Start] | None = None,
+    ) -> list[float]:
         """Do all of it, and return how long each held the thread without a pause.
 
         That is the longest such time of each, in seconds.
@@ -62,10 +70,13 @@ class SideBySide:
         Args:
             works: the pieces; they raise nothing.
             note: called now and then, when some of them may have ended.
+            starts_in_turn: for each of them, what begins work that has to wait for its turn; by default at once.
         """
         set_companions(self)
         try:
             travellers = [_Traveller(work) for work in works]
+            for each, start in zip(travellers, starts_in_turn or [self._start] * len(works), strict=True):
+                each.start_in_turn = start
             for each in travellers:
                 self._go_on(each)
             while self._working or self._arrived or self._held:
@@ -78,18 +89,38 @@ class SideBySide:
     def do_meanwhile(self, work: Callable[[], None]) -> None:
         """As `app.waits` says."""
         error = _switch(work)
-        if error is not None:
-            raise error
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error  # it would lead back to this frame
 
     def do_elsewhere(self, work: Callable[[], None]) -> None:
         """As `app.waits` says."""
         self.wait_for(self._start(work), None)
 
+    def do_in_turn(self, work: Callable[[], None]) -> None:
+        """As `app.waits` says."""
+        traveller = getcurrent()
+        assert isinstance(traveller, _Traveller)
+        done = traveller.start_in_turn(work)
+        try:
+            self.wait_for(done, LONGEST_WAIT_S)
+        except TimeoutError:
+            if done.cancel():
+                raise
+            self.wait_for(done, None)
+        finally:
+            del done  # an error that it has would lead back to this frame
+
     def wait_for(self, future: Future[None], timeout_s: float | None) -> None:
         """As `app.waits` says."""
-        if not future.done() and _switch((future, timeout_s)) is not None:
-            raise TimeoutError
-        future.result()
+        try:
+            if not future.done() and _switch((future, timeout_s)) is not None:
+                raise TimeoutError
+            future.result()
+        finally:
+            del future  # an error that it has would lead back to this frame
 
     def let_come(self) -> None:
         """As `app.waits` says."""
@@ -117,10 +148,9 @@ class SideBySide:
         arrived, self._arrived = self._arrived, deque()
         if self._working:
             working, self._working = list(self._working), deque()
-            for (traveller, _), error in zip(
-                working, self._errors_of([work for _, work in working]), strict=True
-            ):
-                self._go_on(traveller, error)
+            errors = self._errors_of([work for _, work in working])
+            for traveller, _ in working:
+                self._go_on(traveller, errors.pop(0))  # kept, it would lead back to its own list
             if self._arrived:
                 # Those who had come already go on with those who come now.
                 arrived += self._arrived
@@ -143,7 +173,7 @@ class SideBySide:
         timeout_s = max(0.0, min(ends) - time.monotonic()) if ends else None
         wait([held.future for held in self._held], timeout_s, return_when=FIRST_COMPLETED)
 
-    def _errors_of(self, works: Sequence[Callable[[], None]]) -> Iterable[BaseException | None]:
+    def _errors_of(self, works: Sequence[Callable[[], None]]) -> list[BaseException | None]:
         """Do work that waits, in a few threads, and return what each of it has raised."""
         errors: list[BaseException | None] = [None] * len(works)
 
