@@ -15,6 +15,7 @@ from typing import Any, Final, Generic, TypeVar
 from app.catalog.context.threads.crew import Crew, settle
 from app.catalog.context.threads.gates import Gate
 from app.catalog.context.threads.side_by_side import SideBySide, Start
+from app.waits import waited_s
 
 Result = TypeVar("Result")
 Room = Callable[[], AbstractAsyncContextManager[None]]
@@ -49,7 +50,9 @@ class Convoys:
         self._slow: OrderedDict[str, None] = OrderedDict()
         self._leading: set[asyncio.Task[None]] = set()
 
-    async def run(self, warehouse: str, table: str, room: Room, work: Callable[[], Result]) -> Result:
+    async def run(
+        self, warehouse: str, table: str, room: Room, work: Callable[[], Result], has_room: Callable[[], bool]
+    ) -> Result:
         """Return what the work returns, or raise what it raises; it runs in a copy of this context.
 
         It goes on in its thread if the one who waits for it is cancelled.
@@ -59,12 +62,13 @@ class Convoys:
             table: what the work is for.
             room: holds the place of a thread.
             work: says through `app.waits` where it waits.
+            has_room: returns whether `room` would hold a place at once.
 
         Raises:
             Unavailable: no thread became free in time; nothing was begun.
         """
         done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        passenger = _Passenger(done, copy_context(), table, work, room)
+        passenger = _Passenger(done, copy_context(), table, work, room, has_room)
         line = self._lines.setdefault(warehouse, _Line())
         try:
             if table in self._slow:
@@ -134,16 +138,16 @@ class Convoys:
 
         def travel() -> None:
             if len(group) == 1:
-                since_s = time.thread_time()
-                group[0].go()
-                group[0].held_s = time.thread_time() - since_s
+                group[0].go_alone()
                 return
             starts = [partial(self._gate.start, warehouse, each.table) for each in group]
             held_s = SideBySide(self._start).go([each.go for each in group], note, starts)
             for each, seconds in zip(group, held_s, strict=True):
-                each.held_s = seconds
+                each.held_s = each.unsaid_s = seconds
 
-        async with group[0].room():
+        # One table may hold as many threads as it may: those of other tables do not wait for that.
+        first = next((each for each in group if each.has_room()), group[0])
+        async with first.room():
             await self._crew.run(travel)
         end()
         for each in group:
@@ -151,7 +155,8 @@ class Convoys:
 
     def _remember(self, passenger: _Passenger[Any]) -> None:
         if passenger.held_s < SLOW_S:
-            self._slow.pop(passenger.table, None)
+            if passenger.unsaid_s < SLOW_S:
+                self._slow.pop(passenger.table, None)
             return
         self._slow[passenger.table] = None
         if len(self._slow) > _MOST_REMEMBERED:
@@ -170,7 +175,19 @@ class _Line:
 class _Passenger(Generic[Result]):
     """One piece of work, and what came of it."""
 
-    __slots__ = ("_context", "_done", "_error", "_has_ended", "_result", "_work", "held_s", "room", "table")
+    __slots__ = (
+        "_context",
+        "_done",
+        "_error",
+        "_has_ended",
+        "_result",
+        "_work",
+        "has_room",
+        "held_s",
+        "room",
+        "table",
+        "unsaid_s",
+    )
 
     def __init__(
         self,
@@ -179,10 +196,13 @@ class _Passenger(Generic[Result]):
         table: str,
         work: Callable[[], Result],
         room: Room,
+        has_room: Callable[[], bool],
     ) -> None:
-        self.table, self.room = table, room
+        self.table, self.room, self.has_room = table, room, has_room
         self.held_s = 0.0
         """For how long it held its thread without a pause, at the longest; alone, its processor time."""
+        self.unsaid_s = 0.0
+        """The same; alone, all its time but that in which it said that it waits."""
         self._context, self._work = context, work
         self._done: asyncio.Future[Result] | None = done
         self._result: Result | None = None
@@ -201,6 +221,13 @@ class _Passenger(Generic[Result]):
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
             self._error = error
         self._has_ended = True
+
+    def go_alone(self) -> None:
+        """Do the work in a thread of its own, and note how long it took."""
+        processor_s, since_s = time.thread_time(), time.monotonic() - waited_s()
+        self.go()
+        self.held_s = time.thread_time() - processor_s
+        self.unsaid_s = time.monotonic() - waited_s() - since_s
 
     def fail(self, error: BaseException) -> None:
         """End it with an error, unless it has ended."""
