@@ -6,8 +6,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 from greenlet import getcurrent, greenlet
@@ -16,6 +16,8 @@ from app.waits import set_companions
 
 Start = Callable[[Callable[[], None]], "Future[None]"]
 """Begins work in another thread."""
+HANGS_S: Final = 0.05
+"""After so long those whose disk has answered do not wait for the others any more."""
 WAITS_AT_ONCE: Final = 8
 """In how many threads those who wait for the disk do so. More would cost more than they save: each has to wake up."""
 LONGEST_WAIT_S: Final = 10.0
@@ -29,6 +31,33 @@ class _Traveller(greenlet):
     held_s = 0.0
     """For how long it held the thread without a pause, at the longest."""
     start_in_turn: Start
+
+
+class _Errand:
+    """What one does that waits for the disk, in another thread."""
+
+    __slots__ = ("_work", "done", "error")
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work = work
+        self.done: Future[None] = Future()
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:  # noqa: BLE001 - raised again by the one whose errand it is
+            self.error = error
+        self.done.set_result(None)
+
+    def raise_error(self) -> None:
+        """Raise what the work has raised, once it is done."""
+        error, self.error = self.error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error  # it would lead back to this frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +82,7 @@ class SideBySide:
     def __init__(self, start: Start) -> None:
         """Wait for the disk in threads that `start` finds."""
         self._start = start
-        self._working: deque[tuple[_Traveller, Callable[[], None]]] = deque()
+        self._working: list[tuple[_Traveller, _Errand]] = []
         self._arrived: deque[_Traveller] = deque()
         self._held: list[_Held] = []
 
@@ -88,12 +117,9 @@ class SideBySide:
 
     def do_meanwhile(self, work: Callable[[], None]) -> None:
         """As `app.waits` says."""
-        error = _switch(work)
-        try:
-            if error is not None:
-                raise error
-        finally:
-            del error  # it would lead back to this frame
+        errand = _Errand(work)
+        _switch(errand)
+        errand.raise_error()
 
     def do_elsewhere(self, work: Callable[[], None]) -> None:
         """As `app.waits` says."""
@@ -147,10 +173,14 @@ class SideBySide:
         """Let all go on that may, in the order in which they began to wait."""
         arrived, self._arrived = self._arrived, deque()
         if self._working:
-            working, self._working = list(self._working), deque()
-            errors = self._errors_of([work for _, work in working])
-            for traveller, _ in working:
-                self._go_on(traveller, errors.pop(0))  # kept, it would lead back to its own list
+            working, self._working = self._working, []
+            self._run([errand for _, errand in working])
+            for traveller, errand in working:
+                if errand.done.done():
+                    self._go_on(traveller)
+                else:
+                    self._held.append(_Held(traveller, errand.done, None))
+            del working, errand
             if self._arrived:
                 # Those who had come already go on with those who come now.
                 arrived += self._arrived
@@ -173,22 +203,18 @@ class SideBySide:
         timeout_s = max(0.0, min(ends) - time.monotonic()) if ends else None
         wait([held.future for held in self._held], timeout_s, return_when=FIRST_COMPLETED)
 
-    def _errors_of(self, works: Sequence[Callable[[], None]]) -> list[BaseException | None]:
-        """Do work that waits, in a few threads, and return what each of it has raised."""
-        errors: list[BaseException | None] = [None] * len(works)
+    def _run(self, errands: Sequence[_Errand]) -> None:
+        """Begin them in a few threads, and return once they are done, unless one takes long."""
+        waiting = deque(errands)
 
-        def work(first: int) -> None:
-            for number in range(first, len(works), WAITS_AT_ONCE):
-                try:
-                    works[number]()
-                except BaseException as error:  # noqa: BLE001 - raised again by the one whose work it is
-                    errors[number] = error
+        def work() -> None:
+            with suppress(IndexError):
+                while True:
+                    waiting.popleft().run()
 
-        started = [self._start(partial(work, first)) for first in range(1, min(WAITS_AT_ONCE, len(works)))]
-        work(0)
-        for each in started:
-            each.result()
-        return errors
+        for _ in range(min(WAITS_AT_ONCE, len(errands))):
+            self._start(work)
+        wait([errand.done for errand in errands], HANGS_S)
 
 
 def _switch(asked: object) -> BaseException | None:
