@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -18,6 +19,9 @@ class Companions(Protocol):
     def do_elsewhere(self, work: Callable[[], None]) -> None:
         """Do the same for work that may wait for long: nothing else waits for it."""
 
+    def do_in_turn(self, work: Callable[[], None]) -> None:
+        """Do the same for work that holds what there is little of; raises `TimeoutError` as well."""
+
     def wait_for(self, future: Future[None], timeout_s: float | None) -> None:
         """Return once a future is done; others go on meanwhile. Raises `TimeoutError`."""
 
@@ -27,6 +31,7 @@ class Companions(Protocol):
 
 class _Thread(threading.local):
     companions: Companions | None = None
+    waited_s = 0.0
 
 
 _thread = _Thread()
@@ -53,20 +58,45 @@ def has_companions() -> bool:
     return _thread.companions is not None
 
 
+def waited_s() -> float:
+    """Return for how long this thread has waited, as far as it said so and was alone."""
+    return _thread.waited_s
+
+
+def _wait(work: Callable[[], None]) -> None:
+    since_s = time.monotonic()
+    try:
+        work()
+    finally:
+        _thread.waited_s += time.monotonic() - since_s
+
+
 def do_meanwhile(work: Callable[[], None]) -> None:
     """Do work that waits, as for a disk, while others that go side by side with this one go on."""
     if _thread.companions is None:
-        work()
+        _wait(work)
     else:
         _thread.companions.do_meanwhile(work)
 
 
 def do_elsewhere(work: Callable[[], None]) -> None:
-    """Do the same for work that may wait for long, as for a lock: nothing else waits for it."""
+    """Do the same for work that may wait for long, as for a network: nothing else waits for it."""
     if _thread.companions is None:
-        work()
+        _wait(work)
     else:
         _thread.companions.do_elsewhere(work)
+
+
+def do_in_turn(work: Callable[[], None]) -> None:
+    """Do the same for work that holds what there is little of, as a connection.
+
+    Raises:
+        TimeoutError: its turn did not come in time; it was not begun.
+    """
+    if _thread.companions is None:
+        _wait(work)
+    else:
+        _thread.companions.do_in_turn(work)
 
 
 def wait_for(future: Future[None], timeout_s: float | None = None) -> None:
@@ -75,10 +105,17 @@ def wait_for(future: Future[None], timeout_s: float | None = None) -> None:
     Raises:
         TimeoutError: it is not done in time.
     """
-    if _thread.companions is None:
-        future.result(timeout_s)
-    else:
-        _thread.companions.wait_for(future, timeout_s)
+    try:
+        if _thread.companions is None:
+            since_s = time.monotonic()
+            try:
+                future.result(timeout_s)
+            finally:
+                _thread.waited_s += time.monotonic() - since_s
+        else:
+            _thread.companions.wait_for(future, timeout_s)
+    finally:
+        del future  # an error that it has would lead back to this frame
 
 
 def wait_until_over(future: Future[None]) -> None:

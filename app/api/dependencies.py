@@ -242,6 +242,9 @@ class Visit:
         is_in_warehouse = path.startswith("/v1/") and path != "/v1/config"
         return self.parts.rooms.room_for(self.warehouse_name if is_in_warehouse else "", self._place)
 
+    def _has_room(self) -> bool:
+        return self.parts.rooms.has_room(self.warehouse_name, self._place)
+
     @property
     def _place(self) -> str:
         """What it is about.
@@ -265,7 +268,7 @@ class Visit:
         warehouse = parts.warehouses.find_kept(self.warehouse_name)
         if warehouse is None or not is_instant(warehouse.root_location):
             return await self.in_thread(work)
-        return await parts.convoys.run(warehouse.name, self._place, self.room, work)
+        return await parts.convoys.run(warehouse.name, self._place, self.room, work, self._has_room)
 
     def piece(self, name: str) -> str:
         """Return a piece of the path as it was sent, still percent-encoded."""

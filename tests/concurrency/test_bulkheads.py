@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -31,6 +32,8 @@ CROWD = 24
 FULL = 4
 """Requests that one table gets to a store: its share of 16 threads."""
 ROUNDS = 3
+SOON_S = 8
+"""Less than a lock is waited for."""
 
 
 @pytest.fixture
@@ -156,6 +159,46 @@ def test_a_locked_row_leaves_the_other_tables_alone(tmp_path: Path, postgres_ser
             # One waits for the row, and the others of its table for that one.
             wait_for_locks(url, 1)
             all_is_well(client, "/v1")
+            assert not any(answer.done() for answer in answers)
+            lock.rollback()
+
+        assert [answer.result().status_code for answer in answers] == [200] * CROWD
+
+
+@pytest.mark.postgres
+@pytest.mark.parametrize("what", ["pointers", "namespaces"])
+def test_many_that_wait_for_locks_leave_connections_to_the_others(
+    tmp_path: Path, postgres_server: PostgresServer, what: str
+) -> None:
+    """A convoy of them holds one thread, and each waits for a lock of its own."""
+    url = postgres_server.url(migrated_database_of(postgres_server))
+    with ExitStack() as held:
+        client = held.enter_context(http_catalog(tmp_path, threads=16, database_url=DatabaseUrl(url)))
+        for namespace in ("ns", "locked"):
+            make_namespace(client, namespace)
+        make_table(client, "ns", "t")
+        for number in range(CROWD):
+            make_table(client, "locked", f"t{number}")
+        numbers = iter(range(CROWD))
+        lock = held.enter_context(psycopg.connect(url.replace("postgresql+psycopg", "postgresql")))
+        locked = {
+            "pointers": "SELECT * FROM pointers WHERE name <> 't' FOR UPDATE",
+            "namespaces": "SELECT * FROM namespaces WHERE key = 'locked' FOR UPDATE",
+        }
+        lock.execute(locked[what])
+
+        def send() -> httpx.Response:
+            number = next(numbers)
+            if what == "pointers":
+                return client.post(f"/v1/namespaces/locked/tables/t{number}", json=set_properties(a="b"))
+            new = {"name": f"new{number}", "schema": SCHEMA}
+            return client.post("/v1/namespaces/locked/tables", json=new)
+
+        with crowd(send) as answers:
+            wait_for_locks(url, FULL)
+            since_s = time.monotonic()
+            all_is_well(client, "/v1")
+            assert time.monotonic() - since_s < SOON_S
             assert not any(answer.done() for answer in answers)
             lock.rollback()
 

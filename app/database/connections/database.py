@@ -27,7 +27,7 @@ from app.database.connections.driver_errors import (
 from app.database.connections.readers import Readers
 from app.database.connections.shared_writes import SharedWrites
 from app.errors import CommitStateUnknown, DatabaseUnavailable
-from app.waits import do_elsewhere
+from app.waits import do_elsewhere, do_in_turn
 
 _Result = TypeVar("_Result")
 _LIGHT_POOL_SIZE = 4
@@ -109,6 +109,10 @@ class Database:
             DatabaseUnavailable: nothing was changed.
             CommitStateUnknown: the reply to COMMIT was lost.
         """
+        return self._in_turn(lambda: self._attempt(self._write_engine, work, self._commit))
+
+    def write_without_waiting(self, work: Callable[[Connection], _Result]) -> _Result:
+        """Like `write`, for statements that wait for no lock, and with which many writes are made."""
         return self._apart(lambda: self._attempt(self._write_engine, work, self._commit))
 
     def write_together(self, work: Callable[[Connection], _Result]) -> _Result:
@@ -136,7 +140,7 @@ class Database:
         """
         try:
             finish = self._settle if self._is_sqlite else self._roll_back
-            return self._apart(lambda: self._attempt(self._write_engine, work, finish))
+            return self._in_turn(lambda: self._attempt(self._write_engine, work, finish))
         except CommitStateUnknown as error:
             raise DatabaseUnavailable("The database does not say what became of an earlier change") from error
 
@@ -146,6 +150,19 @@ class Database:
             return work()
         found: list[_Result] = []
         do_elsewhere(lambda: found.append(work()))
+        return found[0]
+
+    def _in_turn(self, work: Callable[[], _Result]) -> _Result:
+        """Do the same for what may hold a connection while it waits for a lock, some at a time."""
+        if self._is_sqlite:
+            return work()
+        found: list[_Result] = []
+        try:
+            do_in_turn(lambda: found.append(work()))
+        except TimeoutError as error:
+            raise DatabaseUnavailable(
+                "The database does not keep up: too many changes beside this one wait for locks"
+            ) from error
         return found[0]
 
     def _attempt(

@@ -130,7 +130,7 @@ class SharedAdvances:
             return  # Alone, or two of one table: the second one has to see what the first one did.
         ordered = sorted(group, key=lambda plain: plain.move.seen.id)
         try:
-            moved = self._database.write(lambda connection: _advance_all(connection, ordered))
+            moved = self._database.write_without_waiting(lambda connection: _advance_all(connection, ordered))
         except GivenUpMeanwhile:
             return  # Nothing was changed: by itself each learns whether it is the one.
         for plain in group:

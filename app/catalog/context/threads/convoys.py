@@ -9,10 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from app.catalog.context.threads.crew import Crew, settle
+from app.catalog.context.threads.gates import Gate
 from app.catalog.context.threads.side_by_side import SideBySide, Start
+from app.waits import waited_s
 
 Result = TypeVar("Result")
 Room = Callable[[], AbstractAsyncContextManager[None]]
@@ -32,15 +35,24 @@ class Convoys:
     for: so neither a large table nor a disk that hangs stops those who come later. Belongs to one event loop.
     """
 
-    def __init__(self, crew: Crew, start: Start) -> None:
-        """Take threads from a crew; `start` begins what waits for the disk in another one."""
+    def __init__(self, crew: Crew, start: Start, gate: Gate) -> None:
+        """Take threads from a crew.
+
+        Args:
+            crew: the threads.
+            start: begins what waits for the disk in another thread.
+            gate: lets those in that may wait for a lock.
+        """
         self._crew = crew
         self._start = start
+        self._gate = gate
         self._lines: dict[str, _Line] = {}
         self._slow: OrderedDict[str, None] = OrderedDict()
         self._leading: set[asyncio.Task[None]] = set()
 
-    async def run(self, warehouse: str, table: str, room: Room, work: Callable[[], Result]) -> Result:
+    async def run(
+        self, warehouse: str, table: str, room: Room, work: Callable[[], Result], has_room: Callable[[], bool]
+    ) -> Result:
         """Return what the work returns, or raise what it raises; it runs in a copy of this context.
 
         It goes on in its thread if the one who waits for it is cancelled.
@@ -50,21 +62,22 @@ class Convoys:
             table: what the work is for.
             room: holds the place of a thread.
             work: says through `app.waits` where it waits.
+            has_room: returns whether `room` would hold a place at once.
 
         Raises:
             Unavailable: no thread became free in time; nothing was begun.
         """
         done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
-        passenger = _Passenger(done, copy_context(), table, work, room)
+        passenger = _Passenger(done, copy_context(), table, work, room, has_room)
         line = self._lines.setdefault(warehouse, _Line())
         try:
             if table in self._slow:
-                await self._travel([passenger])
+                await self._travel(warehouse, [passenger])
             elif line.is_waited_for:
                 line.waiting.append(passenger)
             else:
-                with self._on_the_way(line):
-                    await self._travel([passenger])
+                with self._on_the_way(warehouse, line):
+                    await self._travel(warehouse, [passenger])
             return await done
         except asyncio.CancelledError:
             with suppress(ValueError):  # it has begun
@@ -74,7 +87,7 @@ class Convoys:
             del done, passenger  # an error that they have would lead back to this frame
 
     @contextmanager
-    def _on_the_way(self, line: _Line) -> Iterator[None]:
+    def _on_the_way(self, warehouse: str, line: _Line) -> Iterator[None]:
         """Let others wait for what travels in this block, unless that takes long."""
         is_late = False
 
@@ -82,7 +95,7 @@ class Convoys:
             line.is_waited_for = False
             if line.waiting:
                 line.is_waited_for = True
-                task = asyncio.get_running_loop().create_task(self._lead(line))
+                task = asyncio.get_running_loop().create_task(self._lead(warehouse, line))
                 self._leading.add(task)
                 task.add_done_callback(self._leading.discard)
 
@@ -100,18 +113,18 @@ class Convoys:
             if not is_late:
                 let_them_go()
 
-    async def _lead(self, line: _Line) -> None:
+    async def _lead(self, warehouse: str, line: _Line) -> None:
         """Take along those who wait."""
         group = [line.waiting.popleft() for _ in range(min(MOST_TOGETHER, len(line.waiting)))]
-        with self._on_the_way(line):
+        with self._on_the_way(warehouse, line):
             try:
                 if group:  # else all were cancelled
-                    await self._travel(group)
+                    await self._travel(warehouse, group)
             except BaseException as error:  # noqa: BLE001 - raised again by those who wait for it
                 for each in group:
                     each.fail(error)
 
-    async def _travel(self, group: Sequence[_Passenger[Any]]) -> None:
+    async def _travel(self, warehouse: str, group: Sequence[_Passenger[Any]]) -> None:
         loop = asyncio.get_running_loop()
 
         def end() -> None:
@@ -125,15 +138,16 @@ class Convoys:
 
         def travel() -> None:
             if len(group) == 1:
-                since_s = time.thread_time()
-                group[0].go()
-                group[0].held_s = time.thread_time() - since_s
+                group[0].go_alone()
                 return
-            held_s = SideBySide(self._start).go([each.go for each in group], note)
+            starts = [partial(self._gate.start, warehouse, each.table) for each in group]
+            held_s = SideBySide(self._start).go([each.go for each in group], note, starts)
             for each, seconds in zip(group, held_s, strict=True):
-                each.held_s = seconds
+                each.held_s = each.unsaid_s = seconds
 
-        async with group[0].room():
+        # One table may hold as many threads as it may: those of other tables do not wait for that.
+        first = next((each for each in group if each.has_room()), group[0])
+        async with first.room():
             await self._crew.run(travel)
         end()
         for each in group:
@@ -141,7 +155,8 @@ class Convoys:
 
     def _remember(self, passenger: _Passenger[Any]) -> None:
         if passenger.held_s < SLOW_S:
-            self._slow.pop(passenger.table, None)
+            if passenger.unsaid_s < SLOW_S:
+                self._slow.pop(passenger.table, None)
             return
         self._slow[passenger.table] = None
         if len(self._slow) > _MOST_REMEMBERED:
@@ -160,7 +175,19 @@ class _Line:
 class _Passenger(Generic[Result]):
     """One piece of work, and what came of it."""
 
-    __slots__ = ("_context", "_done", "_error", "_has_ended", "_result", "_work", "held_s", "room", "table")
+    __slots__ = (
+        "_context",
+        "_done",
+        "_error",
+        "_has_ended",
+        "_result",
+        "_work",
+        "has_room",
+        "held_s",
+        "room",
+        "table",
+        "unsaid_s",
+    )
 
     def __init__(
         self,
@@ -169,10 +196,13 @@ class _Passenger(Generic[Result]):
         table: str,
         work: Callable[[], Result],
         room: Room,
+        has_room: Callable[[], bool],
     ) -> None:
-        self.table, self.room = table, room
+        self.table, self.room, self.has_room = table, room, has_room
         self.held_s = 0.0
         """For how long it held its thread without a pause, at the longest; alone, its processor time."""
+        self.unsaid_s = 0.0
+        """The same; alone, all its time but that in which it said that it waits."""
         self._context, self._work = context, work
         self._done: asyncio.Future[Result] | None = done
         self._result: Result | None = None
@@ -191,6 +221,13 @@ class _Passenger(Generic[Result]):
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
             self._error = error
         self._has_ended = True
+
+    def go_alone(self) -> None:
+        """Do the work in a thread of its own, and note how long it took."""
+        processor_s, since_s = time.thread_time(), time.monotonic() - waited_s()
+        self.go()
+        self.held_s = time.thread_time() - processor_s
+        self.unsaid_s = time.monotonic() - waited_s() - since_s
 
     def fail(self, error: BaseException) -> None:
         """End it with an error, unless it has ended."""

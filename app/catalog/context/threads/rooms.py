@@ -52,6 +52,10 @@ class Rooms:
         finally:
             self._give_back(group)
 
+    def has_room(self, warehouse: str, table: str) -> bool:
+        """Return whether there is room now."""
+        return self._has_room((warehouse, table))
+
     async def _wait_for_room(self, group: _Group) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(group, deque()).append(turn)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 from greenlet import getcurrent, greenlet
@@ -16,8 +16,12 @@ from app.waits import set_companions
 
 Start = Callable[[Callable[[], None]], "Future[None]"]
 """Begins work in another thread."""
+HANGS_S: Final = 0.05
+"""After so long those whose disk has answered do not wait for the others any more."""
 WAITS_AT_ONCE: Final = 8
 """In how many threads those who wait for the disk do so. More would cost more than they save: each has to wake up."""
+LONGEST_WAIT_S: Final = 10.0
+"""How long one waits for its turn, as for room."""
 _TIMED_OUT: Final = TimeoutError()
 
 
@@ -26,6 +30,34 @@ class _Traveller(greenlet):
 
     held_s = 0.0
     """For how long it held the thread without a pause, at the longest."""
+    start_in_turn: Start
+
+
+class _Errand:
+    """What one does that waits for the disk, in another thread."""
+
+    __slots__ = ("_work", "done", "error")
+
+    def __init__(self, work: Callable[[], None]) -> None:
+        self._work = work
+        self.done: Future[None] = Future()
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        try:
+            self._work()
+        except BaseException as error:  # noqa: BLE001 - raised again by the one whose errand it is
+            self.error = error
+        self.done.set_result(None)
+
+    def raise_error(self) -> None:
+        """Raise what the work has raised, once it is done."""
+        error, self.error = self.error, None
+        try:
+            if error is not None:
+                raise error
+        finally:
+            del error  # it would lead back to this frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +82,16 @@ class SideBySide:
     def __init__(self, start: Start) -> None:
         """Wait for the disk in threads that `start` finds."""
         self._start = start
-        self._working: deque[tuple[_Traveller, Callable[[], None]]] = deque()
+        self._working: list[tuple[_Traveller, _Errand]] = []
         self._arrived: deque[_Traveller] = deque()
         self._held: list[_Held] = []
 
-    def go(self, works: Sequence[Callable[[], None]], note: Callable[[], None]) -> list[float]:
+    def go(
+        self,
+        works: Sequence[Callable[[], None]],
+        note: Callable[[], None],
+        starts_in_turn: Sequence[Start] | None = None,
+    ) -> list[float]:
         """Do all of it, and return how long each held the thread without a pause.
 
         That is the longest such time of each, in seconds.
@@ -62,10 +99,13 @@ class SideBySide:
         Args:
             works: the pieces; they raise nothing.
             note: called now and then, when some of them may have ended.
+            starts_in_turn: for each of them, what begins work that has to wait for its turn; by default at once.
         """
         set_companions(self)
         try:
             travellers = [_Traveller(work) for work in works]
+            for each, start in zip(travellers, starts_in_turn or [self._start] * len(works), strict=True):
+                each.start_in_turn = start
             for each in travellers:
                 self._go_on(each)
             while self._working or self._arrived or self._held:
@@ -77,19 +117,36 @@ class SideBySide:
 
     def do_meanwhile(self, work: Callable[[], None]) -> None:
         """As `app.waits` says."""
-        error = _switch(work)
-        if error is not None:
-            raise error
+        errand = _Errand(work)
+        _switch(errand)
+        errand.raise_error()
 
     def do_elsewhere(self, work: Callable[[], None]) -> None:
         """As `app.waits` says."""
         self.wait_for(self._start(work), None)
 
+    def do_in_turn(self, work: Callable[[], None]) -> None:
+        """As `app.waits` says."""
+        traveller = getcurrent()
+        assert isinstance(traveller, _Traveller)
+        done = traveller.start_in_turn(work)
+        try:
+            self.wait_for(done, LONGEST_WAIT_S)
+        except TimeoutError:
+            if done.cancel():
+                raise
+            self.wait_for(done, None)
+        finally:
+            del done  # an error that it has would lead back to this frame
+
     def wait_for(self, future: Future[None], timeout_s: float | None) -> None:
         """As `app.waits` says."""
-        if not future.done() and _switch((future, timeout_s)) is not None:
-            raise TimeoutError
-        future.result()
+        try:
+            if not future.done() and _switch((future, timeout_s)) is not None:
+                raise TimeoutError
+            future.result()
+        finally:
+            del future  # an error that it has would lead back to this frame
 
     def let_come(self) -> None:
         """As `app.waits` says."""
@@ -116,11 +173,14 @@ class SideBySide:
         """Let all go on that may, in the order in which they began to wait."""
         arrived, self._arrived = self._arrived, deque()
         if self._working:
-            working, self._working = list(self._working), deque()
-            for (traveller, _), error in zip(
-                working, self._errors_of([work for _, work in working]), strict=True
-            ):
-                self._go_on(traveller, error)
+            working, self._working = self._working, []
+            self._run([errand for _, errand in working])
+            for traveller, errand in working:
+                if errand.done.done():
+                    self._go_on(traveller)
+                else:
+                    self._held.append(_Held(traveller, errand.done, None))
+            del working, errand
             if self._arrived:
                 # Those who had come already go on with those who come now.
                 arrived += self._arrived
@@ -143,22 +203,18 @@ class SideBySide:
         timeout_s = max(0.0, min(ends) - time.monotonic()) if ends else None
         wait([held.future for held in self._held], timeout_s, return_when=FIRST_COMPLETED)
 
-    def _errors_of(self, works: Sequence[Callable[[], None]]) -> Iterable[BaseException | None]:
-        """Do work that waits, in a few threads, and return what each of it has raised."""
-        errors: list[BaseException | None] = [None] * len(works)
+    def _run(self, errands: Sequence[_Errand]) -> None:
+        """Begin them in a few threads, and return once they are done, unless one takes long."""
+        waiting = deque(errands)
 
-        def work(first: int) -> None:
-            for number in range(first, len(works), WAITS_AT_ONCE):
-                try:
-                    works[number]()
-                except BaseException as error:  # noqa: BLE001 - raised again by the one whose work it is
-                    errors[number] = error
+        def work() -> None:
+            with suppress(IndexError):
+                while True:
+                    waiting.popleft().run()
 
-        started = [self._start(partial(work, first)) for first in range(1, min(WAITS_AT_ONCE, len(works)))]
-        work(0)
-        for each in started:
-            each.result()
-        return errors
+        for _ in range(min(WAITS_AT_ONCE, len(errands))):
+            self._start(work)
+        wait([errand.done for errand in errands], HANGS_S)
 
 
 def _switch(asked: object) -> BaseException | None:

@@ -17,6 +17,7 @@ import pytest
 from app import waits
 from app.catalog.context.threads.convoys import LONG_S, MOST_TOGETHER, SLOW_S, Convoys, Room
 from app.catalog.context.threads.crew import Crew
+from app.catalog.context.threads.gates import Gate
 from app.errors import Unavailable
 
 pytestmark = pytest.mark.timeout(30)
@@ -64,7 +65,7 @@ class Requests:
     """Requests to one warehouse, whose first convoy is on its way until the others may go."""
 
     def __init__(self) -> None:
-        self.convoys = Convoys(Crew(), POOL.submit)
+        self.convoys = Convoys(Crew(), POOL.submit, Gate(POOL.submit, 10))
         self.may_go = threading.Event()
 
     def ask(
@@ -73,8 +74,9 @@ class Requests:
         table: str = "t",
         room: Room = room,
         warehouse: str = "lake",
+        has_room: Callable[[], bool] = lambda: True,
     ) -> Coroutine[Any, Any, Any]:
-        return self.convoys.run(warehouse, table, room, work)
+        return self.convoys.run(warehouse, table, room, work, has_room)
 
     async def fill(self) -> list[asyncio.Task[Any]]:
         """Send the first convoy on its way; it waits for `may_go`."""
@@ -223,6 +225,32 @@ def test_what_was_slow_goes_alone_until_it_is_quick_again() -> None:
     assert asyncio.run(ask()) == ["alone", "set out", "in company"]
 
 
+def test_what_waits_without_saying_so_goes_alone_as_long_as_it_does() -> None:
+    """As one whose files are in a store, and which uses next to no processor time."""
+
+    async def ask() -> list[str]:
+        requests = Requests()
+        said: list[str] = []
+        full = await requests.fill()
+        company = [asyncio.create_task(requests.ask(lambda: take(2 * SLOW_S), "slow")) for _ in range(2)]
+        await stand_in_line()
+        requests.may_go.set()
+        await asyncio.gather(*company, *full)
+        await requests.ask(lambda: take(2 * SLOW_S), "slow")
+        requests.may_go.clear()
+        full = await requests.fill()
+
+        asked = asyncio.create_task(requests.ask(lambda: said.append("still alone"), "slow"))
+        await asyncio.wait([asked], timeout=5)
+        said.append("may go")
+        requests.may_go.set()
+        await asked
+        await asyncio.gather(*full)
+        return said
+
+    assert asyncio.run(ask()) == ["still alone", "may go"]
+
+
 def test_a_wait_for_the_disk_is_not_slow() -> None:
     async def ask() -> bool:
         requests = Requests()
@@ -246,6 +274,23 @@ def test_without_room_nothing_is_begun_and_the_next_ones_go_on() -> None:
         return begun, await requests.ask(lambda: "next")
 
     assert asyncio.run(ask()) == ([], "next")
+
+
+def test_a_table_without_room_holds_up_none_of_its_convoy() -> None:
+    async def ask() -> list[str]:
+        requests = Requests()
+        full = await requests.fill()
+        asked = asyncio.gather(
+            requests.ask(lambda: "no room", "sick", no_room, has_room=lambda: False),
+            *(requests.ask(lambda: "well", f"t{number}") for number in range(3)),
+        )
+        await stand_in_line()
+        requests.may_go.set()
+        found: list[str] = await asked
+        await asyncio.gather(*full)
+        return found
+
+    assert asyncio.run(ask()) == ["no room", "well", "well", "well"]
 
 
 def test_one_that_is_cancelled_before_it_has_begun_is_not_begun() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import partial
 
 import pytest
 
@@ -214,3 +215,42 @@ def test_a_note_is_given_while_others_go_on() -> None:
     SideBySide(POOL.submit).go([lambda: said.append("quick"), slow], lambda: said.append("note"))
 
     assert said[:2] == ["quick", "note"]
+
+
+def test_one_whose_disk_hangs_holds_up_none_of_the_others() -> None:
+    said: list[str] = []
+    may_go = threading.Event()
+
+    def hang() -> None:
+        waits.do_meanwhile(lambda: said.append("went on" if may_go.wait(20) else "hung"))
+        said.append("after it")
+
+    def write(name: str) -> None:
+        for _ in range(3):
+            waits.do_meanwhile(lambda: None)
+            waits.let_companions_come()
+        said.append(name)
+        if len(said) == 2 * WAITS_AT_ONCE:
+            may_go.set()
+
+    go(hang, *(partial(write, str(number)) for number in range(2 * WAITS_AT_ONCE)))
+
+    assert sorted(said[:-2]) == sorted(str(number) for number in range(2 * WAITS_AT_ONCE))
+    assert said[-2:] == ["went on", "after it"]
+
+
+def test_an_error_after_a_long_wait_for_the_disk_is_raised_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("app.catalog.context.threads.side_by_side.HANGS_S", 0.0)
+
+    def fail() -> None:
+        raise KeyError("a")
+
+    def write() -> None:
+        with pytest.raises(KeyError):
+            waits.do_meanwhile(fail)
+        said.append("raised")
+
+    said: list[str] = []
+    go(write, write)
+
+    assert said == ["raised"] * 2
