@@ -81,11 +81,11 @@ class Lines(Generic[Item]):
             turn: what `enter` gave, and `wait` has returned True for.
             work: works on items of one key, in the order in which they came. An error that it raises reaches all
                 whose items it was given.
-            begin: entered before; those that come as long as that takes are worked on as well.
+            begin: entered before; those that come as long as that takes are worked on as well. If it raises, that
+                reaches the first one only.
         """
         if self._takes_lead(turn):
-            with begin():
-                self._lead(turn, work)
+            self._lead(turn, work, begin)
         if turn.error is not None:
             raise turn.error
 
@@ -122,12 +122,20 @@ class Lines(Generic[Item]):
                 return True
         return False
 
-    def _lead(self, turn: Turn[Item], work: Callable[[list[Item]], None]) -> None:
-        with self._lock:
-            line = self._waiting[turn.key]
-            group, line[:] = [turn, *line[: self._most - 1]], line[self._most - 1 :]
+    def _lead(
+        self,
+        turn: Turn[Item],
+        work: Callable[[list[Item]], None],
+        begin: Callable[[], AbstractContextManager[object]],
+    ) -> None:
+        group = [turn]
         try:
-            work([each.item for each in group])
+            with begin():
+                with self._lock:
+                    line = self._waiting[turn.key]
+                    others, line[:] = line[: self._most - 1], line[self._most - 1 :]
+                group += others
+                work([each.item for each in group])
         except BaseException as error:  # noqa: BLE001 - raised again by `work`
             for each in group:
                 each.error = error

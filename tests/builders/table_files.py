@@ -125,3 +125,12 @@ class TableFiles:
         self.files.write_new(location, written.content)
         self.entries[location] = tuple(entries)
         return written.at(location)
+
+
+class NamingFiles(TableFiles):
+    """Writes tables' files, and names those of others: `@` and a location."""
+
+    def _data_file(self, metadata: TableMetadata, name: str) -> DataFile:
+        if not name.startswith("@"):
+            return super()._data_file(metadata, name)
+        return DataFile(FileContent.DATA, Location(name[1:]), "parquet", metadata.default_spec_id, (), 1, 8)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +124,7 @@ def test_what_upkeep_had_written_is_collected(server: CrashingServer, what: str,
         record_count=1,
     )
     writer.commit([writer.file()], [dangling])
-    request: Callable[[], httpx.Response] = lambda: client.http.post(f"{writer.path}/{what}", json={})  # noqa: E731
+    request = partial(client.http.post, f"{writer.path}/{what}", json={})
     left = die(server, step, request, writer.location)
     assert any(path.suffix in {".parquet", ".avro"} for path in left)
     assert request().status_code == 200

@@ -2,7 +2,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
@@ -90,6 +92,43 @@ def test_error_of_the_work_reaches_all_and_the_next_go_on() -> None:
             with pytest.raises(RuntimeError, match=r"cannot do \[1, 2\]"):
                 each.result(10)
         assert joined[3].result(10)
+
+
+def test_those_that_come_before_the_work_begins_go_along() -> None:
+    lines, begun, groups = Lines[int](most=3, longest_wait_s=10), list[str](), list[list[int]]()
+    with ThreadPoolExecutor(1) as threads:
+        first = lines.enter("t", 0)
+
+        @contextmanager
+        def begin() -> Iterator[None]:
+            begun.append("begun")
+            later.append(threads.submit(lines.join, "t", 1, groups.append))
+            comes(lines, "t", 1)
+            yield
+            begun.append("ended")
+
+        later: list[Future[bool]] = []
+        lines.work(first, groups.append, begin)
+        assert later[0].result(10)
+
+    assert groups == [[0, 1]]
+    assert begun == ["begun", "ended"]
+
+
+def test_line_goes_on_though_the_first_one_could_not_begin() -> None:
+    lines, groups = Lines[int](most=3, longest_wait_s=10), list[list[int]]()
+
+    def begin() -> AbstractContextManager[None]:
+        raise OSError("no lock")
+
+    first, second = lines.enter("t", 0), lines.enter("t", 1)
+    with pytest.raises(OSError, match="no lock"):
+        lines.work(first, groups.append, begin)
+    assert lines.wait(second)
+    lines.work(second, groups.append)
+
+    assert groups == [[1]]
+    assert not lines.is_busy("t")
 
 
 def test_place_that_leaves_is_never_worked_on() -> None:

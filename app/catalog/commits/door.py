@@ -46,7 +46,7 @@ def _attempt(catalog: Catalog, wishes: Sequence[Wish[M, D]]) -> Sequence[Wish[M,
     if not standing:
         return ()
     try:
-        begin_to_settle([wish.files for wish in standing])
+        begin_to_settle(catalog.server.side_work, [wish.files for wish in standing])
         staged = [plan.stage(catalog, files) for plan in names.plans]
         for wish in standing:
             wish.settle()

@@ -196,8 +196,8 @@ class FolderNamespaces:
         namespace: Namespace,
         removals: Iterable[str],
         updates: Mapping[str, str],
-        author: Author,  # noqa: ARG002
-        claim: IdempotencyClaim | None = None,  # noqa: ARG002
+        author: Author,  # noqa: ARG002 - as of a protocol
+        claim: IdempotencyClaim | None = None,  # noqa: ARG002 - as of a protocol
     ) -> PropertyChanges:
         """Refuse to set properties; those to be removed are missing.
 

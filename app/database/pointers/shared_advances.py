@@ -5,7 +5,7 @@ Each row moves, or is left for a transaction of its own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import get_ident
 from typing import Any, Final
@@ -150,8 +150,9 @@ def is_plain(move: object, receipts: Sequence[CommitReceipt]) -> bool:
 
 
 def _advance_all(connection: Connection, group: Sequence[PlainAdvance]) -> frozenset[int]:
-    values = {f"move_{name}": [_MOVED[name](plain) for plain in group] for name in _ADVANCED}
+    moves = list(map(_moved, group))
     receipts = [values_of(plain.receipt) for plain in group]
+    values = {f"move_{name}": [move[name] for move in moves] for name in _ADVANCED}
     for name in _RECEIPT:
         values[f"receipt_{name}"] = [receipt[f"receipt_{name}"] for receipt in receipts]
     moved, landed = connection.exec_driver_sql(_STATEMENT, values).one()
@@ -160,23 +161,15 @@ def _advance_all(connection: Connection, group: Sequence[PlainAdvance]) -> froze
     return frozenset(moved or ())
 
 
-def _of_event(name: str) -> Callable[[PlainAdvance], Any]:
-    def value(plain: PlainAdvance) -> Any:
-        seen = plain.move.seen
-        return event_values(seen.id, plain.move.event, plain.author, seen.metadata_location)[name]
-
-    return value
-
-
-_MOVED: Final[dict[str, Callable[[PlainAdvance], Any]]] = {
-    "id": lambda plain: plain.move.seen.id,
-    "seen": lambda plain: plain.move.seen.metadata_location,
-    "location": lambda plain: plain.move.location,
-    "uuid": lambda plain: plain.move.uuid,
-    "registration": lambda plain: plain.move.registration_after,
-    "event": _of_event("event"),
-    "at_ms": _of_event("event_at_ms"),
-    "author": _of_event("author"),
-    "request_id": _of_event("request_id"),
-    "job": _of_event("job"),
-}
+def _moved(plain: PlainAdvance) -> dict[str, Any]:
+    """Return what the statement needs of a move and its event."""
+    move, seen = plain.move, plain.move.seen
+    event = event_values(seen.id, move.event, plain.author, seen.metadata_location)
+    return event | {
+        "id": seen.id,
+        "seen": seen.metadata_location,
+        "location": move.location,
+        "uuid": move.uuid,
+        "registration": move.registration_after,
+        "at_ms": event["event_at_ms"],
+    }

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from app.database.deletions.file_deletions import Deletion
 from app.database.deletions.foreign_places import ForeignPlaces
 from app.database.deletions.old_rows import OldRows
 from app.database.pointers.foreign_files import ANYWHERE, MOST_PLACES, UNSEEN
@@ -91,16 +92,21 @@ def test_a_commit_that_lost_its_race_notes_nothing(stores: Stores, places: Forei
     assert places.of_table(pointer.id) == {}
 
 
+def leased_purge(stores: Stores) -> Deletion:
+    """Drop a table in `s3://b/t/` with its files, and let a worker have the purge, which has not begun."""
+    at_place = replace(stores.creation("a.t"), places=frozenset(["s3://b/t/"]))
+    stores.pointers.check_and_put([at_place], AUTHOR)
+    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, recovery=PURGE_NOW)
+    entry = stores.file_deletions.lease(60_000)
+    assert entry is not None
+    return entry
+
+
 @pytest.mark.parametrize("folder", ["s3://b/t/data/", "s3://b/t/", "s3://b/"])
 def test_files_that_are_being_deleted_are_not_taken_in(
     stores: Stores, places: ForeignPlaces, folder: str
 ) -> None:
-    at_place = replace(stores.creation("a.t"), places=frozenset(["s3://b/t/"]))
-    stores.pointers.check_and_put([at_place], AUTHOR)
-    reader = stores.add("a.reader")
-    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, recovery=PURGE_NOW)
-    entry = stores.file_deletions.lease(60_000)
-    assert entry is not None
+    reader, entry = stores.add("a.reader"), leased_purge(stores)
     assert move(stores, reader, "1.json", folder) is PutOutcome.ADVANCED, "it has not begun"
     assert stores.file_deletions.begin(entry, None)
 
@@ -117,12 +123,7 @@ def test_files_that_are_being_deleted_are_not_taken_in(
 def test_files_that_were_not_looked_at_wait_while_any_are_being_deleted(
     stores: Stores, places: ForeignPlaces
 ) -> None:
-    at_place = replace(stores.creation("a.t"), places=frozenset(["s3://b/t/"]))
-    stores.pointers.check_and_put([at_place], AUTHOR)
-    reader = stores.add("a.reader")
-    stores.pointers.drop(stores.id, name("a.t"), PointerKind.TABLE, AUTHOR, recovery=PURGE_NOW)
-    entry = stores.file_deletions.lease(60_000)
-    assert entry is not None
+    reader, entry = stores.add("a.reader"), leased_purge(stores)
     assert not stores.file_deletions.are_at_work(reader.id)
     assert move(stores, reader, "1.json", UNSEEN) is PutOutcome.ADVANCED, "it has not begun"
     assert readers(places) == [("a.reader", False)]

@@ -100,7 +100,7 @@ def test_spark_its_own_way_and_our_clients_write_one_table_in_turn(both: Both) -
     assert both.ids("own.shop.orders") == both.ids("ours.shop.orders") == [1, 2, 3, 4, 5, 6]
     assert both.versions("shop.orders") == [f"v{number}.metadata.json" for number in range(1, 9)]
     assert (both.metadata("shop.orders") / "version-hint.text").read_bytes() == b"8"
-    log = [item["metadata-file"].rpartition("/")[2] for item in both.newest("shop.orders")["metadata-log"]]  # type: ignore[attr-defined]
+    log = [item["metadata-file"].rpartition("/")[2] for item in both.newest("shop.orders")["metadata-log"]]  # type: ignore[attr-defined]  # JSON
     assert log == both.versions("shop.orders")[:-1]
 
 

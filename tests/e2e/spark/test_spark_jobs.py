@@ -165,7 +165,7 @@ def add_equality_deletes(sql: Sql, table: str, ids: list[int]) -> None:
     pq.write_table(pa.table([pa.array(ids, pa.int32())], schema=pa.schema([column])), path)
     size = path.stat().st_size
     builder = jvm.org.apache.iceberg.FileMetadata.deleteFileBuilder(java.spec())
-    key = sql.spark.sparkContext._gateway.new_array(jvm.int, 1)  # type: ignore[union-attr]
+    key = sql.spark.sparkContext._gateway.new_array(jvm.int, 1)  # type: ignore[union-attr]  # a gateway is there
     key[0] = 1
     file = (
         builder.ofEqualityDeletes(key)

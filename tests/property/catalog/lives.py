@@ -26,7 +26,6 @@ from app.catalog.tables import NewTable, purge_table, unregister_table
 from app.database.connections.database import Database
 from app.database.schema import rows
 from app.engine.change.updates import SetLocation, SetProperties, SetSnapshotRef, SetStatistics
-from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.statistics import StatisticsFile
@@ -37,21 +36,12 @@ from app.errors import IcetowerError
 from app.fileio.files import FileIO, ListedFile
 from tests.builders.catalogs import START_MS, new_warehouse
 from tests.builders.commits import commit_table
-from tests.builders.table_files import TableFiles
+from tests.builders.table_files import NamingFiles
 from tests.builders.tables import FLIGHTS, SCHEMA, append, load_table, namespace_in
 
 Found = TypeVar("Found")
 _numbers = itertools.count(1)
 TEN_DAYS_MS = 10 * 24 * 3_600_000
-
-
-class NamingFiles(TableFiles):
-    """Writes tables' files, and names those of others: `@` and a location stand for a file that is there."""
-
-    def _data_file(self, metadata: TableMetadata, name: str) -> DataFile:
-        if not name.startswith("@"):
-            return super()._data_file(metadata, name)
-        return DataFile(FileContent.DATA, Location(name[1:]), "parquet", metadata.default_spec_id, (), 1, 8)
 
 
 @dataclass

@@ -18,8 +18,9 @@ from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import IcetowerError, NoSuchNamespace
 from app.recoveries import NoSuchDropped, UndropRefused
 from tests.builders.catalogs import Clock
+from tests.builders.table_files import NamingFiles
 from tests.builders.tables import FLIGHTS
-from tests.property.catalog.lives import Ground, NamingFiles, reached
+from tests.property.catalog.lives import Ground, reached
 from tests.property.catalog.worlds import EVERYTHING, GONE, Key, Shown, World, look, shown
 
 Found = TypeVar("Found")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
 
@@ -75,31 +75,22 @@ class StagedFiles:
         Raises:
             FilesUnavailable: the store does not answer, or refuses.
         """
-        begin_to_settle([self])
+        begin_to_settle(self._catalog.server.side_work, [self])
         writing, self._writing = self._writing, []
         for each in writing:
             wait_until_over(each)
         for each in writing:
             each.result()
 
-    def take_later(self) -> list[tuple[Location, bytes]]:
-        """Return what is to be written later, and leave that to the caller."""
+    def take_later(self) -> list[Callable[[], None]]:
+        """Return what writes each file that waits, and leave that to the caller."""
         later, self._later = self._later, []
         self._written += [location for location, _ in later]
-        return later
-
-    def write_now(self, location: Location, content: bytes) -> None:
-        """Write what was taken by `take_later`; raises as `write`."""
-        self._catalog.files.write_new(location, content)
+        return [partial(self._catalog.files.write_new, *each) for each in later]
 
     def wait_for(self, writing: Future[None]) -> None:
         """Let `settle` wait for something that writes files of these."""
         self._writing.append(writing)
-
-    @property
-    def side_work(self) -> SideWork:
-        """The threads that write."""
-        return self._catalog.server.side_work
 
     def write_metadata(self, location: Location, content: bytes) -> None:
         """Write a metadata file durably; it is compressed if its name says so.
@@ -131,19 +122,19 @@ class StagedFiles:
                 log.warning("could not discard %s: %s", location, error)
 
 
-def begin_to_settle(all_files: Sequence[StagedFiles]) -> None:
+def begin_to_settle(side_work: SideWork, all_files: Sequence[StagedFiles]) -> None:
     """Begin to write what waits until all commits are planned, in a few threads.
 
     A thread for each file would take longer to wake up than the file takes.
     """
-    waiting = [(files, location, content) for files in all_files for location, content in files.take_later()]
+    waiting = [(files, write) for files in all_files for write in files.take_later()]
     for first in range(min(WAITS_AT_ONCE, len(waiting))):
         part = waiting[first::WAITS_AT_ONCE]
-        started = part[0][0].side_work.start(partial(_write_all, part))
-        for files in {id(files): files for files, _, _ in part}.values():
+        started = side_work.start(partial(_do_all, [write for _, write in part]))
+        for files in {id(files): files for files, _ in part}.values():
             files.wait_for(started)
 
 
-def _write_all(part: Sequence[tuple[StagedFiles, Location, bytes]]) -> None:
-    for files, location, content in part:
-        files.write_now(location, content)
+def _do_all(writes: Sequence[Callable[[], None]]) -> None:
+    for write in writes:
+        write()

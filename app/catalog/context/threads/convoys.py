@@ -14,6 +14,7 @@ from typing import Any, Final, Generic, TypeVar
 
 from app.catalog.context.threads.crew import Crew, settle
 from app.catalog.context.threads.gates import Gate
+from app.catalog.context.threads.shares import Group
 from app.catalog.context.threads.side_by_side import SideBySide, Start
 from app.waits import waited_s
 
@@ -28,7 +29,7 @@ _MOST_REMEMBERED: Final = 10_000
 
 
 class Convoys:
-    """Work for warehouses whose files and rows are on this machine, where waits are short.
+    """Work for warehouses whose files are on this machine, where waits for them are short.
 
     Those that come while a convoy of their warehouse is on its way wait, and then go together. Who comes without
     company starts at once. What took long before has a thread for itself, and a convoy that takes long is not waited
@@ -47,7 +48,7 @@ class Convoys:
         self._start = start
         self._gate = gate
         self._lines: dict[str, _Line] = {}
-        self._slow: OrderedDict[str, None] = OrderedDict()
+        self._slow: OrderedDict[Group, None] = OrderedDict()
         self._leading: set[asyncio.Task[None]] = set()
 
     async def run(
@@ -71,7 +72,7 @@ class Convoys:
         passenger = _Passenger(done, copy_context(), table, work, room, has_room)
         line = self._lines.setdefault(warehouse, _Line())
         try:
-            if table in self._slow:
+            if (warehouse, table) in self._slow:
                 await self._travel(warehouse, [passenger])
             elif line.is_waited_for:
                 line.waiting.append(passenger)
@@ -151,14 +152,14 @@ class Convoys:
             await self._crew.run(travel)
         end()
         for each in group:
-            self._remember(each)
+            self._remember((warehouse, each.table), each)
 
-    def _remember(self, passenger: _Passenger[Any]) -> None:
+    def _remember(self, group: Group, passenger: _Passenger[Any]) -> None:
         if passenger.held_s < SLOW_S:
             if passenger.unsaid_s < SLOW_S:
-                self._slow.pop(passenger.table, None)
+                self._slow.pop(group, None)
             return
-        self._slow[passenger.table] = None
+        self._slow[group] = None
         if len(self._slow) > _MOST_REMEMBERED:
             self._slow.popitem(last=False)
 

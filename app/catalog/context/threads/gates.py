@@ -8,11 +8,10 @@ from concurrent.futures import Future
 from functools import partial
 from threading import Lock
 
-from app.catalog.context.threads.shares import Shares
+from app.catalog.context.threads.shares import Group, TableShares
 from app.catalog.context.threads.side_by_side import Start
 
-_Group = tuple[str, str]
-_Waiting = tuple[_Group, Callable[[], None], "Future[None]"]
+_Waiting = tuple[Group, Callable[[], None], "Future[None]"]
 
 
 class Gate:
@@ -23,23 +22,21 @@ class Gate:
     """
 
     def __init__(self, start: Start, connections: int) -> None:
-        """Begin work by `start`."""
+        """Begin work by `start`, in no more places than there are connections."""
         self._start = start
-        self._connections = connections
         self._lock = Lock()
-        self._warehouses = Shares(connections)
-        self._tables: dict[str, Shares] = {}
-        self._waiting: dict[_Group, deque[_Waiting]] = {}
+        self._shares = TableShares(connections)
+        self._waiting: dict[Group, deque[_Waiting]] = {}
 
     def start(self, warehouse: str, table: str, work: Callable[[], None]) -> Future[None]:
         """Begin work as soon as there is room; it is not begun if its future is cancelled before."""
         done: Future[None] = Future()
         group = (warehouse, table)
         with self._lock:
-            if not self._has_room(group):
+            if not self._shares.has_room(group):
                 self._waiting.setdefault(group, deque()).append((group, work, done))
                 return done
-            self._take(group)
+            self._shares.take(group)
         self._start(partial(self._work, [(group, work, done)]))
         return done
 
@@ -52,7 +49,7 @@ class Gate:
             _settle(work, done)
             del work, done  # an error that it has would lead back to this frame
             with self._lock:
-                self._give_back(group)
+                self._shares.give_back(group)
                 admitted += self._admit()
 
     def _admit(self) -> list[_Waiting]:
@@ -60,33 +57,14 @@ class Gate:
         admitted: list[_Waiting] = []
         for group in list(self._waiting):
             queue = self._waiting.pop(group)
-            while queue and (queue[0][2].cancelled() or self._has_room(group)):
+            while queue and (queue[0][2].cancelled() or self._shares.has_room(group)):
                 first = queue.popleft()
                 if not first[2].cancelled():
-                    self._take(group)
+                    self._shares.take(group)
                     admitted.append(first)
             if queue:
                 self._waiting[group] = queue  # behind the other groups: each comes first in turn
         return admitted
-
-    def _has_room(self, group: _Group) -> bool:
-        warehouse, table = group
-        tables = self._tables.get(warehouse)
-        return self._warehouses.has_room(warehouse) and (tables is None or tables.has_room(table))
-
-    def _take(self, group: _Group) -> None:
-        warehouse, table = group
-        self._warehouses.take(warehouse)
-        if warehouse not in self._tables:
-            self._tables[warehouse] = Shares(max(1, self._connections // 2))
-        self._tables[warehouse].take(table)
-
-    def _give_back(self, group: _Group) -> None:
-        warehouse, table = group
-        self._warehouses.give_back(warehouse)
-        self._tables[warehouse].give_back(table)
-        if not self._tables[warehouse]:
-            del self._tables[warehouse]
 
 
 def _settle(work: Callable[[], None], done: Future[None]) -> None:

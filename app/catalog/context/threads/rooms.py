@@ -8,12 +8,11 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from app.catalog.context.threads.shares import Shares
+from app.catalog.context.threads.shares import Group, TableShares
 from app.errors import Unavailable
 
 LONGEST_WAIT_S: Final = 10.0
 """Less than clients wait for an answer."""
-_Group = tuple[str, str]
 
 
 class Rooms:
@@ -25,11 +24,9 @@ class Rooms:
     """
 
     def __init__(self, threads: int, longest_wait_s: float = LONGEST_WAIT_S) -> None:
-        self._threads = threads
         self._longest_wait_s = longest_wait_s
-        self._warehouses = Shares(threads)
-        self._tables: dict[str, Shares] = {}
-        self._waiting: dict[_Group, deque[asyncio.Future[None]]] = {}
+        self._shares = TableShares(threads)
+        self._waiting: dict[Group, deque[asyncio.Future[None]]] = {}
 
     @asynccontextmanager
     async def room_for(self, warehouse: str, table: str) -> AsyncIterator[None]:
@@ -43,8 +40,8 @@ class Rooms:
             Unavailable: none became free in time; nothing was begun.
         """
         group = (warehouse, table)
-        if self._has_room(group):
-            self._take(group)
+        if self._shares.has_room(group):
+            self._shares.take(group)
         else:
             await self._wait_for_room(group)
         try:
@@ -54,9 +51,9 @@ class Rooms:
 
     def has_room(self, warehouse: str, table: str) -> bool:
         """Return whether there is room now."""
-        return self._has_room((warehouse, table))
+        return self._shares.has_room((warehouse, table))
 
-    async def _wait_for_room(self, group: _Group) -> None:
+    async def _wait_for_room(self, group: Group) -> None:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(group, deque()).append(turn)
         try:
@@ -69,26 +66,8 @@ class Rooms:
                 raise self._busy(group) from None
             raise
 
-    def _has_room(self, group: _Group) -> bool:
-        warehouse, table = group
-        if not self._warehouses.has_room(warehouse):
-            return False
-        tables = self._tables.get(warehouse)
-        return tables is None or tables.has_room(table)
-
-    def _take(self, group: _Group) -> None:
-        warehouse, table = group
-        self._warehouses.take(warehouse)
-        if warehouse not in self._tables:
-            self._tables[warehouse] = Shares(max(1, self._threads // 2))
-        self._tables[warehouse].take(table)
-
-    def _give_back(self, group: _Group) -> None:
-        warehouse, table = group
-        self._warehouses.give_back(warehouse)
-        self._tables[warehouse].give_back(table)
-        if not self._tables[warehouse]:
-            del self._tables[warehouse]
+    def _give_back(self, group: Group) -> None:
+        self._shares.give_back(group)
         if self._waiting:
             self._admit()
 
@@ -96,18 +75,18 @@ class Rooms:
         """Let those go on that have room by now, each group in its order."""
         for group in list(self._waiting):
             queue = self._waiting.pop(group)
-            while queue and (queue[0].done() or self._has_room(group)):
+            while queue and (queue[0].done() or self._shares.has_room(group)):
                 turn = queue.popleft()
                 if not turn.done():  # it was cancelled or its time was over
-                    self._take(group)
+                    self._shares.take(group)
                     turn.set_result(None)
             if queue:
                 self._waiting[group] = queue  # behind the other groups: each comes first in turn
 
-    def _busy(self, group: _Group) -> Unavailable:
+    def _busy(self, group: Group) -> Unavailable:
         warehouse, table = group
         who = f"Warehouse {warehouse}" if warehouse else "The server"
-        if self._warehouses.has_room(warehouse):
+        if self._shares.warehouse_has_room(warehouse):
             who += f", at {table},"
         return Unavailable(
             f"{who} is busy: its requests hold as many threads as they may and wait for files or the database. "

@@ -21,7 +21,6 @@ from app.catalog.upkeep.warehouse_health import waiting_deletions
 from app.database.pointers.foreign_files import ANYWHERE
 from app.database.warehouses import Warehouse
 from app.engine.change.updates import SetProperties, SetStatistics
-from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.statistics import StatisticsFile
@@ -33,21 +32,12 @@ from app.formats.metadata.files import MetadataFiles
 from tests.builders.catalogs import START_MS, catalog_on, new_warehouse, with_rules, with_server
 from tests.builders.commits import commit_table
 from tests.builders.queues import let_queue_age
-from tests.builders.table_files import TableFiles
+from tests.builders.table_files import NamingFiles, TableFiles
 from tests.builders.tables import DEPARTURES, FLIGHTS, append, load_table, namespace_in, table_in
 
 OTHER = TableIdentifier(FLIGHTS, "other")
 TWIN = TableIdentifier(FLIGHTS, "twin")
 ALL_BUT_LAST = ExpiryRequest(ExpiryWish(older_than_ms=START_MS * 2, retain_last=1))
-
-
-class NamingFiles(TableFiles):
-    """Writes tables' files, and names those of others: `@` and a location."""
-
-    def _data_file(self, metadata: TableMetadata, name: str) -> DataFile:
-        if not name.startswith("@"):
-            return super()._data_file(metadata, name)
-        return DataFile(FileContent.DATA, Location(name[1:]), "parquet", metadata.default_spec_id, (), 1, 8)
 
 
 @pytest.fixture

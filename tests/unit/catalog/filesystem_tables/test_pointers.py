@@ -78,7 +78,7 @@ def test_versions_of_other_programs_are_taken_up_at_once(tree: Catalog, tmp_path
     write_version(folder, 4, properties={"theirs": "4"})
 
     assert properties(tree) == {"theirs": "4"}
-    assert sorted(map(version_in, filter(version_in, files_in(folder)))) == [1, 2, 3, 4]  # type: ignore[type-var]
+    assert sorted(map(version_in, filter(version_in, files_in(folder)))) == [1, 2, 3, 4]  # type: ignore[type-var]  # none is None
 
 
 def test_a_folder_that_was_restored_is_read_anew(tree: Catalog, tmp_path: Path) -> None:

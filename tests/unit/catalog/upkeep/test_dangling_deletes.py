@@ -57,7 +57,7 @@ def remove(catalog: Catalog) -> DanglingDeletes:
 
 
 def paths(files: object) -> set[str]:
-    return {file.file_path for file in files}  # type: ignore[attr-defined]
+    return {file.file_path for file in files}  # type: ignore[attr-defined]  # files of several classes
 
 
 def test_deletes_older_than_all_files_of_their_partition_go(catalog: Catalog) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 import weakref
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -118,6 +119,10 @@ def test_nothing_of_work_that_failed_is_kept(crowd: Crowd) -> None:
         with ThreadPoolExecutor(2) as threads:
             start = partial(crowd.gate.start, "lake", "t")
             SideBySide(threads.submit).go([write, write], lambda: None, [start, start])
+        # Its threads go on for a moment after they have said that they are done.
+        end_s = time.monotonic() + 10
+        while any(kept() is not None for kept in held) and time.monotonic() < end_s:
+            pass
         assert [kept() for kept in held] == [None] * 6
     finally:
         gc.enable()

@@ -131,6 +131,6 @@ def test_who_is_cancelled_holds_nothing(first: int) -> None:
         async with asyncio.timeout(10), rooms.room_for("w", "t"):
             pass
         assert not rooms._waiting
-        assert not rooms._tables
+        assert not rooms._shares._tables
 
     asyncio.run(run())

@@ -14,28 +14,17 @@ from app.catalog.deletions.queue import work_off_one
 from app.catalog.tables import NewTable, purge_table
 from app.database.pointers.foreign_files import ANYWHERE
 from app.engine.change.updates import AddSnapshot
-from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location
 from app.engine.model.snapshot import Snapshot
-from app.engine.model.table_metadata import TableMetadata
 from app.errors import FilesBeingDeleted
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import catalog_on, with_rules, with_server
 from tests.builders.commits import commit_table
-from tests.builders.table_files import TableFiles
+from tests.builders.table_files import NamingFiles, TableFiles
 from tests.builders.tables import DEPARTURES, FLIGHTS, SCHEMA, append, load_table, table_in
 
 OTHER = TableIdentifier(FLIGHTS, "other")
-
-
-class NamingFiles(TableFiles):
-    """Writes tables' files, and names those of others: `@` and a location."""
-
-    def _data_file(self, metadata: TableMetadata, name: str) -> DataFile:
-        if not name.startswith("@"):
-            return super()._data_file(metadata, name)
-        return DataFile(FileContent.DATA, Location(name[1:]), "parquet", metadata.default_spec_id, (), 1, 8)
 
 
 @pytest.fixture
