@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, nullcontext
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Generic, TypeVar
 
-from app.waits import wait_for
+from app.waits import let_companions_come, wait_for
 
 Item = TypeVar("Item")
 
@@ -92,6 +92,18 @@ class Lines(Generic[Item]):
     def join(self, key: Hashable, item: Item, work: Callable[[list[Item]], None]) -> bool:
         """Return once the item has been worked on; False if its turn did not come in time."""
         turn = self.enter(key, item)
+        if not self.wait(turn):
+            return False
+        self.work(turn, work)
+        return True
+
+    def join_companions(self, item: Item, work: Callable[[list[Item]], None]) -> bool:
+        """Like `join`, in a line for those that go side by side in this thread.
+
+        Those of other threads have lines of their own: this one may be held up while one in it leads.
+        """
+        turn = self.enter(get_ident(), item)
+        let_companions_come()
         if not self.wait(turn):
             return False
         self.work(turn, work)

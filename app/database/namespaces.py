@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
-from sqlalchemy import Connection, bindparam, delete, exists, select, update
+from sqlalchemy import Connection, bindparam, delete, exists, select, tuple_, update
 
 from app.database.connections.database import Database
 from app.database.connections.driver_errors import ConstraintBroken
+from app.database.connections.shared_lookups import SharedLookups
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, key_of, namespace_of, parameters_of
 from app.database.namespace_versions import begin_version, empty_since, end_version, free_since
 from app.database.outcomes.idempotency_keys import IdempotencyClaim, complete_claim, insert_claim
@@ -25,6 +26,7 @@ from app.database.statements.inserts import OnEachDatabase
 from app.database.statements.pages import names_on_page, page_of, page_parameters
 from app.engine.model.identifiers import Namespace
 from app.errors import NamespaceExists, NamespaceNotEmpty, NoSuchNamespace
+from app.waits import has_companions
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,9 @@ class PropertyChanges:
 _ID = select(rows.c.id).where(*IS_NAMESPACE)
 _ID_KEPT = _ID.with_for_update(read=True, key_share=True)
 _PROPERTIES = select(rows.c.properties).where(*IS_NAMESPACE)
+_PROPERTIES_OF_MANY = select(rows.c.warehouse_id, rows.c.key, rows.c.properties).where(
+    tuple_(rows.c.warehouse_id, rows.c.key).in_(bindparam("of_keys", expanding=True))
+)
 _PROPERTIES_TO_CHANGE = (
     select(rows.c.id, rows.c.properties).where(*IS_NAMESPACE).with_for_update(key_share=True)
 )
@@ -80,6 +85,8 @@ class Namespaces:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        is_postgres = database.dialect_name == "postgresql"
+        self._shared = SharedLookups(self._find_many) if is_postgres else None
 
     def create(
         self,
@@ -106,9 +113,18 @@ class Namespaces:
 
     def find(self, warehouse_id: int, namespace: Namespace) -> dict[str, str] | None:
         """Return the namespace's properties; None if it does not exist."""
+        if self._shared is not None and has_companions():
+            shared = self._shared.find((warehouse_id, key_of(namespace)))
+            return None if shared is None else json.loads(shared)
         parameters = parameters_of(warehouse_id, namespace)
         found = self._database.read(lambda connection: rows_of(connection, _PROPERTIES, parameters))
         return json.loads(found[0][0]) if found else None
+
+    def _find_many(self, keys: Sequence[tuple[int, str]]) -> dict[tuple[int, str], str]:
+        found = self._database.read(
+            lambda connection: connection.execute(_PROPERTIES_OF_MANY, {"of_keys": keys}).all()
+        )
+        return {(row.warehouse_id, row.key): row.properties for row in found}
 
     def list_children(
         self, warehouse_id: int, parent: Namespace | None, after: str | None = None, limit: int | None = None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import get_ident
 from typing import Any, TypeVar, cast
 
 from sqlalchemy import Connection
@@ -12,7 +11,7 @@ from app.database.connections.driver_calls import run_on_sqlite
 from app.database.connections.driver_errors import Undone, library_errors
 from app.errors import DatabaseUnavailable, IcetowerError
 from app.lines import Lines
-from app.waits import alone, has_companions, let_companions_come
+from app.waits import alone, has_companions
 
 MOST_TOGETHER = 32
 _Result = TypeVar("_Result")
@@ -39,12 +38,8 @@ class SharedWrites:
         """
         waiting = _Waiting(work)
         if has_companions():
-            # Each thread has a line of its own: it may be held up while one in it leads, and the others must not be.
-            turn = self._side_by_side.enter(get_ident(), waiting)
-            let_companions_come()
-            if not self._side_by_side.wait(turn):
+            if not self._side_by_side.join_companions(waiting, self._join):
                 raise _late()
-            self._side_by_side.work(turn, self._join)
         else:
             self._join([waiting])
         if waiting.error is not None:

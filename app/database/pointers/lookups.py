@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from threading import get_ident
 from typing import Any
 
 from app.database.connections.database import Database
+from app.database.connections.shared_lookups import SharedLookups
 from app.database.pointers.pointer import Pointer, PointerKey, PointerKind
 from app.engine.model.identifiers import LEVEL_SEPARATOR, TableIdentifier
-from app.errors import DatabaseUnavailable
-from app.lines import Lines
-from app.waits import has_companions, let_companions_come
+from app.waits import has_companions
 
 MAX_KEYS = 64
 # Few statements, because each connection prepares each of them.
 _LENGTHS = (1, 2, 4, 8, 16, 32, 64)
 _NOTHING = (0, "", "")
-_LONGEST_WAIT_S = 60.0
-"""Longer than Postgres may take for a statement."""
 
 
 # Written out, because SQLAlchemy takes several times as long for a statement as the database does.
@@ -43,21 +38,13 @@ _FIND_MANY_POSTGRES = """
 _KINDS = {kind.value: kind for kind in PointerKind}
 
 
-@dataclass(slots=True)
-class _Wanted:
-    """A pointer that is looked for, and found or not."""
-
-    key: PointerKey
-    found: Pointer | None = None
-
-
 class PointerLookups:
     """Statements that find pointers by name, prepared for one database."""
 
     def __init__(self, database: Database) -> None:
         self._fetch = database.fetch
         is_postgres = database.dialect_name == "postgresql"
-        self._lines = Lines[_Wanted](MAX_KEYS, _LONGEST_WAIT_S) if is_postgres else None
+        self._shared = SharedLookups(self.find_many) if is_postgres else None
         self._find_one = _FIND.format(position="", mark="%s" if is_postgres else "?")
         many = _lookups_on_postgres if is_postgres else _lookups_on_sqlite
         self._find_many = {length: many(length) for length in _LENGTHS}
@@ -66,8 +53,8 @@ class PointerLookups:
 
     def find(self, warehouse_id: int, identifier: TableIdentifier) -> Pointer | None:
         """Return the pointer of this name, be it a table's or a view's."""
-        if self._lines is not None and has_companions():
-            return self._find_together(self._lines, (warehouse_id, identifier))
+        if self._shared is not None and has_companions():
+            return self._shared.find((warehouse_id, identifier))
         key = LEVEL_SEPARATOR.join(identifier.namespace.levels)
         rows = self._fetch(self._find_one, (warehouse_id, key, identifier.name))
         if not rows:
@@ -76,21 +63,6 @@ class PointerLookups:
         return Pointer(
             pointer_id, warehouse_id, _KINDS[kind], identifier, uuid, location, registration, bool(reserved)
         )
-
-    def _find_together(self, lines: Lines[_Wanted], key: PointerKey) -> Pointer | None:
-        """Find it with the same statement as what others of this thread look for."""
-        wanted = _Wanted(key)
-        turn = lines.enter(get_ident(), wanted)
-        let_companions_come()
-        if not lines.wait(turn):
-            raise DatabaseUnavailable("The database does not answer")
-        lines.work(turn, self._find_all)
-        return wanted.found
-
-    def _find_all(self, group: Sequence[_Wanted]) -> None:
-        found = self.find_many(list({wanted.key for wanted in group}))
-        for wanted in group:
-            wanted.found = found.get(wanted.key)
 
     def find_many(self, keys: Sequence[PointerKey]) -> dict[PointerKey, Pointer]:
         """Return the pointers that exist among these names, with one statement for each 64 names."""

@@ -5,7 +5,22 @@ However the clocks of servers differ, at no time has a name two owners, or an ow
 
 from __future__ import annotations
 
-from sqlalchemy import BigInteger, Connection, bindparam, exists, func, insert, literal, select, update
+from collections.abc import Collection
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ColumnElement,
+    Connection,
+    any_,
+    bindparam,
+    exists,
+    func,
+    insert,
+    literal,
+    select,
+    update,
+)
 
 from app.database.connections.driver_errors import MAX_ATTEMPTS_AFTER_COLLISION, Undone
 from app.database.pointers.history import event_time
@@ -25,22 +40,41 @@ _NAMED = select(
 ).join_from(pointers, namespaces, namespaces.c.id == pointers.c.namespace_id)
 _KINDS = [literal(kind.value) for kind in PointerKind]
 _earlier = rows.alias("earlier")
+
+
+def _had_later(
+    warehouse_id: ColumnElement[int],
+    key: ColumnElement[str],
+    name: ColumnElement[str],
+    from_ms: ColumnElement[int],
+) -> ColumnElement[bool]:
+    """Return the condition that something had a name after some time, and has lost it."""
+    return exists().where(
+        _earlier.c.warehouse_id == warehouse_id,
+        _earlier.c.namespace_key == key,
+        _earlier.c.kind.in_(_KINDS),
+        _earlier.c.name == name,
+        _earlier.c.until_ms > from_ms,
+    )
+
+
 _BEGIN = (
     insert(rows)
     .from_select(
         ["pointer_id", "warehouse_id", "namespace_key", "kind", "name", "from_ms"],
         _NAMED.where(
             pointers.c.id == bindparam("of_pointer", type_=BigInteger),
-            ~exists().where(
-                _earlier.c.warehouse_id == namespaces.c.warehouse_id,
-                _earlier.c.namespace_key == namespaces.c.key,
-                _earlier.c.kind.in_(_KINDS),
-                _earlier.c.name == pointers.c.name,
-                _earlier.c.until_ms > pointers.c.updated_ms,
+            ~_had_later(
+                namespaces.c.warehouse_id, namespaces.c.key, pointers.c.name, pointers.c.updated_ms
             ),
         ),
     )
     .execution_options(preserve_rowcount=True)
+)
+_OVERLAPPING = select(rows.c.pointer_id).where(
+    rows.c.pointer_id == any_(bindparam("of_pointers", type_=ARRAY(BigInteger))),
+    rows.c.until_ms.is_(None),
+    _had_later(rows.c.warehouse_id, rows.c.namespace_key, rows.c.name, rows.c.from_ms),
 )
 _END = (
     update(rows)
@@ -69,9 +103,17 @@ def begin_name(connection: Connection, pointer_id: int) -> None:
             so the next attempt sees it.
     """
     if run_with(connection, _BEGIN, {"of_pointer": pointer_id}) != 1:
-        raise Undone(
-            DatabaseUnavailable("A name was taken and freed meanwhile"), MAX_ATTEMPTS_AFTER_COLLISION
-        )
+        raise _undone()
+
+
+def check_begun(connection: Connection, pointer_ids: Collection[int]) -> None:
+    """Check the same of pointers whose names were noted by an earlier statement of this transaction; on Postgres."""
+    if connection.scalars(_OVERLAPPING, {"of_pointers": list(pointer_ids)}).first() is not None:
+        raise _undone()
+
+
+def _undone() -> Undone:
+    return Undone(DatabaseUnavailable("A name was taken and freed meanwhile"), MAX_ATTEMPTS_AFTER_COLLISION)
 
 
 def end_name(connection: Connection, pointer_id: int, at_ms: int) -> None:

@@ -7,24 +7,29 @@ from collections.abc import Collection, Sequence
 from functools import cache
 
 from sqlalchemy import (
+    ARRAY,
     BigInteger,
     ColumnElement,
     Connection,
     Select,
+    TableValuedAlias,
+    Text,
     and_,
     bindparam,
+    column,
     exists,
     func,
     literal,
     or_,
     select,
+    union_all,
 )
 
 from app.database.schema.rows import dropped, file_deletions, pointers, table_places
 from app.database.statements.driver_sql import rows_of
 from app.errors import IcetowerError
 
-_NO_ID = 0
+NO_ID = 0
 """Rows are numbered from one."""
 
 
@@ -42,19 +47,41 @@ def _overlapping(size: int) -> Select[tuple[int]]:
 
     It takes so many folders around it: a list of any length would be written out anew each time.
     """
-    rows = table_places
-    return (
-        select(rows.c.pointer_id)
-        .where(
-            or_(
-                rows.c.place.in_([bindparam(f"around_{number}") for number in range(size)]),
-                and_(rows.c.place >= bindparam("first"), rows.c.place < bindparam("behind")),
-            ),
-            rows.c.pointer_id != bindparam("own_id", type_=BigInteger),
-            _keeps_its_places(),
-        )
-        .limit(1)
+    place = table_places.c.place
+    around = place.in_([bindparam(f"around_{number}") for number in range(size)])
+    inside = and_(place >= bindparam("first"), place < bindparam("behind"))
+    of_others = _is_of_others(bindparam("own_id", type_=BigInteger))
+    return select(table_places.c.pointer_id).where(or_(around, inside), of_others).limit(1)
+
+
+@cache
+def _overlapping_each() -> Select[tuple[int]]:
+    """Return the query for those of many folders that `_overlapping` finds something for, by number; for Postgres."""
+    place = table_places.c.place
+    folders = _arrays(number=BigInteger, own_id=BigInteger, first=Text, behind=Text)
+    around = _arrays(around_number=BigInteger, around_own_id=BigInteger, around=Text)
+    # Where they stand in a list of columns, each is looked up by itself, whatever the database makes of their number.
+    inside = exists().where(
+        place >= folders.c.first, place < folders.c.behind, _is_of_others(folders.c.own_id)
     )
+    same = exists().where(place == around.c.around, _is_of_others(around.c.around_own_id))
+    looked = union_all(
+        select(folders.c.number.label("number"), inside.label("is_taken")),
+        select(around.c.around_number, same),
+    ).subquery()
+    return select(looked.c.number).where(looked.c.is_taken).distinct()
+
+
+def _arrays(**columns: type[BigInteger | Text]) -> TableValuedAlias:
+    """Return a table of parameters, an array for each column."""
+    parameters = [bindparam(f"of_{name}", type_=ARRAY(kind)) for name, kind in columns.items()]
+    table = func.unnest(*parameters).table_valued(*(column(name, kind) for name, kind in columns.items()))
+    return table.render_derived()
+
+
+def _is_of_others(own_id: ColumnElement[int]) -> ColumnElement[bool]:
+    """Return the condition that a place is another pointer's, and still counts."""
+    return and_(table_places.c.pointer_id != own_id, _keeps_its_places())
 
 
 def _keeps_its_places() -> ColumnElement[bool]:
@@ -76,7 +103,7 @@ def _keeps_its_places() -> ColumnElement[bool]:
     )
 
 
-def is_free(connection: Connection, place: str, own_id: int = _NO_ID) -> bool:
+def is_free(connection: Connection, place: str, own_id: int = NO_ID) -> bool:
     """Say whether no other pointer has a place that is this folder, around it, or inside it.
 
     Args:
@@ -84,15 +111,46 @@ def is_free(connection: Connection, place: str, own_id: int = _NO_ID) -> bool:
         place: as `app.fileio.locations.folder_name` spells it.
         own_id: the pointer whose own places do not matter.
     """
-    start = place.index("://") + 3
-    around = [place[: end + 1] for end, letter in enumerate(place) if letter == "/" and end >= start]
+    return not find_taken(connection, [(own_id, place)])
+
+
+def find_taken(connection: Connection, claimed: Sequence[tuple[int, str]]) -> list[str]:
+    """Return those of some folders that `is_free` denies; each comes with the pointer whose own places do not matter."""
+    if connection.dialect.name != "postgresql":
+        return [place for own_id, place in claimed if _is_taken(connection, place, own_id)]
+    around = [(number, own_id, folder) for number, (own_id, place) in enumerate(claimed) for folder in _around(place)]
+    values = {
+        "of_number": list(range(len(claimed))),
+        "of_own_id": [own_id for own_id, _ in claimed],
+        "of_first": [place for _, place in claimed],
+        "of_behind": [_behind(place) for _, place in claimed],
+        "of_around_number": [number for number, _, _ in around],
+        "of_around_own_id": [own_id for _, own_id, _ in around],
+        "of_around": [folder for _, _, folder in around],
+    }
+    return [claimed[number][1] for number in connection.scalars(_overlapping_each(), values)]
+
+
+def _is_taken(connection: Connection, place: str, own_id: int) -> bool:
+    around = _around(place)
     size = max(4, 1 << (len(around) - 1).bit_length())
     values = {f"around_{number}": around[min(number, len(around) - 1)] for number in range(size)} | {
         "first": place,
-        "behind": place[:-1] + "0",  # what comes after a slash
+        "behind": _behind(place),
         "own_id": own_id,
     }
-    return not rows_of(connection, _overlapping(size), values)
+    return bool(rows_of(connection, _overlapping(size), values))
+
+
+def _around(place: str) -> list[str]:
+    """Return a folder and those around it."""
+    start = place.index("://") + 3
+    return [place[: end + 1] for end, letter in enumerate(place) if letter == "/" and end >= start]
+
+
+def _behind(place: str) -> str:
+    """Return what comes behind a folder and all that is inside it: a slash is followed by a zero."""
+    return place[:-1] + "0"
 
 
 def taken_of(connection: Connection, folders: Collection[str]) -> frozenset[str]:
@@ -131,9 +189,9 @@ def check_alone(connection: Connection, claimed: Sequence[tuple[int, str]]) -> N
         for key in sorted(set(map(_lock_key, (place for _, place in claimed)))):
             connection.execute(select(func.pg_advisory_xact_lock(literal(key, BigInteger))))
     # SQLite has one writer at a time anyway.
-    for pointer_id, place in claimed:
-        if not is_free(connection, place, pointer_id):
-            raise PlaceTaken(place)
+    taken = find_taken(connection, claimed) if claimed else []
+    if taken:
+        raise PlaceTaken(taken[0])
 
 
 def _lock_key(place: str) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import BigInteger, Connection, Row, bindparam, select
 
 from app.database.connections.database import Database
+from app.database.connections.shared_lookups import SharedLookups
 from app.database.namespace_keys import IS_NAMESPACE, NAMESPACE_ID, namespace_of, parameters_of
 from app.database.outcomes.idempotency_keys import IdempotencyClaim, check_free, insert_claim
 from app.database.outcomes.receipt import CommitReceipt
@@ -32,10 +33,11 @@ from app.database.pointers.moves import (
     rename,
     time_of_all,
 )
-from app.database.pointers.places import PlaceTaken, check_alone, is_free, taken_of
+from app.database.pointers.places import NO_ID, PlaceTaken, check_alone, find_taken, is_free, taken_of
 from app.database.pointers.pointer import Pointer, PointerKind
 from app.database.pointers.recoverable import NO_RECOVERY, Recovery, dropped_as_pointers, keep_dropped
 from app.database.pointers.shared_advances import PlainAdvance, SharedAdvances, is_plain
+from app.database.pointers.shared_creations import PlainCreation, SharedCreations, is_plain_creation
 from app.database.pointers.sharing import Claims, claimed_by_others, may_share_files, named_by_pointers
 from app.database.schema.rows import dropped, namespaces, pointer_history
 from app.database.schema.rows import pointers as rows
@@ -119,7 +121,10 @@ class Pointers:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._is_postgres = database.dialect_name == "postgresql"
         self._shared_advances = SharedAdvances(database)
+        self._shared_creations = SharedCreations(database)
+        self._shared_places = SharedLookups(self._find_taken)
         lookups = PointerLookups(database)
         self.find = lookups.find
         self.find_many = lookups.find_many
@@ -194,11 +199,9 @@ class Pointers:
             IdempotencyKeyTaken: a claim's request was answered before.
             FilesBeingDeleted: files of what is to be registered, or that a commit takes in, are being deleted.
         """
-        if self._goes_with_others(changes, claims, receipts):
-            (move,) = changes
-            assert isinstance(move, Advance)
+        if self._is_postgres and has_companions() and len(changes) == 1 and not any(claims):
             try:
-                if self._shared_advances.put(PlainAdvance(move, author, receipts[0])):
+                if self._put_with_others(changes[0], author, receipts):
                     return PutOutcome.ADVANCED
             except CommitStateUnknown:
                 return PutOutcome.UNKNOWN
@@ -215,8 +218,7 @@ class Pointers:
 
         first_move = next((change for change in present if isinstance(change, Advance)), None)
         # On Postgres a statement costs a round trip: the first receipt has none of its own.
-        is_postgres = self._database.dialect_name == "postgresql"
-        along = receipts[0] if receipts and first_move is not None and is_postgres else None
+        along = receipts[0] if receipts and first_move is not None and self._is_postgres else None
 
         def put(connection: Connection) -> None:
             for claim in taken:
@@ -250,16 +252,15 @@ class Pointers:
             return PutOutcome.UNKNOWN
         return PutOutcome.ADVANCED
 
-    def _goes_with_others(
-        self,
-        changes: Sequence[Advance | Unmoved | Creation],
-        claims: Sequence[IdempotencyClaim | None],
-        receipts: Sequence[CommitReceipt],
+    def _put_with_others(
+        self, change: Advance | Unmoved | Creation, author: Author, receipts: Sequence[CommitReceipt]
     ) -> bool:
-        """Return whether a change can be made by one statement with others of this thread."""
-        if self._database.dialect_name != "postgresql" or not has_companions():
-            return False
-        return len(changes) == 1 and not any(claims) and is_plain(changes[0], receipts)
+        """Make a change by one statement with others of this thread; False if it has to be made by itself."""
+        if isinstance(change, Advance) and is_plain(change, receipts):
+            return self._shared_advances.put(PlainAdvance(change, author, receipts[0]))
+        if isinstance(change, Creation) and is_plain_creation(change, receipts):
+            return self._shared_creations.put(PlainCreation(change, author, receipts[0]))
+        return False
 
     def check_claims(self, claims: Sequence[IdempotencyClaim | None]) -> None:
         """Check that no request was answered under these keys, and lock nothing.
@@ -401,7 +402,13 @@ class Pointers:
 
         What can come back counts, and what is being deleted.
         """
+        if self._is_postgres and has_companions():
+            return self._shared_places.find(place) is None
         return self._database.read(lambda connection: is_free(connection, place))
+
+    def _find_taken(self, places: Sequence[str]) -> dict[str, bool]:
+        claimed = [(NO_ID, place) for place in places]
+        return dict.fromkeys(self._database.read(lambda connection: find_taken(connection, claimed)), True)
 
     def taken_of(self, folders: Collection[str]) -> frozenset[str]:
         """Return those of some folders that are places, as `is_free` counts them."""

@@ -7,20 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from threading import get_ident
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import Connection
 
 from app.database.connections.database import Database
 from app.database.outcomes.receipt import CommitReceipt
-from app.database.outcomes.receipts import GivenUpMeanwhile, values_of
+from app.database.outcomes.receipts import GivenUpMeanwhile
 from app.database.pointers.history import Author, event_values
 from app.database.pointers.moves import Advance
+from app.database.pointers.shared_changes import (
+    LONGEST_WAIT_S,
+    MOST_TOGETHER,
+    RECEIPTS,
+    landing_of,
+    receipt_values,
+    table_of,
+    values_in,
+)
 from app.lines import Lines
-from app.waits import let_companions_come
 
-MOST_TOGETHER: Final = 32
 _ADVANCED = {
     "id": "bigint",
     "seen": "text",
@@ -33,28 +39,11 @@ _ADVANCED = {
     "request_id": "text",
     "job": "text",
 }
-_RECEIPT = {
-    "commit_id": "text",
-    "outcome": "text",
-    "operation": "text",
-    "warehouse": "text",
-    "principal": "text",
-    "request_id": "text",
-    "key": "text",
-    "began_ms": "bigint",
-    "noted_ms": "bigint",
-    "facts": "text",
-    "job": "text",
-}
-_ARRAYS = ", ".join(f"%(move_{name})s::{kind}[]" for name, kind in _ADVANCED.items())
-_RECEIPT_ARRAYS = ", ".join(f"%(receipt_{name})s::{kind}[]" for name, kind in _RECEIPT.items())
 # A row that another transaction holds is passed over: to wait for it would hold up all others.
 _STATEMENT = f"""
-    WITH wanted AS (
-        SELECT * FROM unnest({_ARRAYS}) AS wanted ({", ".join(_ADVANCED)})
-    ), receipt AS (
-        SELECT * FROM unnest(%(move_id)s::bigint[], {_RECEIPT_ARRAYS}) AS receipt (pointer_id, {", ".join(_RECEIPT)})
-    ), free AS (
+    WITH wanted AS ({table_of("wanted", _ADVANCED)}),
+    receipt AS ({RECEIPTS}),
+    free AS (
         SELECT pointers.id FROM pointers JOIN wanted
         ON wanted.id = pointers.id AND wanted.seen = pointers.metadata_location
         ORDER BY pointers.id FOR NO KEY UPDATE OF pointers SKIP LOCKED
@@ -64,7 +53,7 @@ _STATEMENT = f"""
             updated_ms = greatest(pointers.updated_ms, wanted.at_ms)
         FROM wanted JOIN free ON free.id = wanted.id
         WHERE pointers.id = wanted.id
-        RETURNING pointers.*
+        RETURNING pointers.*, pointers.id AS number
     ), noted AS (
         INSERT INTO pointer_history (
             pointer_id, warehouse_id, namespace_key, name, kind, event, previous_location, location, uuid, at_ms,
@@ -77,17 +66,7 @@ _STATEMENT = f"""
         JOIN namespaces ON namespaces.id = changed.namespace_id
         JOIN wanted ON wanted.id = changed.id
         RETURNING pointer_id
-    ), landed AS (
-        INSERT INTO receipts ({", ".join(_RECEIPT)})
-        SELECT {", ".join(f"receipt.{name}" for name in _RECEIPT)}
-        FROM receipt JOIN changed ON changed.id = receipt.pointer_id
-        ORDER BY receipt.commit_id
-        ON CONFLICT (commit_id) DO UPDATE SET
-            outcome = excluded.outcome, warehouse = excluded.warehouse, noted_ms = excluded.noted_ms,
-            facts = excluded.facts
-        WHERE receipts.outcome = 'in-progress'
-        RETURNING commit_id
-    )
+    ), landed AS ({landing_of("changed")})
     SELECT (SELECT array_agg(pointer_id) FROM noted), (SELECT count(*) FROM landed)
 """  # noqa: S608 - only names of columns and types are put in
 
@@ -107,8 +86,7 @@ class SharedAdvances:
 
     def __init__(self, database: Database) -> None:
         self._database = database
-        # As long as a statement may take, and the wait for a connection.
-        self._lines = Lines[PlainAdvance](MOST_TOGETHER, 2 * 60.0)
+        self._lines = Lines[PlainAdvance](MOST_TOGETHER, LONGEST_WAIT_S)
 
     def put(self, plain: PlainAdvance) -> bool:
         """Move a pointer together with those of others; False if it has to be tried by itself.
@@ -117,13 +95,7 @@ class SharedAdvances:
             DatabaseUnavailable: nothing was changed.
             CommitStateUnknown: the reply to COMMIT was lost.
         """
-        # Those of one thread only: it may be held up while one in it leads, and the others must not be.
-        turn = self._lines.enter(get_ident(), plain)
-        let_companions_come()
-        if not self._lines.wait(turn):
-            return False
-        self._lines.work(turn, self._put_all)
-        return plain.has_moved
+        return self._lines.join_companions(plain, self._put_all) and plain.has_moved
 
     def _put_all(self, group: Sequence[PlainAdvance]) -> None:
         if len({plain.move.seen.id for plain in group}) < max(2, len(group)):
@@ -137,11 +109,10 @@ class SharedAdvances:
             plain.has_moved = plain.move.seen.id in moved
 
 
-def is_plain(move: object, receipts: Sequence[CommitReceipt]) -> bool:
-    """Say whether a change is one that `SharedAdvances` can make with its receipts."""
+def is_plain(move: Advance, receipts: Sequence[CommitReceipt]) -> bool:
+    """Say whether a move is one that `SharedAdvances` can make with its receipts."""
     return (
-        isinstance(move, Advance)
-        and len(receipts) == 1
+        len(receipts) == 1
         and not move.registration
         and move.expiry is None
         and move.taken_in is None
@@ -150,11 +121,8 @@ def is_plain(move: object, receipts: Sequence[CommitReceipt]) -> bool:
 
 
 def _advance_all(connection: Connection, group: Sequence[PlainAdvance]) -> frozenset[int]:
-    moves = list(map(_moved, group))
-    receipts = [values_of(plain.receipt) for plain in group]
-    values = {f"move_{name}": [move[name] for move in moves] for name in _ADVANCED}
-    for name in _RECEIPT:
-        values[f"receipt_{name}"] = [receipt[f"receipt_{name}"] for receipt in receipts]
+    receipts = [(plain.move.seen.id, plain.receipt) for plain in group]
+    values = values_in("wanted", _ADVANCED, list(map(_moved, group))) | receipt_values(receipts)
     moved, landed = connection.exec_driver_sql(_STATEMENT, values).one()
     if landed != len(moved or ()):
         raise GivenUpMeanwhile

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,17 +13,16 @@ import pytest
 from sqlalchemy import Connection, text
 
 from app import waits
-from app.catalog.context.threads.side_by_side import SideBySide
 from app.database.connections.database import Database
-from app.database.outcomes.receipt import ID_LENGTH, CommitReceipt, Outcome, ReceiptHead, id_of_time, landed
+from app.database.outcomes.receipt import CommitReceipt, Outcome, ReceiptHead, landed
 from app.database.outcomes.receipts import GivenUpMeanwhile, Receipts
-from app.database.pointers.history import Author, PointerEvent
+from app.database.pointers.history import Author
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import Pointer
 from app.database.pointers.pointers import PutOutcome
 from app.engine.model.ids import Location
-from app.errors import IcetowerError
 from tests.builders.databases import migrated_database_of
+from tests.contract.database.companions import head, last_event, side_by_side
 from tests.contract.database.stores import NOW_MS, Stores, claim, name
 from tests.contract.database.test_lost_connections import wait_until_somebody_waits_for_a_lock
 from tests.servers.postgres import PostgresServer
@@ -33,18 +31,11 @@ from tests.servers.postgres_proxy import Break, PostgresProxy
 pytestmark = pytest.mark.timeout(60)
 
 TABLES = 5
-Found = PutOutcome | BaseException
-_numbers = itertools.count(1)
 
 
 def tables_in(stores: Stores) -> list[Pointer]:
     stores.add_namespace("a")
     return [stores.add(f"a.t{number}") for number in range(TABLES)]
-
-
-def head(key: str | None = None) -> ReceiptHead:
-    commit_id = id_of_time(NOW_MS + next(_numbers)).ljust(ID_LENGTH, "0")
-    return ReceiptHead(commit_id, "commit_table", "main", "alice", "request-1", key, NOW_MS, "job-1")
 
 
 def commit(stores: Stores, seen: Pointer, of: ReceiptHead, location: str = "1.json") -> PutOutcome:
@@ -55,29 +46,10 @@ def commit(stores: Stores, seen: Pointer, of: ReceiptHead, location: str = "1.js
     return stores.pointers.check_and_put([move], author, None, receipts=[receipt])
 
 
-def side_by_side(*works: Callable[[], PutOutcome]) -> list[Found]:
-    """Do all of it in this thread, and return what comes of each."""
-    found: list[Found] = [PutOutcome.UNKNOWN] * len(works)
-
-    def do(number: int) -> None:
-        try:
-            found[number] = works[number]()
-        except IcetowerError as error:
-            found[number] = error
-
-    with ThreadPoolExecutor(8) as threads:
-        SideBySide(threads.submit).go([partial(do, number) for number in range(len(works))], lambda: None)
-    return found
-
-
 def commits(
     stores: Stores, pointers: list[Pointer], heads: list[ReceiptHead]
 ) -> list[Callable[[], PutOutcome]]:
     return [partial(commit, stores, seen, of) for seen, of in zip(pointers, heads, strict=True)]
-
-
-def last_event(stores: Stores, pointer: Pointer) -> PointerEvent:
-    return stores.pointers.history(pointer.id, limit=1)[0]
 
 
 def test_each_leaves_what_it_leaves_alone(stores: Stores) -> None:
