@@ -16,6 +16,7 @@ from app.catalog.slots.beginnings import Beginnings, Client
 from app.catalog.slots.queue import Before, LandingQueue, RetryRules
 
 HOLD_MS = 20_000
+LOOK_MS = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ class Load:
     """Whether each writer keeps a connection of its own; behind a proxy nobody knows whose load it is."""
     lag_ms: float = 0
     """How late a server sees what another one did to the queue."""
+    servers: int = 1
+    """Writers are spread over so many servers, which let them go in turn."""
 
 
 @dataclass
@@ -72,13 +75,26 @@ class Course:
         return 1000 * len(self.landed_at_ms) / max(self.landed_at_ms)
 
 
+@dataclass
+class _Server:
+    """What one server knows of its writers, and which of their loads it holds."""
+
+    name: str
+    beginnings: Beginnings
+    loads: dict[Client, _Attempt] = field(default_factory=dict)
+    lets_load_at: float = 0.0
+
+
 class Simulation:
     """One table and its writers; without a queue, every commit that lost its race is refused at once."""
 
     def __init__(self, load: Load, seed: int, *, with_slots: bool) -> None:
         self._load, self._chance = load, random.Random(seed)
         self.queue = LandingQueue() if with_slots else None
-        self.beginnings = Beginnings() if with_slots and load.has_connections else None
+        self._servers = [
+            _Server(f"server {number}", Beginnings())
+            for number in range(load.servers if with_slots and load.has_connections else 0)
+        ]
         self.course = Course()
         self._retries = RetryRules()
         self._now, self._head, self._busy_until = 1_000_000.0, 0, 0.0
@@ -87,8 +103,6 @@ class Simulation:
         self._at_gate: dict[str, _Attempt] = {}
         self._held: dict[str, _Attempt] = {}
         self._looks_at: float | None = None
-        self._loads: dict[Client, _Attempt] = {}
-        self._lets_load_at = 0.0
 
     def run(self) -> Course:
         """Let all writers come to their end."""
@@ -110,30 +124,36 @@ class Simulation:
     def _begin(self, writer: int, number: int) -> Callable[[], None]:
         return lambda: self._load_table(_Attempt(writer, number, 0, self._now))
 
+    def _server(self, attempt: _Attempt) -> _Server | None:
+        """Return the server of a writer; None if no load is held."""
+        return self._servers[attempt.writer % len(self._servers)] if self._servers else None
+
     def _load_table(self, attempt: _Attempt) -> None:
-        beginnings = self.beginnings
-        if beginnings is not None and beginnings.must_wait(
-            attempt.client, self._now, may_begin=self._may_begin
+        server = self._server(attempt)
+        if server is not None and server.beginnings.must_wait(
+            attempt.client, self._now, may_begin=server.beginnings.may_begin(self._now)
         ):
-            self._loads[attempt.client] = attempt
-            self._let_load()
+            server.loads[attempt.client] = attempt
+            self._let_load(server)
         else:
             self._load_now(attempt)
 
-    @property
-    def _may_begin(self) -> bool:
-        """Whether no slot is open: as when a server asks for its lease."""
-        return self.queue is None or self.queue.closed_until_ms("", round(self._now)) is None
-
-    def _let_load(self) -> None:
-        if self.beginnings is None:
-            return
-        for client in self.beginnings.release(self._now, HOLD_MS, may_begin=self._may_begin):
-            self._load_now(self._loads.pop(client))
-        at = self.beginnings.next_ms(HOLD_MS)
-        if at is not None and not self._now < self._lets_load_at <= at:
-            self._lets_load_at = max(at, self._now + 1)
-            self._later(self._lets_load_at - self._now, self._let_load)
+    def _let_load(self, server: _Server) -> None:
+        """Do what `HeldLoads` does when it looks."""
+        now, beginnings = self._now, server.beginnings
+        beginnings.forget_late(now)
+        if self.queue is not None and not beginnings.may_begin(now) and not beginnings.at_work:
+            taken_ms = self.queue.take_lease(server.name, round(now), beginnings.lease_ms)
+            beginnings.lease_until_ms = now + taken_ms
+        may_begin = beginnings.may_begin(now)
+        for client in beginnings.release(now, HOLD_MS, may_begin=may_begin):
+            self._load_now(server.loads.pop(client))
+        at = beginnings.next_ms(HOLD_MS)
+        if at is not None and not beginnings.at_work:
+            at = min(at, now + LOOK_MS)
+        if at is not None and not now < server.lets_load_at <= at:
+            server.lets_load_at = max(at, now + 1)
+            self._later(server.lets_load_at - now, lambda: self._let_load(server))
 
     def _load_now(self, attempt: _Attempt) -> None:
         self._later(self._varied(self._load.load_ms), lambda: self._prepare(attempt))
@@ -144,8 +164,9 @@ class Simulation:
         self._later(self._varied(self._load.prepare_ms * slowness), lambda: self._post(attempt))
 
     def _post(self, attempt: _Attempt) -> None:
-        if self.beginnings is not None:
-            self.beginnings.note_commit(attempt.client, self._now)
+        server = self._server(attempt)
+        if server is not None:
+            server.beginnings.note_commit(attempt.client, self._now)
         if self.queue is not None and attempt.base == self._head:
             until = self.queue.closed_until_ms(attempt.key, round(self._now))
             if until is not None:
@@ -175,11 +196,13 @@ class Simulation:
         self._look()
 
     def _is_refused_at_once(self, attempt: _Attempt) -> bool:
-        losses, known = 0, Before()
-        if self.beginnings is not None:
+        losses, known, server = 0, Before(), self._server(attempt)
+        if server is not None:
             self._end(attempt, has_lost=True)
-            losses = self.beginnings.writers[attempt.client].losses
-            known = Before(max(0, losses - 1), self.beginnings.window_ms)
+            losses = server.beginnings.writers[attempt.client].losses
+            known = Before(max(0, losses - 1), server.beginnings.window_ms)
+            if losses > 1:
+                server.beginnings.lease_until_ms = 0.0
         return (
             self.queue is None
             or losses == 1
@@ -187,9 +210,10 @@ class Simulation:
         )
 
     def _end(self, attempt: _Attempt, *, has_lost: bool) -> None:
-        if self.beginnings is not None:
-            self.beginnings.note_end(attempt.client, self._now, is_writer=True, has_lost=has_lost)
-            self._let_load()
+        server = self._server(attempt)
+        if server is not None:
+            server.beginnings.note_end(attempt.client, self._now, is_writer=True, has_lost=has_lost)
+            self._let_load(server)
 
     def _look(self) -> None:
         if self.queue is None:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextvars import copy_context
 from dataclasses import replace
-from functools import partial
 from typing import Generic
 
 from app import telemetry
@@ -62,11 +61,18 @@ class Wish(Generic[M, D]):
 
     def read_ahead(self) -> None:
         """Read what it will need, or begin to, while others for its name are at work."""
-        prepare = partial(self.intentions[0].prepare, self.catalog)
         if has_companions():
-            prepare()  # Its files are on this machine: to wake a thread takes longer than to read them.
+            self._prepare()  # Its files are on this machine: to wake a thread takes longer than to read them.
         else:
-            self._read_ahead = self.catalog.server.side_work.start_if_free(prepare)
+            self.read_elsewhere()
+
+    def read_elsewhere(self) -> None:
+        """Begin to read what it will need, if a thread is free and that has not begun."""
+        if self._read_ahead is None:
+            self._read_ahead = self.catalog.server.side_work.start_if_free(self._prepare)
+
+    def _prepare(self) -> None:
+        self.intentions[0].prepare(self.catalog)
 
     def _plan(self, names: Names[M, D]) -> bool:
         self._error, self.author = None, self.catalog.author()

@@ -17,7 +17,7 @@ SHORTEST_WINDOW_MS: Final = 3.0
 LONGEST_WINDOW_MS: Final = 1_000.0
 """Who takes longer writes data between its load and its commit, and is not waited for: many can do that at a time."""
 LONGER, SHORTER = 1.25, 0.975
-"""How the window grows when a commit comes later, and shrinks when one comes earlier: nine of ten fit in."""
+"""How such a time grows when one takes longer, and shrinks when one takes less: nine of ten fit in."""
 SAFETY: Final = 3.0
 """A writer that does not commit within so many windows after its load is waited for no longer."""
 MOST_UNUSED: Final = 2
@@ -25,8 +25,10 @@ MOST_UNUSED: Final = 2
 PROTECTED_LOSSES: Final = 2
 """A writer that has lost so often has a slot of its own: its load does not wait."""
 LEASE_MS: Final = 200.0
-LEASE_WINDOWS: Final = 4
-"""A lease is at least so long, and so many windows."""
+LEASE_COURSES: Final = 4
+"""A lease is at least so long, and so many courses."""
+LONGEST_COURSE_MS: Final = 5_000.0
+"""What takes longer is no course of most writers, but waited for something."""
 MOST_WRITERS: Final = 256
 
 
@@ -44,7 +46,9 @@ class Writer:
     usual_loads: int = 1
     """Loads for each commit: engines load a table when they plan, and once more before they commit."""
     began_ms: float | None = None
-    """When it was let go last."""
+    """When it was let go last; None once its commit has come."""
+    let_go_ms: float | None = None
+    """The same; None once its commit has ended."""
 
 
 @dataclass(slots=True)
@@ -64,6 +68,14 @@ class Beginnings:
     contended_until_ms: float = 0.0
     window_ms: float = FIRST_WINDOW_MS
     """How long most writers take from their load to their commit, as learnt."""
+    course_ms: float = FIRST_WINDOW_MS
+    """How long most take from their load to the end of their commit."""
+    lease_until_ms: float = 0.0
+    """Until when writers of this server may be on their way, before those of other servers are."""
+
+    def may_begin(self, now_ms: float) -> bool:
+        """Return whether a writer that begins now will most likely have ended before the lease has."""
+        return now_ms + self.course_ms <= self.lease_until_ms
 
     def must_wait(self, client: Client, now_ms: float, *, may_begin: bool) -> bool:
         """Note a load; True if it has to wait until `release` names its client.
@@ -138,14 +150,12 @@ class Beginnings:
         writer = self.writers.get(client)
         if writer is not None and writer.began_ms is not None:
             took_ms, writer.began_ms = now_ms - writer.began_ms, None
-            if took_ms <= LONGEST_WINDOW_MS:
-                window_ms = self.window_ms * (LONGER if took_ms > self.window_ms else SHORTER)
-                self.window_ms = min(LONGEST_WINDOW_MS, max(SHORTEST_WINDOW_MS, window_ms))
+            self.window_ms = _learnt(self.window_ms, took_ms, LONGEST_WINDOW_MS)
 
     @property
     def lease_ms(self) -> int:
         """For how long writers of one server may go before those of another one."""
-        return round(max(LEASE_MS, LEASE_WINDOWS * self.window_ms))
+        return round(max(LEASE_MS, LEASE_COURSES * self.course_ms))
 
     def note_end(self, client: Client, now_ms: float, *, is_writer: bool, has_lost: bool) -> None:
         """Note that a commit has ended; its client counts as a writer if it adds a snapshot."""
@@ -155,6 +165,9 @@ class Beginnings:
         if client not in self.writers and len(self.writers) >= MOST_WRITERS:
             del self.writers[min(self.writers, key=lambda item: self.writers[item].seen_ms)]
         writer = self.writers.setdefault(client, Writer(now_ms))
+        if writer.let_go_ms is not None and not has_lost:
+            self.course_ms = _learnt(self.course_ms, now_ms - writer.let_go_ms, LONGEST_COURSE_MS)
+        writer.let_go_ms = None
         if writer.loads and not has_lost and not writer.losses:
             writer.usual_loads = writer.loads
         writer.seen_ms, writer.unused, writer.loads = now_ms, 0, 0
@@ -163,4 +176,12 @@ class Beginnings:
             self.contended_until_ms = now_ms + CONTENDED_MS
 
     def _begin(self, client: Client, writer: Writer, now_ms: float) -> None:
-        self.at_work[client] = writer.began_ms = now_ms
+        self.at_work[client] = writer.began_ms = writer.let_go_ms = now_ms
+
+
+def _learnt(usual_ms: float, took_ms: float, longest_ms: float) -> float:
+    """Return how long most take, now that one more is known; one that took very long is no measure."""
+    if took_ms > longest_ms:
+        return usual_ms
+    learnt_ms = usual_ms * (LONGER if took_ms > usual_ms else SHORTER)
+    return min(longest_ms, max(SHORTEST_WINDOW_MS, learnt_ms))

@@ -130,7 +130,6 @@ class _Table:
         self._queues = queues
         self._holder = holder
         self._longest_hold_ms = longest_hold_s * 1000
-        self._lease_until_ms = 0.0
         self._turns: dict[Client, asyncio.Future[None]] = {}
         self._woken = asyncio.Event()
 
@@ -156,7 +155,7 @@ class _Table:
 
     def end_lease(self) -> None:
         """Let no load go on before the lease is asked for anew."""
-        self._lease_until_ms = 0.0
+        self.beginnings.lease_until_ms = 0.0
 
     def wake(self) -> None:
         """Look again who may go."""
@@ -164,7 +163,7 @@ class _Table:
 
     @property
     def _may_begin(self) -> bool:
-        return self.pointer_id is None or _now_ms() < self._lease_until_ms
+        return self.pointer_id is None or self.beginnings.may_begin(_now_ms())
 
     async def _run(self) -> None:
         try:
@@ -199,8 +198,8 @@ class _Table:
             # Without the queue each server goes by what it knows itself.
             log.warning("no lease for table %s for now: %s", self.pointer_id, error)
             taken_ms = length_ms
-        self._lease_until_ms = _now_ms() + taken_ms
-        return taken_ms / 1000 if taken_ms else GATE_LOOK_S
+        self.beginnings.lease_until_ms = _now_ms() + taken_ms
+        return taken_ms / 1000 if self._may_begin else GATE_LOOK_S
 
     def _ask_for_lease(self, pointer_id: int, length_ms: int) -> int:
         for _ in range(ATTEMPTS):

@@ -177,12 +177,10 @@ class LandingQueue:
         if lease is not None and lease.holder != holder and now_ms < lease.until_ms:
             self.lease = replace(lease, is_wanted=True)
             return 0
-        if (
-            lease is not None
-            and lease.holder == holder
-            and lease.is_wanted
-            and now_ms < lease.until_ms + HANDOVER_MS
-        ):
+        is_own = lease is not None and lease.holder == holder
+        if lease is not None and is_own and lease.is_wanted and now_ms < lease.until_ms + HANDOVER_MS:
+            # Its next writer would not come to its end before the lease does: the other server's begin now.
+            self.lease = replace(lease, until_ms=min(lease.until_ms, now_ms))
             return 0
         opens = [
             slot.opens_ms - MARGIN_MS

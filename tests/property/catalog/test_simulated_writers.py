@@ -14,6 +14,19 @@ COMMON = Load(writers=32, rounds=5, load_ms=10, prepare_ms=60, commit_ms=8)
 HEAVY = Load(writers=16, rounds=3, load_ms=60, prepare_ms=300, commit_ms=130)
 
 
+ON_SEVERAL = [
+    Load(
+        writers=writers,
+        rounds=160 // writers,
+        load_ms=22,
+        prepare_ms=62,
+        commit_ms=55,
+        servers=servers,
+        lag_ms=10,
+    )
+    for writers, servers in ((8, 2), (32, 2), (32, 3))
+]
+"""Servers on one database, with files in a store that takes 20 ms for each call."""
 UNKNOWN = [
     replace(load, has_connections=False)
     for load in (
@@ -42,6 +55,7 @@ def courses(load: Load, *, with_slots: bool = True) -> list[Course]:
         Load(writers=8, rounds=20, load_ms=10, prepare_ms=60, commit_ms=8),
         Load(writers=2, rounds=50, load_ms=10, prepare_ms=60, commit_ms=8),
         Load(writers=32, rounds=5, load_ms=10, prepare_ms=60, commit_ms=8, lag_ms=15),
+        *ON_SEVERAL,
         *UNKNOWN,
     ],
     ids=str,
@@ -88,6 +102,13 @@ def test_no_writer_waits_much_longer_than_the_others(load: Load) -> None:
 def test_writers_that_are_known_land_as_fast_as_without_slots_and_seldom_try_twice(load: Load) -> None:
     for course, free in zip(courses(load), courses(load, with_slots=False), strict=True):
         assert course.per_second > 0.95 * free.per_second
+        assert course.attempts < 1.25 * len(course.landed_at_ms)
+
+
+@pytest.mark.parametrize("load", ON_SEVERAL, ids=str)
+def test_writers_on_several_servers_land_as_fast_as_on_one_and_seldom_try_twice(load: Load) -> None:
+    for course, alone in zip(courses(load), courses(replace(load, servers=1)), strict=True):
+        assert course.per_second > 0.9 * alone.per_second
         assert course.attempts < 1.25 * len(course.landed_at_ms)
 
 

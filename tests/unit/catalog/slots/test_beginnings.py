@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from app.catalog.slots.beginnings import (
     CONTENDED_MS,
     FIRST_WINDOW_MS,
+    LONGEST_COURSE_MS,
     MOST_UNUSED,
     MOST_WRITERS,
     REMEMBERED_MS,
@@ -237,3 +240,27 @@ def test_nobody_begins_while_writers_of_another_server_may() -> None:
     assert released(beginnings, 2, may_begin=False) == []
 
     assert released(beginnings, 3) == [A]
+
+
+def test_nobody_begins_who_would_not_end_before_the_lease_does() -> None:
+    beginnings = contended(A, B)
+    for number in range(200):
+        waits(beginnings, A, 10 * number)
+        beginnings.note_commit(A, 10 * number + 2)
+        land(beginnings, A, 10 * number + 8)
+    beginnings.lease_until_ms = 3_000
+
+    assert beginnings.window_ms < beginnings.course_ms
+    assert beginnings.course_ms == pytest.approx(8, rel=0.3)
+    assert beginnings.may_begin(3_000 - beginnings.course_ms)
+    assert not beginnings.may_begin(3_001 - beginnings.course_ms)
+
+
+def test_one_that_lost_or_took_very_long_says_nothing_of_how_long_writers_take() -> None:
+    beginnings = contended(A, B)
+    waits(beginnings, A, 1)
+    land(beginnings, A, 1 + LONGEST_COURSE_MS + 1)
+    waits(beginnings, A, 10_000)
+    beginnings.note_end(A, 10_200, is_writer=True, has_lost=True)
+
+    assert beginnings.course_ms == FIRST_WINDOW_MS

@@ -243,6 +243,16 @@ def test_a_server_leaves_a_lease_that_another_one_waits_for() -> None:
     assert queue.take_lease("here", 1_400 + HANDOVER_MS, 200) == 200, "the other one has not come"
 
 
+def test_a_server_hands_a_lease_over_whose_rest_is_too_short_for_its_next_writer() -> None:
+    queue = LandingQueue()
+    queue.take_lease("here", 1_000, 200)
+    queue.take_lease("there", 1_010, 200)
+    assert queue.take_lease("here", 1_150, 200) == 0
+
+    assert queue.take_lease("there", 1_155, 200) == 200
+    assert queue.take_lease("here", 1_160, 200) == 0
+
+
 def test_a_lease_ends_before_a_slot_that_is_somebodys_own_and_none_is_given_while_it_is_open() -> None:
     queue = LandingQueue()
     queue.lose("w", RetryRules(min_wait_ms=500), 1, 1_000, Before(losses=1))
