@@ -69,7 +69,7 @@ class Wish(Generic[M, D]):
     def read_elsewhere(self) -> None:
         """Begin to read what it will need, if a thread is free and that has not begun."""
         if self._read_ahead is None:
-            self._read_ahead = self.catalog.server.side_work.start_if_free(self._prepare)
+            self._read_ahead = self.catalog.server.read_ahead.start_if_free(self._prepare)
 
     def _prepare(self) -> None:
         self.intentions[0].prepare(self.catalog)

@@ -54,7 +54,8 @@ SCAN_ANSWER_BYTES = 32 << 20
 LIVE_PATHS_BYTES = 256 << 20
 COMMITS_TOGETHER = 64
 COMMIT_WAIT_S = 30.0
-SIDE_THREADS = 32
+SIDE_THREADS = COMMITS_TOGETHER
+READ_AHEAD_THREADS = COMMITS_TOGETHER
 PACKED_LINES_BYTES = 32 << 20
 FILE_SUMMARY_BYTES = 64 << 20
 COUNTED_FILES_BYTES = 16 << 20
@@ -160,6 +161,8 @@ class Server:
     """Lines of the manifest lists that this process wrote last."""
     side_work: SideWork = field(default_factory=lambda: SideWork(SIDE_THREADS))
     """Where the manifest lists of commits that land together are written."""
+    read_ahead: SideWork = field(default_factory=lambda: SideWork(READ_AHEAD_THREADS))
+    """Where files are read for commits that wait: apart, or those at work would have to wait for them."""
     file_summaries: BoundedCache[FileSummary] = field(
         default_factory=lambda: BoundedCache(FILE_SUMMARY_BYTES)
     )
