@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Barrier
 from typing import Any
 
 import pytest
@@ -175,6 +176,26 @@ def test_in_its_turn_nothing_is_read_of_what_was_prepared(catalog: Catalog) -> N
     assert [wish.results()[0].rebased for wish in wishes] == [False, True, True, True]
     assert not files.read_bytes
     assert live_files(catalog).keys() >= set().union(*(added_by(each, writer(catalog)) for each in made))
+
+
+def test_those_that_were_not_prepared_are_read_side_by_side(catalog: Catalog) -> None:
+    """When there was no thread to prepare them: one after the other would take as long as all of them together."""
+    made = [writer(catalog).append([name]) for name in "abcd"]
+    meeting = Barrier(3)
+    lists = {each.snapshot.manifest_list for each in made[1:]}
+
+    class MeetingFiles(CountingFiles):
+        def read_at_most(self, location: Location, max_bytes: int) -> bytes | None:
+            if location in lists and not self.read_bytes[location]:
+                meeting.wait(30)
+            return super().read_at_most(location, max_bytes)
+
+    meeting_there = on(catalog, MeetingFiles(catalog.files))
+    wishes = [Wish(meeting_there, [sent(each)]) for each in made]
+
+    land_all(wishes)
+
+    assert [wish.results()[0].rebased for wish in wishes] == [False, True, True, True]
 
 
 def test_preparing_reads_nothing_where_nothing_is_asked_for(catalog: Catalog) -> None:
