@@ -73,7 +73,6 @@ _BEGIN = (
 )
 _OVERLAPPING = select(rows.c.pointer_id).where(
     rows.c.pointer_id == any_(bindparam("of_pointers", type_=ARRAY(BigInteger))),
-    rows.c.until_ms.is_(None),
     _had_later(rows.c.warehouse_id, rows.c.namespace_key, rows.c.name, rows.c.from_ms),
 )
 _END = (
@@ -107,7 +106,7 @@ def begin_name(connection: Connection, pointer_id: int) -> None:
 
 
 def check_begun(connection: Connection, pointer_ids: Collection[int]) -> None:
-    """Check the same of pointers whose names were noted by an earlier statement of this transaction; on Postgres."""
+    """Check the same of new pointers, whose names an earlier statement of this transaction has noted; on Postgres."""
     if connection.scalars(_OVERLAPPING, {"of_pointers": list(pointer_ids)}).first() is not None:
         raise _undone()
 

@@ -7,22 +7,17 @@ from collections.abc import Collection, Sequence
 from functools import cache
 
 from sqlalchemy import (
-    ARRAY,
     BigInteger,
     ColumnElement,
     Connection,
     Select,
-    TableValuedAlias,
-    Text,
     and_,
     bindparam,
-    column,
     exists,
     func,
     literal,
     or_,
     select,
-    union_all,
 )
 
 from app.database.schema.rows import dropped, file_deletions, pointers, table_places
@@ -31,6 +26,21 @@ from app.errors import IcetowerError
 
 NO_ID = 0
 """Rows are numbered from one."""
+# Those of many folders that `_overlapping` may find something for: what has lost its right to a place counts, too. Each
+# is looked up by itself, whatever Postgres makes of their number, for it stands in a list of columns.
+_MAYBE_OVERLAPPING = """
+    SELECT DISTINCT number FROM (
+        SELECT number, EXISTS (
+            SELECT 1 FROM table_places WHERE place >= first AND place < behind AND pointer_id <> own_id
+        ) AS is_met
+        FROM unnest(%(numbers)s::bigint[], %(own_ids)s::bigint[], %(firsts)s::text[], %(behinds)s::text[])
+            AS folder (number, own_id, first, behind)
+        UNION ALL
+        SELECT number, EXISTS (SELECT 1 FROM table_places WHERE place = name AND pointer_id <> own_id)
+        FROM unnest(%(of_numbers)s::bigint[], %(of_own_ids)s::bigint[], %(around)s::text[])
+            AS around (number, own_id, name)
+    ) AS looked WHERE is_met
+"""
 
 
 class PlaceTaken(IcetowerError):
@@ -47,41 +57,19 @@ def _overlapping(size: int) -> Select[tuple[int]]:
 
     It takes so many folders around it: a list of any length would be written out anew each time.
     """
-    place = table_places.c.place
-    around = place.in_([bindparam(f"around_{number}") for number in range(size)])
-    inside = and_(place >= bindparam("first"), place < bindparam("behind"))
-    of_others = _is_of_others(bindparam("own_id", type_=BigInteger))
-    return select(table_places.c.pointer_id).where(or_(around, inside), of_others).limit(1)
-
-
-@cache
-def _overlapping_each() -> Select[tuple[int]]:
-    """Return the query for those of many folders that `_overlapping` finds something for, by number; for Postgres."""
-    place = table_places.c.place
-    folders = _arrays(number=BigInteger, own_id=BigInteger, first=Text, behind=Text)
-    around = _arrays(around_number=BigInteger, around_own_id=BigInteger, around=Text)
-    # Where they stand in a list of columns, each is looked up by itself, whatever the database makes of their number.
-    inside = exists().where(
-        place >= folders.c.first, place < folders.c.behind, _is_of_others(folders.c.own_id)
+    rows = table_places
+    return (
+        select(rows.c.pointer_id)
+        .where(
+            or_(
+                rows.c.place.in_([bindparam(f"around_{number}") for number in range(size)]),
+                and_(rows.c.place >= bindparam("first"), rows.c.place < bindparam("behind")),
+            ),
+            rows.c.pointer_id != bindparam("own_id", type_=BigInteger),
+            _keeps_its_places(),
+        )
+        .limit(1)
     )
-    same = exists().where(place == around.c.around, _is_of_others(around.c.around_own_id))
-    looked = union_all(
-        select(folders.c.number.label("number"), inside.label("is_taken")),
-        select(around.c.around_number, same),
-    ).subquery()
-    return select(looked.c.number).where(looked.c.is_taken).distinct()
-
-
-def _arrays(**columns: type[BigInteger | Text]) -> TableValuedAlias:
-    """Return a table of parameters, an array for each column."""
-    parameters = [bindparam(f"of_{name}", type_=ARRAY(kind)) for name, kind in columns.items()]
-    table = func.unnest(*parameters).table_valued(*(column(name, kind) for name, kind in columns.items()))
-    return table.render_derived()
-
-
-def _is_of_others(own_id: ColumnElement[int]) -> ColumnElement[bool]:
-    """Return the condition that a place is another pointer's, and still counts."""
-    return and_(table_places.c.pointer_id != own_id, _keeps_its_places())
 
 
 def _keeps_its_places() -> ColumnElement[bool]:
@@ -116,19 +104,24 @@ def is_free(connection: Connection, place: str, own_id: int = NO_ID) -> bool:
 
 def find_taken(connection: Connection, claimed: Sequence[tuple[int, str]]) -> list[str]:
     """Return those of some folders that `is_free` denies; each comes with the pointer whose own places do not matter."""
-    if connection.dialect.name != "postgresql":
+    if connection.dialect.name != "postgresql" or len(claimed) == 1:
         return [place for own_id, place in claimed if _is_taken(connection, place, own_id)]
-    around = [(number, own_id, folder) for number, (own_id, place) in enumerate(claimed) for folder in _around(place)]
+    around = [
+        (number, own_id, folder)
+        for number, (own_id, place) in enumerate(claimed)
+        for folder in _around(place)
+    ]
     values = {
-        "of_number": list(range(len(claimed))),
-        "of_own_id": [own_id for own_id, _ in claimed],
-        "of_first": [place for _, place in claimed],
-        "of_behind": [_behind(place) for _, place in claimed],
-        "of_around_number": [number for number, _, _ in around],
-        "of_around_own_id": [own_id for _, own_id, _ in around],
-        "of_around": [folder for _, _, folder in around],
+        "numbers": list(range(len(claimed))),
+        "own_ids": [own_id for own_id, _ in claimed],
+        "firsts": [place for _, place in claimed],
+        "behinds": [_behind(place) for _, place in claimed],
+        "of_numbers": [number for number, _, _ in around],
+        "of_own_ids": [own_id for _, own_id, _ in around],
+        "around": [folder for _, _, folder in around],
     }
-    return [claimed[number][1] for number in connection.scalars(_overlapping_each(), values)]
+    maybe = [claimed[number] for (number,) in connection.exec_driver_sql(_MAYBE_OVERLAPPING, values)]
+    return [place for own_id, place in maybe if _is_taken(connection, place, own_id)]
 
 
 def _is_taken(connection: Connection, place: str, own_id: int) -> bool:

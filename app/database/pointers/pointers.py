@@ -199,9 +199,9 @@ class Pointers:
             IdempotencyKeyTaken: a claim's request was answered before.
             FilesBeingDeleted: files of what is to be registered, or that a commit takes in, are being deleted.
         """
-        if self._is_postgres and has_companions() and len(changes) == 1 and not any(claims):
+        if self._is_postgres and len(changes) == 1 and not any(claims):
             try:
-                if self._put_with_others(changes[0], author, receipts):
+                if self._put_at_once(changes[0], author, receipts):
                     return PutOutcome.ADVANCED
             except CommitStateUnknown:
                 return PutOutcome.UNKNOWN
@@ -252,14 +252,14 @@ class Pointers:
             return PutOutcome.UNKNOWN
         return PutOutcome.ADVANCED
 
-    def _put_with_others(
+    def _put_at_once(
         self, change: Advance | Unmoved | Creation, author: Author, receipts: Sequence[CommitReceipt]
     ) -> bool:
-        """Make a change by one statement with others of this thread; False if it has to be made by itself."""
-        if isinstance(change, Advance) and is_plain(change, receipts):
-            return self._shared_advances.put(PlainAdvance(change, author, receipts[0]))
+        """Make a change by one statement, with others of this thread; False if that is not possible."""
         if isinstance(change, Creation) and is_plain_creation(change, receipts):
             return self._shared_creations.put(PlainCreation(change, author, receipts[0]))
+        if isinstance(change, Advance) and is_plain(change, receipts) and has_companions():
+            return self._shared_advances.put(PlainAdvance(change, author, receipts[0]))
         return False
 
     def check_claims(self, claims: Sequence[IdempotencyClaim | None]) -> None:

@@ -128,9 +128,7 @@ class SharedCreations:
 
     def _put_all(self, group: Sequence[PlainCreation]) -> None:
         # Of two with one name the second one has to see what the first one did.
-        first_of_name = list({plain.name: plain for plain in reversed(group)}.values())
-        if len(first_of_name) < 2:
-            return
+        first_of_name = {plain.name: plain for plain in reversed(group)}.values()
         ordered = sorted(first_of_name, key=lambda plain: plain.name)
         try:
             made = self._database.write_without_waiting(lambda connection: _create_all(connection, ordered))
