@@ -170,7 +170,12 @@ class SideBySide:
             self._working.append((traveller, asked))
 
     def _go_round(self) -> None:
-        """Let all go on that may, in the order in which they began to wait."""
+        """Let all go on that may, in the order in which they began to wait.
+
+        Those for whom others wait come first: they may come as far as these.
+        """
+        if self._release(time.monotonic()):
+            return
         arrived, self._arrived = self._arrived, deque()
         if self._working:
             working, self._working = self._working, []
@@ -189,14 +194,15 @@ class SideBySide:
             self._wait_for_held()
         for traveller in arrived:
             self._go_on(traveller)
-        self._release(time.monotonic())
 
-    def _release(self, now_s: float) -> None:
+    def _release(self, now_s: float) -> bool:
+        """Let those go on that have waited for a future; False if there are none."""
         over = [held for held in self._held if held.is_over(now_s)]
         if over:
             self._held = [held for held in self._held if held not in over]
             for held in over:
                 self._go_on(held.traveller, None if held.future.done() else _TIMED_OUT)
+        return bool(over)
 
     def _wait_for_held(self) -> None:
         ends = [held.end_s for held in self._held if held.end_s is not None]
