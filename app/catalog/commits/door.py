@@ -20,7 +20,6 @@ from app.database.outcomes.receipts import GivenUpMeanwhile
 from app.database.pointers.moves import Advance, NameTaken, Unmoved
 from app.database.pointers.pointers import PutOutcome
 from app.errors import IcetowerError, IdempotencyKeyTaken
-from app.waits import has_companions
 
 log = logging.getLogger(__name__)
 
@@ -42,9 +41,6 @@ def land_all(wishes: Sequence[Wish[M, D]]) -> None:
 def _attempt(catalog: Catalog, wishes: Sequence[Wish[M, D]]) -> Sequence[Wish[M, D]]:
     """Try once; return the wishes that lost a race, while all others have their outcome."""
     names, files = Names[M, D](), StagedFiles(catalog)
-    if not has_companions():
-        for wish in wishes[1:]:
-            wish.read_elsewhere()  # for which no thread may have been free when it came
     # Find, read, require, apply, look with the guard.
     standing = plan_all(wishes, names)
     if not standing:

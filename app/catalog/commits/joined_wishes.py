@@ -10,10 +10,14 @@ from app.catalog.commits.plans import Names
 from app.catalog.commits.wishes import Wish
 from app.catalog.context.kinds import M
 from app.errors import IcetowerError, Unavailable
+from app.waits import has_companions
 
 
 def plan_all(wishes: Sequence[Wish[M, D]], names: Names[M, D]) -> list[Wish[M, D]]:
     """Plan wishes in their order on what is planned; return those that are not refused."""
+    if not has_companions():
+        for wish in wishes[1:]:
+            wish.read_elsewhere()  # for which no thread may have been free when it came
     standing: list[Wish[M, D]] = []
     for common, group in groupby(wishes, key=_common):
         neighbours = list(group)

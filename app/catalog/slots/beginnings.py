@@ -180,7 +180,10 @@ class Beginnings:
 
 
 def _learnt(usual_ms: float, took_ms: float, longest_ms: float) -> float:
-    """Return how long most take, now that one more is known; one that took very long is no measure."""
+    """Return how long most take, now that one more is known.
+
+    One that took very long waited for something: it is no measure.
+    """
     if took_ms > longest_ms:
         return usual_ms
     learnt_ms = usual_ms * (LONGER if took_ms > usual_ms else SHORTER)

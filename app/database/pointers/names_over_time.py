@@ -64,9 +64,7 @@ _BEGIN = (
         ["pointer_id", "warehouse_id", "namespace_key", "kind", "name", "from_ms"],
         _NAMED.where(
             pointers.c.id == bindparam("of_pointer", type_=BigInteger),
-            ~_had_later(
-                namespaces.c.warehouse_id, namespaces.c.key, pointers.c.name, pointers.c.updated_ms
-            ),
+            ~_had_later(namespaces.c.warehouse_id, namespaces.c.key, pointers.c.name, pointers.c.updated_ms),
         ),
     )
     .execution_options(preserve_rowcount=True)
@@ -106,7 +104,7 @@ def begin_name(connection: Connection, pointer_id: int) -> None:
 
 
 def check_begun(connection: Connection, pointer_ids: Collection[int]) -> None:
-    """Check the same of new pointers, whose names an earlier statement of this transaction has noted; on Postgres."""
+    """Check the same of new pointers whose names this transaction has noted; on Postgres."""
     if connection.scalars(_OVERLAPPING, {"of_pointers": list(pointer_ids)}).first() is not None:
         raise _undone()
 

@@ -103,7 +103,12 @@ def is_free(connection: Connection, place: str, own_id: int = NO_ID) -> bool:
 
 
 def find_taken(connection: Connection, claimed: Sequence[tuple[int, str]]) -> list[str]:
-    """Return those of some folders that `is_free` denies; each comes with the pointer whose own places do not matter."""
+    """Return those of some folders that are not free.
+
+    Args:
+        connection: of a transaction.
+        claimed: the folders, each with the pointer whose own places do not matter.
+    """
     if connection.dialect.name != "postgresql" or len(claimed) == 1:
         return [place for own_id, place in claimed if _is_taken(connection, place, own_id)]
     around = [
@@ -142,7 +147,7 @@ def _around(place: str) -> list[str]:
 
 
 def _behind(place: str) -> str:
-    """Return what comes behind a folder and all that is inside it: a slash is followed by a zero."""
+    """Return what comes behind a folder and all inside it: after a slash comes a zero."""
     return place[:-1] + "0"
 
 

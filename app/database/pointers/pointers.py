@@ -255,7 +255,7 @@ class Pointers:
     def _put_at_once(
         self, change: Advance | Unmoved | Creation, author: Author, receipts: Sequence[CommitReceipt]
     ) -> bool:
-        """Make a change by one statement, with others of this thread; False if that is not possible."""
+        """Make a change by one statement, with others of this thread; False if it cannot be."""
         if isinstance(change, Creation) and is_plain_creation(change, receipts):
             return self._shared_creations.put(PlainCreation(change, author, receipts[0]))
         if isinstance(change, Advance) and is_plain(change, receipts) and has_companions():

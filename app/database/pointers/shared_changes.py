@@ -30,7 +30,7 @@ _RECEIPT: Final = {
 
 
 def table_of(name: str, columns: Mapping[str, str]) -> str:
-    """Return SQL for a table of values that `values_in` gives, with these columns and their types."""
+    """Return SQL for a table of what `values_in` gives, with columns and their types."""
     arrays = ", ".join(f"%({name}_{column})s::{kind}[]" for column, kind in columns.items())
     return f"SELECT * FROM unnest({arrays}) AS {name} ({', '.join(columns)})"  # noqa: S608 - names of ours only
 

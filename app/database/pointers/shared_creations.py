@@ -98,7 +98,7 @@ _STATEMENT = f"""
 
 @dataclass(slots=True)
 class PlainCreation:
-    """A new table or view that is created by itself, without metadata from elsewhere, and has one receipt."""
+    """A new table or view whose metadata is not from elsewhere, and that has one receipt."""
 
     creation: Creation
     author: Author

@@ -49,7 +49,8 @@ def creations(
     stores: Stores, *wanted: Creation, heads: Sequence[ReceiptHead] = ()
 ) -> list[Callable[[], PutOutcome]]:
     return [
-        partial(create, stores, each, of) for each, of in zip(wanted, heads or [head() for _ in wanted], strict=True)
+        partial(create, stores, each, of)
+        for each, of in zip(wanted, heads or [head() for _ in wanted], strict=True)
     ]
 
 
@@ -59,9 +60,7 @@ def of_all(stores: Stores) -> list[Creation]:
 
 def places_of(stores: Stores, pointer_id: int) -> set[str]:
     query = text("SELECT place FROM table_places WHERE pointer_id = :id")
-    return set(
-        stores.database.read(lambda connection: list(connection.scalars(query, {"id": pointer_id})))
-    )
+    return set(stores.database.read(lambda connection: list(connection.scalars(query, {"id": pointer_id}))))
 
 
 @pytest.fixture
@@ -87,16 +86,24 @@ def test_each_leaves_what_it_leaves_alone(filled: Stores) -> None:
     (receipt_alone,) = receipts.find(lonely.commit_id)
     for each, of in zip(wanted, heads, strict=True):
         made = filled.there(str(each.identifier))
-        changed = {
-            "identifier": each.identifier,
-            "kind": each.kind,
-            "uuid": each.uuid,
-            "metadata_location": each.location,
-        }
-        assert made == replace(alone, id=made.id, **changed)
+        assert made == replace(
+            alone,
+            id=made.id,
+            identifier=each.identifier,
+            kind=each.kind,
+            uuid=each.uuid,
+            metadata_location=each.location,
+        )
         event, event_alone = last_event(filled, made), last_event(filled, alone)
-        changed["location"] = changed.pop("metadata_location")
-        assert event == replace(event_alone, sequence=event.sequence, pointer_id=made.id, **changed)
+        assert event == replace(
+            event_alone,
+            sequence=event.sequence,
+            pointer_id=made.id,
+            identifier=each.identifier,
+            kind=each.kind,
+            uuid=each.uuid,
+            location=each.location,
+        )
         assert receipts.find(of.commit_id) == [replace(receipt_alone, head=of)]
         assert places_of(filled, made.id) == each.places
         was = past.find(filled.id, each.identifier, AT_MS)
@@ -229,8 +236,10 @@ class TestOnPostgres:
         "held",
         [
             "SELECT FROM namespaces WHERE key = 'held' FOR UPDATE",
-            "INSERT INTO pointers (namespace_id, kind, name, uuid, metadata_location, created_ms, updated_ms)"
-            " SELECT id, 'table', 't', 'u', 'l', 0, 0 FROM namespaces WHERE key = 'held'",
+            (
+                "INSERT INTO pointers (namespace_id, kind, name, uuid, metadata_location, created_ms, updated_ms)"
+                " SELECT id, 'table', 't', 'u', 'l', 0, 0 FROM namespaces WHERE key = 'held'"
+            ),
         ],
         ids=["namespace", "name"],
     )
@@ -258,9 +267,7 @@ class TestOnPostgres:
             while filled.pointers.find(filled.id, name("a.t4")) is None:
                 assert not asked.done()
             wait_until_somebody_waits_for_a_lock(postgres_server)
-            made_meanwhile = [
-                filled.pointers.find(filled.id, each.identifier) is not None for each in wanted
-            ]
+            made_meanwhile = [filled.pointers.find(filled.id, each.identifier) is not None for each in wanted]
             may_go.set()
             holder.result()
 
@@ -272,10 +279,14 @@ class TestOnPostgres:
     ) -> None:
         freed_ms = AT_MS + 1_000_000
         statements = [
-            "INSERT INTO pointers (namespace_id, kind, name, uuid, metadata_location, created_ms, updated_ms)"
-            " SELECT id, 'table', 't1', 'u', 'l', 0, 0 FROM namespaces",
-            "INSERT INTO pointer_names (pointer_id, warehouse_id, namespace_key, kind, name, from_ms, until_ms)"
-            f" SELECT 0, warehouse_id, key, 'table', 't1', 0, {freed_ms} FROM namespaces",
+            (
+                "INSERT INTO pointers (namespace_id, kind, name, uuid, metadata_location, created_ms, updated_ms)"
+                " SELECT id, 'table', 't1', 'u', 'l', 0, 0 FROM namespaces"
+            ),
+            (
+                "INSERT INTO pointer_names (pointer_id, warehouse_id, namespace_key, kind, name, from_ms, until_ms)"
+                f" SELECT 0, warehouse_id, key, 'table', 't1', 0, {freed_ms} FROM namespaces"
+            ),
             "DELETE FROM pointers",
         ]
         has_begun, may_go = threading.Event(), threading.Event()
