@@ -112,7 +112,7 @@ class Database:
         return self._in_turn(lambda: self._attempt(self._write_engine, work, self._commit))
 
     def write_without_waiting(self, work: Callable[[Connection], _Result]) -> _Result:
-        """Like `write`, for statements that wait for no lock, and with which many writes are made."""
+        """Like `write`, for statements that wait for no lock, or not for long: many writes are made with them."""
         return self._apart(lambda: self._attempt(self._write_engine, work, self._commit))
 
     def write_together(self, work: Callable[[Connection], _Result]) -> _Result:

@@ -32,7 +32,7 @@ from app.engine.model.identifiers import TableIdentifier
 from app.errors import DatabaseUnavailable
 from app.lines import Lines
 
-_LOCK_TIMEOUT_MS: Final = 250
+_LOCK_TIMEOUT_MS: Final = 50
 """So long all wait for a lock that one of them needs; then each waits for its own."""
 _CREATED = {
     "number": "bigint",
