@@ -30,7 +30,6 @@ from app.catalog.context.seen.traffic import Traffic
 from app.catalog.context.server import COMMIT_WAIT_S, Rules, Server
 from app.catalog.context.threads.convoys import Convoys
 from app.catalog.context.threads.crew import Crew
-from app.catalog.context.threads.gates import Gate
 from app.catalog.context.threads.rooms import Rooms
 from app.catalog.deletions.housekeeping import keep_house
 from app.catalog.health import readiness
@@ -122,9 +121,7 @@ def create_app(
         server=server,
         rooms=server.rooms,
         crew=crew,
-        convoys=Convoys(
-            crew, server.side_work.start, Gate(server.side_work.start, settings.database_pool_size)
-        ),
+        convoys=Convoys(crew, server.side_work.start),
         slots=slots,
         held_loads=held_loads,
         warehouses=warehouses,

@@ -19,9 +19,6 @@ class Companions(Protocol):
     def do_elsewhere(self, work: Callable[[], None]) -> None:
         """Do the same for work that may wait for long: nothing else waits for it."""
 
-    def do_in_turn(self, work: Callable[[], None]) -> None:
-        """Do the same for work that holds what there is little of; raises `TimeoutError` as well."""
-
     def wait_for(self, future: Future[None], timeout_s: float | None) -> None:
         """Return once a future is done; others go on meanwhile. Raises `TimeoutError`."""
 
@@ -85,18 +82,6 @@ def do_elsewhere(work: Callable[[], None]) -> None:
         _wait(work)
     else:
         _thread.companions.do_elsewhere(work)
-
-
-def do_in_turn(work: Callable[[], None]) -> None:
-    """Do the same for work that holds what there is little of, as a connection.
-
-    Raises:
-        TimeoutError: its turn did not come in time; it was not begun.
-    """
-    if _thread.companions is None:
-        _wait(work)
-    else:
-        _thread.companions.do_in_turn(work)
 
 
 def wait_for(future: Future[None], timeout_s: float | None = None) -> None:

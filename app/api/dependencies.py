@@ -44,6 +44,7 @@ from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import InvalidRequest
 from app.fileio.locations import is_instant
 from app.fileio.wanted import ask_if_wanted
+from app.shares import Group, group_at_work
 
 Work = TypeVar("Work")
 _PROXIES = (b"x-forwarded-for", b"forwarded", b"via")
@@ -238,9 +239,14 @@ class Visit:
 
     def room(self) -> AbstractAsyncContextManager[None]:
         """Hold room for one thread; raises `Unavailable`. All work in threads for requests is done in it."""
+        return self.parts.rooms.room_for(*self.group)
+
+    @property
+    def group(self) -> Group:
+        """Whom its work is for; what it waits for holds up others of the same group first."""
         path = self._scope["path"]
         is_in_warehouse = path.startswith("/v1/") and path != "/v1/config"
-        return self.parts.rooms.room_for(self.warehouse_name if is_in_warehouse else "", self._place)
+        return self.warehouse_name if is_in_warehouse else "", self._place
 
     def _has_room(self) -> bool:
         return self.parts.rooms.has_room(self.warehouse_name, self._place)
@@ -301,7 +307,9 @@ async def open_visit(request: Request) -> Visit:
     check_count(body, parts.max_body_values)
     # Threads get a copy of this request's context, and no other request sees it.
     ask_if_wanted.set(Patience(Request(request.scope, request.receive)))
-    return Visit(request.scope, body)
+    visit = Visit(request.scope, body)
+    group_at_work.set(visit.group)
+    return visit
 
 
 async def _visit_with_room(request: Request) -> AsyncIterator[Visit]:

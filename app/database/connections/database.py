@@ -24,10 +24,12 @@ from app.database.connections.driver_errors import (
     reason,
     undid_transaction,
 )
+from app.database.connections.gates import Gate
 from app.database.connections.readers import Readers
 from app.database.connections.shared_writes import SharedWrites
 from app.errors import CommitStateUnknown, DatabaseUnavailable
-from app.waits import do_elsewhere, do_in_turn
+from app.shares import group_at_work
+from app.waits import do_elsewhere
 
 _Result = TypeVar("_Result")
 _LIGHT_POOL_SIZE = 4
@@ -46,6 +48,7 @@ class Database:
         self._write_engine = writes
         self._light_engine = light_writes
         self._pool_size = pool_size
+        self._gate = Gate(pool_size)
         self._is_sqlite = self.dialect_name == "sqlite"
         # SQLite has one writer at a time and the others poll; threads of this process wait here instead.
         self._sqlite_turn = Lock()
@@ -112,7 +115,7 @@ class Database:
         return self._in_turn(lambda: self._attempt(self._write_engine, work, self._commit))
 
     def write_without_waiting(self, work: Callable[[Connection], _Result]) -> _Result:
-        """Like `write`, for statements that wait for no lock, or not for long: many writes are made with them."""
+        """Like `write`, for what waits for no lock, or not for long."""
         return self._apart(lambda: self._attempt(self._write_engine, work, self._commit))
 
     def write_together(self, work: Callable[[Connection], _Result]) -> _Result:
@@ -153,17 +156,24 @@ class Database:
         return found[0]
 
     def _in_turn(self, work: Callable[[], _Result]) -> _Result:
-        """Do the same for what may hold a connection while it waits for a lock, some at a time."""
+        """Do the same for what may wait for a lock: each table has some connections only."""
         if self._is_sqlite:
             return work()
-        found: list[_Result] = []
+        group = group_at_work.get()
         try:
-            do_in_turn(lambda: found.append(work()))
+            self._gate.enter(group)
         except TimeoutError as error:
             raise DatabaseUnavailable(
                 "The database does not keep up: too many changes beside this one wait for locks"
             ) from error
-        return found[0]
+
+        def work_in_turn() -> _Result:
+            try:
+                return work()
+            finally:
+                self._gate.leave(group)
+
+        return self._apart(work_in_turn)
 
     def _attempt(
         self,

@@ -6,6 +6,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import replace
 
 import pytest
@@ -15,7 +16,10 @@ from sqlalchemy.exc import DBAPIError
 from app.database.connections.database import Database
 from app.database.connections.driver_errors import ConstraintBroken
 from app.database.landing_queues import LandingQueues
+from app.database.pointers.pointer import Pointer
+from app.database.pointers.pointers import PutOutcome
 from app.errors import DatabaseUnavailable
+from app.shares import group_at_work
 from tests.builders.databases import migrated_database_of
 from tests.contract.database.every_call import fill
 from tests.contract.database.stores import Stores
@@ -188,4 +192,44 @@ def test_a_database_that_confirms_before_it_stores_is_overruled(postgres_server:
 
     assert shown == ["on", "read committed"]
     database.close()
+    postgres_server.drop_database(name)
+
+
+def test_tables_whose_rows_are_locked_leave_connections_to_other_warehouses(
+    postgres_server: PostgresServer,
+) -> None:
+    """Each of their commits has come alone, in a thread of its own."""
+    name = migrated_database_of(postgres_server)
+    database, holder = (Database.open(postgres_server.url(name), pool_size=4) for _ in range(2))
+    stores = Stores.on(database)
+    fill(stores)
+    tables = [stores.add(f"a.held{number}") for number in range(6)]
+    free = stores.add("a.free")
+    are_held, may_go = threading.Event(), threading.Event()
+
+    def hold(connection: Connection) -> None:
+        connection.execute(text("SELECT FROM pointers WHERE name LIKE 'held%' FOR UPDATE")).all()
+        are_held.set()
+        assert may_go.wait(30)
+
+    def commit(pointer: Pointer, warehouse: str) -> PutOutcome:
+        group_at_work.set((warehouse, str(pointer.identifier)))
+        return stores.advance(pointer, "1.json")
+
+    def commit_apart(pointer: Pointer, warehouse: str) -> PutOutcome:
+        return copy_context().run(commit, pointer, warehouse)
+
+    with ThreadPoolExecutor(8) as threads:
+        holding = threads.submit(holder.write, hold)
+        assert are_held.wait(30)
+        waiting = [threads.submit(commit_apart, pointer, "lake") for pointer in tables]
+        try:
+            wait_until_somebody_waits_for_a_lock(postgres_server)
+            assert threads.submit(commit_apart, free, "pond").result(5) is PutOutcome.ADVANCED
+        finally:
+            may_go.set()
+        holding.result()
+        assert [each.result() for each in waiting] == [PutOutcome.ADVANCED] * len(tables)
+    database.close()
+    holder.close()
     postgres_server.drop_database(name)

@@ -9,13 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, Final, Generic, TypeVar
 
 from app.catalog.context.threads.crew import Crew, settle
-from app.catalog.context.threads.gates import Gate
-from app.catalog.context.threads.shares import Group
 from app.catalog.context.threads.side_by_side import SideBySide, Start
+from app.shares import Group
 from app.waits import waited_s
 
 Result = TypeVar("Result")
@@ -36,17 +34,15 @@ class Convoys:
     for: so neither a large table nor a disk that hangs stops those who come later. Belongs to one event loop.
     """
 
-    def __init__(self, crew: Crew, start: Start, gate: Gate) -> None:
+    def __init__(self, crew: Crew, start: Start) -> None:
         """Take threads from a crew.
 
         Args:
             crew: the threads.
             start: begins what waits for the disk in another thread.
-            gate: lets those in that may wait for a lock.
         """
         self._crew = crew
         self._start = start
-        self._gate = gate
         self._lines: dict[str, _Line] = {}
         self._slow: OrderedDict[Group, None] = OrderedDict()
         self._leading: set[asyncio.Task[None]] = set()
@@ -141,8 +137,7 @@ class Convoys:
             if len(group) == 1:
                 group[0].go_alone()
                 return
-            starts = [partial(self._gate.start, warehouse, each.table) for each in group]
-            held_s = SideBySide(self._start).go([each.go for each in group], note, starts)
+            held_s = SideBySide(self._start).go([each.go for each in group], note)
             for each, seconds in zip(group, held_s, strict=True):
                 each.held_s = each.unsaid_s = seconds
 

@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from app.catalog.context.threads.shares import Group, TableShares
 from app.errors import Unavailable
+from app.shares import Group, TableShares
 
 LONGEST_WAIT_S: Final = 10.0
 """Less than clients wait for an answer."""

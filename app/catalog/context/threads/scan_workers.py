@@ -6,8 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from app.catalog.context.threads.shares import Shares
 from app.errors import Unavailable
+from app.shares import Shares
 
 AT_WORK: Final = 4
 """Of these one warehouse has two; the others are left for the next ones, see `Shares`."""

@@ -20,8 +20,6 @@ HANGS_S: Final = 0.05
 """After so long those whose disk has answered do not wait for the others any more."""
 WAITS_AT_ONCE: Final = 8
 """In how many threads those who wait for the disk do so. More would cost more than they save: each has to wake up."""
-LONGEST_WAIT_S: Final = 10.0
-"""How long one waits for its turn, as for room."""
 _TIMED_OUT: Final = TimeoutError()
 
 
@@ -30,7 +28,6 @@ class _Traveller(greenlet):
 
     held_s = 0.0
     """For how long it held the thread without a pause, at the longest."""
-    start_in_turn: Start
 
 
 class _Errand:
@@ -86,12 +83,7 @@ class SideBySide:
         self._arrived: deque[_Traveller] = deque()
         self._held: list[_Held] = []
 
-    def go(
-        self,
-        works: Sequence[Callable[[], None]],
-        note: Callable[[], None],
-        starts_in_turn: Sequence[Start] | None = None,
-    ) -> list[float]:
+    def go(self, works: Sequence[Callable[[], None]], note: Callable[[], None]) -> list[float]:
         """Do all of it, and return how long each held the thread without a pause.
 
         That is the longest such time of each, in seconds.
@@ -99,13 +91,10 @@ class SideBySide:
         Args:
             works: the pieces; they raise nothing.
             note: called now and then, when some of them may have ended.
-            starts_in_turn: for each of them, what begins work that has to wait for its turn; by default at once.
         """
         set_companions(self)
         try:
             travellers = [_Traveller(work) for work in works]
-            for each, start in zip(travellers, starts_in_turn or [self._start] * len(works), strict=True):
-                each.start_in_turn = start
             for each in travellers:
                 self._go_on(each)
             while self._working or self._arrived or self._held:
@@ -124,20 +113,6 @@ class SideBySide:
     def do_elsewhere(self, work: Callable[[], None]) -> None:
         """As `app.waits` says."""
         self.wait_for(self._start(work), None)
-
-    def do_in_turn(self, work: Callable[[], None]) -> None:
-        """As `app.waits` says."""
-        traveller = getcurrent()
-        assert isinstance(traveller, _Traveller)
-        done = traveller.start_in_turn(work)
-        try:
-            self.wait_for(done, LONGEST_WAIT_S)
-        except TimeoutError:
-            if done.cancel():
-                raise
-            self.wait_for(done, None)
-        finally:
-            del done  # an error that it has would lead back to this frame
 
     def wait_for(self, future: Future[None], timeout_s: float | None) -> None:
         """As `app.waits` says."""

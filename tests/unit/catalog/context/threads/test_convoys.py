@@ -18,7 +18,6 @@ import pytest
 from app import waits
 from app.catalog.context.threads.convoys import LONG_S, MOST_TOGETHER, SLOW_S, Convoys, Room
 from app.catalog.context.threads.crew import Crew
-from app.catalog.context.threads.gates import Gate
 from app.errors import Unavailable
 
 pytestmark = pytest.mark.timeout(30)
@@ -72,7 +71,7 @@ class Requests:
     """Requests to one warehouse, whose first convoy is on its way until the others may go."""
 
     def __init__(self) -> None:
-        self.convoys = Convoys(Crew(), POOL.submit, Gate(POOL.submit, 10))
+        self.convoys = Convoys(Crew(), POOL.submit)
         self.may_go = threading.Event()
 
     def ask(

@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack
 import pytest
 
 from app.catalog.context.threads.rooms import Rooms
-from app.catalog.context.threads.shares import Shares
 from app.errors import Unavailable
+from app.shares import Shares
 
 
 def taken(shares: Shares, party: str) -> int:

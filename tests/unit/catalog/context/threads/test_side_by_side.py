@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import time
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 
 import pytest
 
 from app import waits
 from app.catalog.context.threads.side_by_side import WAITS_AT_ONCE, SideBySide
+from app.lines import Lines
 
 pytestmark = pytest.mark.timeout(30)
 POOL = ThreadPoolExecutor(8)
@@ -254,3 +259,53 @@ def test_an_error_after_a_long_wait_for_the_disk_is_raised_as_well(monkeypatch: 
     go(write, write)
 
     assert said == ["raised"] * 2
+
+
+def test_nothing_of_work_that_failed_is_kept() -> None:
+    """It may be a large request, and no garbage collection may come for long."""
+
+    class Body:
+        pass
+
+    held: list[weakref.ref[Body]] = []
+
+    def fail() -> None:
+        body = Body()
+        held.append(weakref.ref(body))
+        raise KeyError("a")
+
+    def write() -> None:
+        for do in (waits.do_elsewhere, waits.do_meanwhile):
+            with suppress(KeyError):
+                do(fail)
+
+    gc.disable()
+    try:
+        with ThreadPoolExecutor(2) as threads:
+            SideBySide(threads.submit).go([write, write], lambda: None)
+        # Its threads go on for a moment after they have said that they are done.
+        end_s = time.monotonic() + 10
+        while any(kept() is not None for kept in held) and time.monotonic() < end_s:
+            pass
+        assert [kept() for kept in held] == [None] * 4
+    finally:
+        gc.enable()
+
+
+def test_those_for_whom_others_wait_come_as_far_as_these_before_they_go_on() -> None:
+    """The first one of a line goes on before the others of it: what it does next is to be done with them again."""
+    lines = Lines[str](8, 10)
+    groups: list[list[str]] = []
+
+    def work(group: list[str]) -> None:
+        groups.append(list(group))
+        waits.do_elsewhere(lambda: take(0.01))
+
+    def look_twice(name: str) -> None:
+        assert lines.join_companions(name, work)
+        assert lines.join_companions(name, work)
+
+    with ThreadPoolExecutor(4) as threads:
+        SideBySide(threads.submit).go([partial(look_twice, name) for name in "abcd"], lambda: None)
+
+    assert [sorted(group) for group in groups] == [list("abcd"), list("abcd")]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
+from contextvars import ContextVar
+from typing import Final
 
 
 class Shares:
@@ -38,6 +40,8 @@ class Shares:
 
 Group = tuple[str, str]
 """A warehouse, and what in it the work is for."""
+group_at_work: Final[ContextVar[Group]] = ContextVar("group_at_work", default=("", ""))
+"""Whom the work of this context is for; by default, for the server itself."""
 
 
 class TableShares:
