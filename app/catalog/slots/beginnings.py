@@ -26,9 +26,8 @@ PROTECTED_LOSSES: Final = 2
 """A writer that has lost so often has a slot of its own: its load does not wait."""
 LEASE_MS: Final = 200.0
 LEASE_COURSES: Final = 4
-"""A lease is at least so long, and so many courses."""
-LONGEST_COURSE_MS: Final = 5_000.0
-"""What takes longer is no course of most writers, but waited for something."""
+"""A lease is at least so long, and so many courses, but never longer than `LONGEST_LEASE_MS`."""
+LONGEST_LEASE_MS: Final = 2_000.0
 MOST_WRITERS: Final = 256
 
 
@@ -132,6 +131,7 @@ class Beginnings:
                 del self.at_work[client]
                 if client in self.writers:
                     self.writers[client].unused += 1
+                    self.writers[client].let_go_ms = None
 
     def next_ms(self, longest_hold_ms: float) -> float | None:
         """Return when to call `release` next if nothing happens before; None if no load waits."""
@@ -150,12 +150,12 @@ class Beginnings:
         writer = self.writers.get(client)
         if writer is not None and writer.began_ms is not None:
             took_ms, writer.began_ms = now_ms - writer.began_ms, None
-            self.window_ms = _learnt(self.window_ms, took_ms, LONGEST_WINDOW_MS)
+            self.window_ms = _learnt(self.window_ms, took_ms)
 
     @property
     def lease_ms(self) -> int:
         """For how long writers of one server may go before those of another one."""
-        return round(max(LEASE_MS, LEASE_COURSES * self.course_ms))
+        return round(min(LONGEST_LEASE_MS, max(LEASE_MS, LEASE_COURSES * self.course_ms)))
 
     def note_end(self, client: Client, now_ms: float, *, is_writer: bool, has_lost: bool) -> None:
         """Note that a commit has ended; its client counts as a writer if it adds a snapshot."""
@@ -166,7 +166,7 @@ class Beginnings:
             del self.writers[min(self.writers, key=lambda item: self.writers[item].seen_ms)]
         writer = self.writers.setdefault(client, Writer(now_ms))
         if writer.let_go_ms is not None and not has_lost:
-            self.course_ms = _learnt(self.course_ms, now_ms - writer.let_go_ms, LONGEST_COURSE_MS)
+            self.course_ms = _learnt(self.course_ms, now_ms - writer.let_go_ms)
         writer.let_go_ms = None
         if writer.loads and not has_lost and not writer.losses:
             writer.usual_loads = writer.loads
@@ -179,12 +179,12 @@ class Beginnings:
         self.at_work[client] = writer.began_ms = writer.let_go_ms = now_ms
 
 
-def _learnt(usual_ms: float, took_ms: float, longest_ms: float) -> float:
+def _learnt(usual_ms: float, took_ms: float) -> float:
     """Return how long most take, now that one more is known.
 
-    One that took very long waited for something: it is no measure.
+    One that took very long is no measure: it wrote data meanwhile, or waited for something.
     """
-    if took_ms > longest_ms:
+    if took_ms > LONGEST_WINDOW_MS:
         return usual_ms
     learnt_ms = usual_ms * (LONGER if took_ms > usual_ms else SHORTER)
-    return min(longest_ms, max(SHORTEST_WINDOW_MS, learnt_ms))
+    return min(LONGEST_WINDOW_MS, max(SHORTEST_WINDOW_MS, learnt_ms))

@@ -169,9 +169,22 @@ class LandingQueue:
             ends.append(now_ms + round(self.window_ms))
         return max(ends, default=None)
 
-    def take_lease(self, holder: str, now_ms: int, length_ms: int) -> int:
-        """Return for how many milliseconds writers of a server may load the table; 0 if not now."""
-        if self.closed_until_ms("", now_ms) is not None:
+    def take_lease(self, holder: str, now_ms: int, length_ms: int, shortest_ms: float = 1.0) -> int:
+        """Return for how many milliseconds writers of a server may load the table; 0 if not now.
+
+        Args:
+            holder: the server.
+            now_ms: the time.
+            length_ms: how long it wants to have the table.
+            shortest_ms: less is of no use to it; then nothing changes.
+        """
+        opens = [
+            slot.opens_ms - MARGIN_MS
+            for slot in self.slots.values()
+            if slot.is_protected and slot.opens_ms is not None and slot.opens_ms - MARGIN_MS > now_ms
+        ]
+        until_ms = min([now_ms + length_ms, *opens])
+        if until_ms - now_ms < shortest_ms or self.closed_until_ms("", now_ms) is not None:
             return 0
         lease = self.lease
         if lease is not None and lease.holder != holder and now_ms < lease.until_ms:
@@ -182,12 +195,6 @@ class LandingQueue:
             # Its next writer would not come to its end before the lease does: the other server's begin now.
             self.lease = replace(lease, until_ms=min(lease.until_ms, now_ms))
             return 0
-        opens = [
-            slot.opens_ms - MARGIN_MS
-            for slot in self.slots.values()
-            if slot.is_protected and slot.opens_ms is not None and slot.opens_ms - MARGIN_MS > now_ms
-        ]
-        until_ms = min([now_ms + length_ms, *opens])
         self.lease = LoadLease(holder, until_ms)
         return until_ms - now_ms
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import psycopg
 
 _DEADLOCK, _SERIALIZATION_FAILURE = "40P01", "40001"
-_READ_ONLY = "25006"
+_READ_ONLY, _LOCK_NOT_FREE = "25006", "55P03"
 _BROKEN_CONSTRAINT = "23"
 _CONNECTION_ERRORS = ("08", "57P")
 _MISSING_SCHEMA_OBJECT = {"42P01", "42703", "3F000"}
@@ -53,6 +53,10 @@ class ConstraintBroken(DatabaseUnavailable):
     """
 
 
+class LockNotFree(DatabaseUnavailable):
+    """Another transaction held a lock for too long; nothing was changed."""
+
+
 MAX_ATTEMPTS_AFTER_COLLISION = 8
 """For a transaction that lost a deadlock or a race: each time, another one won."""
 MAX_ATTEMPTS_AFTER_LOST_CONNECTION = 2
@@ -78,7 +82,8 @@ def our_error(error: Exception) -> DatabaseUnavailable | DatabaseBehind:
         return DatabaseBehind(
             "The database lacks a table or column that this build needs; run `icetower migrate`"
         )
-    return DatabaseUnavailable(f"The database does not answer as it should: {reason(error)}")
+    kind = LockNotFree if error_code(error) == _LOCK_NOT_FREE else DatabaseUnavailable
+    return kind(f"The database does not answer as it should: {reason(error)}")
 
 
 def reason(error: Exception) -> str:

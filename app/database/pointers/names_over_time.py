@@ -69,10 +69,10 @@ _BEGIN = (
     )
     .execution_options(preserve_rowcount=True)
 )
-_OVERLAPPING = select(rows.c.pointer_id).where(
-    rows.c.pointer_id == any_(bindparam("of_pointers", type_=ARRAY(BigInteger))),
-    _had_later(rows.c.warehouse_id, rows.c.namespace_key, rows.c.name, rows.c.from_ms),
-)
+# Among the columns each is looked up by itself, whatever Postgres makes of their number.
+_OVERLAPPING = select(
+    _had_later(rows.c.warehouse_id, rows.c.namespace_key, rows.c.name, rows.c.from_ms)
+).where(rows.c.pointer_id == any_(bindparam("of_pointers", type_=ARRAY(BigInteger))))
 _END = (
     update(rows)
     .where(rows.c.pointer_id == bindparam("of_pointer", type_=BigInteger), rows.c.until_ms.is_(None))
@@ -105,7 +105,7 @@ def begin_name(connection: Connection, pointer_id: int) -> None:
 
 def check_begun(connection: Connection, pointer_ids: Collection[int]) -> None:
     """Check the same of new pointers whose names this transaction has noted; on Postgres."""
-    if connection.scalars(_OVERLAPPING, {"of_pointers": list(pointer_ids)}).first() is not None:
+    if any(connection.scalars(_OVERLAPPING, {"of_pointers": list(pointer_ids)}).all()):
         raise _undone()
 
 

@@ -5,6 +5,7 @@ Each is made, or left for a transaction of its own.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -12,6 +13,7 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from app.database.connections.database import Database
+from app.database.connections.driver_errors import LockNotFree
 from app.database.namespace_keys import key_of
 from app.database.outcomes.receipt import CommitReceipt
 from app.database.outcomes.receipts import GivenUpMeanwhile
@@ -29,11 +31,13 @@ from app.database.pointers.shared_changes import (
     values_in,
 )
 from app.engine.model.identifiers import TableIdentifier
-from app.errors import DatabaseUnavailable
+from app.errors import CommitStateUnknown
 from app.lines import Lines
 
-_LOCK_TIMEOUT_MS: Final = 50
-"""So long all wait for a lock that one of them needs; then each waits for its own."""
+_LONGEST_WAIT_MS: Final = 50
+"""So long all wait for a name that one of them needs; then each waits for its own."""
+_ALONE_S: Final = 10.0
+"""So long names for which others had to wait are not made together with others."""
 _CREATED = {
     "number": "bigint",
     "warehouse_id": "bigint",
@@ -48,6 +52,8 @@ _CREATED = {
     "request_id": "text",
     "job": "text",
 }
+Name = tuple[int, TableIdentifier]
+"""The id of a warehouse, and a name in it."""
 _PLACE = {"number": "bigint", "place": "text"}
 # A namespace that another transaction holds is passed over, and so is a name that is taken.
 _STATEMENT = f"""
@@ -104,9 +110,11 @@ class PlainCreation:
     author: Author
     receipt: CommitReceipt
     is_made: bool = False
+    unknown: CommitStateUnknown | None = None
+    """The reply to the COMMIT that made it was lost."""
 
     @property
-    def name(self) -> tuple[int, TableIdentifier]:
+    def name(self) -> Name:
         """Its name, with its warehouse."""
         return self.creation.warehouse_id, self.creation.identifier
 
@@ -117,14 +125,22 @@ class SharedCreations:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lines = Lines[PlainCreation](MOST_TOGETHER, LONGEST_WAIT_S)
+        self._alone_until_s: dict[Name, float] = {}
 
     def put(self, plain: PlainCreation) -> bool:
         """Make a pointer together with those of others; False if it has to be tried by itself.
 
         Raises:
+            DatabaseUnavailable: nothing was changed.
             CommitStateUnknown: the reply to COMMIT was lost.
         """
-        return self._lines.join_companions(plain, self._put_all) and plain.is_made
+        if self._alone_until_s.get(plain.name, 0.0) > time.monotonic():
+            return False
+        if not self._lines.join_companions(plain, self._put_all):
+            return False
+        if plain.unknown is not None:
+            raise plain.unknown
+        return plain.is_made
 
     def _put_all(self, group: Sequence[PlainCreation]) -> None:
         # Of two with one name the second one has to see what the first one did.
@@ -132,10 +148,23 @@ class SharedCreations:
         ordered = sorted(first_of_name, key=lambda plain: plain.name)
         try:
             made = self._database.write_without_waiting(lambda connection: _create_all(connection, ordered))
-        except (PlaceTaken, DatabaseUnavailable):
+        except (PlaceTaken, GivenUpMeanwhile):
             return  # Nothing was changed: by itself each learns whether it is the one.
+        except LockNotFree:
+            self._note_alone(ordered)
+            return
+        except CommitStateUnknown as error:
+            for plain in ordered:
+                plain.unknown = error
+            return
         for number, plain in enumerate(ordered):
             plain.is_made = number in made
+
+    def _note_alone(self, group: Sequence[PlainCreation]) -> None:
+        """Note names, one of which was not free: its client will ask for it again."""
+        now_s = time.monotonic()
+        kept = {name: until_s for name, until_s in self._alone_until_s.items() if until_s > now_s}
+        self._alone_until_s = kept | {plain.name: now_s + _ALONE_S for plain in group}
 
 
 def is_plain_creation(creation: Creation, receipts: Sequence[CommitReceipt]) -> bool:
@@ -150,7 +179,6 @@ def _create_all(connection: Connection, group: Sequence[PlainCreation]) -> froze
         PlaceTaken: something has come to lie in one of their folders.
         GivenUpMeanwhile: a client has heard that one of them will not happen.
     """
-    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {_LOCK_TIMEOUT_MS}")
     places = [
         {"number": number, "place": place}
         for number, plain in enumerate(group)
@@ -161,7 +189,10 @@ def _create_all(connection: Connection, group: Sequence[PlainCreation]) -> froze
         | values_in("folder", _PLACE, places)
         | receipt_values([(number, plain.receipt) for number, plain in enumerate(group)])
     )
+    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {_LONGEST_WAIT_MS}")
     rows = connection.exec_driver_sql(_STATEMENT, values).all()
+    # The lock of the folders is one that all wait for in turn, however many they are.
+    connection.exec_driver_sql("SET LOCAL lock_timeout TO DEFAULT")
     ids = {number: pointer_id for number, pointer_id, _ in rows}
     if any(landed != len(ids) for *_, landed in rows):
         raise GivenUpMeanwhile

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,8 +18,10 @@ from app.database.outcomes.receipts import GivenUpMeanwhile, Receipts
 from app.database.past import Past
 from app.database.pointers.history import Author
 from app.database.pointers.moves import Creation, NameTaken
+from app.database.pointers.places import check_alone
 from app.database.pointers.pointer import PointerKind
 from app.database.pointers.pointers import PutOutcome
+from app.database.pointers.shared_creations import PlainCreation, SharedCreations
 from app.errors import NoSuchNamespace
 from tests.builders.databases import migrated_database_of
 from tests.contract.database.companions import Found, head, last_event, side_by_side
@@ -30,6 +33,10 @@ from tests.servers.postgres_proxy import Break, PostgresProxy
 pytestmark = pytest.mark.timeout(60)
 
 AT_MS = NOW_MS + 7
+HELD_NAME = (
+    "INSERT INTO pointers (namespace_id, kind, name, uuid, metadata_location, created_ms, updated_ms)"
+    " SELECT id, 'table', 'held', 'u', 'l', 0, 0 FROM namespaces WHERE key = 'a'"
+)
 WANTED = [f"a.t{number}" for number in range(5)]
 
 
@@ -308,6 +315,48 @@ class TestOnPostgres:
         times = {dotted: last_event(filled, filled.there(dotted)).at_ms for dotted in WANTED}
         assert times == {dotted: freed_ms if dotted == "a.t1" else AT_MS for dotted in WANTED}
 
+    def test_a_name_that_others_had_to_wait_for_is_not_made_with_others_for_a_while(
+        self, filled: Stores
+    ) -> None:
+        shared, of = SharedCreations(filled.database), head()
+        plain = PlainCreation(
+            creation(filled, "a.held"), Author("alice", "r", AT_MS, of), landed(of, AT_MS, [], 1)
+        )
+
+        def hold(connection: Connection) -> None:
+            connection.execute(text(HELD_NAME))
+            assert not shared.put(plain)
+            raise KeyError
+
+        with pytest.raises(KeyError):
+            filled.database.write(hold)
+
+        assert not shared.put(plain), "though it is free by now"
+        assert filled.pointers.find(filled.id, name("a.held")) is None
+
+    def test_they_wait_for_the_lock_of_the_folders_together_however_long(
+        self, filled: Stores, postgres_server: PostgresServer
+    ) -> None:
+        waiting = text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted")
+        has_lock, may_go = threading.Event(), threading.Event()
+
+        def hold(connection: Connection) -> None:
+            check_alone(connection, [(0, "file:///lake/")])
+            has_lock.set()
+            assert may_go.wait(30)
+
+        with ThreadPoolExecutor(2) as threads:
+            holder = threads.submit(filled.database.write, hold)
+            assert has_lock.wait(30)
+            asked = threads.submit(side_by_side, *creations(filled, *of_all(filled)))
+            wait_until_somebody_waits_for_a_lock(postgres_server)
+            end_s = time.monotonic() + 0.3
+            while time.monotonic() < end_s:
+                assert filled.database.read(lambda connection: connection.scalars(waiting).one()) == 1
+            may_go.set()
+            holder.result()
+            assert asked.result() == [PutOutcome.ADVANCED] * 5
+
     def test_a_lost_reply_is_unknown_to_all_and_each_finds_out(
         self, filled: Stores, postgres_wire: PostgresProxy, database_name: str
     ) -> None:
@@ -315,8 +364,12 @@ class TestOnPostgres:
         heads = [head() for _ in WANTED]
         postgres_wire.break_at("COMMIT", Break.LOSE_REPLY)
 
-        found = side_by_side(*creations(wired, *of_all(filled), heads=heads))
+        twin = replace(creation(filled, "a.t0", PointerKind.VIEW), uuid=filled.creation("a.twin").uuid)
+        found = side_by_side(
+            *creations(wired, *of_all(filled), heads=heads), partial(create, wired, twin, head())
+        )
 
+        assert isinstance(found.pop(), NameTaken), "it was not tried with the others"
         assert found == [PutOutcome.UNKNOWN] * 5
         for each, of in zip(of_all(filled), heads, strict=True):
             assert filled.pointers.has_landed(each, Author("alice", "request-1", AT_MS, of))

@@ -149,12 +149,14 @@ class SideBySide:
 
         Those for whom others wait come first: they may come as far as these.
         """
-        if self._release(time.monotonic()):
-            return
+        working, self._working = self._working, []
+        self._begin([errand for _, errand in working])
+        # Who leads a line, and then those who stood behind it; not more, or one with few steps would wait for many.
+        for _ in range(2):
+            self._release(time.monotonic())
         arrived, self._arrived = self._arrived, deque()
-        if self._working:
-            working, self._working = self._working, []
-            self._run([errand for _, errand in working])
+        if working:
+            wait([errand.done for _, errand in working], HANGS_S)
             for traveller, errand in working:
                 if errand.done.done():
                     self._go_on(traveller)
@@ -165,27 +167,26 @@ class SideBySide:
                 # Those who had come already go on with those who come now.
                 arrived += self._arrived
                 self._arrived = deque()
-        elif not arrived:
+        elif not arrived and not self._working:
             self._wait_for_held()
         for traveller in arrived:
             self._go_on(traveller)
 
-    def _release(self, now_s: float) -> bool:
-        """Let those go on that have waited for a future; False if there are none."""
+    def _release(self, now_s: float) -> None:
+        """Let those go on whose future is done, or whose time is over."""
         over = [held for held in self._held if held.is_over(now_s)]
         if over:
             self._held = [held for held in self._held if held not in over]
             for held in over:
                 self._go_on(held.traveller, None if held.future.done() else _TIMED_OUT)
-        return bool(over)
 
     def _wait_for_held(self) -> None:
         ends = [held.end_s for held in self._held if held.end_s is not None]
         timeout_s = max(0.0, min(ends) - time.monotonic()) if ends else None
         wait([held.future for held in self._held], timeout_s, return_when=FIRST_COMPLETED)
 
-    def _run(self, errands: Sequence[_Errand]) -> None:
-        """Begin them in a few threads, and return once they are done, unless one takes long."""
+    def _begin(self, errands: Sequence[_Errand]) -> None:
+        """Begin them in a few threads."""
         waiting = deque(errands)
 
         def work() -> None:
@@ -195,7 +196,6 @@ class SideBySide:
 
         for _ in range(min(WAITS_AT_ONCE, len(errands))):
             self._start(work)
-        wait([errand.done for errand in errands], HANGS_S)
 
 
 def _switch(asked: object) -> BaseException | None:

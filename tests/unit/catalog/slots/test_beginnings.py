@@ -7,7 +7,7 @@ import pytest
 from app.catalog.slots.beginnings import (
     CONTENDED_MS,
     FIRST_WINDOW_MS,
-    LONGEST_COURSE_MS,
+    LONGEST_WINDOW_MS,
     MOST_UNUSED,
     MOST_WRITERS,
     REMEMBERED_MS,
@@ -259,7 +259,7 @@ def test_nobody_begins_who_would_not_end_before_the_lease_does() -> None:
 def test_one_that_lost_or_took_very_long_says_nothing_of_how_long_writers_take() -> None:
     beginnings = contended(A, B)
     waits(beginnings, A, 1)
-    land(beginnings, A, 1 + LONGEST_COURSE_MS + 1)
+    land(beginnings, A, 1 + LONGEST_WINDOW_MS + 1)
     waits(beginnings, A, 10_000)
     beginnings.note_end(A, 10_200, is_writer=True, has_lost=True)
 

@@ -243,6 +243,19 @@ def test_a_server_leaves_a_lease_that_another_one_waits_for() -> None:
     assert queue.take_lease("here", 1_400 + HANDOVER_MS, 200) == 200, "the other one has not come"
 
 
+def test_a_lease_that_a_slot_makes_too_short_is_not_taken_and_nothing_changes() -> None:
+    queue = LandingQueue()
+    queue.lose("w", RetryRules(min_wait_ms=500), 1, 1_000, Before(losses=1))
+    queue.release(["w"], 1_000, 20_000)
+    before = queue.to_json()
+    opens_ms = queue.slots["w"].opens_ms
+    assert opens_ms is not None
+
+    assert queue.take_lease("here", 1_000, 10_000, opens_ms - 1_000) == 0
+    assert queue.to_json() == before
+    assert queue.take_lease("here", 1_000, 10_000, opens_ms - 1_100) > 0
+
+
 def test_a_server_hands_a_lease_over_whose_rest_is_too_short_for_its_next_writer() -> None:
     queue = LandingQueue()
     queue.take_lease("here", 1_000, 200)

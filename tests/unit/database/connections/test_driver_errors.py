@@ -11,6 +11,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from app.database.connections.driver_errors import (
     ConstraintBroken,
+    LockNotFree,
     commit_was_refused,
     lost_connection,
     only_reads,
@@ -55,7 +56,7 @@ def sqlite_error(sql: str, *preparations: str) -> sqlite3.Error:
 def test_postgres_says_why_in_our_words(code: str, words: str) -> None:
     error = our_error(wrapped(postgres_error(code)))
 
-    assert type(error) is DatabaseUnavailable
+    assert type(error) is (LockNotFree if code == "55P03" else DatabaseUnavailable)
     assert str(error).endswith(words)
 
 
