@@ -144,9 +144,13 @@ class Simulation:
         beginnings.forget_late(now)
         if self.queue is not None and not beginnings.may_begin(now) and not beginnings.at_work:
             taken_ms = self.queue.take_lease(
-                server.name, round(now), beginnings.lease_ms, beginnings.course_ms
+                server.name,
+                round(now),
+                beginnings.lease_ms,
+                beginnings.course_ms,
+                lengthens=beginnings.may_lengthen(now),
             )
-            beginnings.lease_until_ms = now + taken_ms
+            beginnings.note_lease(now, taken_ms)
         may_begin = beginnings.may_begin(now)
         for client in beginnings.release(now, HOLD_MS, may_begin=may_begin):
             self._load_now(server.loads.pop(client))

@@ -24,10 +24,12 @@ MOST_UNUSED: Final = 2
 """After so many loads in turn without a commit, a client's loads wait no more until it commits again."""
 PROTECTED_LOSSES: Final = 2
 """A writer that has lost so often has a slot of its own: its load does not wait."""
-LEASE_MS: Final = 200.0
-LEASE_COURSES: Final = 4
-"""A lease is at least so long, and so many courses, but never longer than `LONGEST_LEASE_MS`."""
-LONGEST_LEASE_MS: Final = 2_000.0
+LEASE_MS, LEASE_COURSES, TURN_COURSES = 200.0, 2, 8
+"""A lease is at least so long, and so many courses: a server without writers holds up no other for longer.
+
+While it has writers it goes on so for its turn.
+"""
+LONGEST_TURN_MS: Final = 3_000.0
 MOST_WRITERS: Final = 256
 
 
@@ -71,6 +73,10 @@ class Beginnings:
     """How long most take from their load to the end of their commit."""
     lease_until_ms: float = 0.0
     """Until when writers of this server may be on their way, before those of other servers are."""
+    turn_until_ms: float = 0.0
+    """Until when it may lengthen its lease although other servers wait."""
+    has_learnt: bool = False
+    """Whether it knows how long writers take: the first one says it, those after it correct it."""
 
     def may_begin(self, now_ms: float) -> bool:
         """Return whether a writer that begins now will most likely have ended before the lease has."""
@@ -150,12 +156,23 @@ class Beginnings:
         writer = self.writers.get(client)
         if writer is not None and writer.began_ms is not None:
             took_ms, writer.began_ms = now_ms - writer.began_ms, None
-            self.window_ms = _learnt(self.window_ms, took_ms)
+            self.window_ms = self._learnt(self.window_ms, took_ms)
 
     @property
     def lease_ms(self) -> int:
-        """For how long writers of one server may go before those of another one."""
-        return round(min(LONGEST_LEASE_MS, max(LEASE_MS, LEASE_COURSES * self.course_ms)))
+        """For how long to ask for the table."""
+        return round(max(LEASE_MS, LEASE_COURSES * self.course_ms))
+
+    def may_lengthen(self, now_ms: float) -> bool:
+        """Return whether it is this server's turn still, and a writer that begins now will end in it."""
+        return now_ms < self.lease_until_ms and now_ms + self.course_ms <= self.turn_until_ms
+
+    def note_lease(self, now_ms: float, taken_ms: float) -> None:
+        """Note for how long it has the table from now on."""
+        if taken_ms and not self.may_lengthen(now_ms):
+            turn_ms = max(LEASE_MS, TURN_COURSES * self.course_ms)
+            self.turn_until_ms = now_ms + min(LONGEST_TURN_MS, turn_ms)
+        self.lease_until_ms = now_ms + taken_ms
 
     def note_end(self, client: Client, now_ms: float, *, is_writer: bool, has_lost: bool) -> None:
         """Note that a commit has ended; its client counts as a writer if it adds a snapshot."""
@@ -166,7 +183,9 @@ class Beginnings:
             del self.writers[min(self.writers, key=lambda item: self.writers[item].seen_ms)]
         writer = self.writers.setdefault(client, Writer(now_ms))
         if writer.let_go_ms is not None and not has_lost:
-            self.course_ms = _learnt(self.course_ms, now_ms - writer.let_go_ms)
+            took_ms = now_ms - writer.let_go_ms
+            self.course_ms = self._learnt(self.course_ms, took_ms)
+            self.has_learnt |= took_ms <= LONGEST_WINDOW_MS
         writer.let_go_ms = None
         if writer.loads and not has_lost and not writer.losses:
             writer.usual_loads = writer.loads
@@ -178,13 +197,13 @@ class Beginnings:
     def _begin(self, client: Client, writer: Writer, now_ms: float) -> None:
         self.at_work[client] = writer.began_ms = writer.let_go_ms = now_ms
 
+    def _learnt(self, usual_ms: float, took_ms: float) -> float:
+        """Return how long most take, now that one more is known.
 
-def _learnt(usual_ms: float, took_ms: float) -> float:
-    """Return how long most take, now that one more is known.
-
-    One that took very long is no measure: it wrote data meanwhile, or waited for something.
-    """
-    if took_ms > LONGEST_WINDOW_MS:
-        return usual_ms
-    learnt_ms = usual_ms * (LONGER if took_ms > usual_ms else SHORTER)
-    return min(LONGEST_WINDOW_MS, max(SHORTEST_WINDOW_MS, learnt_ms))
+        One that took very long is no measure: it wrote data meanwhile, or waited for something.
+        """
+        if took_ms > LONGEST_WINDOW_MS:
+            return usual_ms
+        factor = LONGER if took_ms > usual_ms else SHORTER
+        learnt_ms = usual_ms * factor if self.has_learnt else took_ms
+        return min(LONGEST_WINDOW_MS, max(SHORTEST_WINDOW_MS, learnt_ms))

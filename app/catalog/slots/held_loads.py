@@ -191,21 +191,32 @@ class _Table:
 
     async def _take_lease(self) -> float:
         assert self.pointer_id is not None
-        length_ms, shortest_ms = self.beginnings.lease_ms, self.beginnings.course_ms
+        beginnings = self.beginnings
+        length_ms, lengthens = beginnings.lease_ms, beginnings.may_lengthen(_now_ms())
         try:
-            taken_ms = await to_thread.run_sync(self._ask_for_lease, self.pointer_id, length_ms, shortest_ms)
+            taken_ms = await to_thread.run_sync(
+                self._ask_for_lease, self.pointer_id, length_ms, beginnings.course_ms, lengthens
+            )
         except IcetowerError as error:
             # Without the queue each server goes by what it knows itself.
             log.warning("no lease for table %s for now: %s", self.pointer_id, error)
             taken_ms = length_ms
-        self.beginnings.lease_until_ms = _now_ms() + taken_ms
+        beginnings.note_lease(_now_ms(), taken_ms)
         return taken_ms / 1000 if self._may_begin else GATE_LOOK_S
 
-    def _ask_for_lease(self, pointer_id: int, length_ms: int, shortest_ms: float) -> int:
+    def _ask_for_lease(
+        self,
+        pointer_id: int,
+        length_ms: int,
+        shortest_ms: float,
+        lengthens: bool,  # noqa: FBT001 - `run_sync` knows no keywords
+    ) -> int:
         for _ in range(ATTEMPTS):
             seen = self._queues.load(pointer_id)
             queue = read_queue(seen)
-            taken_ms = queue.take_lease(self._holder, seen.now_ms, length_ms, shortest_ms)
+            taken_ms = queue.take_lease(
+                self._holder, seen.now_ms, length_ms, shortest_ms, lengthens=lengthens
+            )
             if put_queue(self._queues, pointer_id, seen, queue):
                 return taken_ms
         return 0

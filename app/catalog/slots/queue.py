@@ -15,8 +15,8 @@ CLOSER, WIDER = 0.95, 1.08
 """How the spacing of slots that are not protected shrinks when a writer lands, and grows when one loses again."""
 SAFETY: Final = 1.2
 """A protected slot is so many windows long."""
-MARGIN_MS: Final = 20
-"""What may land now needs some time for it: this long before a protected slot opens nothing else begins."""
+MARGIN_MS, LONGEST_MARGIN_MS = 20, 250
+"""What may land now needs some time for it: so long before a protected slot opens nothing else begins."""
 JITTER: Final = 0.1
 """Clients add up to this share to their back-off."""
 LONGER, SHORTER = 1.1, 0.975
@@ -92,6 +92,15 @@ class Slot:
         return self.losses >= self.retries.protected_losses
 
     @property
+    def shut_ms(self) -> int:
+        """From when on nothing else may begin to land; once it was released.
+
+        Where files are far away a server needs long to land a commit, about half as long as a writer to make one.
+        """
+        assert self.opens_ms is not None
+        return self.opens_ms - max(MARGIN_MS, min(LONGEST_MARGIN_MS, round(self.took_ms / 2)))
+
+    @property
     def back_off_ms(self) -> int:
         return self.retries.back_off_ms(self.losses)
 
@@ -101,11 +110,7 @@ class Slot:
 
     def is_closed_at(self, now_ms: int) -> bool:
         """Return whether no other writer may begin to land now."""
-        return (
-            self.is_protected
-            and self.opens_ms is not None
-            and self.opens_ms - MARGIN_MS <= now_ms < self.closes_ms
-        )
+        return self.is_protected and self.opens_ms is not None and self.shut_ms <= now_ms < self.closes_ms
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +174,15 @@ class LandingQueue:
             ends.append(now_ms + round(self.window_ms))
         return max(ends, default=None)
 
-    def take_lease(self, holder: str, now_ms: int, length_ms: int, shortest_ms: float = 1.0) -> int:
+    def take_lease(
+        self,
+        holder: str,
+        now_ms: int,
+        length_ms: int,
+        shortest_ms: float = 1.0,
+        *,
+        lengthens: bool = False,
+    ) -> int:
         """Return for how many milliseconds writers of a server may load the table; 0 if not now.
 
         Args:
@@ -177,13 +190,14 @@ class LandingQueue:
             now_ms: the time.
             length_ms: how long it wants to have the table.
             shortest_ms: less is of no use to it; then nothing changes.
+            lengthens: whether it is its turn still, although another server may wait.
         """
-        opens = [
-            slot.opens_ms - MARGIN_MS
+        shuts = [
+            slot.shut_ms
             for slot in self.slots.values()
-            if slot.is_protected and slot.opens_ms is not None and slot.opens_ms - MARGIN_MS > now_ms
+            if slot.is_protected and slot.is_released and slot.shut_ms > now_ms
         ]
-        until_ms = min([now_ms + length_ms, *opens])
+        until_ms = min([now_ms + length_ms, *shuts])
         if until_ms - now_ms < shortest_ms or self.closed_until_ms("", now_ms) is not None:
             return 0
         lease = self.lease
@@ -191,6 +205,9 @@ class LandingQueue:
             self.lease = replace(lease, is_wanted=True)
             return 0
         is_own = lease is not None and lease.holder == holder
+        if lease is not None and is_own and lengthens and now_ms < lease.until_ms:
+            self.lease = replace(lease, until_ms=until_ms)
+            return until_ms - now_ms
         if lease is not None and is_own and lease.is_wanted and now_ms < lease.until_ms + HANDOVER_MS:
             # Its next writer would not come to its end before the lease does: the other server's begin now.
             self.lease = replace(lease, until_ms=min(lease.until_ms, now_ms))
