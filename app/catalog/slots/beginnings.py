@@ -164,7 +164,7 @@ class Beginnings:
         return round(max(LEASE_MS, LEASE_COURSES * self.course_ms))
 
     def may_lengthen(self, now_ms: float) -> bool:
-        """Return whether it is this server's turn still, and a writer that begins now will end in it."""
+        """Return whether a writer that begins now will end in this server's turn."""
         return now_ms < self.lease_until_ms and now_ms + self.course_ms <= self.turn_until_ms
 
     def note_lease(self, now_ms: float, taken_ms: float) -> None:

@@ -16,7 +16,9 @@ CLOSER, WIDER = 0.95, 1.08
 SAFETY: Final = 1.2
 """A protected slot is so many windows long."""
 MARGIN_MS, LONGEST_MARGIN_MS = 20, 250
-"""What may land now needs some time for it: so long before a protected slot opens nothing else begins."""
+"""How long a server may take to land a commit that has come."""
+MARGIN: Final = 1.5
+"""Where files are far away that is at most so many times what a writer takes to make one."""
 JITTER: Final = 0.1
 """Clients add up to this share to their back-off."""
 LONGER, SHORTER = 1.1, 0.975
@@ -92,13 +94,15 @@ class Slot:
         return self.losses >= self.retries.protected_losses
 
     @property
-    def shut_ms(self) -> int:
-        """From when on nothing else may begin to land; once it was released.
+    def landing_ms(self) -> int:
+        """How long a commit to this table may take to land."""
+        return max(MARGIN_MS, min(LONGEST_MARGIN_MS, round(MARGIN * self.took_ms)))
 
-        Where files are far away a server needs long to land a commit, about half as long as a writer to make one.
-        """
+    @property
+    def shut_ms(self) -> int:
+        """From when on nothing else may begin to land: it would after the slot opens."""
         assert self.opens_ms is not None
-        return self.opens_ms - max(MARGIN_MS, min(LONGEST_MARGIN_MS, round(self.took_ms / 2)))
+        return self.opens_ms - self.landing_ms
 
     @property
     def back_off_ms(self) -> int:
@@ -107,6 +111,14 @@ class Slot:
     def is_over_at(self, now_ms: int) -> bool:
         """Return whether it was released and has not come back in its slot."""
         return self.is_released and self.closes_ms <= now_ms
+
+    def holds_loads_at(self, now_ms: int) -> bool:
+        """Return whether no other writer may load the table: this one's commit may be landing."""
+        return (
+            self.is_protected
+            and self.is_released
+            and self.shut_ms <= now_ms < self.closes_ms + self.landing_ms
+        )
 
     def is_closed_at(self, now_ms: int) -> bool:
         """Return whether no other writer may begin to land now."""
@@ -198,7 +210,8 @@ class LandingQueue:
             if slot.is_protected and slot.is_released and slot.shut_ms > now_ms
         ]
         until_ms = min([now_ms + length_ms, *shuts])
-        if until_ms - now_ms < shortest_ms or self.closed_until_ms("", now_ms) is not None:
+        is_held = any(slot.holds_loads_at(now_ms) for slot in self.slots.values())
+        if is_held or until_ms - now_ms < shortest_ms or self.closed_until_ms("", now_ms) is not None:
             return 0
         lease = self.lease
         if lease is not None and lease.holder != holder and now_ms < lease.until_ms:

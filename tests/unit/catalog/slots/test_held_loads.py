@@ -275,4 +275,17 @@ def test_a_lease_ends_before_a_slot_that_is_somebodys_own_and_none_is_given_whil
 
     assert 0 < queue.take_lease("here", 1_000, 10_000) < slot.opens_ms - 1_000
     assert queue.take_lease("here", slot.opens_ms, 200) == 0
-    assert queue.take_lease("here", slot.closes_ms, 200) == 200
+    assert queue.take_lease("here", slot.closes_ms, 200) == 0, "its commit may be landing"
+    assert queue.take_lease("here", slot.closes_ms + slot.landing_ms, 200) == 200
+
+
+def test_a_lease_is_given_as_soon_as_the_writer_in_its_own_slot_has_landed() -> None:
+    queue = LandingQueue()
+    queue.lose("w", RetryRules(min_wait_ms=500), 1, 1_000, Before(losses=1, took_ms=100))
+    queue.release(["w"], 1_000, 20_000)
+    opens_ms = queue.slots["w"].opens_ms
+    assert opens_ms is not None
+    assert queue.take_lease("here", opens_ms - 150, 200) == 0
+    queue.land("w", opens_ms + 90)
+
+    assert queue.take_lease("here", opens_ms + 90, 200) == 200
