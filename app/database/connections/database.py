@@ -24,7 +24,7 @@ from app.database.connections.driver_errors import (
     reason,
     undid_transaction,
 )
-from app.database.connections.gates import Gate
+from app.database.connections.gates import LONGEST_WAIT_S, Gate
 from app.database.connections.readers import Readers
 from app.database.connections.shared_writes import SharedWrites
 from app.errors import CommitStateUnknown, DatabaseUnavailable
@@ -48,7 +48,7 @@ class Database:
         self._write_engine = writes
         self._light_engine = light_writes
         self._pool_size = pool_size
-        self._gate = Gate(pool_size)
+        self._gate = Gate(pool_size, min(LONGEST_WAIT_S, pool_timeout_s))
         self._is_sqlite = self.dialect_name == "sqlite"
         # SQLite has one writer at a time and the others poll; threads of this process wait here instead.
         self._sqlite_turn = Lock()

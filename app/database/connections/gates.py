@@ -20,7 +20,9 @@ class Gate:
     Without it, one session that holds a namespace or a few tables would stop all writes of the server.
     """
 
-    def __init__(self, connections: int) -> None:
+    def __init__(self, connections: int, longest_wait_s: float = LONGEST_WAIT_S) -> None:
+        """Share so many connections; each waits at most so long for its turn."""
+        self._longest_wait_s = longest_wait_s
         self._lock = Lock()
         self._shares = TableShares(connections)
         self._waiting: dict[Group, deque[Future[None]]] = {}
@@ -38,7 +40,7 @@ class Gate:
             turn: Future[None] = Future()
             self._waiting.setdefault(group, deque()).append(turn)
         try:
-            wait_for(turn, LONGEST_WAIT_S)
+            wait_for(turn, self._longest_wait_s)
         except BaseException:
             if not turn.cancel():  # its turn came at the very moment
                 self.leave(group)

@@ -21,8 +21,8 @@ OF_ONE_TABLE = 3
 class Crowd:
     """Those that hold places until they may end."""
 
-    def __init__(self, threads: ThreadPoolExecutor) -> None:
-        self.gate = Gate(CONNECTIONS)
+    def __init__(self, threads: ThreadPoolExecutor, longest_wait_s: float = 10.0) -> None:
+        self.gate = Gate(CONNECTIONS, longest_wait_s)
         self.may_end = threading.Event()
         self.begun = threading.Semaphore(0)
         self.names: list[str] = []
@@ -80,17 +80,15 @@ def test_those_that_wait_go_when_others_end(crowd: Crowd) -> None:
     assert sorted(crowd.names) == [str(number) for number in range(len(sent))]
 
 
-def test_who_waits_too_long_is_not_let_in_and_holds_up_nothing(
-    crowd: Crowd, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(gates, "LONGEST_WAIT_S", 0.05)
-    late = crowd.fill()[OF_ONE_TABLE:]
-    for each in late:
-        with pytest.raises(TimeoutError):
-            each.result(10)
-    monkeypatch.undo()
-    crowd.may_end.set()
-    crowd.send("next").result(10)
+def test_who_waits_too_long_is_not_let_in_and_holds_up_nothing() -> None:
+    with ThreadPoolExecutor(3 * CONNECTIONS) as threads:
+        crowd = Crowd(threads, longest_wait_s=0.05)
+        late = crowd.fill()[OF_ONE_TABLE:]
+        for each in late:
+            with pytest.raises(TimeoutError):
+                each.result(10)
+        crowd.may_end.set()
+        crowd.send("next").result(10)
 
     assert "next" in crowd.names
     assert len(crowd.names) == OF_ONE_TABLE + 1
