@@ -43,11 +43,11 @@ class Crowd:
         return self._threads.submit(work)
 
     def fill(self) -> list[Future[None]]:
-        """Send more for one table than may go."""
-        sent = [self.send(str(number)) for number in range(OF_ONE_TABLE + 2)]
-        for _ in range(OF_ONE_TABLE):
+        """Send more for one table than may go; the last two wait."""
+        sent = [self.send(str(number)) for number in range(OF_ONE_TABLE)]
+        for _ in sent:
             assert self.begun.acquire(timeout=10)
-        return sent
+        return [*sent, self.send("late"), self.send("later")]
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_those_that_wait_go_when_others_end(crowd: Crowd) -> None:
     for each in sent:
         each.result(10)
 
-    assert sorted(crowd.names) == [str(number) for number in range(len(sent))]
+    assert sorted(crowd.names) == sorted([*map(str, range(OF_ONE_TABLE)), "late", "later"])
 
 
 def test_who_waits_too_long_is_not_let_in_and_holds_up_nothing() -> None:
