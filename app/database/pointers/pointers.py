@@ -258,7 +258,8 @@ class Pointers:
         """Make a change by one statement, with others of this thread; False if it cannot be."""
         if isinstance(change, Creation) and is_plain_creation(change, receipts):
             return self._shared_creations.put(PlainCreation(change, author, receipts[0]))
-        if isinstance(change, Advance) and is_plain(change, receipts) and has_companions():
+        # A lone one, too: it neither waits for a lock nor for those that do.
+        if isinstance(change, Advance) and is_plain(change, receipts):
             return self._shared_advances.put(PlainAdvance(change, author, receipts[0]))
         return False
 

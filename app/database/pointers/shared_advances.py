@@ -98,8 +98,8 @@ class SharedAdvances:
         return self._lines.join_companions(plain, self._put_all) and plain.has_moved
 
     def _put_all(self, group: Sequence[PlainAdvance]) -> None:
-        if len({plain.move.seen.id for plain in group}) < max(2, len(group)):
-            return  # Alone, or two of one table: the second one has to see what the first one did.
+        if len({plain.move.seen.id for plain in group}) < len(group):
+            return  # Two of one table: the second one has to see what the first one did.
         ordered = sorted(group, key=lambda plain: plain.move.seen.id)
         try:
             moved = self._database.write_without_waiting(lambda connection: _advance_all(connection, ordered))
