@@ -31,8 +31,8 @@ from tests.servers.sick_s3 import Health, SickS3
 CROWD = 24
 FULL = 4
 """Requests that one table gets to a store: its share of 16 threads."""
-OF_CONNECTIONS = 3
-"""Changes of one table, or in one namespace, that may each hold a connection: their share of ten."""
+OF_CONNECTIONS = {"pointers": 5, "namespaces": 3}
+"""Changes that may each hold one of ten connections: of tables of one warehouse, and in one namespace."""
 ROUNDS = 3
 SOON_S = 8
 """Less than a lock is waited for."""
@@ -197,7 +197,7 @@ def test_many_that_wait_for_locks_leave_connections_to_the_others(
             return client.post("/v1/namespaces/locked/tables", json=new)
 
         with crowd(send) as answers:
-            wait_for_locks(url, OF_CONNECTIONS)
+            wait_for_locks(url, OF_CONNECTIONS[what])
             since_s = time.monotonic()
             all_is_well(client, "/v1")
             assert time.monotonic() - since_s < SOON_S

@@ -67,7 +67,7 @@ def test_orphans_are_deleted_and_the_table_reads_on(server: str, s3_server: S3Se
         time.sleep(0.2)
         found = orphans(server, older_than_ms=int((time.time() - YOUNG_S - 0.5) * 1000))
 
-    assert {file["location"].removeprefix("s3://") for file in found["sample"]} == left  # type: ignore[attr-defined]
+    assert {file["location"].removeprefix("s3://") for file in found["sample"]} == left  # type: ignore[attr-defined]  # JSON
     assert found["reached-files"] == len(before)
     orphans(server, older_than_ms=found["older-than-ms"], dry_run=False, grace_period_ms=0)
 

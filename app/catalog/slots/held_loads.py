@@ -6,6 +6,7 @@ import asyncio
 import logging
 import secrets
 from contextvars import Context
+from functools import partial
 from typing import Final
 
 from anyio import to_thread
@@ -194,9 +195,10 @@ class _Table:
         beginnings = self.beginnings
         length_ms, lengthens = beginnings.lease_ms, beginnings.may_lengthen(_now_ms())
         try:
-            taken_ms = await to_thread.run_sync(
-                self._ask_for_lease, self.pointer_id, length_ms, beginnings.course_ms, lengthens
+            ask = partial(
+                self._ask_for_lease, self.pointer_id, length_ms, beginnings.course_ms, lengthens=lengthens
             )
+            taken_ms = await to_thread.run_sync(ask)
         except IcetowerError as error:
             # Without the queue each server goes by what it knows itself.
             log.warning("no lease for table %s for now: %s", self.pointer_id, error)
@@ -204,13 +206,7 @@ class _Table:
         beginnings.note_lease(_now_ms(), taken_ms)
         return taken_ms / 1000 if self._may_begin else GATE_LOOK_S
 
-    def _ask_for_lease(
-        self,
-        pointer_id: int,
-        length_ms: int,
-        shortest_ms: float,
-        lengthens: bool,  # noqa: FBT001 - `run_sync` knows no keywords
-    ) -> int:
+    def _ask_for_lease(self, pointer_id: int, length_ms: int, shortest_ms: float, *, lengthens: bool) -> int:
         for _ in range(ATTEMPTS):
             seen = self._queues.load(pointer_id)
             queue = read_queue(seen)

@@ -109,7 +109,7 @@ def find_taken(connection: Connection, claimed: Sequence[tuple[int, str]]) -> li
         connection: of a transaction.
         claimed: the folders, each with the pointer whose own places do not matter.
     """
-    if connection.dialect.name != "postgresql" or len(claimed) == 1:
+    if connection.dialect.name != "postgresql" or len(claimed) <= 1:
         return [place for own_id, place in claimed if _is_taken(connection, place, own_id)]
     around = [
         (number, own_id, folder)
@@ -187,7 +187,7 @@ def check_alone(connection: Connection, claimed: Sequence[tuple[int, str]]) -> N
         for key in sorted(set(map(_lock_key, (place for _, place in claimed)))):
             connection.execute(select(func.pg_advisory_xact_lock(literal(key, BigInteger))))
     # SQLite has one writer at a time anyway.
-    taken = find_taken(connection, claimed) if claimed else []
+    taken = find_taken(connection, claimed)
     if taken:
         raise PlaceTaken(taken[0])
 

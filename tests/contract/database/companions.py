@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+import pytest
+
 from app.catalog.context.threads.side_by_side import SideBySide
+from app.database.connections.database import Database
 from app.database.outcomes.receipt import ID_LENGTH, ReceiptHead, id_of_time
 from app.database.pointers.history import PointerEvent
 from app.database.pointers.pointer import Pointer
 from app.database.pointers.pointers import PutOutcome
 from app.errors import IcetowerError
+from tests.builders.databases import migrated_database_of
 from tests.contract.database.stores import NOW_MS, Stores
+from tests.servers.postgres import PostgresServer
 
 Found = PutOutcome | BaseException
 _numbers = itertools.count(1)
@@ -42,3 +47,19 @@ def side_by_side(*works: Callable[[], PutOutcome]) -> list[Found]:
 
 def last_event(stores: Stores, pointer: Pointer) -> PointerEvent:
     return stores.pointers.history(pointer.id, limit=1)[0]
+
+
+class StoresOnPostgres:
+    """Tests of locks and wires, which SQLite has not."""
+
+    @pytest.fixture
+    def database_name(self, postgres_server: PostgresServer) -> Iterator[str]:
+        name = migrated_database_of(postgres_server)
+        yield name
+        postgres_server.drop_database(name)
+
+    @pytest.fixture
+    def stores(self, postgres_server: PostgresServer, database_name: str) -> Iterator[Stores]:
+        database = Database.open(postgres_server.url(database_name))
+        yield Stores.on(database)
+        database.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -23,8 +23,7 @@ from app.database.pointers.pointer import PointerKind
 from app.database.pointers.pointers import PutOutcome
 from app.database.pointers.shared_creations import PlainCreation, SharedCreations
 from app.errors import NoSuchNamespace
-from tests.builders.databases import migrated_database_of
-from tests.contract.database.companions import Found, head, last_event, side_by_side
+from tests.contract.database.companions import Found, StoresOnPostgres, head, last_event, side_by_side
 from tests.contract.database.stores import NOW_MS, Stores, claim, levels, name
 from tests.contract.database.test_lost_connections import wait_until_somebody_waits_for_a_lock
 from tests.servers.postgres import PostgresServer
@@ -224,21 +223,7 @@ def test_what_is_looked_up_side_by_side_is_what_is_found_alone(filled: Stores) -
 
 
 @pytest.mark.postgres
-class TestOnPostgres:
-    """Locks and wires, which SQLite has not."""
-
-    @pytest.fixture
-    def database_name(self, postgres_server: PostgresServer) -> Iterator[str]:
-        name = migrated_database_of(postgres_server)
-        yield name
-        postgres_server.drop_database(name)
-
-    @pytest.fixture
-    def stores(self, postgres_server: PostgresServer, database_name: str) -> Iterator[Stores]:
-        database = Database.open(postgres_server.url(database_name))
-        yield Stores.on(database)
-        database.close()
-
+class TestOnPostgres(StoresOnPostgres):
     @pytest.mark.parametrize(
         "held",
         [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
@@ -16,13 +16,18 @@ from sqlalchemy.exc import DBAPIError
 from app.database.connections.database import Database
 from app.database.connections.driver_errors import ConstraintBroken
 from app.database.landing_queues import LandingQueues
+from app.database.outcomes.receipt import landed
+from app.database.pointers.history import Author
+from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import Pointer
 from app.database.pointers.pointers import PutOutcome
+from app.engine.model.ids import Location
 from app.errors import DatabaseUnavailable
 from app.shares import group_at_work
 from tests.builders.databases import migrated_database_of
+from tests.contract.database.companions import head
 from tests.contract.database.every_call import fill
-from tests.contract.database.stores import Stores
+from tests.contract.database.stores import AUTHOR, NOW_MS, Stores, name
 from tests.contract.database.test_lost_connections import wait_until_somebody_waits_for_a_lock
 from tests.servers.postgres import PostgresServer
 
@@ -31,13 +36,13 @@ pytestmark = pytest.mark.postgres
 
 @pytest.fixture
 def stores(postgres_server: PostgresServer) -> Iterator[Stores]:
-    name = migrated_database_of(postgres_server)
-    database = Database.open(postgres_server.url(name))
+    database_name = migrated_database_of(postgres_server)
+    database = Database.open(postgres_server.url(database_name))
     stores = Stores.on(database)
     fill(stores)
     yield stores
     database.close()
-    postgres_server.drop_database(name)
+    postgres_server.drop_database(database_name)
 
 
 def test_of_transactions_that_wait_for_each_other_one_runs_again(stores: Stores) -> None:
@@ -195,16 +200,16 @@ def test_a_database_that_confirms_before_it_stores_is_overruled(postgres_server:
     postgres_server.drop_database(name)
 
 
-def test_tables_whose_rows_are_locked_leave_connections_to_other_warehouses(
+def test_tables_whose_rows_are_locked_hold_up_neither_their_warehouse_nor_others(
     postgres_server: PostgresServer,
 ) -> None:
     """Each of their commits has come alone, in a thread of its own."""
-    name = migrated_database_of(postgres_server)
-    database, holder = (Database.open(postgres_server.url(name), pool_size=4) for _ in range(2))
+    database_name = migrated_database_of(postgres_server)
+    database, holder = (Database.open(postgres_server.url(database_name), pool_size=4) for _ in range(2))
     stores = Stores.on(database)
     fill(stores)
     tables = [stores.add(f"a.held{number}") for number in range(6)]
-    free = stores.add("a.free")
+    free, of_same = stores.add("a.free"), stores.add("a.same")
     are_held, may_go = threading.Event(), threading.Event()
 
     def hold(connection: Connection) -> None:
@@ -214,22 +219,30 @@ def test_tables_whose_rows_are_locked_leave_connections_to_other_warehouses(
 
     def commit(pointer: Pointer, warehouse: str) -> PutOutcome:
         group_at_work.set((warehouse, str(pointer.identifier)))
-        return stores.advance(pointer, "1.json")
+        of = head()
+        author, move = Author("alice", "r", NOW_MS, of), Advance(pointer, Location("1.json"), pointer.uuid)
+        return stores.pointers.check_and_put([move], author, None, receipts=[landed(of, NOW_MS, [], 1)])
 
-    def commit_apart(pointer: Pointer, warehouse: str) -> PutOutcome:
-        return copy_context().run(commit, pointer, warehouse)
+    def rename(pointer: Pointer, warehouse: str) -> PutOutcome:
+        group_at_work.set((warehouse, str(pointer.identifier)))
+        stores.pointers.rename(stores.id, pointer.kind, pointer.identifier, name("a.renamed"), AUTHOR)
+        return PutOutcome.ADVANCED
+
+    def apart(work: Callable[[Pointer, str], PutOutcome], pointer: Pointer, warehouse: str) -> PutOutcome:
+        return copy_context().run(work, pointer, warehouse)
 
     with ThreadPoolExecutor(8) as threads:
         holding = threads.submit(holder.write, hold)
         assert are_held.wait(30)
-        waiting = [threads.submit(commit_apart, pointer, "lake") for pointer in tables]
+        waiting = [threads.submit(apart, commit, pointer, "lake") for pointer in tables]
         try:
             wait_until_somebody_waits_for_a_lock(postgres_server)
-            assert threads.submit(commit_apart, free, "pond").result(5) is PutOutcome.ADVANCED
+            assert threads.submit(apart, commit, of_same, "lake").result(5) is PutOutcome.ADVANCED
+            assert threads.submit(apart, rename, free, "pond").result(5) is PutOutcome.ADVANCED
         finally:
             may_go.set()
         holding.result()
         assert [each.result() for each in waiting] == [PutOutcome.ADVANCED] * len(tables)
     database.close()
     holder.close()
-    postgres_server.drop_database(name)
+    postgres_server.drop_database(database_name)

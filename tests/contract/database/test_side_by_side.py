@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -21,8 +21,7 @@ from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import Pointer
 from app.database.pointers.pointers import PutOutcome
 from app.engine.model.ids import Location
-from tests.builders.databases import migrated_database_of
-from tests.contract.database.companions import head, last_event, side_by_side
+from tests.contract.database.companions import StoresOnPostgres, head, last_event, side_by_side
 from tests.contract.database.stores import NOW_MS, Stores, claim, name
 from tests.contract.database.test_lost_connections import wait_until_somebody_waits_for_a_lock
 from tests.servers.postgres import PostgresServer
@@ -188,21 +187,7 @@ def test_commits_of_other_threads_do_not_wait_for_those_whose_companion_hangs(st
 
 
 @pytest.mark.postgres
-class TestOnPostgres:
-    """Locks and wires, which SQLite has not."""
-
-    @pytest.fixture
-    def database_name(self, postgres_server: PostgresServer) -> Iterator[str]:
-        name = migrated_database_of(postgres_server)
-        yield name
-        postgres_server.drop_database(name)
-
-    @pytest.fixture
-    def stores(self, postgres_server: PostgresServer, database_name: str) -> Iterator[Stores]:
-        database = Database.open(postgres_server.url(database_name))
-        yield Stores.on(database)
-        database.close()
-
+class TestOnPostgres(StoresOnPostgres):
     def test_a_locked_row_holds_up_its_own_commit_only(
         self, stores: Stores, postgres_server: PostgresServer
     ) -> None:

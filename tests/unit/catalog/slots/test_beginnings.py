@@ -7,11 +7,14 @@ import pytest
 from app.catalog.slots.beginnings import (
     CONTENDED_MS,
     FIRST_WINDOW_MS,
+    LEASE_COURSES,
+    LONGEST_TURN_MS,
     LONGEST_WINDOW_MS,
     MOST_UNUSED,
     MOST_WRITERS,
     REMEMBERED_MS,
     SAFETY,
+    TURN_COURSES,
     Beginnings,
     Client,
 )
@@ -264,3 +267,34 @@ def test_one_that_lost_or_took_very_long_says_nothing_of_how_long_writers_take()
     beginnings.note_end(A, 10_200, is_writer=True, has_lost=True)
 
     assert beginnings.course_ms == FIRST_WINDOW_MS
+
+
+def test_the_first_writer_says_how_long_writers_take() -> None:
+    beginnings = contended(A, B)
+    waits(beginnings, A, 1)
+    beginnings.note_commit(A, 251)
+    land(beginnings, A, 381)
+
+    assert (beginnings.window_ms, beginnings.course_ms) == (250, 380)
+
+
+def test_a_server_may_lengthen_its_lease_until_its_turn_is_over() -> None:
+    beginnings = Beginnings(course_ms=100)
+    beginnings.note_lease(1_000, beginnings.lease_ms)
+    turn_ms = TURN_COURSES * 100
+
+    assert beginnings.lease_ms == LEASE_COURSES * 100
+    assert beginnings.may_lengthen(1_150)
+    beginnings.note_lease(1_150, 200)
+    beginnings.note_lease(1_300, turn_ms)
+    assert beginnings.may_lengthen(1_000 + turn_ms - 100)
+    assert not beginnings.may_lengthen(1_000 + turn_ms - 99), "a writer would not end in it"
+
+
+def test_a_lease_that_has_ended_begins_another_turn_and_none_is_longer_than_a_bound() -> None:
+    beginnings = Beginnings(course_ms=LONGEST_WINDOW_MS)
+    beginnings.note_lease(0, beginnings.lease_ms)
+    assert beginnings.turn_until_ms == LONGEST_TURN_MS
+
+    beginnings.note_lease(10_000, beginnings.lease_ms)
+    assert beginnings.turn_until_ms == 10_000 + LONGEST_TURN_MS

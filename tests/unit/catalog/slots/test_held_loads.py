@@ -256,6 +256,25 @@ def test_a_lease_that_a_slot_makes_too_short_is_not_taken_and_nothing_changes() 
     assert queue.take_lease("here", 1_000, 10_000, opens_ms - 1_100) > 0
 
 
+def test_a_server_lengthens_its_lease_in_its_turn_though_another_one_waits() -> None:
+    queue = LandingQueue()
+    queue.take_lease("here", 1_000, 200)
+    queue.take_lease("there", 1_010, 200)
+
+    assert queue.take_lease("here", 1_150, 200, lengthens=True) == 200
+    assert queue.take_lease("there", 1_300, 200) == 0
+    assert queue.take_lease("here", 1_340, 200) == 0, "its turn is over"
+    assert queue.take_lease("there", 1_341, 200) == 200
+
+
+def test_a_lease_that_has_ended_cannot_be_lengthened() -> None:
+    queue = LandingQueue()
+    queue.take_lease("here", 1_000, 200)
+    queue.take_lease("there", 1_010, 200)
+
+    assert queue.take_lease("here", 1_210, 200, lengthens=True) == 0
+
+
 def test_a_server_hands_a_lease_over_whose_rest_is_too_short_for_its_next_writer() -> None:
     queue = LandingQueue()
     queue.take_lease("here", 1_000, 200)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from threading import Barrier
+from functools import partial
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from app.catalog.commits.landing import land_one
 from app.catalog.commits.wishes import Wish
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
+from app.catalog.context.threads.side_work import SideWork
 from app.database.pointers.moves import Advance
 from app.engine.change.updates import RemoveSnapshots, SetProperties, SetSnapshotRef
 from app.engine.model.ids import Location
@@ -37,6 +39,10 @@ def late_append(catalog: Catalog) -> Commit:
     late = writer(catalog).append(["late"])
     commit(catalog, writer(catalog).append(["rival"]))
     return late
+
+
+def _wait_for(event: Event) -> None:
+    assert event.wait(30)
 
 
 def lists_in(catalog: Catalog) -> set[str]:
@@ -196,6 +202,21 @@ def test_those_that_were_not_prepared_are_read_side_by_side(catalog: Catalog) ->
     land_all(wishes)
 
     assert [wish.results()[0].rebased for wish in wishes] == [False, True, True, True]
+
+
+def test_they_are_prepared_though_all_threads_for_writing_are_taken(catalog: Catalog) -> None:
+    """Those who write and those who read ahead take no threads from each other."""
+    busy, may_end, files = SideWork(1), Event(), CountingFiles(catalog.files)
+    writing = busy.start_if_free(partial(_wait_for, may_end))
+    late = late_append(catalog)
+    wish = Wish(with_server(on(catalog, files), side_work=busy, read_ahead=SideWork(1)), [sent(late)])
+    try:
+        wish.read_elsewhere()
+        while late.snapshot.manifest_list not in files.read_bytes:
+            assert writing is not None
+            assert not writing.done()
+    finally:
+        may_end.set()
 
 
 def test_preparing_reads_nothing_where_nothing_is_asked_for(catalog: Catalog) -> None:
