@@ -214,7 +214,7 @@ class _History:
                 snapshot_id=snapshot_id,
                 parent_snapshot_id=parent_id,
                 sequence_number=sequence_number,
-            )
+            ).content
         )
         return Snapshot(
             snapshot_id=snapshot_id,

@@ -78,7 +78,7 @@ def _make_history(catalog: Catalog, size: int) -> None:
         location = Location(f"{metadata.location}/metadata/snap-{number}.avro")
         content = write_manifest_list(
             live, format_version=2, snapshot_id=snapshot_id, parent_snapshot_id=parent, sequence_number=number
-        )
+        ).content
         files.write_new(location, content)
         snapshot = Snapshot(
             snapshot_id=snapshot_id,

@@ -129,7 +129,7 @@ class _Table:
                 snapshot_id=snapshot_id,
                 parent_snapshot_id=parent_id,
                 sequence_number=sequence_number,
-            ),
+            ).content,
         )
         self._kept = list(numbered)
         live = sum((item.added_files_count or 0) + (item.existing_files_count or 0) for item in numbered)

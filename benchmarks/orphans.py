@@ -91,7 +91,7 @@ def _make_table(catalog: Catalog) -> str:
         snapshot_id=snapshot.snapshot_id,
         parent_snapshot_id=None,
         sequence_number=1,
-    )
+    ).content
     assert snapshot.manifest_list is not None
     catalog.files.write_new(snapshot.manifest_list, content)
     commit_to(catalog, *append(snapshot))

@@ -86,7 +86,7 @@ def _commit(http: httpx.Client, shape: Shape, folder: Path, manifests: Iterable[
     numbered, _ = assign_numbers(list(manifests), sequence_number=1)
     content = write_manifest_list(
         numbered, format_version=2, snapshot_id=_SNAPSHOT, parent_snapshot_id=None, sequence_number=1
-    )
+    ).content
     (folder / "list.avro").write_bytes(content)
     snapshot = {
         "snapshot-id": _SNAPSHOT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable
 from concurrent.futures import Future
 from typing import Any, Generic, TypeVar, cast
 
@@ -33,19 +33,6 @@ class BoundedCache(Generic[Value]):
                 return None
             self._values.move_to_end(key)
             return found[0]
-
-    def find_all(self, keys: Iterable[Hashable]) -> list[Value | None]:
-        """Return the values of some keys, None where there is none, and count them as used now."""
-        found: list[Value | None] = []
-        with self._lock:
-            for key in keys:
-                kept = self._values.get(key)
-                if kept is None:
-                    found.append(None)
-                    continue
-                self._values.move_to_end(key)
-                found.append(kept[0])
-        return found
 
     def put(self, key: Hashable, value: Value, size_bytes: int) -> None:
         """Keep a value, unless it is larger than one may be; forget those used longest ago."""

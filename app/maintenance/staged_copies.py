@@ -166,7 +166,7 @@ class _Check:
             parent_snapshot_id=snapshot.parent_snapshot_id,
             sequence_number=snapshot.sequence,
             first_row_id=snapshot.first_row_id,
-        )
+        ).content
         self._files.write_new(location, content)
         target = next(target for target, source in self.plan.items() if source == staged)
         self.plan[target] = location

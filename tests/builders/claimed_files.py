@@ -113,4 +113,4 @@ class ClaimingWriter:
 def _list_of(manifests: Iterable[ManifestFile]) -> bytes:
     return write_manifest_list(
         manifests, format_version=2, snapshot_id=SnapshotId(1), parent_snapshot_id=None, sequence_number=1
-    )
+    ).content

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from isal import isal_zlib
 
 from app.engine.model.files.manifests import (
     DataFile,
@@ -34,6 +35,8 @@ from app.formats.manifests.writer import write_manifest
 from tests.builders.packed_lists import EMPTY_LIST, PackedList, PackedLists
 from tests.builders.plain_http import PlainConnection
 
+_GZIP = b"\x1f\x8b"
+_GZIP_CONTAINER = 31
 RETRIES = 4
 MIN_WAIT_S = 0.1
 SWITCH_S = 0.0005
@@ -86,7 +89,10 @@ class Known:
         """Return the metadata in the answer to a load."""
         content, found = self._last
         if content != answer:
-            found = orjson.loads(answer)["metadata"]
+            is_packed = answer.startswith(_GZIP)
+            found = orjson.loads(isal_zlib.decompress(answer, _GZIP_CONTAINER) if is_packed else answer)[
+                "metadata"
+            ]
             self._last = (answer, found)
         return found
 
@@ -98,7 +104,8 @@ class Writer:
         self._orders, self._found, self._known, self._lock = orders, found, known, lock
         self._chance = random.Random(number)
         self._pause = threading.Event()
-        self._http = PlainConnection(orders.urls[number % len(orders.urls)])
+        # Java's and Python's clients ask for gzip.
+        self._http = PlainConnection(orders.urls[number % len(orders.urls)], accepts_gzip=True)
 
     def run(self, begun_s: float) -> None:
         """Commit until the time is over."""

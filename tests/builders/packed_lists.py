@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-import zlib
 from dataclasses import dataclass
+
+from isal import isal_zlib
 
 from app.engine.model.files.manifests import ManifestFile
 from app.engine.model.ids import SnapshotId
@@ -45,12 +46,11 @@ class PackedList:
             snapshot_id=snapshot_id,
             parent_snapshot_id=parent_id,
             sequence_number=sequence_number,
-        )
+        ).content
         sync = alone[-_SYNC_BYTES:]
         header = alone[: alone.index(sync) + _SYNC_BYTES]
         grown = PackedList(self.count + 1, PackedList.of(alone).lines + self.lines)
-        packer = zlib.compressobj(1, zlib.DEFLATED, -zlib.MAX_WBITS)
-        block = packer.compress(grown.lines) + packer.flush()
+        block = isal_zlib.compress(grown.lines, 2, -isal_zlib.MAX_WBITS)
         return grown, b"".join((header, write_long(grown.count), write_long(len(block)), block, sync))
 
 

@@ -12,13 +12,16 @@ class PlainConnection:
     Through `http.client`, hundreds of requests a second take as much processor time as the server that they measure.
     """
 
-    def __init__(self, url: str, timeout_s: float = 120) -> None:
+    def __init__(self, url: str, timeout_s: float = 120, *, accepts_gzip: bool = False) -> None:
+        """Prepare a connection; answers in gzip are returned as they come."""
         where = urlsplit(url)
         assert where.hostname is not None
         assert where.port is not None
         self._address = (where.hostname, where.port)
         self._timeout_s = timeout_s
-        self._host = f"{where.hostname}:{where.port}"
+        self._headers = f"Host: {where.hostname}:{where.port}\r\n"
+        if accepts_gzip:
+            self._headers += "Accept-Encoding: gzip\r\n"
         self._socket: socket.socket | None = None
         self._read = bytearray()
 
@@ -31,7 +34,7 @@ class PlainConnection:
         if self._socket is None:
             self._socket = socket.create_connection(self._address, timeout=self._timeout_s)
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        head = f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\n"
+        head = f"{method} {path} HTTP/1.1\r\n{self._headers}"
         if method == "POST":
             head += f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n"
         self._socket.sendall(head.encode("ascii") + b"\r\n" + body)

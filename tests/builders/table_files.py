@@ -87,7 +87,7 @@ class TableFiles:
                 snapshot_id=snapshot_id,
                 parent_snapshot_id=parent.snapshot_id if parent else None,
                 sequence_number=sequence_number,
-            ),
+            ).content,
         )
         return Snapshot(
             snapshot_id=snapshot_id,

@@ -310,7 +310,7 @@ class WritingEngine:
                 parent_snapshot_id=made.parent_id,
                 sequence_number=sequence_number,
                 first_row_id=first_row_id,
-            ),
+            ).content,
         )
         snapshot = Snapshot(
             snapshot_id=snapshot_id,

@@ -13,7 +13,7 @@ from prometheus_client import Counter, Histogram
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.api.compression import FAST_GZIP_LEVEL, MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip, compress
+from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip, compress
 from app.api.entrance.addresses import Addresses
 from app.api.entrance.authentication import principal_of
 from app.api.entrance.body_budget import BodyBudget
@@ -249,7 +249,7 @@ async def _compressed(start: Message, message: Message) -> Message:
         return message
     body: bytes = message["body"]
     if len(body) >= SLOW_GZIP_BYTES:
-        packed = await asyncio.to_thread(compress, body, FAST_GZIP_LEVEL)
+        packed = await asyncio.to_thread(compress, body)
     else:
         packed = compress(body)
     headers: list[tuple[bytes, bytes]] = [pair for pair in start["headers"] if pair[0] != b"content-length"]

@@ -8,9 +8,8 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from app.api.bodies.table.tables import loaded_json
-from app.api.responses.etags import ETAG, etag
-from app.catalog.context.kinds import LoadedTable, LoadedView
-from app.formats.metadata.files import MetadataJson
+from app.api.responses.etags import ETAG
+from app.catalog.context.kinds import LoadedView
 
 Header = tuple[bytes, bytes]
 
@@ -57,21 +56,6 @@ def no_content() -> Answer:
 def not_modified(tag: bytes) -> Answer:
     """Answer that the client's copy is current."""
     return Answer(304, [(ETAG, tag)])
-
-
-def loaded_table_answer(loaded: LoadedTable, config: Mapping[str, str] = NO_CONFIG) -> Answer:
-    """Answer with a table and, once it has a metadata file, its ETag."""
-    body = loaded_json(loaded.location, loaded.json, config)
-    if loaded.location is None:
-        return json_answer(body)
-    return json_answer(body, 200, (ETAG, tag_of(loaded)))
-
-
-def tag_of(loaded: LoadedTable) -> bytes:
-    """Return the ETag of a table that has a metadata file."""
-    assert loaded.location is not None
-    made = MetadataJson.of(loaded.metadata, loaded.json, loaded.registration)
-    return etag(loaded.location, made.version)
 
 
 def loaded_view_answer(loaded: LoadedView) -> Answer:

@@ -1,9 +1,12 @@
-"""Load answers in gzip, kept by ETag, so that a busy table is compressed once."""
+"""Answers in gzip, kept, so that a busy table is compressed once for all its clients."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Hashable, Sequence
+
 from app import telemetry
-from app.api.compression import compress
+from app.api.compression import SLOW_GZIP_BYTES, compress
 from app.formats.caches import BoundedCache
 
 _HITS = telemetry.ANSWER_READS.labels(cache="hit")
@@ -11,19 +14,33 @@ _MISSES = telemetry.ANSWER_READS.labels(cache="miss")
 
 
 class PackedAnswers:
-    """Compressed bodies by ETag: the same tag is the same body."""
+    """Compressed bodies, kept under what stands for them; belongs to one event loop."""
 
     def __init__(self, max_bytes: int) -> None:
         self._bodies: BoundedCache[bytes] = BoundedCache(max_bytes)
+        self._under_way: dict[Hashable, asyncio.Task[bytes]] = {}
 
-    def find(self, tag: bytes) -> bytes | None:
-        """Return the compressed body of the answer with this tag, if it is kept."""
-        found = self._bodies.find(tag)
+    async def pack(self, key: Hashable, parts: Sequence[bytes]) -> bytes:
+        """Return a body in gzip: the one that is kept, or a new one, which is kept.
+
+        Args:
+            key: the same key is the same body.
+            parts: the body; only put together if it has to be, which costs more than all else.
+        """
+        found = self._bodies.find(key)
         (_MISSES if found is None else _HITS).inc()
-        return found
+        if found is not None:
+            return found
+        if sum(map(len, parts)) < SLOW_GZIP_BYTES:
+            return self._compress(key, parts)
+        # Those who ask meanwhile wait for the first one. It goes on without it if its client has gone.
+        task = self._under_way.get(key)
+        if task is None:
+            task = self._under_way[key] = asyncio.create_task(asyncio.to_thread(self._compress, key, parts))
+            task.add_done_callback(lambda _: self._under_way.pop(key))
+        return await asyncio.shield(task)
 
-    def pack(self, tag: bytes, body: bytes) -> bytes:
-        """Compress a body and keep it."""
-        packed = compress(body)
-        self._bodies.put(tag, packed, len(packed) + 200)
+    def _compress(self, key: Hashable, parts: Sequence[bytes]) -> bytes:
+        packed = compress(b"".join(parts))
+        self._bodies.put(key, packed, len(packed) + 200)
         return packed

@@ -178,8 +178,8 @@ class Rebases:
         manifests = [*listed.verbatim, *written, *listed.kept]
         parent_id = None if late.head is None else late.head.snapshot_id
         staged = writer.write_list(snapshot_id, parent_id, manifests)
-        self._source.keep_list(staged.location, staged.manifests)
-        for own, numbered in zip(listed.verbatim, staged.manifests, strict=False):
+        self._source.keep_list(staged.location, staged.lines)
+        for own, numbered in zip(listed.verbatim, staged.lines.values, strict=False):
             self._source.keep_listed(as_written(own), numbered)
         return rebase_of(
             current,

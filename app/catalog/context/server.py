@@ -44,7 +44,6 @@ from app.fileio.files import FileIO
 from app.fileio.storage_settings import StorageEnvironment
 from app.formats.caches import BoundedCache, ReadThroughCache
 from app.formats.manifests.folder import ManifestFolder
-from app.formats.manifests.lists import PackedLines
 from app.formats.manifests.source import ManifestCache
 from app.formats.metadata.files import MetadataFiles
 from app.lines import Lines
@@ -56,7 +55,6 @@ COMMITS_TOGETHER = 64
 COMMIT_WAIT_S = 30.0
 SIDE_THREADS = COMMITS_TOGETHER
 READ_AHEAD_THREADS = COMMITS_TOGETHER
-PACKED_LINES_BYTES = 32 << 20
 FILE_SUMMARY_BYTES = 64 << 20
 COUNTED_FILES_BYTES = 16 << 20
 TABLE_OVERVIEW_BYTES = 16 << 20
@@ -157,8 +155,6 @@ class Server:
     """Commits to one table wait for each other here."""
     turns: ProcessTurns = field(default_factory=lambda: ProcessTurns(None))
     """Commits to one table wait here for those of other processes of this machine that have lost a race."""
-    packed_lines: PackedLines = field(default_factory=lambda: PackedLines(PACKED_LINES_BYTES))
-    """Lines of the manifest lists that this process wrote last."""
     side_work: SideWork = field(default_factory=lambda: SideWork(SIDE_THREADS))
     """Where the manifest lists of commits that land together are written."""
     read_ahead: SideWork = field(default_factory=lambda: SideWork(READ_AHEAD_THREADS))

@@ -16,6 +16,7 @@ from app.engine.model.snapshot import Snapshot
 from app.errors import CorruptMetadata, InvalidMetadata
 from app.formats.bounds import read_bounded
 from app.formats.manifests.columns import ManifestColumns
+from app.formats.manifests.lists import KnownLines
 from app.formats.manifests.live_columns import UnpackedManifest
 from app.formats.manifests.paths import statuses_and_paths
 from app.formats.manifests.source import FileManifestSource, ManifestCache
@@ -93,9 +94,9 @@ class TableManifests:
         with _corrupt_if_invalid(unpacked.location):
             yield from unpacked.live_metrics()
 
-    def keep_list(self, location: Location, manifests: tuple[ManifestFile, ...]) -> None:
+    def keep_list(self, location: Location, lines: KnownLines) -> None:
         """Keep a manifest list that this server has just written."""
-        self._source.keep_list(location, manifests)
+        self._source.keep_list(location, lines)
 
     def keep_listed(self, was: ManifestFile, now: ManifestFile) -> None:
         """Keep a manifest's entries as a new list of this server names it; nothing is read."""

@@ -126,8 +126,9 @@ class MetadataDraft:
             snapshot_log=snapshot_log,
             metadata_log=self._next_metadata_log(base_location),
         ).with_unknown_fields(self.unknown_fields)
+        metadata.__dict__["snapshots_by_id"] = dict(self.snapshots)
         try:
-            check_invariants(metadata)
+            check_invariants(metadata, self.base)
         except InvalidMetadata as error:
             raise InvalidUpdate(str(error)) from error
         return metadata.continuing(self.base)

@@ -174,7 +174,11 @@ def sequence_findings(snapshot: Snapshot, parent: Snapshot | None, lists: Lists)
         message = f"snapshot {snapshot.snapshot_id} {problem}"
         yield Finding(FindingKind.SEQUENCE_NUMBERS, message, snapshot.snapshot_id, snapshot.manifest_list)
         return
+    highest = snapshot.sequence
     for before, manifest in (*((None, item) for item in lists.new), *lists.kept):
+        # Most are kept as they were.
+        if before is manifest and 0 <= manifest.min_sequence_number <= manifest.sequence_number <= highest:
+            continue
         problem = _manifest_problem(snapshot, manifest, before)
         if problem is not None:
             path = manifest.manifest_path

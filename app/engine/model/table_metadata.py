@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import cached_property
 from itertools import pairwise
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -273,8 +273,12 @@ def _legacy_spec(parsed: TableMetadata) -> PartitionSpec:
         raise InvalidMetadata(f"partition-spec.{describe_invalid(error)}") from error
 
 
-def check_invariants(metadata: TableMetadata) -> None:
+def check_invariants(metadata: TableMetadata, checked: TableMetadata | None = None) -> None:
     """Check the rules for the metadata of every table.
+
+    Args:
+        metadata: what to check.
+        checked: an earlier state, which keeps the rules: what both have is not looked at again.
 
     Raises:
         InvalidMetadata: says which rule is broken.
@@ -294,8 +298,8 @@ def check_invariants(metadata: TableMetadata) -> None:
         raise InvalidMetadata(
             f"Cannot find sort order with default-sort-order-id={metadata.default_sort_order_id}"
         )
-    _check_snapshots(metadata)
-    _check_logs(metadata)
+    _check_snapshots(metadata, checked)
+    _check_logs(metadata, checked)
 
 
 def _distinct(ids: Iterable[int], name: str, owners: str) -> set[int]:
@@ -307,7 +311,12 @@ def _distinct(ids: Iterable[int], name: str, owners: str) -> set[int]:
     return seen
 
 
-def _check_snapshots(metadata: TableMetadata) -> None:
+def _count_known(items: tuple[Any, ...], known: tuple[Any, ...]) -> int:
+    """Return how many items are known: all that are, if they come first, else none."""
+    return len(known) if items[: len(known)] == known else 0
+
+
+def _check_snapshots(metadata: TableMetadata, checked: TableMetadata | None) -> None:
     by_id = metadata.snapshots_by_id
     if len(by_id) != len(metadata.snapshots):
         raise InvalidMetadata("Two snapshots have the same snapshot-id")
@@ -328,21 +337,29 @@ def _check_snapshots(metadata: TableMetadata) -> None:
     last = metadata.last_sequence
     if last and not metadata.format.has_sequence_numbers:
         raise InvalidMetadata(f"Sequence number must be 0 in v{metadata.format_version}: {last}")
-    highest = max((snapshot.sequence for snapshot in metadata.snapshots), default=0)
+    new = metadata.snapshots
+    if checked is not None and last >= checked.last_sequence:
+        new = new[_count_known(new, checked.snapshots) :]
+    highest = max((snapshot.sequence for snapshot in new), default=0)
     if highest > last:
         raise InvalidMetadata(
             f"Invalid snapshot with sequence number {highest} greater than last sequence number {last}"
         )
 
 
-def _check_logs(metadata: TableMetadata) -> None:
-    for name, log in (("snapshot-log", metadata.snapshot_log), ("metadata-log", metadata.metadata_log)):
-        times = [entry.timestamp_ms for entry in log]
-        if times != sorted(times) and any(
-            after - before < -CLOCK_TOLERANCE_MS for before, after in pairwise(times)
-        ):
-            raise InvalidMetadata(f"The entries of {name} are not sorted by time")
-        if times and metadata.last_updated_ms - times[-1] < -CLOCK_TOLERANCE_MS:
-            raise InvalidMetadata(
-                f"Invalid update timestamp {metadata.last_updated_ms}: before last {name} entry at {times[-1]}"
-            )
+def _check_logs(metadata: TableMetadata, checked: TableMetadata | None) -> None:
+    _check_log("snapshot-log", metadata, metadata.snapshot_log, checked.snapshot_log if checked else ())
+    _check_log("metadata-log", metadata, metadata.metadata_log, checked.metadata_log if checked else ())
+
+
+def _check_log(name: str, metadata: TableMetadata, log: tuple[Any, ...], checked: tuple[Any, ...]) -> None:
+    start = max(_count_known(log, checked) - 1, 0)
+    times = [entry.timestamp_ms for entry in log[start:]]
+    if times != sorted(times) and any(
+        after - before < -CLOCK_TOLERANCE_MS for before, after in pairwise(times)
+    ):
+        raise InvalidMetadata(f"The entries of {name} are not sorted by time")
+    if times and metadata.last_updated_ms - times[-1] < -CLOCK_TOLERANCE_MS:
+        raise InvalidMetadata(
+            f"Invalid update timestamp {metadata.last_updated_ms}: before last {name} entry at {times[-1]}"
+        )

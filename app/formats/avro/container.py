@@ -5,13 +5,15 @@ from __future__ import annotations
 import bz2
 import lzma
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, count, pairwise
 from typing import Any, Final, Generic, TypeVar
 
 from app.fileio.wanted import check_wanted
 from app.formats.avro.schema_types import record_type
-from app.formats.avro.types import NULL, read_long
+from app.formats.avro.types import NULL, Record, read_long
 
 Value = TypeVar("Value")
 
@@ -21,6 +23,8 @@ _BYTES_A_RECORD: Final = 256
 _MAGIC: Final = b"Obj\x01"
 _SYNC_BYTES: Final = 16
 _CHECKSUM_BYTES: Final = 4
+_FEW: Final = 8
+_FEW_BYTES: Final = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,15 +35,64 @@ class Block:
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class KnownRecords(Generic[Value]):
     """The records of one file, with what they were made into."""
 
     schema_text: str
-    values: list[Value]
+    content: bytes
+    """All records, one after the other."""
+    values: Sequence[Value]
     """Of each record, in the order of the file."""
-    by_start: dict[bytes, tuple[bytes, Value]]
-    """The bytes of records and their values, by the bytes of their first field."""
+    counts: Mapping[int, int]
+    """For the place of each record, as bytes before the end: how many records there are from it to the end."""
+
+    @classmethod
+    def of(cls, schema_text: str, records: Sequence[bytes], values: Sequence[Value]) -> KnownRecords[Value]:
+        """Return records that were packed here, with what they stand for."""
+        from_end = accumulate(map(len, reversed(records)))
+        return cls(schema_text, b"".join(records), values, dict(zip(from_end, count(1), strict=False)))
+
+    @cached_property
+    def by_start(self) -> dict[bytes, tuple[bytes, Value]]:
+        """The bytes of records and their values, by the bytes of their first field."""
+        content = self.content
+        places = [len(content) - rest for rest in sorted((0, *self.counts), reverse=True)]
+        if len(places) != len(self.values) + 1:
+            return {}  # Some records have no bytes.
+        end_of_start = _end_of_start(record_type(self.schema_text, ()))
+        return {
+            content[pos : end_of_start(content, pos)]: (content[pos:end], value)
+            for (pos, end), value in zip(pairwise(places), self.values, strict=True)
+        }
+
+    def count_shared(self, content: bytes, ends: Sequence[tuple[int, int]], kind: Record, count: int) -> int:
+        """Return how many last records of another file are the last ones of this file.
+
+        Looks for them behind its first few records only; 0 if they do not begin there. The schemas are the same.
+
+        Args:
+            content: the records of the other file.
+            ends: where its blocks end, and how many records are left behind each.
+            kind: the type of the records.
+            count: how many there are.
+        """
+        pos, total = 0, len(content)
+        for left in range(count, max(count - _FEW, 0), -1):
+            start = len(self.content) - total + pos
+            # A few bytes tell most apart, where records are as long as others.
+            if (
+                self.counts.get(total - pos) == left
+                and content.startswith(self.content[start : start + _FEW_BYTES], pos)
+                and all(self.counts.get(total - end, 0) == behind for end, behind in ends if end > pos)
+                and content.endswith(self.content[start:])
+            ):
+                return left
+            try:
+                pos = kind.skip(content, pos)
+            except (ValueError, IndexError):
+                return 0  # Reading it says what is wrong.
+        return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,27 +121,51 @@ class AvroFile:
             IndexError: a record is cut off.
         """
         kind = record_type(self.schema_text, ids_by_name)
-        found: KnownRecords[Value] = KnownRecords(self.schema_text, [], {})
-        values, by_start = found.values, found.by_start
-        before = {} if known is None or known.schema_text != self.schema_text else known.by_start
-        end_of_start = kind.fields[0].kind.skip if kind.fields else NULL.skip
-        for block in self.blocks:
+        if known is not None and known.schema_text != self.schema_text:
+            known = None
+        content, ends = b"".join([block.content for block in self.blocks]), self._ends()
+        pos, left = 0, sum(block.record_count for block in self.blocks)
+        shared = 0 if known is None else known.count_shared(content, ends, kind, left)
+        before = {} if known is None or shared else known.by_start
+        end_of_start = _end_of_start(kind)
+        values: list[Value] = []
+        counts: dict[int, int] = {}
+        for end, left_behind in ends:
             check_wanted()
-            content, pos = block.content, 0
-            for _ in range(block.record_count):
+            while left > max(left_behind, shared):
+                counts[len(content) - pos] = left
                 start = content[pos : end_of_start(content, pos)]
                 same = before.get(start)
                 # Where a record ends follows from its own bytes alone: one that begins with another is that one.
                 if same is not None and content.startswith(same[0], pos):
                     pos += len(same[0])
+                    values.append(same[1])
                 else:
-                    record, end = kind.read(content, pos)
-                    same, pos = (content[pos:end], make(record)), end
-                by_start[start] = same
-                values.append(same[1])
-            if pos != len(content):
+                    record, pos = kind.read(content, pos)
+                    values.append(make(record))
+                left -= 1
+            if left != left_behind:
+                break
+            if pos != end:
                 raise ValueError("a block does not have the records it says")
-        return found
+        if known is not None and shared:
+            values += known.values[-shared:]
+            counts |= {rest: number for rest, number in known.counts.items() if number <= shared}
+        return KnownRecords(self.schema_text, content, values, counts)
+
+    def _ends(self) -> list[tuple[int, int]]:
+        """Return where each block ends among all, and how many records are left behind it."""
+        ends, end, left = [], 0, sum(block.record_count for block in self.blocks)
+        for block in self.blocks:
+            end += len(block.content)
+            left -= block.record_count
+            ends.append((end, left))
+        return ends
+
+
+def _end_of_start(kind: Record) -> Callable[[bytes, int], int]:
+    """Return what finds where a record's first field ends."""
+    return kind.fields[0].kind.skip if kind.fields else NULL.skip
 
 
 class TooLargeError(ValueError):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import struct
-import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final
 from uuid import UUID
+
+from isal import isal_zlib
 
 from app.engine.model.data_types.types import PrimitiveType
 from app.engine.model.data_types.values import unscaled_value
@@ -19,7 +20,8 @@ from app.formats.avro.types import write_long
 
 BLOCK_BYTES: Final = 64_000
 """The size of a block before compression, about as large as other writers make it."""
-_COMPRESSION_LEVEL: Final = 1
+_COMPRESSION_LEVEL: Final = 2
+"""Of ISA-L: smaller than zlib makes it at level 1, in a third of its time."""
 _HASHED_BYTES: Final = 1024
 _END: Final = b"\x00"
 _NULL: Final = b"\x00"
@@ -70,8 +72,7 @@ def write_packed(packing: Packing, records: Iterable[bytes], metadata: Mapping[s
     marker = hashlib.sha256(header)
     for block in _blocks(records):
         content = b"".join(block)
-        packer = zlib.compressobj(_COMPRESSION_LEVEL, zlib.DEFLATED, -zlib.MAX_WBITS)
-        packed = packer.compress(content) + packer.flush()
+        packed = isal_zlib.compress(content, _COMPRESSION_LEVEL, -isal_zlib.MAX_WBITS)
         # A piece is enough: two files whose markers are the same do no harm, and more would take longer than packing.
         marker.update(packed[:_HASHED_BYTES])
         blocks.append(b"".join((write_long(len(block)), write_long(len(packed)), packed)))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from operator import attrgetter
 from typing import Any, Final
@@ -19,7 +19,6 @@ from app.engine.model.ids import Location, SnapshotId, SpecId
 from app.errors import InvalidMetadata
 from app.formats.avro import KnownRecords, Packing, TooLargeError, open_avro, write_packed
 from app.formats.bounds import MAX_FILE_BYTES, too_large
-from app.formats.caches import BoundedCache
 from app.formats.manifests.avro_schemas import SUMMARY_SCHEMA, ids_of_fields, manifest_list_schema
 
 _FIELD_IDS: Final = ids_of_fields(manifest_list_schema(MAX_FORMAT_VERSION), ManifestFile)
@@ -28,8 +27,6 @@ _SUMMARIES: Final = list(_FIELD_IDS).index("partitions") - 6
 """Where they are among the fields behind the first six."""
 _WEIGHT: Final = 4
 """Each of its lines takes so much more memory than an entry of a manifest."""
-_BYTES_A_LINE: Final = 1_000
-"""What a packed line takes in memory besides itself, with what it was packed from."""
 _FACTS_OF_MANIFEST: Final = attrgetter(*_FIELD_IDS)
 _FACTS_OF_SUMMARY: Final = attrgetter(*_SUMMARY_FIELD_IDS)
 _IDS_BY_NAME: Final = (
@@ -94,23 +91,6 @@ def _summary(record: Mapping[int, Any]) -> PartitionSummary:
     return PartitionSummary(contains_null is not False, *others)
 
 
-class PackedLines(BoundedCache[tuple[ManifestFile, bytes]]):
-    """Lines of manifest lists as they were packed last, for the very same values."""
-
-    def find_lines(self, format_version: int, manifests: Sequence[ManifestFile]) -> list[bytes | None]:
-        """Return the lines of some manifests; None for each that is not known."""
-        # By identity: comparing all that a manifest list says takes longer than packing it.
-        found = self.find_all([(format_version, id(manifest)) for manifest in manifests])
-        return [
-            None if kept is None or kept[0] is not manifest else kept[1]
-            for kept, manifest in zip(found, manifests, strict=True)
-        ]
-
-    def keep_line(self, format_version: int, manifest: ManifestFile, line: bytes) -> None:
-        """Keep the line of a manifest."""
-        self.put((format_version, id(manifest)), (manifest, line), _BYTES_A_LINE + len(line))
-
-
 def assign_numbers(
     manifests: Iterable[ManifestFile], *, sequence_number: int, first_row_id: int | None = None
 ) -> tuple[tuple[ManifestFile, ...], int | None]:
@@ -144,6 +124,17 @@ def assign_numbers(
     return tuple(numbered), next_row_id
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenList:
+    """A manifest list that is not stored yet."""
+
+    content: bytes
+    lines: KnownLines
+    """As it will be read."""
+    next_row_id: int | None
+    """The next free row id; None where the format version has none."""
+
+
 def write_manifest_list(
     manifests: Iterable[ManifestFile],
     *,
@@ -152,12 +143,8 @@ def write_manifest_list(
     parent_snapshot_id: SnapshotId | None,
     sequence_number: int,
     first_row_id: int | None = None,
-    lines: PackedLines | None = None,
-) -> bytes:
+) -> WrittenList:
     """Return a manifest list of these manifests, numbered as `assign_numbers` does.
-
-    Args:
-        lines: remembers the lines of manifests that were written before; most of a list is the list before it.
 
     Raises:
         ValueError: a manifest does not fit the format version, or lacks a required value.
@@ -165,7 +152,7 @@ def write_manifest_list(
     Spec: #manifest-lists
     """
     version = FORMAT_VERSIONS[format_version]
-    numbered, _ = assign_numbers(
+    numbered, next_row_id = assign_numbers(
         manifests,
         sequence_number=sequence_number if version.has_sequence_numbers else 0,
         first_row_id=first_row_id if version.has_row_lineage else None,
@@ -185,15 +172,24 @@ def write_manifest_list(
                 f"Cannot list {manifest.manifest_path}: format version {format_version} has no delete files"
             )
     packing = _packing(format_version)
-    known = PackedLines(0) if lines is None else lines
-    packed: list[bytes] = []
-    for manifest, kept in zip(numbered, known.find_lines(format_version, numbered), strict=True):
-        line = kept
-        if line is None:
-            line = packing.pack(f"the line of manifest {manifest.manifest_path}", _record(manifest))
-            known.keep_line(format_version, manifest, line)
-        packed.append(line)
-    return write_packed(packing, packed, metadata)
+    lines = [
+        packed[1]
+        if (packed := manifest.packed) is not None and packed[0] is packing
+        else _pack_line(packing, manifest)
+        for manifest in numbered
+    ]
+    return WrittenList(
+        write_packed(packing, lines, metadata),
+        KnownRecords.of(packing.schema_text, lines, numbered),
+        next_row_id,
+    )
+
+
+def _pack_line(packing: Packing, manifest: ManifestFile) -> bytes:
+    line = packing.pack(f"the line of manifest {manifest.manifest_path}", _record(manifest))
+    # Most of a list is the list before it.
+    manifest.keep_packed((packing, line))
+    return line
 
 
 @cache

@@ -15,13 +15,14 @@ from app.formats.bounds import MAX_FILE_BYTES, read_bounded, too_large
 from app.formats.caches import ReadThroughCache
 from app.formats.manifests.columns import ManifestColumns
 from app.formats.manifests.headers import unlisted_manifest
-from app.formats.manifests.lists import read_manifest_list
+from app.formats.manifests.lists import KnownLines, read_manifest_list
 from app.formats.manifests.live_columns import UnpackedManifest
 
-_LISTED_BYTES: Final = 700
+_LISTED_BYTES: Final = 1_000
+"""With its line as it was packed last."""
 _SUMMARY_BYTES: Final = 250
-_LINE_BYTES: Final = 400
-"""What a line of a list takes besides itself, if it is kept as it was read."""
+_LINE_BYTES: Final = 600
+"""What a line of a list takes besides itself, if it is kept to read another list."""
 _WORTH_KEEPING: Final = 8
 """Shorter lists are read as fast without the lines of another one."""
 
@@ -62,24 +63,29 @@ class FileManifestSource:
             return [self._unlisted(Location(path)) for path in snapshot.manifests or ()]
 
         def read() -> tuple[tuple[ManifestFile, ...], int]:
-            # Most of a list is the list before it.
-            key = (self._files, location.rpartition("/")[0], "lines")
-            lines = read_manifest_list(
-                self._read(location), location, self._max_file_bytes, self._cache.find(key)
-            )
-            listed = tuple(lines.values)
-            size = _size_of_list(listed)
-            if len(listed) >= _WORTH_KEEPING:
-                self._cache.put(
-                    key, lines, size + sum(_LINE_BYTES + len(line) for line, _ in lines.by_start.values())
-                )
-            return listed, size
+            known = self._cache.find(self._key_of_lines(location))
+            lines = read_manifest_list(self._read(location), location, self._max_file_bytes, known)
+            return self._keep_lines(location, lines)
 
         return self._cache.find_or_read((self._files, location), read)
 
-    def keep_list(self, location: Location, manifests: tuple[ManifestFile, ...]) -> None:
+    def keep_list(self, location: Location, lines: KnownLines) -> None:
         """Keep a manifest list that has just been written, as a reader would find it."""
-        self._cache.put((self._files, location), manifests, _size_of_list(manifests))
+        listed, size = self._keep_lines(location, lines)
+        self._cache.put((self._files, location), listed, size)
+
+    def _keep_lines(self, location: Location, lines: KnownLines) -> tuple[tuple[ManifestFile, ...], int]:
+        """Keep the lines of a list for the next one, and return its manifests and their size."""
+        listed = tuple(lines.values)
+        size = _size_of_list(listed)
+        if len(listed) >= _WORTH_KEEPING:
+            size_of_lines = size + len(lines.content) + _LINE_BYTES * len(listed)
+            self._cache.put(self._key_of_lines(location), lines, size_of_lines)
+        return listed, size
+
+    def _key_of_lines(self, location: Location) -> Hashable:
+        """Return where the lines of the last list are kept: most of a list is the list before it."""
+        return self._files, location.rpartition("/")[0], "lines"
 
     def keep_listed(self, was: ManifestFile, now: ManifestFile) -> None:
         """Keep a manifest's entries as another list names it, if they are at hand; nothing is read."""

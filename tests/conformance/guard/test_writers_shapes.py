@@ -105,7 +105,7 @@ class Writer:
                 snapshot_id=snapshot_id,
                 parent_snapshot_id=parent_id,
                 sequence_number=number,
-            ),
+            ).content,
         )
         snapshot = Snapshot(
             snapshot_id=snapshot_id,

@@ -100,7 +100,7 @@ def test_what_we_write(reference: Reference, format_version: int, data: st.DataO
         parent_snapshot_id=PARENT,
         sequence_number=SEQUENCE_NUMBER,
         first_row_id=FIRST_ROW_ID,
-    )
+    ).content
     reference.put(list_location, listed)
 
     (theirs,) = reference.read_list(list_location)

@@ -232,7 +232,7 @@ def written_again(metadata: TableMetadata, copied: Path) -> Snapshot:
             parent_snapshot_id=current.snapshot_id,
             sequence_number=number,
             first_row_id=metadata.next_row_id if metadata.format_version > 2 else None,
-        )
+        ).content
     )
     row_lineage: dict[str, Any] = {}
     if metadata.format_version > 2:

@@ -301,6 +301,6 @@ def planted_snapshot(
         location,
         write_manifest_list(
             numbered, format_version=2, snapshot_id=snapshot_id, parent_snapshot_id=None, sequence_number=1
-        ),
+        ).content,
     )
     return {**made, "manifest-list": location}

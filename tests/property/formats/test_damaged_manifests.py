@@ -62,7 +62,7 @@ def originals(second: str = "fixed[5]") -> tuple[bytes, bytes]:
         snapshot_id=SnapshotId(1),
         parent_snapshot_id=None,
         sequence_number=40,
-    )
+    ).content
     return without_codec(written.content), without_codec(listed)
 
 

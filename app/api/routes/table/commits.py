@@ -15,7 +15,7 @@ from app.api.dependencies import Visit, Visited, open_visit
 from app.api.idempotency import done_once
 from app.api.landings import land_once
 from app.api.rebase_headers import rebase_request
-from app.api.responses.answers import loaded_table_answer
+from app.api.responses.table_answers import table_answer
 from app.catalog import named
 from app.catalog.commits import table_commits
 from app.catalog.commits.intentions import Landed
@@ -162,11 +162,12 @@ class _Commit:
     def _answer(self, landed: Landed[TableMetadata, None]) -> Response:
         if landed.base.found is not None:
             self._landed_at = landed.base.found.id
-        return loaded_table_answer(landed.loaded)
+        return table_answer(self._visit.parts.packed_answers, landed.loaded)
 
     def _replay(self, recorded: str) -> Response:
         visit = self._visit
-        return loaded_table_answer(named.load_landed(visit.catalog, visit.table, recorded))
+        loaded = named.load_landed(visit.catalog, visit.table, recorded)
+        return table_answer(visit.parts.packed_answers, loaded)
 
 
 @router.post("/v1/transactions/commit")

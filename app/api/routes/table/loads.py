@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.bodies.table.tables import config_of, loaded_parts, table_config
-from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES, accepts_gzip
+from app.api.bodies.table.tables import config_of, table_config
 from app.api.dependencies import Visit
-from app.api.responses.answers import JSON, Answer, loaded_table_answer, no_content, not_modified, tag_of
-from app.api.responses.etags import ETAG, etag, is_unchanged
+from app.api.responses.answers import no_content, not_modified
+from app.api.responses.etags import etag, is_unchanged
+from app.api.responses.table_answers import PackableTable, table_answer, tag_of
 from app.catalog import tables
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.rows import Pointer
@@ -20,8 +18,6 @@ from app.engine.model.identifiers import TableIdentifier
 from app.errors import InvalidRequest, MetadataFileMissing
 
 _SNAPSHOT_MODES = frozenset({"all", "refs"})
-_GZIP = (b"content-encoding", b"gzip")
-_VARY = (b"vary", b"accept-encoding")
 
 
 async def load_table(request: Request) -> Response:
@@ -57,7 +53,7 @@ async def _load_as_it_was(
     tag = tag_of(loaded)
     if is_unchanged(visit.header(b"if-none-match"), tag):
         return not_modified(tag)
-    return loaded_table_answer(loaded, table_config(loaded.metadata.properties))
+    return table_answer(visit.parts.packed_answers, loaded, table_config(loaded.metadata.properties))
 
 
 async def _loaded(visit: Visit, catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> Response:
@@ -68,7 +64,7 @@ async def _loaded(visit: Visit, catalog: Catalog, pointer: Pointer, *, refs_only
     if is_unchanged(visit.header(b"if-none-match"), tag):
         return not_modified(tag)
     config = config_of(metadata.scan_planning_mode)
-    return await _answer(visit, loaded_parts(pointer.metadata_location, metadata.content, config), tag)
+    return PackableTable(visit.parts.packed_answers, pointer.metadata_location, metadata.content, config, tag)
 
 
 async def table_exists(request: Request) -> Response:
@@ -88,19 +84,3 @@ async def _pointer(visit: Visit, catalog: Catalog, operation: str, identifier: T
     if catalog.has_rows and catalog.as_of_ms is None:
         return await visit.parts.lookups.load_table(catalog, operation, identifier)
     return await visit.in_thread(lambda: tables.load_pointer(catalog, operation, identifier))
-
-
-async def _answer(visit: Visit, parts: Sequence[bytes], tag: bytes) -> Response:
-    headers = [JSON, (ETAG, tag), _VARY]
-    size = sum(map(len, parts))
-    if size < MIN_GZIP_BYTES or not accepts_gzip(visit.header(b"accept-encoding") or b""):
-        headers.append((b"content-length", b"%d" % size))
-        return Answer(200, headers, *parts)
-    # What is kept under the tag is sent as it is: putting a long answer together would cost more than all else.
-    packed = visit.parts.packed_answers.find(tag)
-    if packed is None and size >= SLOW_GZIP_BYTES:
-        packed = await visit.parts.crew.run(lambda: visit.parts.packed_answers.pack(tag, b"".join(parts)))
-    elif packed is None:
-        packed = visit.parts.packed_answers.pack(tag, b"".join(parts))
-    headers += [_GZIP, (b"content-length", b"%d" % len(packed))]
-    return Answer(200, headers, packed)

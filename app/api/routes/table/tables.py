@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import orjson
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -19,7 +21,8 @@ from app.api.dependencies import Visit, Visited, open_visit
 from app.api.idempotency import done_once, run_once
 from app.api.named_answers import loaded_once, rename_answer, shared_names_answer
 from app.api.names_in_paths import decode_piece
-from app.api.responses.answers import json_answer, loaded_table_answer
+from app.api.responses.answers import json_answer
+from app.api.responses.table_answers import table_answer
 from app.catalog import adoptions, named, tables
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, LoadedTable
@@ -49,8 +52,10 @@ def _created(visit: Visit) -> Response:
     )
     if body.stage_create:
         # Nothing is stored, so there is nothing to remember under an Idempotency-Key.
-        return _loaded(tables.stage_table(visit.catalog, new))
-    return loaded_once(visit, TABLES, identifier, lambda catalog: named.create(catalog, new), _loaded)
+        return _loaded(visit, tables.stage_table(visit.catalog, new))
+    return loaded_once(
+        visit, TABLES, identifier, lambda catalog: named.create(catalog, new), partial(_loaded, visit)
+    )
 
 
 @router.post("/v1/namespaces/{namespace}/register")
@@ -70,7 +75,7 @@ def register_table(visit: Visited) -> Response:
             expected=body.expected_metadata_location,
         )
 
-    return loaded_once(visit, TABLES, identifier, mutate, _loaded)
+    return loaded_once(visit, TABLES, identifier, mutate, partial(_loaded, visit))
 
 
 @router.post("/v1/namespaces/{namespace}/adopt")
@@ -116,8 +121,8 @@ def rename_table(visit: Visited) -> Response:
     return rename_answer(visit, TABLES)
 
 
-def _loaded(loaded: LoadedTable) -> Response:
-    return loaded_table_answer(loaded, table_config(loaded.metadata.properties))
+def _loaded(visit: Visit, loaded: LoadedTable) -> Response:
+    return table_answer(visit.parts.packed_answers, loaded, table_config(loaded.metadata.properties))
 
 
 def _adopted(adopted: adoptions.Adopted) -> Response:

@@ -15,7 +15,7 @@ from app.engine.model.partition_spec import PartitionSpec
 from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptTable
-from app.formats.manifests.lists import assign_numbers, write_manifest_list
+from app.formats.manifests.lists import KnownLines, write_manifest_list
 from app.formats.manifests.writer import ManifestPacker, WrittenManifest, write_manifest
 from app.formats.metadata.names import metadata_folder
 
@@ -25,7 +25,7 @@ class StagedList:
     """A manifest list that was written for one attempt, and the numbers that it gives."""
 
     location: Location
-    manifests: tuple[ManifestFile, ...]
+    lines: KnownLines
     """What readers find in it."""
     sequence_number: int
     """The snapshot's; 0 where the format version has none."""
@@ -145,25 +145,21 @@ class SnapshotFiles:
         base = self._base
         sequence_number = base.last_sequence + 1 if base.format.has_sequence_numbers else 0
         first_row_id = (base.next_row_id or 0) if base.format.has_row_lineage else None
-        numbered, next_row_id = assign_numbers(
-            manifests, sequence_number=sequence_number, first_row_id=first_row_id
-        )
         try:
-            content = write_manifest_list(
-                numbered,
+            packed = write_manifest_list(
+                manifests,
                 format_version=base.format_version,
                 snapshot_id=snapshot_id,
                 parent_snapshot_id=parent_id,
                 sequence_number=sequence_number,
                 first_row_id=first_row_id,
-                lines=self._catalog.server.packed_lines,
             )
         except ValueError as error:
             raise CorruptTable(base.location, str(error)) from error
         location = Location(f"{self._folder}/snap-{snapshot_id}-1-{self._new_uuid()}.avro")
-        self._files.write_soon(location, content)
-        added_rows = None if first_row_id is None else (next_row_id or first_row_id) - first_row_id
-        return StagedList(location, numbered, sequence_number, first_row_id, added_rows)
+        self._files.write_soon(location, packed.content)
+        added_rows = None if first_row_id is None else (packed.next_row_id or first_row_id) - first_row_id
+        return StagedList(location, packed.lines, sequence_number, first_row_id, added_rows)
 
     def write_snapshot(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, Final, NewType, Protocol, TypeAlias
 
@@ -85,6 +85,12 @@ class ManifestFile:
     partitions: tuple[PartitionSummary, ...] | None = None
     key_metadata: bytes | None = None
     first_row_id: int | None = None
+    packed: Any = field(default=None, init=False, repr=False, compare=False)
+    """What a format made of it: made once for all lists that name it, and no part of its value."""
+
+    def keep_packed(self, packed: Any) -> None:
+        """Keep what a format made of it."""
+        object.__setattr__(self, "packed", packed)
 
     @property
     def live_files(self) -> int | None:

@@ -205,7 +205,7 @@ def huge_snapshot(
             snapshot_id=snapshot_id,
             parent_snapshot_id=parent_id,
             sequence_number=number,
-        ),
+        ).content,
     )
     return Snapshot(
         snapshot_id=snapshot_id,

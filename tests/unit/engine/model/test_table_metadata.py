@@ -373,6 +373,52 @@ def test_document_that_contradicts_itself_is_refused(changes: Json, message: str
     assert refusal(table_json(2, **changes)) == message
 
 
+@pytest.mark.parametrize(
+    ("sound", "later"),
+    [
+        (
+            {"snapshots": [snapshot_json(1, 1)], "last_sequence_number": 1},
+            {"snapshots": [snapshot_json(1, 1), snapshot_json(2, 3)], "last_sequence_number": 2},
+        ),
+        (
+            {"snapshots": [snapshot_json(1, 2)], "last_sequence_number": 2},
+            {"snapshots": [snapshot_json(1, 2)], "last_sequence_number": 1},
+        ),
+        (
+            {"snapshots": [snapshot_json(1, 1)], "last_sequence_number": 1},
+            {"snapshots": [snapshot_json(1, 2)], "last_sequence_number": 1},
+        ),
+        (
+            {"metadata_log": [{"timestamp-ms": NOW_MS, "metadata-file": "f"}]},
+            {
+                "metadata_log": [
+                    {"timestamp-ms": NOW_MS, "metadata-file": "f"},
+                    {"timestamp-ms": NOW_MS - 60_001, "metadata-file": "g"},
+                ]
+            },
+        ),
+        (
+            {"metadata_log": [{"timestamp-ms": NOW_MS, "metadata-file": "f"}]},
+            {
+                "metadata_log": [{"timestamp-ms": NOW_MS, "metadata-file": "f"}],
+                "last_updated_ms": NOW_MS - 60_001,
+            },
+        ),
+    ],
+)
+def test_state_that_breaks_a_rule_is_found_beside_an_earlier_one_that_keeps_it(
+    sound: Json, later: Json
+) -> None:
+    earlier, wrong = table(2, **sound), TableMetadata.from_json(encoded(table_json(2, **later)))
+
+    with pytest.raises(InvalidMetadata) as alone:
+        check_invariants(wrong)
+    with pytest.raises(InvalidMetadata) as beside:
+        check_invariants(wrong, earlier)
+
+    assert str(beside.value) == str(alone.value)
+
+
 def test_main_and_the_current_snapshot_are_the_same() -> None:
     head = {"snapshots": [snapshot_json(1, 1), snapshot_json(2, 2)], "last_sequence_number": 2}
     main = {"main": {"snapshot-id": 2, "type": "branch"}}

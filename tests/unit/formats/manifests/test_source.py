@@ -59,7 +59,7 @@ def files() -> CountedFiles:
     (numbered,), _ = assign_numbers([written.at(MANIFEST)], sequence_number=1)
     listed = write_manifest_list(
         [numbered], format_version=2, snapshot_id=SnapshotId(1), parent_snapshot_id=None, sequence_number=1
-    )
+    ).content
     files.write_new(MANIFEST, written.content)
     files.write_new(LIST, listed)
     return files
@@ -164,7 +164,7 @@ def test_list_takes_the_lines_that_it_shares_with_the_one_before(max_bytes: int,
             snapshot_id=SnapshotId(number),
             parent_snapshot_id=None,
             sequence_number=1,
-        )
+        ).content
         files.write_new(place, content)
         snapshots.append(SNAPSHOT.replace(snapshot_id=SnapshotId(number), manifest_list=place))
 

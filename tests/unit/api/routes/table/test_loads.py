@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+import orjson
 import pytest
 
 from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES
@@ -127,6 +128,26 @@ def test_large_answer_is_compressed_when_asked_for(api: httpx.Client, ns: str, t
     assert plain.json()["config"] == {"scan-planning-mode": "server"}
     assert packed.headers["etag"] == plain.headers["etag"]
     assert plain.headers["vary"] == packed.headers["vary"] == "accept-encoding"
+
+
+@pytest.mark.parametrize("config", [{}, {"scan-planning-mode": "server"}])
+def test_commit_is_answered_in_gzip_without_the_settings_of_a_load(
+    api: httpx.Client, ns: str, config: dict[str, str]
+) -> None:
+    make_table(api, ns, "t")
+    url = f"/v1/namespaces/{ns}/tables/t"
+    change = set_properties(large="x" * MIN_GZIP_BYTES, **config)
+
+    with api.stream("POST", url, json=change, headers={"accept-encoding": "gzip"}) as packed:
+        raw = b"".join(packed.iter_raw())
+    loaded = api.get(url, headers={"accept-encoding": "gzip"})
+
+    assert packed.headers["content-encoding"] == "gzip"
+    assert int(packed.headers["content-length"]) == len(raw)
+    assert packed.headers["vary"] == "accept-encoding"
+    committed = orjson.loads(gzip.decompress(raw))
+    assert committed.keys() == {"metadata-location", "metadata"}
+    assert loaded.json() == committed | ({"config": config} if config else {})
 
 
 @pytest.mark.parametrize("url", ["/v1/namespaces/{ns}/tables/nope", "/v1/namespaces/{ns}%1Fnope/tables/t"])
