@@ -103,7 +103,7 @@ def load_diff(
     earlier = versions.before(later) if before is None else versions.state(before)
     ends = f"{_id_of(earlier)} {_id_of(later)}"
     start = _start_of(page, ends)
-    diff = file_diff(TableManifests(catalog), earlier.snapshot, later.snapshot)
+    diff = file_diff(TableManifests(catalog, current), earlier.snapshot, later.snapshot)
     both = (
         metadata_diff(earlier.metadata, later.metadata)
         if earlier.metadata is not None and later.metadata is not None

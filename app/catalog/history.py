@@ -167,7 +167,7 @@ def list_files(
     snapshot = snapshot_named(metadata, wanted)
     rows = RowFilter.of(filter_, metadata.schema_of(snapshot))
     selection = FileSelection(rows, metadata.partition_specs)
-    source = TableManifests(catalog)
+    source = TableManifests(catalog, metadata)
     found = list(islice(_places(source, snapshot, page.after, selection), page.read_limit))
     shown = found if page.limit is None else found[: page.limit]
     next_after = shown[-1][0] if len(found) > len(shown) else None

@@ -242,7 +242,7 @@ def _of_snapshot(catalog: Catalog, metadata: TableMetadata) -> Iterator[Registra
 def _of_manifests(catalog: Catalog, snapshot: Snapshot) -> Iterator[RegistrationFinding]:
     """Yield what a copy that broke off lacks; a question for each file would take too long."""
     try:
-        found = TableManifests(catalog).manifests(snapshot)
+        found = TableManifests(catalog, None).manifests(snapshot)
     except (CorruptMetadata, FileMissing) as error:
         yield _refused(
             "files-missing",

@@ -74,11 +74,11 @@ class PartitionedFiles:
         return found
 
     def manifests(self, branch: str = "main") -> Sequence[ManifestFile]:
-        return TableManifests(self.catalog).manifests(self.head(branch))
+        return TableManifests(self.catalog, self.metadata).manifests(self.head(branch))
 
     def entries(self, branch: str = "main") -> dict[FileKey, ManifestEntry]:
         """Return the live entries by file, all as existing ones."""
-        source = TableManifests(self.catalog)
+        source = TableManifests(self.catalog, self.metadata)
         live = [
             replace(entry, status=EntryStatus.EXISTING)
             for manifest in self.manifests(branch)
@@ -131,7 +131,11 @@ class PartitionedFiles:
         """
         metadata, gone = self.metadata, {file.key for file in removed}
         files = StagedFiles(self.catalog)
-        new, source, head = SnapshotFiles(self.catalog, files, metadata), TableManifests(self.catalog), None
+        new, source, head = (
+            SnapshotFiles(self.catalog, files, metadata),
+            TableManifests(self.catalog, metadata),
+            None,
+        )
         head, snapshot_id = head_of(metadata, branch), new.new_id()
         kinds: dict[tuple[SpecId, ManifestContent], list[ManifestEntry]] = {}
         for file in added:

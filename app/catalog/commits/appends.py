@@ -191,7 +191,7 @@ class _JoinedAppends(Joined[TableMetadata, Appended]):
         self._base = base
         self._branch = branch
         self._summary = summary
-        self._source = TableManifests(catalog)
+        self._source = TableManifests(catalog, base.present())
         self._parts: list[_Fitted] = []
         self._places: set[Hashable] = set()
         self._live: LiveFiles | None = None

@@ -30,7 +30,6 @@ class CherryPicks:
     def __init__(self, catalog: Catalog, files: StagedFiles) -> None:
         self._catalog = catalog
         self._files = files
-        self._source = TableManifests(catalog)
 
     def reapply(self, base: TableMetadata, branch: str, picked: Snapshot, kind: PickKind) -> Snapshot:
         """Write a snapshot that repeats on a branch what another one did elsewhere.
@@ -43,48 +42,50 @@ class CherryPicks:
         """
         ref = base.snapshot_refs.get(branch)
         head = base.snapshots_by_id[ref.snapshot_id] if ref else None
-        changes = file_changes(self._source, picked)
+        source = TableManifests(self._catalog, base)
+        changes = file_changes(source, picked)
         if kind is PickKind.APPEND:
             changes = FileChanges(changes.added, ())
         else:
             head_id = head.snapshot_id if head else None
-            check_replaced_partitions(self._source, base, head_id, picked, changes)
+            check_replaced_partitions(source, base, head_id, picked, changes)
         new = SnapshotFiles(self._catalog, self._files, base)
         snapshot_id = new.new_id()
         manifests = [
             *_added_manifests(new, snapshot_id, changes.added),
-            *self._kept_manifests(new, head, snapshot_id, changes.removed),
+            *_kept_manifests(source, new, head, snapshot_id, changes.removed),
         ]
         return new.write_snapshot(head, snapshot_id, manifests, picked_summary(kind, picked, head, changes))
 
-    def _kept_manifests(
-        self,
-        new: SnapshotFiles,
-        head: Snapshot | None,
-        snapshot_id: SnapshotId,
-        removed: Sequence[DataFile],
-    ) -> list[ManifestFile]:
-        if head is None:
-            return []
-        doomed = {file.key for file in removed}
-        missing = set(doomed)
-        kept = []
-        for manifest in self._source.manifests(head):
-            if not doomed or manifest.content is not ManifestContent.DATA:
-                kept.append(manifest)
-                continue
-            entries = list(self._source.entries(manifest))
-            found = {entry.file.key for entry in entries if entry.is_live} & doomed
-            if not found:
-                kept.append(manifest)
-                continue
-            missing -= found
-            rewritten = without_files(entries, doomed, snapshot_id)
-            kept.append(new.write_manifest(manifest.partition_spec_id, snapshot_id, rewritten))
-        if missing:
-            paths = sorted(path for path, _ in missing)
-            raise InvalidRefMove(f"Missing required files to delete: {', '.join(paths[:5])}")
-        return kept
+
+def _kept_manifests(
+    source: TableManifests,
+    new: SnapshotFiles,
+    head: Snapshot | None,
+    snapshot_id: SnapshotId,
+    removed: Sequence[DataFile],
+) -> list[ManifestFile]:
+    if head is None:
+        return []
+    doomed = {file.key for file in removed}
+    missing = set(doomed)
+    kept = []
+    for manifest in source.manifests(head):
+        if not doomed or manifest.content is not ManifestContent.DATA:
+            kept.append(manifest)
+            continue
+        entries = list(source.entries(manifest))
+        found = {entry.file.key for entry in entries if entry.is_live} & doomed
+        if not found:
+            kept.append(manifest)
+            continue
+        missing -= found
+        rewritten = without_files(entries, doomed, snapshot_id)
+        kept.append(new.write_manifest(manifest.partition_spec_id, snapshot_id, rewritten))
+    if missing:
+        paths = sorted(path for path, _ in missing)
+        raise InvalidRefMove(f"Missing required files to delete: {', '.join(paths[:5])}")
+    return kept
 
 
 def _added_manifests(

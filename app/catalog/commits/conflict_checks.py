@@ -54,7 +54,7 @@ def check_conflicts(
     if base_snapshot_id is not None and not _is_parent(metadata, base_snapshot_id):
         snapshot_by_id(metadata, base_snapshot_id)
     operation = describe(metadata)
-    return detect_conflicts(metadata, TableManifests(catalog), ref, base_snapshot_id, operation)
+    return detect_conflicts(metadata, TableManifests(catalog, metadata), ref, base_snapshot_id, operation)
 
 
 def _is_parent(metadata: TableMetadata, snapshot_id: SnapshotId) -> bool:
@@ -77,6 +77,6 @@ def conflicts_of_snapshot(
         InvalidLocation, CorruptMetadata, FileMissing: a manifest is outside the warehouse, broken or gone.
         FilesUnavailable: the store does not answer.
     """
-    source = TableManifests(catalog)
+    source = TableManifests(catalog, base)
     operation = operation_of(base, source, snapshot)
     return detect_conflicts(base, source, ref, snapshot.parent_snapshot_id, operation)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from app.catalog.context.kinds import Kind, Loaded, M
 from app.catalog.context.places.file_names import new_file_uuid
 from app.catalog.context.places.locations import check_locations, has_place_alone
 from app.catalog.context.places.table_places import claimed_places, homes_of
+from app.catalog.context.registrations import new_registration
 from app.catalog.filesystem_tables.places import WarehouseTree
 from app.catalog.filesystem_tables.rules import next_version_location
 from app.database.outcomes.receipt import LandedChange
@@ -225,11 +225,6 @@ def _together(taken: Sequence[TakenIn]) -> TakenIn | None:
         return None
     known = frozenset.intersection(*(each.known for each in taken))
     return TakenIn(min(each.looked_ms for each in taken), known)
-
-
-def new_registration() -> int:
-    """Return a number that no other registration has."""
-    return secrets.randbits(62) + 1
 
 
 class Names(Generic[M, D]):

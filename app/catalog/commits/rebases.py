@@ -104,7 +104,7 @@ def read_ahead(catalog: Catalog, current: TableMetadata, snapshot: Snapshot) -> 
     Raises:
         InvalidLocation, CorruptMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
     """
-    source = TableManifests(catalog)
+    source = TableManifests(catalog, current)
     for manifest in source.manifests(snapshot):
         if manifest.added_snapshot_id == snapshot.snapshot_id:
             source.entries(as_written(manifest))
@@ -122,7 +122,6 @@ class Rebases:
     def __init__(self, catalog: Catalog, files: StagedFiles) -> None:
         self._catalog = catalog
         self._files = files
-        self._source = TableManifests(catalog)
 
     def rebase(
         self,
@@ -137,6 +136,7 @@ class Rebases:
             Unavailable: the store does not answer, or refuses.
         """
         current = base.present()
+        source = TableManifests(self._catalog, current)
         late = late_commit_of(current, requirements, updates)
         if isinstance(late, RebaseRefusal):
             return late
@@ -144,31 +144,36 @@ class Rebases:
         if refused is not None:
             return refused
         try:
-            changes = own_changes(current, late, settings.mode, self._source)
+            changes = own_changes(current, late, settings.mode, source)
             if isinstance(changes, RebaseRefusal):
                 return changes
             for own in changes.own:
-                self._source.keep_listed(as_written(own.listed), own.listed)
+                source.keep_listed(as_written(own.listed), own.listed)
             conflict_filter = settings.conflict_filter
             if conflict_filter is None:
                 conflict_filter = filter_in_summary(late.snapshot)
-            refused = refusal_of_changes(current, late, changes, conflict_filter, self._source)
+            refused = refusal_of_changes(current, late, changes, conflict_filter, source)
             if refused is not None:
                 return refused
-            at_head = () if late.head is None else self._source.manifests(late.head)
-            listed = new_list(changes, late.snapshot.snapshot_id, at_head, self._source)
+            at_head = () if late.head is None else source.manifests(late.head)
+            listed = new_list(changes, late.snapshot.snapshot_id, at_head, source)
         except (NotFound, BadRequest, CorruptMetadata) as error:
             return refusal(Reason.UNREADABLE, f"{error}.")
         if isinstance(listed, RebaseRefusal):
             return listed
         try:
-            return self._write(current, late, changes, listed)
+            return self._write(source, current, late, changes, listed)
         except ValueError as error:
             # What others wrote lacks something that the format version asks for.
             return refusal(Reason.MANIFESTS, f"{error}.")
 
     def _write(
-        self, current: TableMetadata, late: LateCommit, changes: OwnChanges, listed: NewList
+        self,
+        source: TableManifests,
+        current: TableMetadata,
+        late: LateCommit,
+        changes: OwnChanges,
+        listed: NewList,
     ) -> Rebase:
         snapshot_id, writer = late.snapshot.snapshot_id, SnapshotFiles(self._catalog, self._files, current)
         written = [
@@ -178,9 +183,9 @@ class Rebases:
         manifests = [*listed.verbatim, *written, *listed.kept]
         parent_id = None if late.head is None else late.head.snapshot_id
         staged = writer.write_list(snapshot_id, parent_id, manifests)
-        self._source.keep_list(staged.location, staged.lines)
+        source.keep_list(staged.location, staged.lines)
         for own, numbered in zip(listed.verbatim, staged.lines.values, strict=False):
-            self._source.keep_listed(as_written(own), numbered)
+            source.keep_listed(as_written(own), numbered)
         return rebase_of(
             current,
             late,

@@ -65,7 +65,7 @@ def delete_expired_files(catalog: Catalog, deletion: Deletion) -> FinalState:
     doomed = unreachable_files(
         record.expired,
         current,
-        CheckedManifests(catalog),
+        CheckedManifests(catalog, current),
         level=record.cleanup,
         landed=landed if current is not None else None,
         stays=(pointer.metadata_location,) if pointer is not None else (),
@@ -131,7 +131,7 @@ class _OwnTable:
     def _pass_over_known(self) -> None:
         heads = {ref.snapshot_id for ref in (self._current.refs or {}).values()}
         heads |= {snapshot.snapshot_id for snapshot in [self._current.current_snapshot] if snapshot}
-        source = CheckedManifests(self._catalog)
+        source = CheckedManifests(self._catalog, self._current)
         for snapshot in self._current.snapshots:
             if snapshot.snapshot_id in heads:
                 known = source.read_list(snapshot)

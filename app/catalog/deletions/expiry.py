@@ -129,7 +129,7 @@ def preview_expiry(catalog: Catalog, identifier: TableIdentifier, request: Expir
         found = unreachable_files(
             planned.detail.expired,
             after,
-            TableManifests(catalog),
+            TableManifests(catalog, after),
             level=request.cleanup,
             stays=(pointer.metadata_location,),
             place_of=place_of,
@@ -205,7 +205,7 @@ def updates_of(expiry: Expiry) -> Sequence[Update]:
 
 def _plan(catalog: Catalog, base: TableMetadata, wish: ExpiryWish, now_ms: int) -> Expiry:
     try:
-        return plan_expiry(base, wish, now_ms, TableManifests(catalog))
+        return plan_expiry(base, wish, now_ms, TableManifests(catalog, base))
     except FileMissing as error:
         # The table exists but a file of it does not, which is no mistake in the request.
         raise CorruptMetadata(error.location, "it is gone") from error

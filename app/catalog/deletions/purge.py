@@ -86,7 +86,7 @@ def purge_files(catalog: Catalog, deletion: Deletion) -> FinalState | None:
         # With another uuid it is not the file that was dropped, but one that took its place.
         return "kept"
     everything = Expired(tuple(metadata.snapshots), tuple(statistics_of(metadata)))
-    doomed = unreachable_files(everything, None, CheckedManifests(catalog), place_of=place_of)
+    doomed = unreachable_files(everything, None, CheckedManifests(catalog, None), place_of=place_of)
     if doomed.unreadable:
         raise CorruptMetadata(doomed.unreadable[0], "the files that it names are not known")
     groups = {

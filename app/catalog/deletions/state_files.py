@@ -60,7 +60,7 @@ class StateFiles:
                 return
         for path in snapshot.manifests or ():
             self.note(path)
-        source = CheckedManifests(catalog)
+        source = CheckedManifests(catalog, None)
         manifests = _unless_missing(lambda: source.read_list(snapshot), is_current=is_current)
         is_whole = manifests is not None
         for manifest in manifests or ():
@@ -73,7 +73,9 @@ class StateFiles:
         key = _key(catalog, manifest.manifest_path)
         if key in self._read:
             return True
-        paths = _unless_missing(lambda: CheckedManifests(catalog).live_paths(manifest), is_current=is_current)
+        paths = _unless_missing(
+            lambda: CheckedManifests(catalog, None).live_paths(manifest), is_current=is_current
+        )
         if paths is None:
             return False
         for path in paths:

@@ -193,7 +193,7 @@ def _note_current(
         note(file.location)
     for snapshot in metadata.snapshots:
         note(snapshot.manifest_list or "")
-    source = CheckedManifests(catalog)
+    source = CheckedManifests(catalog, metadata)
     for snapshot in reversed(metadata.snapshots):
         if not left:
             return

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.places.locations import check_location
+from app.catalog.context.registrations import registration_of
 from app.engine.model.files.manifests import ManifestEntry, ManifestFile
 from app.engine.model.ids import Location
 from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import TableMetadata
 from app.fileio.bounded_reads import read_at_most
 from app.formats.avro import cost_within
 from app.formats.bounds import read_bounded
@@ -31,11 +33,20 @@ class BudgetedTableManifests:
         """Allow so many bytes; what the commit itself has written is `staged`, and costs nothing."""
         self._catalog = catalog
         self._files = catalog.files
-        self._source = FileManifestSource(self._files, catalog.server.manifest_cache, self._fetched_or_read)
+        self._source = self._source_under(0)
         self._left_bytes = max_bytes
         self._left_looks = MOST_LOOKS
         self._fetched: dict[Location, bytes] = {}
         self._staged = {} if staged is None else staged
+
+    def of(self, table: TableMetadata) -> BudgetedTableManifests:
+        """Return the same, for the manifests of a table."""
+        self._source = self._source_under(registration_of(self._catalog, table))
+        return self
+
+    def _source_under(self, registration: int) -> FileManifestSource:
+        cache = self._catalog.server.manifest_cache
+        return FileManifestSource(self._files, cache, self._fetched_or_read, registration)
 
     def manifests(self, snapshot: Snapshot) -> Sequence[ManifestFile] | None:
         """Return a snapshot's manifests, or None when the budget is used up.

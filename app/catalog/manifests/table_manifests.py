@@ -7,12 +7,14 @@ from contextlib import contextmanager
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.places.locations import check_location
+from app.catalog.context.registrations import registration_of
 from app.engine.health.column_summary import LiveMetrics
 from app.engine.health.live_columns import LiveColumns
 from app.engine.model.files.entry_filters import EntryFacts, FileColumns, PartitionTest, ValueRange
 from app.engine.model.files.manifests import EntryStatus, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location
 from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import TableMetadata
 from app.errors import CorruptMetadata, InvalidMetadata
 from app.formats.bounds import read_bounded
 from app.formats.manifests.columns import ManifestColumns
@@ -29,12 +31,16 @@ class TableManifests:
     nothing that the cache knows from another one.
     """
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, table: TableMetadata | None) -> None:
+        """Read manifests of a table; without it, nothing is believed that was kept of them before."""
         self._catalog = catalog
         self._files = catalog.files
+        self.registration = registration_of(catalog, table)
         folder = catalog.server.manifest_folder
-        read = None if folder is None else folder.reader(catalog.warehouse.storage, self._read)
-        self._source = FileManifestSource(self._files, catalog.server.manifest_cache, read)
+        read = None
+        if folder is not None:
+            read = folder.reader(catalog.warehouse.storage, self.registration, self._read)
+        self._source = FileManifestSource(self._files, catalog.server.manifest_cache, read, self.registration)
 
     def _read(self, location: Location) -> bytes:
         return read_bounded(self._files, location, self._catalog.server.manifest_cache.max_file_bytes)

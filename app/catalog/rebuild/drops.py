@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from app.catalog.commits.plans import new_registration
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.past.moments import moment_text
 from app.catalog.context.places.locations import is_allowed
 from app.catalog.context.places.table_places import claimed_places
+from app.catalog.context.registrations import new_registration
 from app.catalog.exports.export_files import ExportedDrop
 from app.database.dropped import Dropped
 from app.database.pointers.pointer import Pointer, PointerKind

@@ -211,7 +211,7 @@ class _Scan:
         # A filter may list a hundred thousand values, and is repeated with each file that has rows to filter.
         most = max(1, _MOST_PAGE_BYTES // self._filter_bytes)
         self._page_files = min(catalog.rules.scan_page_files, most)
-        source = TableManifests(catalog)
+        source = TableManifests(catalog, metadata)
         self.planner = ScanPlanner(metadata, scope, source, self._deletes)
 
     @property

@@ -38,7 +38,7 @@ def _summaries(
     for manifest in manifests:
         if not manifest.may_have_live_files:
             continue
-        key = _key(catalog, manifest, small_below_bytes)
+        key = _key(source, catalog, manifest, small_below_bytes)
         summary = kept.find(key)
         if summary is None:
             unknown.append((key, manifest))
@@ -51,9 +51,12 @@ def _summaries(
         yield summary
 
 
-def _key(catalog: Catalog, manifest: ManifestFile, small_below_bytes: int) -> Hashable:
+def _key(
+    source: TableManifests, catalog: Catalog, manifest: ManifestFile, small_below_bytes: int
+) -> Hashable:
     return (
         catalog.files,
+        source.registration,
         manifest.manifest_path,
         manifest.manifest_length,
         manifest.partition_spec_id,

@@ -113,7 +113,7 @@ class RemoveDanglingDeletes(Intention[TableMetadata, DanglingDeletes]):
         }
         new = SnapshotFiles(catalog, files, metadata)
         snapshot_id = new.new_id()
-        manifests, removed = _without(catalog, listed, dangling, new, snapshot_id)
+        manifests, removed = _without(catalog, metadata, listed, dangling, new, snapshot_id)
         if not removed:
             return Planned(None, DanglingDeletes(self.branch, None, ()))
         head = head_of(metadata, self.branch)
@@ -183,7 +183,7 @@ def _look_at(
 
 
 def _look(catalog: Catalog, metadata: TableMetadata, listed: Sequence[ManifestFile]) -> _Found:
-    source = TableManifests(catalog)
+    source = TableManifests(catalog, metadata)
     deletes = [
         entry
         for manifest in listed
@@ -205,7 +205,7 @@ def _dangling(
     known = list(deletes)
     if not known:
         return {}
-    source, ages = TableManifests(catalog), LiveAges(known, metadata.partition_specs)
+    source, ages = TableManifests(catalog, metadata), LiveAges(known, metadata.partition_specs)
     for manifest in listed:
         if manifest.content is ManifestContent.DATA:
             for file in entry_facts(source.entries(manifest)):
@@ -220,13 +220,14 @@ def _dangling(
 
 def _without(
     catalog: Catalog,
+    metadata: TableMetadata,
     listed: Sequence[ManifestFile],
     dangling: Collection[FileKey],
     new: SnapshotFiles,
     snapshot_id: SnapshotId,
 ) -> tuple[list[ManifestFile], list[DataFile]]:
     """Return the manifests without some delete files, and those of them that were there."""
-    source = TableManifests(catalog)
+    source = TableManifests(catalog, metadata)
     manifests: list[ManifestFile] = []
     removed: list[DataFile] = []
     for manifest in listed:

@@ -123,7 +123,7 @@ class LandManifestRewrite(Intention[TableMetadata, ManifestRewrite]):
         head, rewritten = head_of(metadata, branch), self.rewritten
         new = SnapshotFiles(catalog, files, metadata)
         snapshot_id = new.new_id()
-        listed = tuple(TableManifests(catalog).manifests(head)) if head is not None else ()
+        listed = tuple(TableManifests(catalog, metadata).manifests(head)) if head is not None else ()
         if not rewritten.plan.groups:
             return Planned(None, ManifestRewrite(branch, None, 0, 0, len(listed), 0))
         after = listed_after(listed, rewritten, snapshot_id) if self._fits(metadata) else None

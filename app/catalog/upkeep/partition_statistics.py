@@ -189,7 +189,7 @@ def _counted(
     if snapshot is None:
         raise InvalidRequest(f"Cannot write partition statistics of {identifier}: it has no current snapshot")
     listed = readable_manifests(catalog, identifier, metadata, snapshot, "count partitions of")
-    source = TableManifests(catalog)
+    source = TableManifests(catalog, metadata)
     counts = CountedPartitions(metadata, fields)
     for manifest in listed:
         counts.note(manifest.partition_spec_id, entry_facts(source.entries(manifest)))

@@ -53,7 +53,7 @@ def _profile(
     catalog: Catalog, metadata: TableMetadata, snapshot: Snapshot | None, *, is_named: bool
 ) -> TableProfile:
     schema = metadata.schema_of(snapshot) if snapshot is not None and is_named else metadata.current_schema
-    source = TableManifests(catalog)
+    source = TableManifests(catalog, metadata)
     manifests = [] if snapshot is None else source.manifests(snapshot)
     live = [manifest for manifest in manifests if manifest.may_have_live_files]
     data = [manifest for manifest in live if manifest.content is ManifestContent.DATA]

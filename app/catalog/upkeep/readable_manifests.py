@@ -28,7 +28,7 @@ def readable_manifests(
     listed = (
         ()
         if snapshot is None or metadata.is_encrypted
-        else tuple(TableManifests(catalog).manifests(snapshot))
+        else tuple(TableManifests(catalog, metadata).manifests(snapshot))
     )
     if metadata.is_encrypted or any(manifest.key_metadata is not None for manifest in listed):
         raise NotSupported(f"Cannot {what} {identifier}: it is encrypted, and the server has no keys")

@@ -62,7 +62,7 @@ def plan_manifests(
         NotSupported: the table or a manifest is encrypted.
         CorruptMetadata, FileMissing, FilesUnavailable: a manifest cannot be read.
     """
-    rules, source = RewriteRules.of(wish, metadata), TableManifests(catalog)
+    rules, source = RewriteRules.of(wish, metadata), TableManifests(catalog, metadata)
     listed = manifests_of_head(catalog, identifier, metadata, branch, "rewrite manifests of")
     stocks = [
         take_stock(manifest, entry_facts(source.entries(manifest)))
@@ -102,7 +102,7 @@ def _written(
 ) -> Iterator[WrittenManifest]:
     packer = new.packer(group.spec_id, group.partitions, group.content)
     shuffled = ShuffledManifests(packer, group.new_count, plan.rules.target_bytes)
-    source = TableManifests(catalog)
+    source = TableManifests(catalog, plan.metadata)
     try:
         for stock, ranks in zip(group.replaced, group.ranks(), strict=True):
             entries = merged_entries(source.entries(stock.manifest))

@@ -104,7 +104,7 @@ def listed_manifests(
         CorruptMetadata, InvalidLocation, FileMissing, FilesUnavailable: the manifest list cannot be read.
     """
     try:
-        return () if snapshot is None else TableManifests(catalog).manifests(snapshot)
+        return () if snapshot is None else TableManifests(catalog, metadata).manifests(snapshot)
     except CorruptMetadata:
         if metadata.is_encrypted:
             return ()
@@ -165,7 +165,7 @@ def _counted(
     """Return the facts about a snapshot's files and manifests; they are kept by metadata file."""
 
     def count() -> tuple[tuple[FileFacts, ManifestFacts], int]:
-        source = TableManifests(catalog)
+        source = TableManifests(catalog, metadata)
         manifests: Sequence[ManifestFile] = () if snapshot is None else source.manifests(snapshot)
         summary = count_files(catalog, source, manifests, small_below(target_file_bytes(metadata.properties)))
         facts = file_facts(metadata, summary), manifest_facts(metadata, manifests)

@@ -34,6 +34,7 @@ CLOCK_TOLERANCE_MS = 60_000
 _MANY_SNAPSHOTS = 32
 """Fewer are as fast written out with all the rest."""
 _KNOWN_JSON = "_known_json"
+_REGISTRATION = "_registration"
 
 
 class TableMetadata(Document):
@@ -140,10 +141,31 @@ class TableMetadata(Document):
         return known.document
 
     def continuing(self, earlier: TableMetadata | None) -> Self:
-        """Let the JSON of an earlier state serve for this one; nothing else changes. Return this one."""
-        if earlier is not None and _KNOWN_JSON in earlier.__dict__:
-            self.__dict__[_KNOWN_JSON] = earlier.__dict__[_KNOWN_JSON]
+        """Let what is known of an earlier state serve for this one; no field changes. Return this one."""
+        if earlier is not None:
+            for name in (_KNOWN_JSON, _REGISTRATION):
+                if name in earlier.__dict__:
+                    self.__dict__[name] = earlier.__dict__[name]
         return self
+
+    @property
+    def registration(self) -> int:
+        """The number of the registration under which it was read; 0 if there was none. Not in the document.
+
+        What is kept of the table's files is only right under the same number: before a registration, others may have
+        replaced them.
+        """
+        found: int = self.__dict__.get(_REGISTRATION, 0)
+        return found
+
+    def registered_as(self, registration: int) -> Self:
+        """Note under which registration it was read, and return this one."""
+        self.__dict__[_REGISTRATION] = registration
+        return self
+
+    def replace(self, **changes: object) -> Self:
+        """Return a copy with some fields changed; the values must already be valid."""
+        return super().replace(**changes).registered_as(self.registration)
 
     def with_referenced_snapshots_only(self) -> Self:
         """Return the metadata with only the snapshots that refs name; the rest stays as it is."""

@@ -48,13 +48,14 @@ class ManifestFolder:
         self._is_unusable = False
 
     def reader(
-        self, storage: Mapping[str, str], read: Callable[[Location], bytes]
+        self, storage: Mapping[str, str], registration: int, read: Callable[[Location], bytes]
     ) -> Callable[[Location], bytes]:
         """Return a function that reads files of a store from here, or else with `read`.
 
-        `storage` distinguishes stores: two may have different files at one location.
+        `storage` distinguishes stores: two may have different files at one location; so may one store before and after
+        a table was registered.
         """
-        store = json.dumps(dict(storage), sort_keys=True).encode()
+        store = json.dumps([dict(storage), registration], sort_keys=True).encode()
 
         def read_through(location: Location) -> bytes:
             if scheme_of(location) in _AT_HAND:

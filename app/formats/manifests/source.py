@@ -43,7 +43,11 @@ class FileManifestSource:
     """A `ManifestSource` that reads files. Many of them, over different stores, may share one cache."""
 
     def __init__(
-        self, files: FileIO, cache: ManifestCache, read: Callable[[Location], bytes] | None = None
+        self,
+        files: FileIO,
+        cache: ManifestCache,
+        read: Callable[[Location], bytes] | None = None,
+        registration: int = 0,
     ) -> None:
         """Read what the cache lacks, with `read` if it is given, else from `files`.
 
@@ -51,8 +55,10 @@ class FileManifestSource:
             files: where the manifests are.
             cache: what is known of them; its limit holds.
             read: reads a file of at most the cache's `max_file_bytes`.
+            registration: of the table; what the cache knows under another one is not believed.
         """
         self._files = files
+        self._store = files, registration
         self._cache = cache
         self._max_file_bytes = cache.max_file_bytes
         self._read = read or partial(read_bounded, files, max_bytes=cache.max_file_bytes)
@@ -67,12 +73,12 @@ class FileManifestSource:
             lines = read_manifest_list(self._read(location), location, self._max_file_bytes, known)
             return self._keep_lines(location, lines)
 
-        return self._cache.find_or_read((self._files, location), read)
+        return self._cache.find_or_read((self._store, location), read)
 
     def keep_list(self, location: Location, lines: KnownLines) -> None:
         """Keep a manifest list that has just been written, as a reader would find it."""
         listed, size = self._keep_lines(location, lines)
-        self._cache.put((self._files, location), listed, size)
+        self._cache.put((self._store, location), listed, size)
 
     def _keep_lines(self, location: Location, lines: KnownLines) -> tuple[tuple[ManifestFile, ...], int]:
         """Keep the lines of a list for the next one, and return its manifests and their size."""
@@ -85,7 +91,7 @@ class FileManifestSource:
 
     def _key_of_lines(self, location: Location) -> Hashable:
         """Return where the lines of the last list are kept: most of a list is the list before it."""
-        return self._files, location.rpartition("/")[0], "lines"
+        return self._store, location.rpartition("/")[0], "lines"
 
     def keep_listed(self, was: ManifestFile, now: ManifestFile) -> None:
         """Keep a manifest's entries as another list names it, if they are at hand; nothing is read."""
@@ -123,11 +129,11 @@ class FileManifestSource:
         """Return the files that `manifests` would have to read now."""
         location = snapshot.manifest_list
         if location is not None:
-            return [] if self._cache.find((self._files, location)) is not None else [location]
+            return [] if self._cache.find((self._store, location)) is not None else [location]
         return [
             Location(path)
             for path in snapshot.manifests or ()
-            if self._cache.find((self._files, path, "unlisted")) is None
+            if self._cache.find((self._store, path, "unlisted")) is None
         ]
 
     def is_at_hand(self, manifest: ManifestFile) -> bool:
@@ -144,7 +150,7 @@ class FileManifestSource:
     def _key_of(self, manifest: ManifestFile) -> Hashable:
         # Summaries do not change what is read, and a key without them is quick to compare.
         return (
-            self._files,
+            self._store,
             manifest.manifest_path,
             manifest.manifest_length,
             manifest.partition_spec_id,
@@ -160,7 +166,7 @@ class FileManifestSource:
         def read() -> tuple[ManifestFile, int]:
             return unlisted_manifest(self._read(location), location, self._max_file_bytes), _LISTED_BYTES
 
-        return self._cache.find_or_read((self._files, location, "unlisted"), read)
+        return self._cache.find_or_read((self._store, location, "unlisted"), read)
 
 
 def _size_of_list(manifests: Sequence[ManifestFile]) -> int:

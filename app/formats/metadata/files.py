@@ -141,7 +141,11 @@ class MetadataFiles:
             InvalidMetadata: the file is not table metadata.
             FilesUnavailable: the store does not answer.
         """
-        return self._read_parsed(files, location, uuid, registration, TableMetadata, read_table_metadata)
+
+        def parsed(content: bytes) -> TableMetadata:
+            return read_table_metadata(content).registered_as(registration)
+
+        return self._read_parsed(files, location, uuid, registration, TableMetadata, parsed)
 
     def read_view(
         self, files: FileIO, location: Location, uuid: TableUuid | None = None, registration: int = 0
@@ -215,6 +219,7 @@ class MetadataFiles:
         key = (files, type(metadata), location, metadata.uuid, registration)
         self._parsed.put(key, metadata, len(content) * PARSED_WEIGHT)
         if isinstance(metadata, TableMetadata):
+            metadata.registered_as(registration)
             made = MetadataJson.of(metadata, content, registration)
             self._json.put((files, location, metadata.uuid, registration, False), made, len(content))
         self._mark_seen(files, location)

@@ -71,7 +71,7 @@ def summarized(snapshot: Snapshot, **summary: str) -> Snapshot:
 
 def live_paths(catalog: Catalog, ref: str = "main") -> list[str]:
     metadata = now(catalog)
-    source = TableManifests(catalog)
+    source = TableManifests(catalog, metadata)
     snapshot = metadata.snapshots_by_id[metadata.snapshot_refs[ref].snapshot_id]
     entries = live_entries(source, source.manifests(snapshot))
     return sorted(entry.file.file_path.rsplit("/", 1)[-1].removesuffix(".parquet") for entry in entries)
@@ -337,7 +337,7 @@ def test_rows_that_are_picked_in_v3_get_row_ids_of_their_own(
     staged.settle()
 
     assert (made.first_row_id, made.added_rows) == (40, 3)
-    source = TableManifests(catalog)
+    source = TableManifests(catalog, base)
     new = [manifest for manifest in source.manifests(made) if manifest.added_snapshot_id == made.snapshot_id]
     assert [entry.file.first_row_id for entry in live_entries(source, new)] == [40]
 

@@ -75,7 +75,8 @@ def landed(found: AppendWish) -> Appended:
 
 def entries(catalog: Catalog) -> list[ManifestEntry]:
     """Return all entries of the current snapshot."""
-    source, head = TableManifests(catalog), load_table(catalog).metadata.current_snapshot
+    metadata = load_table(catalog).metadata
+    source, head = TableManifests(catalog, metadata), metadata.current_snapshot
     assert head is not None
     return [entry for manifest in source.manifests(head) for entry in source.entries(manifest)]
 
@@ -270,7 +271,7 @@ def test_small_manifests_are_merged_and_files_keep_their_numbers(catalog: Catalo
         numbers[str(number)] = detail.snapshot_id, detail.sequence_number
 
     metadata = load_table(catalog).metadata
-    source, head = TableManifests(catalog), metadata.current_snapshot
+    source, head = TableManifests(catalog, metadata), metadata.current_snapshot
     assert head is not None
     assert len(source.manifests(head)) < 4
     found = {

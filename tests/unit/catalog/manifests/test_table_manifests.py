@@ -20,7 +20,9 @@ from app.formats.manifests.source import ManifestCache
 from app.formats.manifests.writer import write_manifest
 from tests.builders.catalogs import new_warehouse, server_on, with_server
 from tests.strategies.manifest_entries import table_of
+from tests.unit.engine.documents import table
 
+TABLE = table(2)
 ROOT = "s3://bucket/warehouse"
 PLACE = Location(f"{ROOT}/t/metadata/m.avro")
 FILE = Location(f"{ROOT}/t/data/1.parquet")
@@ -58,14 +60,14 @@ def paths(source: TableManifests, manifest: ManifestFile) -> list[str]:
 
 
 def test_entries_can_filter_themselves(catalog: Catalog, manifest: ManifestFile) -> None:
-    entries = TableManifests(catalog).entries(manifest)
+    entries = TableManifests(catalog, TABLE).entries(manifest)
 
     assert isinstance(entries, FilterableEntries)
     assert list(live_entries(entries, lambda partition: partition[0] == 0)) == []
 
 
 def test_both_decoders_agree_on_values_that_few_can_read(catalog: Catalog, manifest: ManifestFile) -> None:
-    assert paths(CheckedManifests(catalog), manifest) == [FILE]
+    assert paths(CheckedManifests(catalog, TABLE), manifest) == [FILE]
 
 
 def test_both_decoders_read_what_is_fetched_once_whatever_is_kept(
@@ -80,10 +82,10 @@ def test_both_decoders_read_what_is_fetched_once_whatever_is_kept(
 
     counting = Counting()
     catalog = with_server(catalog, files_of=lambda _warehouse: counting)
-    assert paths(TableManifests(catalog), manifest) == [FILE]
+    assert paths(TableManifests(catalog, TABLE), manifest) == [FILE]
     assert fetched == [PLACE]
 
-    assert paths(CheckedManifests(catalog), manifest) == [FILE]
+    assert paths(CheckedManifests(catalog, TABLE), manifest) == [FILE]
 
     assert fetched == [PLACE, PLACE]
 
@@ -95,7 +97,7 @@ def test_what_is_no_manifest_is_told_as_corrupt(
     files.write_new(PLACE, b"no Avro")
 
     with pytest.raises(CorruptMetadata, match=PLACE):
-        paths(CheckedManifests(catalog), replace(manifest, manifest_length=1))
+        paths(CheckedManifests(catalog, TABLE), replace(manifest, manifest_length=1))
 
 
 def test_a_folder_keeps_copies(
@@ -104,25 +106,25 @@ def test_a_folder_keeps_copies(
     def started_anew() -> TableManifests:
         folder = ManifestFolder(tmp_path / "copies", 1 << 20)
         another = with_server(catalog, manifest_cache=ManifestCache(1 << 20), manifest_folder=folder)
-        return TableManifests(another)
+        return TableManifests(another, TABLE)
 
     assert paths(started_anew(), manifest) == [FILE]
     files.delete(PLACE)
 
     assert paths(started_anew(), manifest) == [FILE]
     with pytest.raises(FileMissing):
-        paths(TableManifests(catalog), manifest)
+        paths(TableManifests(catalog, TABLE), manifest)
 
 
 def test_copies_are_for_those_who_may_read_the_file(
     catalog: Catalog, manifest: ManifestFile, tmp_path: Path
 ) -> None:
     catalog = with_server(catalog, manifest_folder=ManifestFolder(tmp_path / "copies", 1 << 20))
-    paths(TableManifests(catalog), manifest)
+    paths(TableManifests(catalog, TABLE), manifest)
     stranger = new_warehouse(catalog.server, "stranger", "s3://bucket/elsewhere")
 
     with pytest.raises(InvalidLocation):
-        paths(TableManifests(stranger), manifest)
+        paths(TableManifests(stranger, TABLE), manifest)
 
 
 def test_a_manifest_that_is_none_is_corrupt(
@@ -132,4 +134,4 @@ def test_a_manifest_that_is_none_is_corrupt(
     files.write_new(PLACE, b"x" * manifest.manifest_length)
 
     with pytest.raises(CorruptMetadata, match=PLACE):
-        paths(TableManifests(catalog), manifest)
+        paths(TableManifests(catalog, TABLE), manifest)

@@ -228,7 +228,7 @@ def test_manifests_that_others_replaced_are_planned_anew(catalog: Catalog) -> No
     assert len(entries) == 17
     assert (done.created, done.replaced, done.entries) == (1, 3, 17)
     # What the first attempt had stored is gone.
-    source = TableManifests(catalog)
+    source = TableManifests(catalog, table.metadata)
     listed = {
         manifest.manifest_path
         for snapshot in table.metadata.snapshots

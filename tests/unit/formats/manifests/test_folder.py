@@ -36,7 +36,7 @@ class Store:
 
 
 def reader(path: Path, store: Store, max_bytes: int = LARGE) -> Callable[[Location], bytes]:
-    return ManifestFolder(path, max_bytes).reader(STORAGE, store.read)
+    return ManifestFolder(path, max_bytes).reader(STORAGE, 0, store.read)
 
 
 def copies(path: Path) -> list[Path]:
@@ -66,9 +66,10 @@ def test_stores_with_other_settings_are_other_stores(tmp_path: Path) -> None:
     one, two = Store({PLACE: CONTENT}), Store({PLACE: b"another"})
     folder = ManifestFolder(tmp_path, LARGE)
 
-    assert folder.reader(STORAGE, one.read)(PLACE) == CONTENT
-    assert folder.reader({"s3.endpoint": "http://two"}, two.read)(PLACE) == b"another"
-    assert folder.reader(dict(reversed(STORAGE.items())), two.read)(PLACE) == CONTENT
+    assert folder.reader(STORAGE, 0, one.read)(PLACE) == CONTENT
+    assert folder.reader({"s3.endpoint": "http://two"}, 0, two.read)(PLACE) == b"another"
+    assert folder.reader(STORAGE, 1, two.read)(PLACE) == b"another"
+    assert folder.reader(dict(reversed(STORAGE.items())), 0, two.read)(PLACE) == CONTENT
 
 
 @pytest.mark.parametrize("location", ["/warehouse/m.avro", "file:///warehouse/m.avro", "memory://m.avro"])

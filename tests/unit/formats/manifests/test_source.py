@@ -103,7 +103,7 @@ def test_with_a_folder_another_process_need_not_read(files: CountedFiles, tmp_pa
     files.go.set()
 
     for _ in range(2):
-        read = ManifestFolder(tmp_path, 1 << 20).reader({}, files.read)
+        read = ManifestFolder(tmp_path, 1 << 20).reader({}, 0, files.read)
         assert paths_in(FileManifestSource(files, ManifestCache(1 << 20), read)) == [FILE.file_path]
 
     assert files.readings == [LIST, MANIFEST]

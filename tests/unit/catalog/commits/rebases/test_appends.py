@@ -178,10 +178,11 @@ def test_what_is_kept_in_memory_is_what_a_reader_finds_in_the_files(catalog: Cat
     made = [writer(catalog).append([name, name]) for name in "ab"]
     for each in made:
         commit(catalog, each)
-    snapshot = load_table(catalog).metadata.current_snapshot
+    metadata = load_table(catalog).metadata
+    snapshot = metadata.current_snapshot
     assert snapshot is not None
 
-    kept, fresh = TableManifests(catalog), writer(catalog)
+    kept, fresh = TableManifests(catalog, metadata), writer(catalog)
 
     assert list(kept.manifests(snapshot)) == fresh.manifests(snapshot)
     for manifest in fresh.manifests(snapshot):

@@ -57,7 +57,7 @@ class Place:
     def missing(self) -> list[str]:
         """Return live files that are not there."""
         metadata = load_table(self.catalog).metadata
-        source, head = TableManifests(self.catalog), metadata.current_snapshot
+        source, head = TableManifests(self.catalog, metadata), metadata.current_snapshot
         assert head is not None
         paths = [
             entry.file.file_path
