@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from app.catalog.commits.files.staged_files import StagedFiles
 from app.catalog.commits.intentions import Base, Intention, Planned
@@ -29,7 +30,7 @@ from app.engine.change.requirements import (
     is_create,
     raise_refusal,
 )
-from app.engine.change.updates import AddSnapshot, AssignUuid, SetSnapshotRef, Update
+from app.engine.change.updates import AddSnapshot, AssignUuid, RemoveSnapshotRef, SetSnapshotRef, Update
 from app.engine.model.ancestry import is_ancestor
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import SnapshotId, TableUuid
@@ -49,6 +50,18 @@ from app.errors import (
 from app.standings import RebaseRefusal
 
 log = logging.getLogger(__name__)
+
+_BESIDE_SNAPSHOTS: Final = tuple(
+    TableMetadata.model_fields.keys()
+    - {
+        "last_updated_ms",
+        "last_sequence_number",
+        "current_snapshot_id",
+        "refs",
+        "snapshot_log",
+        "metadata_log",
+    }
+)
 
 
 class Reserved(Exception):
@@ -118,7 +131,8 @@ class TableCommit(Intention[TableMetadata, None]):
             if current is None:
                 base.check_free()
             return True
-        if _is_repeated(base.present(), self.updates):
+        present = base.present()
+        if self.meant_for in (None, present.uuid) and _is_repeated(present, self.updates):
             return False
         if not is_behind(base.present(), self.requirements, self.updates):
             check_requirements(current, self.requirements, self.report_requirement)
@@ -189,19 +203,39 @@ def _is_repeated(current: TableMetadata, updates: Sequence[Update]) -> bool:
     been.
 
     Raises:
-        CommitStateUnknown: the snapshot is there, and not on its branch: that may have been moved or dropped since.
+        CommitStateUnknown: the snapshot is there, and not on its branch, or not all else that was asked for: that may
+            have been changed since.
     """
     added = [update.snapshot for update in updates if isinstance(update, AddSnapshot)]
     for snapshot in added:
         present = current.snapshots_by_id.get(snapshot.snapshot_id)
         if present is None or snapshot.manifest_list not in lists_of_writer(present):
             return False
-    ids = {snapshot.snapshot_id for snapshot in added}
-    return bool(added) and all(
+    has_landed = bool(added) and all(
         _has_reached(current, update.ref_name, update.snapshot_id)
         for update in updates
-        if isinstance(update, SetSnapshotRef) and update.snapshot_id in ids
+        if isinstance(update, SetSnapshotRef) and update.snapshot_id in current.snapshots_by_id
     )
+    if has_landed and not _holds_beside_snapshots(current, updates):
+        raise CommitStateUnknown(
+            f"Cannot tell whether this commit has landed: the table has snapshot {added[0].snapshot_id}, but not all "
+            "else that the commit asks for. Nothing was changed or deleted"
+        )
+    return has_landed
+
+
+def _holds_beside_snapshots(current: TableMetadata, updates: Sequence[Update]) -> bool:
+    """Return whether updates would change nothing but snapshots and refs."""
+    others = [
+        item for item in updates if not isinstance(item, AddSnapshot | SetSnapshotRef | RemoveSnapshotRef)
+    ]
+    if not others:
+        return True
+    try:
+        after = apply_updates(current, others, current.last_updated_ms).finish(None)
+    except IcetowerError:
+        return False
+    return all(getattr(after, name) == getattr(current, name) for name in _BESIDE_SNAPSHOTS)
 
 
 def _has_reached(current: TableMetadata, name: str, snapshot_id: SnapshotId) -> bool:

@@ -111,7 +111,10 @@ class Life:
         self.drop(catalog, identifier)
 
     def name_any(self, catalog: Catalog, identifier: TableIdentifier) -> None:
-        self.append(catalog, identifier, "@" + self.chosen(sorted(self.there())))
+        # No file is asked whether it is data as well as a list of the same table, see ADR 14.
+        snapshots = load_table(catalog, identifier).metadata.snapshots
+        others = self.there() - {str(snapshot.manifest_list) for snapshot in snapshots}
+        self.append(catalog, identifier, "@" + self.chosen(sorted(others)))
 
     def name_statistics(self, catalog: Catalog, identifier: TableIdentifier) -> None:
         """Name any file as the statistics of a snapshot."""

