@@ -9,7 +9,13 @@ from typing import Final
 from app.database.warehouses import Warehouse
 from app.engine.properties.own_properties import PROTECTED, UNDROP_KEEP, UNDROP_PURGE_WAITS
 from app.errors import InvalidRequest, InvalidSetting
-from app.fileio.storage_settings import MASK, MAY_CHANGE_BESIDE_KEPT_SECRETS, holds_secret, is_secret_name
+from app.fileio.storage_settings import (
+    MASK,
+    MAY_CHANGE_BESIDE_KEPT_SECRETS,
+    holds_secret,
+    is_reference,
+    is_secret_name,
+)
 
 KEEPS_FROM_LOSS: Final = (PROTECTED, UNDROP_KEEP, UNDROP_PURGE_WAITS)
 """Properties that a replacement of all properties never takes away by leaving them out."""
@@ -79,7 +85,7 @@ def _changed_storage(change: MappingChange, present: Mapping[str, str]) -> Mappi
             )
     changed = _changed("storage", change, present)
     if change.replacement is None:
-        kept = [key for key in _hidden(present) if key in changed and given.get(key, MASK) == MASK]
+        kept = [key for key in _secret(present) if key in changed and given.get(key, MASK) == MASK]
     else:
         kept = masked
     for key in sorted({*changed, *present} - MAY_CHANGE_BESIDE_KEPT_SECRETS):
@@ -91,8 +97,9 @@ def _changed_storage(change: MappingChange, present: Mapping[str, str]) -> Mappi
     return changed
 
 
-def _hidden(storage: Mapping[str, str]) -> Iterator[str]:
-    return (key for key in sorted(storage) if holds_secret(key, storage[key]))
+def _secret(storage: Mapping[str, str]) -> Iterator[str]:
+    """Yield the settings whose values are secrets, or are read from the environment, whatever they are there."""
+    return (key for key in sorted(storage) if holds_secret(key, storage[key]) or is_reference(storage[key]))
 
 
 def _changed(name: str, change: MappingChange, present: Mapping[str, str]) -> Mapping[str, str]:

@@ -133,8 +133,13 @@ def holds_secret(name: str, value: str) -> bool:
 
     Its name says so, unless the value is a reference, `env:NAME`; or its value is a URL with a password.
     """
-    is_hidden = _HIDDEN.search(name) is not None and not value.startswith(_FROM_ENVIRONMENT)
+    is_hidden = _HIDDEN.search(name) is not None and not is_reference(value)
     return is_hidden or _USER_IN_URL.match(value) is not None
+
+
+def is_reference(value: str) -> bool:
+    """Say whether a value is read from the environment, as `env:NAME`."""
+    return value.startswith(_FROM_ENVIRONMENT)
 
 
 def masked(properties: Mapping[str, str]) -> dict[str, str]:

@@ -195,6 +195,23 @@ def test_secret_that_is_kept_is_not_sent_elsewhere_by_a_single_key(
     assert gone.json()["storage"]["s3.endpoint"] == "http://store"
 
 
+def test_variable_that_is_named_already_is_not_sent_elsewhere_by_a_single_key(
+    api: httpx.Client, warehouse: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ICETOWER_SECRET_STORE", "hunter2")
+    url = f"{URL}/{warehouse['name']}"
+    named = dict.fromkeys(("s3.access-key-id", "s3.secret-access-key"), "env:ICETOWER_SECRET_STORE")
+    assert api.patch(url, json={"updates": {"storage": named}}).is_success
+    change = {"s3.endpoint": "http://evil.example"}
+
+    refused = api.patch(url, json={"updates": {"storage": change}})
+    half = api.patch(url, json={"updates": {"storage": change | {"s3.secret-access-key": "known"}}})
+
+    assert "s3.access-key-id must be given anew: s3.endpoint changes" in error_of(refused)[2]
+    assert "s3.access-key-id must be given anew: s3.endpoint changes" in error_of(half)[2]
+    assert api.patch(url, json={"updates": {"storage": change | named}}).is_success
+
+
 @pytest.mark.parametrize("kind", ["default-properties", "override-properties"])
 @pytest.mark.parametrize(
     "key", ["icetower.protected", "icetower.undrop.keep-ms", "icetower.undrop.purge-waits"]
