@@ -72,6 +72,8 @@ WAITING_DELETIONS = Gauge(
 )
 
 FLUSH_AT_BYTES = 64 * 1024
+MAX_LOGGED_TEXT = 16 * 1024
+"""Of a longer message or traceback in a line, beginning and end are logged."""
 
 # A number is some forty times cheaper than a random value for every request.
 _process = secrets.token_hex(6)
@@ -142,14 +144,14 @@ class JsonLogHandler(logging.Handler):
             "at": datetime.fromtimestamp(record.created, UTC),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": loggable(record.getMessage()),
         }
         current = request_id.get()
         if current:
             line["request_id"] = current
         line |= getattr(record, "fields", {})
         if record.exc_info and record.exc_info[1] is not None:
-            line["traceback"] = "".join(traceback.format_exception(record.exc_info[1]))
+            line["traceback"] = loggable("".join(traceback.format_exception(record.exc_info[1])))
         log_lines.write(line)
         if record.levelno >= logging.WARNING:
             log_lines.flush()
@@ -169,6 +171,14 @@ def configure_logging(level: str) -> None:
     # As long as a handler could get them, uvicorn puts its lines together.
     access.handlers.clear()
     access.propagate = False
+
+
+def loggable(text: str) -> str:
+    """Return a text as a log line has it: what is in the middle of a very long one is left out."""
+    if len(text) <= MAX_LOGGED_TEXT:
+        return text
+    half = MAX_LOGGED_TEXT // 2
+    return f"{text[:half]} … {len(text) - 2 * half} characters left out … {text[-half:]}"
 
 
 def new_request_id() -> str:

@@ -16,6 +16,7 @@ import pytest
 from app import telemetry
 from app.telemetry import (
     FLUSH_AT_BYTES,
+    MAX_LOGGED_TEXT,
     JsonLogHandler,
     LogLines,
     configure_logging,
@@ -107,6 +108,23 @@ def test_records_of_libraries_become_the_same_lines(stream: io.BytesIO) -> None:
         }.items()
     )
     assert "by zero" in line["traceback"]
+
+
+def test_long_messages_and_tracebacks_are_cut_in_the_middle(stream: io.BytesIO) -> None:
+    logger = logging.getLogger("a.talkative.library")
+    logger.propagate = False
+    logger.addHandler(JsonLogHandler())
+
+    try:
+        raise ZeroDivisionError("x" * 1_000_000 + "the end")
+    except ZeroDivisionError:
+        logger.exception("begins %s", "x" * 1_000_000 + "the end")
+
+    line = orjson.loads(stream.getvalue())
+    assert line["message"].startswith("begins x")
+    assert line["message"].endswith("xthe end")
+    assert line["traceback"].endswith("xthe end\n")
+    assert len(stream.getvalue()) < 2 * MAX_LOGGED_TEXT + 1000
 
 
 def test_fields_of_a_record_stand_in_its_line(stream: io.BytesIO) -> None:

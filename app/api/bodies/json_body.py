@@ -13,6 +13,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from app.engine.model.document import kebab
+from app.error_frames import let_go_of_frames
 from app.errors import InvalidRequest
 
 MAX_REASON_LENGTH = 900
@@ -82,11 +83,12 @@ def parse_body(model: type[BodyT], raw: bytes) -> BodyT:
             _check_numbers(raw)
             return model.model_validate_json(raw, by_alias=True, by_name=False)
         except ValidationError as error:
-            raise InvalidRequest(
-                f"Invalid body: {_misspelled(model, error, raw) or describe(error, raw)}"
-            ) from error
-        except RecursionError as error:
-            raise InvalidRequest("Invalid body: it is nested too deeply") from error
+            fault = _misspelled(model, error, raw) or describe(error, raw)
+            let_go_of_frames(error)
+        except RecursionError:
+            fault = "it is nested too deeply"
+    # Not from the error: it may have very many faults, and holds the body.
+    raise InvalidRequest(f"Invalid body: {fault}")
 
 
 def _misspelled(model: type[Body], error: ValidationError, raw: bytes) -> str | None:

@@ -24,7 +24,7 @@ from app.api.error_responses import RETRY_AFTER_SECONDS, body_of, is_retry_safe,
 from app.api.names_in_paths import split_prefix
 from app.api.scope_keys import COMMIT_ID, HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
 from app.error_frames import let_go_of_frames
-from app.telemetry import REQUEST_SECONDS, REQUESTS, log_lines, new_request_id, request_id
+from app.telemetry import REQUEST_SECONDS, REQUESTS, log_lines, loggable, new_request_id, request_id
 
 _SANE_ID = re.compile(rb"[A-Za-z0-9._:/+=-]{1,128}")
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -115,8 +115,8 @@ class FrontDoor:
                 "request_id": visit_id,
                 "type": kind,
                 "error": type(error).__name__,
-                "message": str(error),
-                "traceback": "".join(traceback.format_exception(error)),
+                "message": loggable(str(error)),
+                "traceback": loggable("".join(traceback.format_exception(error))),
             }
         )
         log_lines.flush()

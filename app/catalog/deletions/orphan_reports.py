@@ -8,7 +8,7 @@ from itertools import islice
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from app.catalog.deletions.orphan_search import Orphans
-from app.engine.model.document import kebab
+from app.engine.model.document import describe_invalid, kebab
 from app.errors import InvalidMetadata
 from app.fileio.files import ListedFile
 
@@ -62,7 +62,7 @@ class OrphanReport(_Part):
         try:
             return OrphanReport.model_validate_json(text)
         except ValidationError as error:
-            raise InvalidMetadata(f"Cannot read a report of orphans: {error}") from error
+            raise InvalidMetadata(f"Cannot read a report of orphans: {describe_invalid(error)}") from error
 
 
 def report_of(found: Orphans, *, dry_run: bool, deleted_after_ms: int | None = None) -> OrphanReport:

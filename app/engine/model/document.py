@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, ValidationError
 
-from app.error_frames import let_go_of_frames
+from app.error_frames import MANY_FAULTS, let_go_of_frames
 from app.errors import InvalidMetadata
 
 MAX_LONG = 2**63 - 1
@@ -24,7 +24,7 @@ Int = Annotated[int, INT]
 """A 32-bit integer."""
 Bool = StrictBool
 FIRST_ERROR = Field(fail_fast=True)
-"""For lists that clients make long: only the first error is reported, and collecting the others takes seconds."""
+"""For lists and maps of any length: only the first error is reported, and collecting the others takes seconds."""
 MAX_JSON_LEVELS = 40
 """How deeply unknown fields may be nested: clients' parsers give up at 200 levels of a whole answer."""
 
@@ -109,9 +109,11 @@ class Document(BaseModel):
             return cls.model_validate_json(content, by_alias=True, by_name=False)
         except ValidationError as error:
             let_go_of_frames(error)
-            raise InvalidMetadata(describe_invalid(error)) from error
-        except RecursionError as error:
-            raise InvalidMetadata("Invalid JSON: it is nested too deeply") from error
+            fault = describe_invalid(error)
+        except RecursionError:
+            fault = "Invalid JSON: it is nested too deeply"
+        # Not from the error: it has a line for each fault, which a log would print, and may have very many.
+        raise InvalidMetadata(fault)
 
     @classmethod
     def from_object(cls, value: object) -> Self:
@@ -150,7 +152,12 @@ class Document(BaseModel):
 
 
 def describe_invalid(error: ValidationError) -> str:
-    """Return one sentence that names the first invalid part and what is wrong with it."""
+    """Return one sentence that names the first invalid part and what is wrong with it.
+
+    Of very many faults, such as unknown fields with values that JSON has not, it only says how many there are.
+    """
+    if error.error_count() > MANY_FAULTS:
+        return f"{error.error_count()} parts of it are invalid"
     first = error.errors(include_url=False, include_input=False, include_context=False)[0]
     path = ""
     for piece in first["loc"]:

@@ -55,7 +55,7 @@ class Schema(Document):
 
     type: Literal["struct"]
     schema_id: Annotated[SchemaId, INT] = SchemaId(0)
-    identifier_field_ids: tuple[Int, ...] | None = None
+    identifier_field_ids: Annotated[tuple[Int, ...], FIRST_ERROR] | None = None
     fields: Annotated[tuple[NestedField, ...], FIRST_ERROR]
 
     @cached_property

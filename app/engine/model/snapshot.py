@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from app.engine.model.document import INT, LONG, Document, Long
+from app.engine.model.document import FIRST_ERROR, INT, LONG, Document, Long
 from app.engine.model.ids import Location, SchemaId, SnapshotId
 
 REPLACE_PARTITIONS = "replace-partitions"
@@ -23,8 +23,8 @@ class Snapshot(Document):
     sequence_number: Annotated[Long, Field(ge=0)] | None = None
     timestamp_ms: Annotated[Long, Field(ge=0)]
     manifest_list: Location | None = None
-    manifests: tuple[str, ...] | None = None
-    summary: dict[str, str] | None = None
+    manifests: Annotated[tuple[str, ...], FIRST_ERROR] | None = None
+    summary: Annotated[dict[str, str], FIRST_ERROR] | None = None
     schema_id: Annotated[SchemaId, INT] | None = None
     first_row_id: Annotated[Long, Field(ge=0)] | None = None
     added_rows: Annotated[Long, Field(ge=0)] | None = None

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from app.engine.model.document import LONG, Document, Int, Long
+from app.engine.model.document import FIRST_ERROR, LONG, Document, Int, Long
 from app.engine.model.ids import Location, SnapshotId
 
 _BASE64 = re.compile(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
@@ -29,8 +29,8 @@ class BlobMetadata(Document):
     type: str
     snapshot_id: Annotated[SnapshotId, LONG]
     sequence_number: Long
-    fields: tuple[Int, ...]
-    properties: dict[str, str] | None = None
+    fields: Annotated[tuple[Int, ...], FIRST_ERROR]
+    properties: Annotated[dict[str, str], FIRST_ERROR] | None = None
 
 
 class StatisticsFile(Document):
@@ -41,7 +41,7 @@ class StatisticsFile(Document):
     file_size_in_bytes: Long
     file_footer_size_in_bytes: Long
     key_metadata: str | None = None
-    blob_metadata: tuple[BlobMetadata, ...]
+    blob_metadata: Annotated[tuple[BlobMetadata, ...], FIRST_ERROR]
 
 
 class PartitionStatisticsFile(Document):
@@ -64,4 +64,4 @@ class EncryptedKey(Document):
     key_id: str
     encrypted_key_metadata: Annotated[str, AfterValidator(_check_base64)]
     encrypted_by_id: str | None = None
-    properties: dict[str, str] | None = None
+    properties: Annotated[dict[str, str], FIRST_ERROR] | None = None

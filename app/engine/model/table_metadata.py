@@ -9,7 +9,17 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field, ValidationError
 
-from app.engine.model.document import INT, LONG, UUID, Document, Int, JsonValue, Long, describe_invalid
+from app.engine.model.document import (
+    FIRST_ERROR,
+    INT,
+    LONG,
+    UUID,
+    Document,
+    Int,
+    JsonValue,
+    Long,
+    describe_invalid,
+)
 from app.engine.model.format_versions import (
     FORMAT_VERSIONS,
     MAX_FORMAT_VERSION,
@@ -51,23 +61,25 @@ class TableMetadata(Document):
     last_column_id: Int
     current_schema_id: Annotated[SchemaId, INT] = SchemaId(0)
     schema_: Annotated[Schema | None, Field(alias="schema")] = None
-    schemas: tuple[Schema, ...] = ()
+    schemas: Annotated[tuple[Schema, ...], FIRST_ERROR] = ()
     default_spec_id: Annotated[SpecId, INT] = SpecId(0)
-    partition_spec: tuple[dict[str, JsonValue], ...] | None = None
-    partition_specs: tuple[PartitionSpec, ...] = ()
+    partition_spec: (
+        Annotated[tuple[Annotated[dict[str, JsonValue], FIRST_ERROR], ...], FIRST_ERROR] | None
+    ) = None
+    partition_specs: Annotated[tuple[PartitionSpec, ...], FIRST_ERROR] = ()
     last_partition_id: Int | None = None
     default_sort_order_id: Annotated[SortOrderId, INT] = SortOrderId(0)
-    sort_orders: tuple[SortOrder, ...] = ()
-    properties: dict[str, str] = Field(default_factory=dict)
+    sort_orders: Annotated[tuple[SortOrder, ...], FIRST_ERROR] = ()
+    properties: Annotated[dict[str, str], FIRST_ERROR] = Field(default_factory=dict)
     current_snapshot_id: Annotated[SnapshotId, LONG] | None = None
     next_row_id: Annotated[Long, Field(ge=0)] | None = None
-    encryption_keys: tuple[EncryptedKey, ...] | None = None
-    refs: dict[str, SnapshotRef] | None = None
-    snapshots: tuple[Snapshot, ...] = ()
-    statistics: tuple[StatisticsFile, ...] = ()
-    partition_statistics: tuple[PartitionStatisticsFile, ...] = ()
-    snapshot_log: tuple[SnapshotLogEntry, ...] = ()
-    metadata_log: tuple[MetadataLogEntry, ...] = ()
+    encryption_keys: Annotated[tuple[EncryptedKey, ...], FIRST_ERROR] | None = None
+    refs: Annotated[dict[str, SnapshotRef], FIRST_ERROR] | None = None
+    snapshots: Annotated[tuple[Snapshot, ...], FIRST_ERROR] = ()
+    statistics: Annotated[tuple[StatisticsFile, ...], FIRST_ERROR] = ()
+    partition_statistics: Annotated[tuple[PartitionStatisticsFile, ...], FIRST_ERROR] = ()
+    snapshot_log: Annotated[tuple[SnapshotLogEntry, ...], FIRST_ERROR] = ()
+    metadata_log: Annotated[tuple[MetadataLogEntry, ...], FIRST_ERROR] = ()
 
     @property
     def format(self) -> FormatVersion:
@@ -292,7 +304,8 @@ def _legacy_spec(parsed: TableMetadata) -> PartitionSpec:
     try:
         return PartitionSpec.from_object({"spec-id": 0, "fields": list(parsed.partition_spec)})
     except ValidationError as error:
-        raise InvalidMetadata(f"partition-spec.{describe_invalid(error)}") from error
+        fault = describe_invalid(error)
+    raise InvalidMetadata(f"partition-spec.{fault}")
 
 
 def check_invariants(metadata: TableMetadata, checked: TableMetadata | None = None) -> None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.engine.model.document import INT, UUID, Document, Int, Long
+from app.engine.model.document import FIRST_ERROR, INT, UUID, Document, Int, Long
 from app.engine.model.ids import Location, SchemaId, TableUuid
 from app.engine.model.schema import Schema
 from app.errors import InvalidMetadata
@@ -35,10 +35,10 @@ class ViewVersion(Document):
     version_id: Int
     timestamp_ms: Annotated[Long, Field(ge=0)]
     schema_id: Annotated[SchemaId, INT]
-    summary: dict[str, str]
+    summary: Annotated[dict[str, str], FIRST_ERROR]
     default_catalog: str | None = None
-    default_namespace: tuple[str, ...]
-    representations: tuple[SqlRepresentation, ...]
+    default_namespace: Annotated[tuple[str, ...], FIRST_ERROR]
+    representations: Annotated[tuple[SqlRepresentation, ...], FIRST_ERROR]
 
     @property
     def dialects(self) -> frozenset[str]:
@@ -71,11 +71,11 @@ class ViewMetadata(Document):
     view_uuid: Annotated[TableUuid, UUID]
     format_version: Annotated[Int, Field(ge=VIEW_FORMAT_VERSION, le=VIEW_FORMAT_VERSION)]
     location: Location
-    schemas: tuple[Schema, ...]
+    schemas: Annotated[tuple[Schema, ...], FIRST_ERROR]
     current_version_id: Int
-    versions: tuple[ViewVersion, ...]
-    version_log: tuple[VersionLogEntry, ...]
-    properties: dict[str, str] = Field(default_factory=dict)
+    versions: Annotated[tuple[ViewVersion, ...], FIRST_ERROR]
+    version_log: Annotated[tuple[VersionLogEntry, ...], FIRST_ERROR]
+    properties: Annotated[dict[str, str], FIRST_ERROR] = Field(default_factory=dict)
 
     @property
     def uuid(self) -> TableUuid:

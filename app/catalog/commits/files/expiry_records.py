@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from app.engine.model.document import INT, Long
+from app.engine.model.document import INT, Long, describe_invalid
 from app.engine.model.ids import Location, SchemaId, SpecId
 from app.engine.model.snapshot import Snapshot
 from app.engine.retention.expired_snapshots import Expiry
@@ -73,7 +73,9 @@ class ExpiryRecord:
         try:
             stored = _Stored.model_validate_json(text)
         except ValidationError as error:
-            raise InvalidMetadata(f"Cannot read what an expiry left in the queue: {error}") from error
+            raise InvalidMetadata(
+                f"Cannot read what an expiry left in the queue: {describe_invalid(error)}"
+            ) from error
         statistics = (FoundFile(item.path, FileKind.STATISTICS, item.size) for item in stored.statistics)
         return ExpiryRecord(
             stored.key,

@@ -307,6 +307,15 @@ def test_unexpected_failure_is_logged_with_its_traceback_and_withheld(lines: Lin
     assert "hunter2" in failure["traceback"]
 
 
+def test_failure_that_says_much_is_logged_in_part(lines: Lines) -> None:
+    Exchange(raising(ZeroDivisionError("x" * 1_000_000 + "the end")))("POST")
+
+    failure, _ = lines.records
+    assert failure["message"].endswith("xthe end")
+    assert failure["traceback"].endswith("xthe end\n")
+    assert len(lines.stream.getvalue()) < 2 * telemetry.MAX_LOGGED_TEXT + 2000
+
+
 def test_failure_in_the_middle_of_an_answer_breaks_the_connection() -> None:
     async def inner(scope: Scope, receive: Receive, send: Send) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})

@@ -7,11 +7,14 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from app.engine.model.document import MAX_JSON_LEVELS, MAX_LONG, check_json_value
+from app.engine.model.document import MAX_JSON_LEVELS, MAX_LONG, Document, check_json_value
 from app.engine.model.ids import SnapshotId
 from app.engine.model.refs import SnapshotRef
 from app.engine.model.schema import Schema
 from app.engine.model.snapshot import Snapshot
+from app.engine.model.table_metadata import TableMetadata
+from app.engine.model.view_metadata import ViewMetadata
+from app.error_frames import MANY_FAULTS
 from app.errors import InvalidMetadata
 from tests.unit.engine.documents import column, encoded, list_of, schema_json
 
@@ -200,3 +203,37 @@ def test_lone_surrogate_in_a_value_made_in_python_is_refused() -> None:
         check_json_value({"a": ["\ud800"]})
     with pytest.raises(ValueError, match="surrogates"):
         check_json_value({"\udfff": 1})
+
+
+@pytest.mark.parametrize("model", [TableMetadata, ViewMetadata])
+def test_every_list_and_map_of_a_document_ends_at_its_first_fault(model: type[Document]) -> None:
+    """Collecting a fault for each of a hundred thousand snapshots takes seconds, and hundreds of megabytes."""
+    assert slow_parts_of(model.__pydantic_core_schema__) == []
+
+
+def slow_parts_of(schema: object) -> list[object]:
+    """Return the lists and maps in a schema of pydantic that go on after a fault."""
+    match schema:
+        case {"type": "tuple" | "list" | "dict", **rest} if not rest.get("fail_fast"):
+            own = [schema]
+        case _:
+            own = []
+    match schema:
+        case dict():
+            # Unknown fields are a part of the model itself, which has no such switch.
+            inner = [value for name, value in schema.items() if name != "extras_schema"]
+        case list() | tuple():
+            inner = list(schema)
+        case _:
+            inner = []
+    return own + [part for value in inner for part in slow_parts_of(value)]
+
+
+def test_very_many_faults_are_counted_and_nothing_stays_of_them() -> None:
+    faults = ",".join(f'"x{number}":NaN' for number in range(MANY_FAULTS + 1))
+
+    with pytest.raises(InvalidMetadata, match=rf"^{MANY_FAULTS + 1} parts of it are invalid$") as caught:
+        SnapshotRef.from_json(ref_with(faults))
+
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
