@@ -4,18 +4,29 @@ from __future__ import annotations
 
 import gc
 import json
+import socket
+import time
 import tracemalloc
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 
 import pytest
+from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
+from app.cli.server.http_protocol import CatalogProtocol
+from app.cli.server.lingering import LingeringTransport
+from tests.bad_input.wire import chunked
 from tests.builders.http_catalog import http_catalog, make_namespace, make_table
 
 BODY_BYTES = 1 << 20
 REQUESTS = 20
+PATIENCE_SECONDS = 20
+PAUSE_SECONDS = 0.01
+LIMIT = 100_000
+PARTS_OF_CONNECTIONS = (CatalogProtocol, RequestResponseCycle, LingeringTransport)
+HEAD = b"POST /v1/namespaces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 OWN = ("/v1/namespaces/a/tables/t/rewrite-manifests", "/v1/undrop")
 """What is looked for here only after the whole body was understood."""
 
@@ -131,3 +142,43 @@ def test_metadata_files_that_cannot_be_read_are_let_go(tmp_path: Path, flaw: dic
             tracemalloc.stop()
 
     assert after - before < 3 * BODY_BYTES, f"{(after - before) / REQUESTS:.0f} bytes stay of each file"
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize(
+    "sent",
+    [
+        HEAD + b"Content-Length: %d\r\n\r\n" % BODY_BYTES + b"x" * BODY_BYTES,
+        HEAD + b"Content-Length: %d\r\n\r\n" % LIMIT + b"x" * (LIMIT // 2),
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunked(b"x" * BODY_BYTES),
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\nea60\r\n" + b"x" * (LIMIT // 2),
+        HEAD + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n" + b"x" * (LIMIT // 2),
+        b"GET /v1/config HTTP/1.1\r\nHost: localhost\r\n\r\n" * 3,
+        b"GET /v1/config HTTP/1.1\r\n",
+    ],
+    ids=["refused", "cut off", "refused chunks", "cut-off chunks", "malformed", "pipelined", "half a head"],
+)
+def test_nothing_of_a_connection_is_left_when_it_has_ended(tmp_path: Path, sent: bytes) -> None:
+    """A collection comes after thousands of objects only, and each connection would keep its body until then."""
+    with http_catalog(tmp_path, max_body_bytes=LIMIT) as api:
+        for _ in range(REQUESTS):
+            send_and_end(api.base_url.port or 0, sent)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while parts_of_connections() and time.monotonic() < deadline:
+            time.sleep(PAUSE_SECONDS)
+
+        assert parts_of_connections() == []
+
+
+def parts_of_connections() -> list[str]:
+    """Return what there is of connections, by type."""
+    return [type(each).__name__ for each in gc.get_objects() if isinstance(each, PARTS_OF_CONNECTIONS)]
+
+
+def send_and_end(port: int, sent: bytes) -> None:
+    # A refusal may come, and the connection go, before everything was sent.
+    with (
+        suppress(BrokenPipeError, ConnectionResetError),
+        socket.create_connection(("127.0.0.1", port)) as own,
+    ):
+        own.sendall(sent)

@@ -55,12 +55,18 @@ class CatalogProtocol(HttpToolsProtocol):
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop to wait."""
+        """Stop to wait, and let go of what the client has sent."""
         self._connections.remove(self.transport)
         self._stop_timer()
-        if self.transport.is_lingering:
-            self.transport.abort()
+        self.transport.let_go()
+        cycle = self._cycle
         super().connection_lost(exc)
+        self._unset_keepalive_if_required()
+        # Protocol, transport and request refer to each other: a body would stay in memory until a garbage collection.
+        if cycle is not None:
+            cycle.body = bytearray()
+        self.cycle = None  # type: ignore[assignment]  # as before the first request
+        self.pipeline.clear()
 
     def data_received(self, data: bytes) -> None:
         """Pass on what has arrived; the parser alone would collect an endless head."""
@@ -100,7 +106,12 @@ class CatalogProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         """Wait for the next request, unless it has come already."""
         super().on_response_complete()
-        if self._awaited is Awaited.NOTHING and self.cycle.response_complete:
+        cycle = self._cycle
+        if cycle is None or not cycle.response_complete:
+            return
+        # What has come of a body that was refused is of no use, and the connection may linger.
+        cycle.body = bytearray()
+        if self._awaited is Awaited.NOTHING:
             self._awaited = Awaited.REQUEST
             self._watch()
 
@@ -190,6 +201,7 @@ class CatalogProtocol(HttpToolsProtocol):
         if unanswered is not None:
             # The application waits for a body that is not read any more.
             unanswered.disconnected = True
+            unanswered.body = bytearray()
             unanswered.message_event.set()
 
 

@@ -66,11 +66,20 @@ class LingeringTransport(asyncio.Transport):
         self._silence = asyncio.get_running_loop().call_later(SILENT_SECONDS, self.abort)
 
     def abort(self) -> None:
+        self._stop()
+        self._transport.abort()
+
+    def let_go(self) -> None:
+        """Forget the connection's other parts, which refer to this one: it has ended."""
+        self._stop()
+        self._head = None
+        self._is_request_coming = _nothing_comes
+
+    def _stop(self) -> None:
         self._is_closed = True
         for timer in (self._end, self._silence):
             if timer is not None:
                 timer.cancel()
-        self._transport.abort()
 
     def write(self, data: bytes | bytearray | memoryview[Any]) -> None:
         if self._is_closed:
@@ -102,3 +111,7 @@ class LingeringTransport(asyncio.Transport):
 
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         self._transport.set_protocol(protocol)
+
+
+def _nothing_comes() -> bool:
+    return False
