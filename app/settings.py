@@ -135,7 +135,8 @@ class Settings(BaseSettings):
     max_bodies_bytes: int = Field(
         256 * 1024 * 1024,
         ge=1024,
-        description="Large request bodies that each process takes in at a time, together; more wait, then get 503.",
+        description="Large request bodies that each process takes in at a time, together; more wait, then get 503. "
+        "Unread answers have as much.",
     )
     max_body_values: int = Field(
         200_000,
@@ -153,7 +154,7 @@ class Settings(BaseSettings):
     request_body_seconds: float = Field(
         30.0,
         gt=0,
-        description="How long the body of a request may take to arrive, and a second more for each 64 KiB.",
+        description="How long a body may take to arrive, or an answer to be read, and a second more for each 64 KiB.",
     )
     idle_connection_seconds: float = Field(
         75.0, gt=0, description="How long a connection stays open without another request."

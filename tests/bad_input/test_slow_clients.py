@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import select
 import socket
 import threading
 import time
@@ -15,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from app.cli.server import lingering
+from app.cli.server import lingering, unread
 from tests.bad_input.wire import chunked
 from tests.builders.http_catalog import http_catalog, make_namespace, make_table, set_properties
 
@@ -26,6 +27,11 @@ MUCH = b"x" * 30_000_000
 HEAD = b"Host: localhost\r\nContent-Type: application/json\r\n"
 LENGTH = b"Content-Length: %d\r\n\r\n" % len(MUCH)
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
+
+
+LOAD = b"GET /v1/namespaces/a/tables/large HTTP/1.1\r\nHost: localhost\r\n\r\n"
+LARGE = {f"k{number}": "v" * 290 for number in range(30_000)}
+"""Properties of a table: an answer with them is larger than the buffers between two sockets."""
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +48,18 @@ def hasty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
     )
     with http_catalog(folder, **limits) as api:
         make_namespace(api, "a")
+        make_large_table(api)
         yield api
+
+
+def make_large_table(api: httpx.Client) -> None:
+    make_table(api, "a", "large")
+    # Packed, the answer is short enough for any buffer: a busy machine may read it late.
+    api.post(
+        "/v1/namespaces/a/tables/large",
+        json=set_properties(**LARGE),
+        headers={"accept-encoding": "gzip"},
+    ).raise_for_status()
 
 
 def connected(api: httpx.Client) -> socket.socket:
@@ -325,3 +342,120 @@ def wait_for_requests(api: httpx.Client, _count: int) -> None:
     with httpx.Client(base_url=api.base_url) as other:
         for _ in range(3):
             other.get("/health").raise_for_status()
+
+
+def commit(number: int, *, ends: bool) -> bytes:
+    """Return a commit to the large table, whose answer goes out in one part."""
+    body = json.dumps(set_properties(x=str(number))).encode()
+    head = b"POST /v1/namespaces/a/tables/large HTTP/1.1\r\n" + HEAD
+    if ends:
+        head += b"Connection: close\r\n"
+    return head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+
+
+def unwilling(api: httpx.Client, sent: bytes) -> socket.socket:
+    """Return a connection that is sent something, and takes little of what is sent back."""
+    connection = socket.socket()
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    connection.settimeout(PATIENCE_SECONDS)
+    connection.connect(("127.0.0.1", api.base_url.port or 0))
+    connection.sendall(sent)
+    return connection
+
+
+def is_reset(connection: socket.socket, seconds: float = PATIENCE_SECONDS) -> bool:
+    """Wait for the end of a connection without reading from it."""
+    poll = select.poll()
+    poll.register(connection, 0)
+    return bool(poll.poll(seconds * 1000))
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        LOAD,
+        LOAD * 3,
+        LOAD.replace(b"\r\n", b"\r\nConnection: close\r\n", 1),
+        commit(1, ends=False),
+        commit(2, ends=True),
+    ],
+    ids=["parts", "pipelined", "parts, then the end", "one part", "one part, then the end"],
+)
+def test_client_that_does_not_read_is_given_up(hasty: httpx.Client, sent: bytes) -> None:
+    with closing(unwilling(hasty, sent)) as connection:
+        assert is_reset(connection)
+
+
+def test_client_that_does_not_read_and_has_ended_is_given_up(hasty: httpx.Client) -> None:
+    with closing(unwilling(hasty, LOAD)) as connection:
+        connection.recv(1)
+        connection.shutdown(socket.SHUT_WR)
+
+        assert is_reset(connection)
+
+
+def test_client_that_reads_in_a_trickle_is_given_up(hasty: httpx.Client) -> None:
+    with closing(unwilling(hasty, LOAD)) as connection:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not (ended := is_reset(connection, 0.02)) and time.monotonic() < deadline:
+            connection.recv(100)
+
+    assert ended
+
+
+def test_slow_but_steady_reader_gets_all(tmp_path: Path) -> None:
+    with http_catalog(tmp_path, request_body_seconds=2.0) as api:
+        make_namespace(api, "a")
+        make_large_table(api)
+        pause = threading.Event()
+        with closing(unwilling(api, LOAD)) as connection:
+            response = HTTPResponse(connection)
+            response.begin()
+            read = 0
+            while part := response.read(100_000):
+                read += len(part)
+                pause.wait(0.03)
+
+            assert read > 9_000_000
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert answer_on(connection) == (200, "")
+
+
+def test_clients_that_do_not_read_make_room_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unread, "STALLED_SECONDS", 0.2)
+    with http_catalog(tmp_path, max_connections=4) as api, ExitStack() as stack:
+        make_namespace(api, "a")
+        make_large_table(api)
+        api.close()
+        sent = [LOAD, commit(1, ends=False), commit(2, ends=True), LOAD * 2]
+        stalled = [stack.enter_context(closing(unwilling(api, each))) for each in sent]
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        status = 503
+        while status == 503 and time.monotonic() < deadline:
+            with httpx.Client(base_url=api.base_url) as other:
+                status = other.get("/v1/namespaces").status_code
+
+        assert status == 200
+        assert [is_reset(connection, 0.1) for connection in stalled].count(True) == 1
+
+
+def test_unread_answers_that_take_too_much_memory_are_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(unread, "STALLED_SECONDS", 0.2)
+    with http_catalog(tmp_path, max_bodies_bytes=10_000_000) as api, ExitStack() as stack:
+        make_namespace(api, "a")
+        make_large_table(api)
+        first = stack.enter_context(closing(unwilling(api, commit(1, ends=False))))
+        first.recv(1)
+        assert not is_reset(first, 0.5)
+        more = [stack.enter_context(closing(unwilling(api, commit(number, ends=False)))) for number in (2, 3)]
+
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        everyone = [first, *more]
+        while not any(is_reset(each, 0.05) for each in everyone) and time.monotonic() < deadline:
+            pass
+        assert any(is_reset(each, 0) for each in everyone)
+        assert not all(is_reset(each, 0.2) for each in everyone)

@@ -13,12 +13,11 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from app.api.error_responses import RETRY_AFTER_SECONDS, error_body
 from app.cli.server.connections import Connections, TimeLimits, connections_for
 from app.cli.server.lingering import LingeringTransport
+from app.cli.server.unread import SLOWEST, UnreadAnswer
 from app.settings import Settings
 
 MAX_HEAD_BYTES = 64 * 1024
 """The limit of request line and headers together; a single read may exceed it, and has a limit too."""
-SLOWEST_BODY = 64 * 1024
-"""Bytes of a body for which its client has a second more."""
 _HEALTH = b"/health"
 
 
@@ -35,6 +34,7 @@ class CatalogProtocol(HttpToolsProtocol):
     """One connection. What the parser refuses never becomes a request, so this class answers it."""
 
     transport: LingeringTransport
+    _unread: UnreadAnswer
 
     def __init__(self, *args: Any, connections: Connections, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -49,7 +49,11 @@ class CatalogProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start to wait for a request."""
         sockets = cast("asyncio.Transport", transport)
-        super().connection_made(LingeringTransport(sockets, lambda: self._awaited is Awaited.BODY))
+        lingering = LingeringTransport(
+            sockets, lambda: self._awaited is Awaited.BODY, self._wait_for_the_reader
+        )
+        super().connection_made(lingering)
+        self._unread = UnreadAnswer(lingering, self._connections.limits.body)
         if not self._connections.add():
             self.app = partial(_serve_health_alone, self.app)
         self._watch()
@@ -58,6 +62,7 @@ class CatalogProtocol(HttpToolsProtocol):
         """Stop to wait, and let go of what the client has sent."""
         self._connections.remove(self.transport)
         self._stop_timer()
+        self._unread.end(is_whole=True)
         self.transport.let_go()
         cycle = self._cycle
         super().connection_lost(exc)
@@ -115,6 +120,27 @@ class CatalogProtocol(HttpToolsProtocol):
             self._awaited = Awaited.REQUEST
             self._watch()
 
+    def pause_writing(self) -> None:
+        """Wait for the client to read: much of the answer, or all of it, waits in memory."""
+        super().pause_writing()
+        self._wait_for_the_reader()
+
+    def resume_writing(self) -> None:
+        """Wait for the client no longer, if the connection goes on."""
+        super().resume_writing()
+        if self.transport.is_closing():
+            # It ends when the rest is out, too.
+            return
+        cycle = self._cycle
+        self._unread.end(is_whole=cycle is None or cycle.response_complete)
+        self._connections.note_at_work(self.transport)
+        self._watched = None
+        self._watch()
+
+    def eof_received(self) -> None:
+        """Let the transport close, as it will now, but not wait without end for the client to read."""
+        self._wait_for_the_reader()
+
     def send_400_response(self, msg: str) -> None:
         """Answer bytes that are not an HTTP request."""
         self._refuse(400, "BadRequestException", msg)
@@ -122,7 +148,7 @@ class CatalogProtocol(HttpToolsProtocol):
     def _watch(self) -> None:
         """Begin to measure how long the client takes for what it has to send now."""
         awaited = self._awaited
-        if awaited is self._watched or self.transport.is_closing():
+        if awaited is self._watched or self._unread.is_watched or self.transport.is_closing():
             return
         self._watched = awaited
         self._stop_timer()
@@ -143,7 +169,7 @@ class CatalogProtocol(HttpToolsProtocol):
         if self._awaited is Awaited.REQUEST and not self._is_new:
             return limits.idle
         if self._awaited is Awaited.BODY:
-            return limits.body + self._received / SLOWEST_BODY
+            return limits.body + self._received / SLOWEST
         return limits.head
 
     def _look_at_the_clock(self) -> None:
@@ -161,6 +187,13 @@ class CatalogProtocol(HttpToolsProtocol):
         else:
             noun = self._awaited.name.lower()
             self._refuse(408, "RequestTimeoutException", f"The {noun} of the request took too long to arrive")
+
+    def _wait_for_the_reader(self) -> None:
+        """Begin to measure how long the client takes to read, if something is unread."""
+        if self.transport.unread_bytes:
+            self._stop_timer()
+            self._unread.begin()
+            self._connections.note_unread(self.transport, self._unread)
 
     @property
     def _is_answered_early(self) -> bool:
@@ -230,4 +263,5 @@ def protocol_for(settings: Settings) -> Any:
         body=settings.request_body_seconds,
         idle=settings.idle_connection_seconds,
     )
-    return partial(CatalogProtocol, connections=connections_for(limits, settings.max_connections))
+    connections = connections_for(limits, settings.max_connections, settings.max_bodies_bytes)
+    return partial(CatalogProtocol, connections=connections)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +14,7 @@ SILENT_SECONDS = 5.0
 
 _BEGINNING = b"HTTP/"
 """Of every answer. Other pieces that begin so only wait for the end of the event loop's turn."""
+_AT_ONCE = struct.pack("ii", 1, 0)
 _FACTS = ("socket", "sockname", "peername", "sslcontext")
 """What is asked about a connection."""
 
@@ -27,10 +30,16 @@ class LingeringTransport(asyncio.Transport):
     So this sends the end of the answer, then reads and throws away until the client has ended, for a while.
     """
 
-    def __init__(self, transport: asyncio.Transport, is_request_coming: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        transport: asyncio.Transport,
+        is_request_coming: Callable[[], bool],
+        on_close: Callable[[], None],
+    ) -> None:
         super().__init__({name: transport.get_extra_info(name) for name in _FACTS})
         self._transport = transport
         self._is_request_coming = is_request_coming
+        self._on_close = on_close
         self._is_closed = False
         self._head: bytes | bytearray | memoryview[Any] | None = None
         self._loop = asyncio.get_running_loop()
@@ -53,11 +62,12 @@ class LingeringTransport(asyncio.Transport):
             or not self._transport.can_write_eof()
         ):
             self._transport.close()
-            return
-        self._transport.write_eof()
-        self._transport.resume_reading()
-        self._end = asyncio.get_running_loop().call_later(LINGER_SECONDS, self.abort)
-        self.discard()
+        else:
+            self._transport.write_eof()
+            self._transport.resume_reading()
+            self._end = asyncio.get_running_loop().call_later(LINGER_SECONDS, self.abort)
+            self.discard()
+        self._on_close()
 
     def discard(self) -> None:
         """Throw away what has come: wait for more, or for the client to end."""
@@ -69,11 +79,16 @@ class LingeringTransport(asyncio.Transport):
         self._stop()
         self._transport.abort()
 
+    def reset(self) -> None:
+        """End now, and let the system, too, forget what the client has not read."""
+        self.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+        self.abort()
+
     def let_go(self) -> None:
         """Forget the connection's other parts, which refer to this one: it has ended."""
         self._stop()
         self._head = None
-        self._is_request_coming = _nothing_comes
+        self._is_request_coming, self._on_close = _nothing_comes, _nothing_follows
 
     def _stop(self) -> None:
         self._is_closed = True
@@ -98,6 +113,11 @@ class LingeringTransport(asyncio.Transport):
             head, self._head = self._head, None
             self._transport.write(head)
 
+    @property
+    def unread_bytes(self) -> int:
+        """How much the client has not taken of what was written."""
+        return self._transport.get_write_buffer_size() + len(self._head or b"")
+
     def is_closing(self) -> bool:
         return self._is_closed or self._transport.is_closing()
 
@@ -115,3 +135,6 @@ class LingeringTransport(asyncio.Transport):
 
 def _nothing_comes() -> bool:
     return False
+
+
+def _nothing_follows() -> None: ...

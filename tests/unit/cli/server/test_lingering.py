@@ -52,7 +52,7 @@ def calls_of(
 
     async def run() -> list[bytes | str]:
         found = Recording()
-        transport = LingeringTransport(found, lambda: is_coming)
+        transport = LingeringTransport(found, lambda: is_coming, lambda: None)
         for step in (*steps, None):
             if step is None:
                 turn_ends = asyncio.get_running_loop().create_future()
