@@ -18,6 +18,8 @@ from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import Location, TableUuid
 from app.engine.model.schema import Schema
 from app.engine.model.view_metadata import ViewMetadata, ViewVersion
+from app.errors import IcetowerError
+from app.fileio.wanted import check_wanted
 
 
 @dataclass(frozen=True)
@@ -65,8 +67,13 @@ class ViewCommit(Intention[ViewMetadata, None]):
         self, catalog: Catalog, base: Base[ViewMetadata], _files: StagedFiles
     ) -> Planned[ViewMetadata, None]:
         """Apply every update."""
-        draft = apply_view_updates(base.present(), self.updates, catalog.now_ms())
+        draft = apply_view_updates(base.present(), self.updates, catalog.now_ms(), _go_on_if_wanted)
         return Planned(draft.finish() if draft.has_changes else None, None)
+
+
+def _go_on_if_wanted(_position: int, _error: IcetowerError | None) -> bool:
+    check_wanted()
+    return True
 
 
 def replace_view(

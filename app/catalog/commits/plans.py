@@ -36,6 +36,7 @@ from app.engine.model.table_metadata import TableMetadata
 from app.engine.model.view_metadata import ViewMetadata
 from app.errors import BadRequest, CommitFailed, NoSuchTable
 from app.fileio.locations import folder_name
+from app.fileio.wanted import check_wanted
 from app.formats.metadata.names import next_metadata_location
 
 
@@ -247,6 +248,7 @@ class Names(Generic[M, D]):
             NotFound, AlreadyExists, CommitFailed, BadRequest: one of them is refused.
             CorruptMetadata: a current metadata file cannot be read.
             Unavailable: the database or the store does not answer.
+            GivenUp: the client has gone, or its time is over.
         """
         groups: dict[TableIdentifier, list[Intention[M, D]]] = {}
         for intention in intentions:
@@ -267,6 +269,7 @@ class Names(Generic[M, D]):
         planned: list[Planned[M, D] | None] = []
         now = base
         for intention in intentions:
+            check_wanted()
             planned.append(apply(catalog, intention, now, files))
             now = after(now, planned[-1])
         if now.metadata is not None and now is not base:

@@ -47,6 +47,7 @@ from app.errors import (
     RequirementFailed,
     StaleUpdate,
 )
+from app.fileio.wanted import check_wanted
 from app.standings import RebaseRefusal
 
 log = logging.getLogger(__name__)
@@ -148,7 +149,8 @@ class TableCommit(Intention[TableMetadata, None]):
             Reserved: it has to ask for the slots of others first.
         """
         if is_create(self.requirements):
-            new = apply_to_new(self.updates, catalog.now_ms(), self.report_update).finish(None)
+            report = self._reporting(self.report_update, None)
+            new = apply_to_new(self.updates, catalog.now_ms(), report).finish(None)
             check_place_is_free(catalog, self.identifier, new)
             return Planned(new, None)
         updates, rebase = self.updates, None
@@ -184,9 +186,13 @@ class TableCommit(Intention[TableMetadata, None]):
 
     @staticmethod
     def _reporting(report: Report, refused: RebaseRefusal | None, *, is_rebased: bool = False) -> Report:
-        """Return a report that adds why there was no rebase, or leaves out what one made good."""
+        """Return a report that adds why there was no rebase, or leaves out what one made good.
+
+        It raises `GivenUp` once the client has gone: a request may hold many thousand items.
+        """
 
         def reported(position: int, error: IcetowerError | None) -> bool:
+            check_wanted()
             if isinstance(error, CommitFailed):
                 error.not_rebased = refused
             return report(position, None if is_rebased else error)
@@ -211,11 +217,13 @@ def _is_repeated(current: TableMetadata, updates: Sequence[Update]) -> bool:
         present = current.snapshots_by_id.get(snapshot.snapshot_id)
         if present is None or snapshot.manifest_list not in lists_of_writer(present):
             return False
-    has_landed = bool(added) and all(
-        _has_reached(current, update.ref_name, update.snapshot_id)
+    # Each is looked for in the table's history, and a request may set one ref many thousand times.
+    moves = {
+        (update.ref_name, update.snapshot_id): None
         for update in updates
         if isinstance(update, SetSnapshotRef) and update.snapshot_id in current.snapshots_by_id
-    )
+    }
+    has_landed = bool(added) and all(_has_reached(current, *move) for move in moves)
     if has_landed and not _holds_beside_snapshots(current, updates):
         raise CommitStateUnknown(
             f"Cannot tell whether this commit has landed: the table has snapshot {added[0].snapshot_id}, but not all "
@@ -240,6 +248,7 @@ def _holds_beside_snapshots(current: TableMetadata, updates: Sequence[Update]) -
 
 def _has_reached(current: TableMetadata, name: str, snapshot_id: SnapshotId) -> bool:
     """Return whether a ref is at a snapshot or past it, or main once was: only main has a log."""
+    check_wanted()
     log = current.snapshot_log
     if name == MAIN_BRANCH and any(entry.snapshot_id == snapshot_id for entry in log):
         return True

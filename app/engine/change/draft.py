@@ -8,9 +8,17 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from app.engine.change.logs import next_metadata_log, repaired_snapshot_log
+from app.engine.change.numbering import NumberedItems, numbered_orders, numbered_schemas, numbered_specs
+from app.engine.change.spec_names import SpecNames
 from app.engine.model.format_versions import DEFAULT_FORMAT_VERSION, FORMAT_VERSIONS, FormatVersion
 from app.engine.model.ids import Location, SchemaId, SnapshotId, SortOrderId, SpecId, TableUuid
-from app.engine.model.partition_spec import UNPARTITIONED_LAST_ID, PartitionSpec, check_readable, check_spec
+from app.engine.model.partition_spec import (
+    UNPARTITIONED_LAST_ID,
+    PartitionSpec,
+    check_names,
+    check_readable,
+    check_spec,
+)
 from app.engine.model.refs import SnapshotRef
 from app.engine.model.schema import Schema
 from app.engine.model.snapshot import MetadataLogEntry, Snapshot, SnapshotLogEntry
@@ -37,12 +45,12 @@ class MetadataDraft:
     last_sequence: int = 0
     last_column_id: int = 0
     current_schema_id: SchemaId | None = None
-    schemas: list[Schema] = field(default_factory=list)
+    schemas: NumberedItems[Schema] = field(default_factory=numbered_schemas)
     default_spec_id: SpecId | None = None
-    specs: list[PartitionSpec] = field(default_factory=list)
+    specs: NumberedItems[PartitionSpec] = field(default_factory=numbered_specs)
     last_partition_id: int = UNPARTITIONED_LAST_ID
     default_sort_order_id: SortOrderId | None = None
-    sort_orders: list[SortOrder] = field(default_factory=list)
+    sort_orders: NumberedItems[SortOrder] = field(default_factory=numbered_orders)
     properties: dict[str, str] = field(default_factory=dict)
     current_snapshot_id: SnapshotId | None = None
     snapshots: dict[SnapshotId, Snapshot] = field(default_factory=dict)
@@ -61,6 +69,8 @@ class MetadataDraft:
     added_snapshot_ids: set[SnapshotId] = field(default_factory=set)
     became_current_ids: set[SnapshotId] = field(default_factory=set)
     has_removed_snapshots: bool = False
+    spec_names: SpecNames | None = None
+    """The names in its specs; made when a schema is set as current."""
 
     @property
     def format(self) -> FormatVersion:
@@ -74,10 +84,23 @@ class MetadataDraft:
         Raises:
             InvalidUpdate: the draft has none yet.
         """
-        for schema in self.schemas:
-            if schema.schema_id == self.current_schema_id:
-                return schema
+        schema = self.schemas.find(self.current_schema_id)
+        if schema is not None:
+            return schema
         raise InvalidUpdate("The table has no current schema yet: add one and set it as current first")
+
+    def check_names_of_specs(self) -> None:
+        """Check that the specs have names of their own beside the current schema's.
+
+        Raises:
+            InvalidUpdate: names the field.
+        """
+        if self.spec_names is None:
+            self.spec_names = SpecNames(self.specs)
+        if self.spec_names.are_free_in(self.current_schema):
+            return
+        for spec in self.specs:
+            check_names(spec, self.current_schema)
 
     def finish(self, base_location: Location | None) -> TableMetadata:
         """Return the new metadata, complete and checked.
@@ -134,15 +157,15 @@ class MetadataDraft:
         return metadata.continuing(self.base)
 
     def _default_spec(self) -> PartitionSpec:
-        for spec in self.specs:
-            if spec.spec_id == self.default_spec_id:
-                return spec
+        spec = self.specs.find(self.default_spec_id)
+        if spec is not None:
+            return spec
         raise InvalidUpdate(f"Cannot set default partition spec to unknown spec: {self.default_spec_id}")
 
     def _default_sort_order(self) -> SortOrder:
-        for order in self.sort_orders:
-            if order.order_id == self.default_sort_order_id:
-                return order
+        order = self.sort_orders.find(self.default_sort_order_id)
+        if order is not None:
+            return order
         raise InvalidUpdate(
             f"Cannot set default sort order to unknown sort order: {self.default_sort_order_id}"
         )
@@ -201,12 +224,12 @@ def draft_of(base: TableMetadata, now_ms: int) -> MetadataDraft:
         last_sequence=base.last_sequence,
         last_column_id=base.last_column_id,
         current_schema_id=base.current_schema_id,
-        schemas=list(base.schemas),
+        schemas=numbered_schemas(base.schemas),
         default_spec_id=base.default_spec_id,
-        specs=list(base.partition_specs),
+        specs=numbered_specs(base.partition_specs),
         last_partition_id=base.last_partition_id or UNPARTITIONED_LAST_ID,
         default_sort_order_id=base.default_sort_order_id,
-        sort_orders=list(base.sort_orders),
+        sort_orders=numbered_orders(base.sort_orders),
         properties=dict(base.properties),
         current_snapshot_id=current.snapshot_id if current else None,
         snapshots=dict(base.snapshots_by_id),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from app.engine.change.draft import MetadataDraft
 from app.engine.change.edits.properties import without_trailing_slash
+from app.engine.change.numbering import numbered_orders, numbered_schemas, numbered_specs
 from app.engine.model.format_versions import DEFAULT_FORMAT_VERSION, FORMAT_VERSIONS, MAX_FORMAT_VERSION
 from app.engine.model.ids import Location, SchemaId, SortOrderId, TableUuid
 from app.engine.model.partition_spec import (
@@ -68,12 +69,12 @@ def new_table_metadata(
         location=without_trailing_slash(location),
         last_column_id=len(new_ids),
         current_schema_id=SchemaId(0),
-        schemas=[fresh],
+        schemas=numbered_schemas([fresh]),
         default_spec_id=bound.spec_id,
-        specs=[bound],
+        specs=numbered_specs([bound]),
         last_partition_id=bound.highest_field_id,
         default_sort_order_id=sorted_by.order_id,
-        sort_orders=[sorted_by],
+        sort_orders=numbered_orders([sorted_by]),
         properties=kept,
     )
     return draft.finish(None)

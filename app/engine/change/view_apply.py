@@ -7,8 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.engine.change import updates as u
-from app.engine.change.edits.table_schemas import NO_SCHEMA_ADDED, next_schema_id
-from app.engine.change.numbering import LAST_ADDED, named_id, next_id
+from app.engine.change.edits.table_schemas import NO_SCHEMA_ADDED
+from app.engine.change.numbering import (
+    LAST_ADDED,
+    NumberedItems,
+    named_id,
+    numbered_schemas,
+    numbered_versions,
+)
+from app.engine.change.requirements import Report, raise_refusal
 from app.engine.model.ids import Location, SchemaId, TableUuid
 from app.engine.model.schema import Schema, check_schema
 from app.engine.model.settings import properties as props
@@ -27,8 +34,8 @@ class ViewDraft:
     now_ms: int
     view_uuid: TableUuid | None = None
     location: Location | None = None
-    schemas: list[Schema] = field(default_factory=list)
-    versions: dict[int, ViewVersion] = field(default_factory=dict)
+    schemas: NumberedItems[Schema] = field(default_factory=numbered_schemas)
+    versions: NumberedItems[ViewVersion] = field(default_factory=numbered_versions)
     current_version_id: int | None = None
     version_log: list[VersionLogEntry] = field(default_factory=list)
     properties: dict[str, str] = field(default_factory=dict)
@@ -49,9 +56,9 @@ class ViewDraft:
             raise InvalidUpdate("The view has no uuid: the updates need an assign-uuid")
         if self.location is None:
             raise InvalidUpdate("The view has no location: the updates need a set-location")
-        if not self.versions or self.current_version_id is None:
+        current = self.versions.find(self.current_version_id)
+        if current is None:
             raise InvalidUpdate("Invalid view: no versions were added")
-        current = self.versions[self.current_version_id]
         self._check_dialects(current)
         kept = self._kept_version_ids(current.version_id)
         return ViewMetadata.model_construct(
@@ -60,7 +67,7 @@ class ViewDraft:
             location=self.location,
             schemas=tuple(self.schemas),
             current_version_id=current.version_id,
-            versions=tuple(version for key, version in self.versions.items() if key in kept),
+            versions=tuple(version for version in self.versions if version.version_id in kept),
             version_log=self._next_log(current, kept),
             properties=dict(self.properties),
         ).with_unknown_fields(self.unknown_fields)
@@ -84,8 +91,8 @@ class ViewDraft:
             raise InvalidUpdate(f"{props.VIEW_HISTORY_ENTRIES} must be positive but was {wanted}")
         count = max(wanted, len({*self.added_version_ids, current_id}))
         if len(self.versions) <= count:
-            return frozenset(self.versions)
-        newest = sorted(self.versions.keys() - {current_id}, reverse=True)
+            return self.versions.ids
+        newest = sorted(self.versions.ids - {current_id}, reverse=True)
         return frozenset({current_id, *newest[: count - 1]})
 
     def _next_log(self, current: ViewVersion, kept: frozenset[int]) -> tuple[VersionLogEntry, ...]:
@@ -101,7 +108,9 @@ class ViewDraft:
         return tuple(log[max(gaps, default=0) :])
 
 
-def apply_view_updates(base: ViewMetadata, updates: Sequence[u.Update], now_ms: int) -> ViewDraft:
+def apply_view_updates(
+    base: ViewMetadata, updates: Sequence[u.Update], now_ms: int, report: Report = raise_refusal
+) -> ViewDraft:
     """Return a draft of the base with every update applied, in order.
 
     Raises:
@@ -112,15 +121,16 @@ def apply_view_updates(base: ViewMetadata, updates: Sequence[u.Update], now_ms: 
         now_ms=now_ms,
         view_uuid=base.view_uuid,
         location=base.location,
-        schemas=list(base.schemas),
-        versions=dict(base.versions_by_id),
+        schemas=numbered_schemas(base.schemas),
+        versions=numbered_versions(base.versions),
         current_version_id=base.current_version_id,
         version_log=list(base.version_log),
         properties=dict(base.properties),
         unknown_fields=dict(base.unknown_fields),
     )
-    for update in updates:
+    for position, update in enumerate(updates):
         _apply(draft, update)
+        report(position, None)
     return draft
 
 
@@ -185,28 +195,26 @@ def _apply(draft: ViewDraft, update: u.Update) -> None:
 
 def _add_schema(draft: ViewDraft, schema: Schema) -> None:
     check_schema(schema)
-    equal = next((item for item in draft.schemas if item.same_columns(schema)), None)
+    equal = draft.schemas.find_equal(schema)
     if equal is None:
-        equal = schema.with_id(next_schema_id(draft.schemas))
-        draft.schemas.append(equal)
+        equal = draft.schemas.add(schema.with_id(draft.schemas.next_id()))
         draft.has_changes = True
     draft.last_added_schema_id = equal.schema_id
 
 
 def _add_version(draft: ViewDraft, version: ViewVersion) -> None:
     # Compared as sent: `LAST_ADDED` is not an id, so a version that is sent with it is always new.
-    equal = next((item for item in draft.versions.values() if item.same_definition(version)), None)
+    equal = draft.versions.find_equal(version)
     schema_id = named_id(version.schema_id, draft.last_added_schema_id, NO_SCHEMA_ADDED)
-    if schema_id not in {schema.schema_id for schema in draft.schemas}:
+    if schema_id not in draft.schemas:
         raise InvalidUpdate(f"Cannot add version with unknown schema: {schema_id}")
     version = version.replace(schema_id=schema_id)
     _check_representations(version)
     if equal is None:
         # The id that was sent is kept if it is higher than all others.
-        is_free = version.version_id > max(draft.versions, default=0)
-        free_id = version.version_id if is_free else next_id(draft.versions, 1, "view version")
-        equal = version.replace(version_id=free_id)
-        draft.versions[equal.version_id] = equal
+        is_free = version.version_id > (draft.versions.highest_id or 0)
+        free_id = version.version_id if is_free else draft.versions.next_id()
+        equal = draft.versions.add(version.replace(version_id=free_id))
         draft.added_version_ids.add(equal.version_id)
         draft.has_changes = True
     draft.last_added_version_id = equal.version_id

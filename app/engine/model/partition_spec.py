@@ -76,10 +76,11 @@ class PartitionSpec(Document):
 
     def same_fields(self, other: Self) -> bool:
         """Return whether two specs partition in the same way; ids do not count."""
-        return self._partitioning == other._partitioning
+        return self.meaning == other.meaning
 
     @cached_property
-    def _partitioning(self) -> tuple[tuple[int, str, str], ...]:
+    def meaning(self) -> tuple[tuple[int, str, str], ...]:
+        """What equal specs have in common: all but their ids."""
         return tuple((field.source_id, field.name, field.transform.lower()) for field in self.fields)
 
 

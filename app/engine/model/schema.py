@@ -93,14 +93,14 @@ class Schema(Document):
 
     def same_columns(self, other: Schema) -> bool:
         """Return whether two schemas differ at most in their id."""
-        return self._columns_json == other._columns_json and set(self.identifier_field_ids or ()) == set(
-            other.identifier_field_ids or ()
-        )
+        return self.meaning == other.meaning
 
     @cached_property
-    def _columns_json(self) -> str:
+    def meaning(self) -> tuple[str, tuple[int, ...]]:
+        """What equal schemas have in common: all but their id."""
         # Comparing text is fast; a thousand models with a thousand columns each would take minutes.
-        return self.model_dump_json(include={"fields"}, exclude_none=True)
+        identifiers = sorted(set(self.identifier_field_ids or ()))
+        return self.model_dump_json(include={"fields"}, exclude_none=True), tuple(identifiers)
 
     def with_id(self, schema_id: int) -> Schema:
         return self.replace(schema_id=SchemaId(schema_id))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from functools import cached_property
 from typing import Annotated, Literal, Self
 
 from app.engine.model.data_types.transforms import find_transform
@@ -40,7 +42,13 @@ class SortOrder(Document):
 
     def same_fields(self, other: Self) -> bool:
         """Return whether two orders sort in the same way; their ids do not count."""
-        return self.fields == other.fields
+        return self.meaning == other.meaning
+
+    @cached_property
+    def meaning(self) -> str:
+        """What equal orders have in common: all but their id."""
+        # As text: hashes of fields leave out what other writers added to them, and clients can choose those of numbers.
+        return json.dumps([field.model_dump() for field in self.fields], sort_keys=True)
 
 
 UNSORTED = SortOrder(order_id=SortOrderId(UNSORTED_ORDER_ID), fields=())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from functools import cached_property
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from app.engine.model.schema import Schema
 from app.errors import InvalidMetadata
 
 VIEW_FORMAT_VERSION = 1
+_DEFINITION = {"summary", "representations", "default_catalog", "default_namespace", "schema_id"}
 
 
 class SqlRepresentation(Document):
@@ -44,15 +46,10 @@ class ViewVersion(Document):
     def dialects(self) -> frozenset[str]:
         return frozenset(item.dialect.lower() for item in self.representations if item.dialect)
 
-    def same_definition(self, other: ViewVersion) -> bool:
-        """Return whether two versions define the same view; ids and times do not count."""
-        return (
-            self.summary == other.summary
-            and self.representations == other.representations
-            and self.default_catalog == other.default_catalog
-            and self.default_namespace == other.default_namespace
-            and self.schema_id == other.schema_id
-        )
+    @cached_property
+    def meaning(self) -> str:
+        """What versions that define the same view have in common: all but ids and times."""
+        return json.dumps(self.model_dump(include=_DEFINITION), sort_keys=True)
 
 
 class VersionLogEntry(Document):

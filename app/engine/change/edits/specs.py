@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.engine.change.draft import MetadataDraft
-from app.engine.change.numbering import named_id, next_id
+from app.engine.change.numbering import named_id
 from app.engine.change.updates import AddSpec, RemovePartitionSpecs, SetDefaultSpec
 from app.engine.model.partition_spec import bind_spec
 from app.errors import InvalidUpdate
@@ -11,12 +11,12 @@ from app.errors import InvalidUpdate
 
 def add_spec(draft: MetadataDraft, update: AddSpec) -> None:
     """Add a partition spec, bound to the current schema, or find the equal one."""
-    spec_id = next_id((spec.spec_id for spec in draft.specs), 0, "partition spec")
-    spec = bind_spec(update.spec, draft.current_schema, draft.format_version, spec_id)
-    equal = next((item for item in draft.specs if item.same_fields(spec)), None)
+    spec = bind_spec(update.spec, draft.current_schema, draft.format_version, draft.specs.next_id())
+    equal = draft.specs.find_equal(spec)
     if equal is None:
-        equal = spec
-        draft.specs.append(spec)
+        equal = draft.specs.add(spec)
+        if draft.spec_names is not None:
+            draft.spec_names.add(spec)
         draft.last_partition_id = max(draft.last_partition_id, spec.highest_field_id)
         draft.has_changes = True
     draft.last_added_spec_id = equal.spec_id
@@ -36,7 +36,7 @@ def remove_partition_specs(draft: MetadataDraft, update: RemovePartitionSpecs) -
     doomed = set(update.spec_ids)
     if draft.default_spec_id in doomed:
         raise InvalidUpdate("Cannot remove the default partition spec")
-    kept = [spec for spec in draft.specs if spec.spec_id not in doomed]
-    if len(kept) != len(draft.specs):
-        draft.specs = kept
+    for spec in filter(None, map(draft.specs.remove, doomed)):
+        if draft.spec_names is not None:
+            draft.spec_names.remove(spec)
         draft.has_changes = True

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from app.engine.change.draft import MetadataDraft
-from app.engine.change.numbering import named_id, next_id
+from app.engine.change.numbering import named_id
 from app.engine.change.updates import AddSchema, RemoveSchemas, SetCurrentSchema
-from app.engine.model.partition_spec import check_names
-from app.engine.model.schema import LAST_FIELD_ID, Schema, check_format_version, check_schema
+from app.engine.model.schema import LAST_FIELD_ID, check_format_version, check_schema
 from app.errors import InvalidUpdate
 
 NO_SCHEMA_ADDED = "Cannot set last added schema: no schema has been added"
@@ -20,10 +19,9 @@ def add_schema(draft: MetadataDraft, update: AddSchema) -> None:
     if schema.highest_field_id > LAST_FIELD_ID:
         # It would become the last assigned id, and no more columns could be added.
         raise InvalidUpdate(f"Cannot add schema: field id {schema.highest_field_id} is reserved")
-    equal = next((item for item in draft.schemas if item.same_columns(schema)), None)
+    equal = draft.schemas.find_equal(schema)
     if equal is None:
-        equal = schema.with_id(next_schema_id(draft.schemas))
-        draft.schemas.append(equal)
+        equal = draft.schemas.add(schema.with_id(draft.schemas.next_id()))
         draft.has_changes = True
     if schema.highest_field_id > draft.last_column_id:
         draft.last_column_id = schema.highest_field_id
@@ -32,25 +30,15 @@ def add_schema(draft: MetadataDraft, update: AddSchema) -> None:
     draft.last_added_schema_id = equal.schema_id
 
 
-def next_schema_id(schemas: list[Schema]) -> int:
-    """Return the id that the next new schema gets.
-
-    Raises:
-        InvalidUpdate: there are no more ids.
-    """
-    return next_id((schema.schema_id for schema in schemas), 0, "schema")
-
-
 def set_current_schema(draft: MetadataDraft, update: SetCurrentSchema) -> None:
     """Make a schema current; specs and sort orders follow, as they only have source ids."""
     schema_id = named_id(update.schema_id, draft.last_added_schema_id, NO_SCHEMA_ADDED)
     if schema_id == draft.current_schema_id:
         return
-    if schema_id not in {schema.schema_id for schema in draft.schemas}:
+    if schema_id not in draft.schemas:
         raise InvalidUpdate(f"Cannot set current schema to unknown schema: {schema_id}")
     draft.current_schema_id = schema_id
-    for spec in draft.specs:
-        check_names(spec, draft.current_schema)
+    draft.check_names_of_specs()
     draft.has_changes = True
 
 
@@ -59,7 +47,5 @@ def remove_schemas(draft: MetadataDraft, update: RemoveSchemas) -> None:
     doomed = set(update.schema_ids)
     if draft.current_schema_id in doomed:
         raise InvalidUpdate("Cannot remove the current schema")
-    kept = [schema for schema in draft.schemas if schema.schema_id not in doomed]
-    if len(kept) != len(draft.schemas):
-        draft.schemas = kept
-        draft.has_changes = True
+    for schema_id in doomed:
+        draft.has_changes |= draft.schemas.remove(schema_id) is not None

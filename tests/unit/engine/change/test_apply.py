@@ -1,6 +1,8 @@
-"""Applying update lists: order, creation from nothing, and kinds that are not for tables."""
+"""Applying update lists: order, creation from nothing, kinds that are not for tables, and effort."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -29,6 +31,7 @@ from tests.unit.engine.documents import (
     updates_of,
     view_version_json,
 )
+from tests.unit.engine.effort import calls_in
 
 SCHEMA = schema_json(column(3, "id", "long"), column(7, "category", "string"), schema_id=5)
 CREATION: tuple[Json, ...] = (
@@ -245,3 +248,79 @@ def test_nothing_is_tried_after_somebody_has_heard_enough() -> None:
     )
 
     assert draft.properties["a"] == "b"
+
+
+# --------------------------------------------------------------------------------------------------------------- effort
+
+
+def new_schema(number: int) -> Json:
+    return {"action": "add-schema", "schema": schema_json(column(1, "id"), column(2, f"c{number}", "string"))}
+
+
+def new_spec(number: int) -> Json:
+    field = part(f"b{number}", 1, transform=f"bucket[{number + 1}]")
+    return {"action": "add-spec", "spec": {"fields": [field]}}
+
+
+def new_order(number: int) -> Json:
+    return {"action": "add-sort-order", "sort-order": order_json(sort_json(1, f"bucket[{number + 1}]"))}
+
+
+def schemas_beside_specs(count: int) -> list[Json]:
+    return [
+        *map(new_schema, range(count)),
+        *map(new_spec, range(count)),
+        *({"action": "set-current-schema", "schema-id": number + 1} for number in range(count)),
+    ]
+
+
+def specs_that_come_and_go(count: int) -> list[Json]:
+    removals = [{"action": "remove-partition-specs", "spec-ids": [number + 1]} for number in range(count)]
+    return [*map(new_spec, range(count)), *removals]
+
+
+def schemas_that_come_and_go(count: int) -> list[Json]:
+    removals = [{"action": "remove-schemas", "schema-ids": [number + 1]} for number in range(count)]
+    return [*map(new_schema, range(count)), *removals]
+
+
+@pytest.mark.parametrize(
+    "documents",
+    [
+        lambda count: list(map(new_schema, range(count))),
+        lambda count: list(map(new_spec, range(count))),
+        lambda count: list(map(new_order, range(count))),
+        schemas_beside_specs,
+        specs_that_come_and_go,
+        schemas_that_come_and_go,
+    ],
+)
+def test_ten_times_as_many_updates_are_about_ten_times_the_work(
+    documents: Callable[[int], Sequence[Json]],
+) -> None:
+    base = table(partition_specs=[spec_json()])
+
+    def work(count: int) -> int:
+        updates = updates_of(*documents(count))
+        return calls_in(lambda: apply_updates(base, updates, NOW_MS).finish(BASE_LOCATION))
+
+    assert work(500) < 15 * work(50)
+
+
+def test_names_of_specs_that_are_gone_are_free_for_columns() -> None:
+    add: Json = new_spec(0)
+    column_of_its_name: Json = {
+        "action": "add-schema",
+        "schema": schema_json(column(1, "id"), column(2, "b0", "string")),
+    }
+    set_last: Json = {"action": "set-current-schema", "schema-id": -1}
+    first: Json = {"action": "set-current-schema", "schema-id": 0}
+    remove: Json = {"action": "remove-partition-specs", "spec-ids": [1]}
+    base = table(partition_specs=[spec_json()])
+
+    with pytest.raises(InvalidUpdate, match=r"^Cannot create partition from name that exists in schema: b0$"):
+        applied(base, add, first, column_of_its_name, set_last)
+    after = committed(base, add, column_of_its_name, first, remove, set_last, first, set_last)
+    assert after.current_schema_id == 1
+    with pytest.raises(InvalidUpdate, match=r"^Cannot create partition from name that exists in schema: b0$"):
+        applied(after, first, add, set_last | {"schema-id": 1})

@@ -7,6 +7,8 @@ import json
 import pytest
 
 from app.engine.change.draft import MetadataDraft, draft_of
+from app.engine.model.ids import SnapshotId
+from app.engine.model.snapshot import Snapshot
 from app.engine.model.table_metadata import TableMetadata, read_table_metadata
 from app.errors import DanglingRef, InvalidUpdate
 from tests.unit.engine.documents import (
@@ -235,9 +237,10 @@ def test_unknown_default_is_refused_at_the_end(update: Json, message: str) -> No
 
 def test_what_readers_would_refuse_is_refused_before_it_is_written() -> None:
     draft = draft_of(table(), NOW_MS)
-    draft.schemas.append(draft.schemas[0])
+    draft.last_sequence = 1
+    draft.snapshots[SnapshotId(1)] = Snapshot.from_object(snapshot_json(1, 2))
 
-    with pytest.raises(InvalidUpdate, match=r"^Two schemas have the same schema-id: 0$"):
+    with pytest.raises(InvalidUpdate, match=r"^Invalid snapshot with sequence number 2 greater than last"):
         draft.finish(None)
 
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
+from app.engine.change.numbering import numbered_schemas, numbered_versions
 from app.engine.change.view_apply import ViewDraft, apply_view_updates
 from app.engine.model.view_metadata import ViewMetadata, read_view_metadata
 from app.errors import InvalidUpdate
@@ -19,6 +22,7 @@ from tests.unit.engine.documents import (
     view,
     view_version_json,
 )
+from tests.unit.engine.effort import calls_in
 
 LATER_MS = NOW_MS + 60_000
 SET_LAST: Json = {"action": "set-current-view-version", "view-version-id": -1}
@@ -406,7 +410,27 @@ def test_view_without_a_uuid_a_location_or_a_version_is_none() -> None:
         with pytest.raises(InvalidUpdate) as caught:
             draft.finish()
         assert str(caught.value) == message
-        setattr(draft, name, whole.versions_by_id if name == "versions" else getattr(whole, name))
-    draft.schemas = list(whole.schemas)
+        setattr(
+            draft, name, numbered_versions(whole.versions) if name == "versions" else getattr(whole, name)
+        )
+    draft.schemas = numbered_schemas(whole.schemas)
 
     assert draft.finish().versions == whole.versions
+
+
+# --------------------------------------------------------------------------------------------------------------- effort
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        lambda number: add(view_version_json(number + 2, sql=f"select {number}")),
+        lambda number: add_schema(column(1, f"c{number}")),
+    ],
+)
+def test_ten_times_as_many_updates_are_about_ten_times_the_work(update: Callable[[int], Json]) -> None:
+    def work(count: int) -> int:
+        updates = updates_of(*map(update, range(count)))
+        return calls_in(lambda: apply_view_updates(view(), updates, LATER_MS).finish())
+
+    assert work(500) < 15 * work(50)
