@@ -55,6 +55,12 @@ SHAPES = [
         act("add-schema", schema=schema({**COLUMN, "id": 2**31 - 2})),
     ),
     committing(
+        "field id that leaves no others",
+        "Cannot add a column with id 2147483447: it would leave too few ids for others; the highest allowed is "
+        "1073741824",
+        act("add-schema", schema=schema({**COLUMN, "id": 2**31 - 201})),
+    ),
+    committing(
         "a type of v3",
         "Invalid schema for v2:\n- Invalid type for new: variant is not supported until v3",
         act("add-schema", schema=schema({**COLUMN, "type": "variant"})),

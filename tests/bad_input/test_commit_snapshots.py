@@ -145,12 +145,13 @@ SNAPSHOTS = [
     committing(
         "a sequence number without a successor",
         f"Cannot add snapshot {THIRD}: after sequence number 9223372036854775807 the table could soon take no further "
-        "commit; the highest allowed is 4611686018427387904",
+        "commit; the highest allowed is 4294967298",
         without(new(sequence_number=2**63 - 1), "parent-snapshot-id"),
     ),
     committing(
         "more rows than there are numbers",
-        "Cannot add a snapshot: 9223372036854775807 added rows exceed what row ids can number",
+        "Cannot add a snapshot: 9223372036854775807 added rows exceed what row ids can number; the highest allowed is "
+        "281474976710656",
         new(3, added_rows=2**63 - 1),
         version=3,
     ),

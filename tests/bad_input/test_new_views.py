@@ -69,6 +69,17 @@ NEW_VIEWS = [
         **{"version-id": 2**31},
     ),
     viewing(
+        "version id that leaves no others",
+        "Cannot add a view version with id 2147483647: it would leave too few ids for others; the highest allowed is "
+        "1073741824",
+        **{"version-id": 2**31 - 1},
+    ),
+    viewing(
+        "time at the end of time",
+        "Cannot add view version 1: timestamp-ms 9223372036854775807 is more than a day ahead of …",
+        **{"timestamp-ms": 2**63 - 1},
+    ),
+    viewing(
         "time below zero",
         "Invalid body: view-version.timestamp-ms: Input should be greater than or equal to 0",
         **{"timestamp-ms": -1},

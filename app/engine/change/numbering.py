@@ -23,6 +23,34 @@ MOST_OF_A_KIND = 10_000
 """How many schemas, specs, orders or versions there can be: no table needs more."""
 
 
+FREE_CHOICE = 2**30
+"""Clients may give ids of columns, partition fields and view versions up to here, whatever ids there are.
+
+It leaves half of all ids: no commit takes the last one, after which the table or view could have no other. Beyond are
+only tables and views of other catalogs, where the next ids go on.
+"""
+
+
+def check_chosen_id(chosen: int, last: int, count: int, what: str) -> None:
+    """Check the highest id that a client has given to new items.
+
+    Args:
+        chosen: the id.
+        last: the highest id so far.
+        count: how many items there are at most that are new: counted on from the last id they may be beyond.
+        what: what it is an id of.
+
+    Raises:
+        InvalidUpdate: it leaves too few ids for others.
+    """
+    highest = max(FREE_CHOICE, last + count)
+    if chosen > highest:
+        raise InvalidUpdate(
+            f"Cannot add {what} with id {chosen}: it would leave too few ids for others; the highest allowed is "
+            f"{highest}"
+        )
+
+
 def named_id(named: Id, last_added: Id | None, otherwise: str) -> Id:
     """Return the id that an update names, which may be `LAST_ADDED`.
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.engine.change import updates as u
+from app.engine.change.edits.snapshots import CLOCK_LEAD_MS, is_too_far_ahead
 from app.engine.change.edits.table_schemas import NO_SCHEMA_ADDED
 from app.engine.change.numbering import (
     LAST_ADDED,
     NumberedItems,
+    check_chosen_id,
     named_id,
     numbered_schemas,
     numbered_versions,
@@ -211,13 +213,25 @@ def _add_version(draft: ViewDraft, version: ViewVersion) -> None:
     version = version.replace(schema_id=schema_id)
     _check_representations(version)
     if equal is None:
+        _check_time(draft, version)
         # The id that was sent is kept if it is higher than all others.
-        is_free = version.version_id > (draft.versions.highest_id or 0)
+        last_id = draft.versions.highest_id or 0
+        check_chosen_id(version.version_id, last_id, 1, "a view version")
+        is_free = version.version_id > last_id
         free_id = version.version_id if is_free else draft.versions.next_id()
         equal = draft.versions.add(version.replace(version_id=free_id))
         draft.added_version_ids.add(equal.version_id)
         draft.has_changes = True
     draft.last_added_version_id = equal.version_id
+
+
+def _check_time(draft: ViewDraft, version: ViewVersion) -> None:
+    if is_too_far_ahead(version.timestamp_ms, draft.now_ms):
+        # The view's history would say that it is from then, and later versions from before.
+        raise InvalidUpdate(
+            f"Cannot add view version {version.version_id}: timestamp-ms {version.timestamp_ms} is more than a day "
+            f"ahead of {draft.now_ms}; the highest allowed is {draft.now_ms + CLOCK_LEAD_MS}"
+        )
 
 
 def _check_representations(version: ViewVersion) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from app.engine.change.draft import MetadataDraft
 from app.engine.change.updates import AddSnapshot, RemoveSnapshots
+from app.engine.model.document import MAX_LONG
 from app.engine.model.ids import NO_SNAPSHOT
 from app.engine.model.snapshot import Snapshot
 from app.errors import ClockBehind, InvalidUpdate, StaleUpdate
@@ -11,8 +12,14 @@ from app.errors import ClockBehind, InvalidUpdate, StaleUpdate
 OPERATIONS = frozenset({"append", "replace", "overwrite", "delete"})
 CLOCK_LEAD_MS = 86_400_000
 """How far a writer's clock may be ahead of ours."""
-MOST_COUNTED = 2**62
-"""Sequence numbers and row ids end here: what is left is more than a table will ever count."""
+MOST_COMMITS_AHEAD = 2**32
+"""How far a sequence number may be ahead of the last one.
+
+Writers give the next one; a copy of another table's snapshots leaves out those that have expired. There are 2^31 such
+leaps until no number is left, so no commit makes a table one that takes no other.
+"""
+MOST_ROWS_ADDED = 2**48
+"""How many row ids one snapshot may take: all rows of any table, which its first snapshot of version 3 numbers."""
 
 
 def add_snapshot(draft: MetadataDraft, update: AddSnapshot) -> None:
@@ -63,7 +70,7 @@ def _check_readable(draft: MetadataDraft, snapshot: Snapshot) -> None:
             f"Cannot add snapshot {snapshot.snapshot_id}: operation {operation[:100]!r} is none of "
             f"{', '.join(sorted(OPERATIONS))}"
         )
-    if snapshot.timestamp_ms > draft.now_ms + CLOCK_LEAD_MS:
+    if is_too_far_ahead(snapshot.timestamp_ms, draft.now_ms):
         if draft.base is not None and draft.base.last_updated_ms > draft.now_ms:
             raise ClockBehind(draft.now_ms, draft.base.last_updated_ms)
         # Time in a table's log never runs backwards, so all other writers would fail until then.
@@ -71,6 +78,11 @@ def _check_readable(draft: MetadataDraft, snapshot: Snapshot) -> None:
             f"Cannot add snapshot {snapshot.snapshot_id}: timestamp-ms {snapshot.timestamp_ms} is more than a day "
             f"ahead of {draft.now_ms}"
         )
+
+
+def is_too_far_ahead(timestamp_ms: int, now_ms: int) -> bool:
+    """Return whether a time is further ahead of ours than a writer's clock may be."""
+    return timestamp_ms > now_ms + CLOCK_LEAD_MS
 
 
 def is_sequence_stale(snapshot: Snapshot, last_sequence: int) -> bool:
@@ -93,10 +105,11 @@ def _advance_sequence(draft: MetadataDraft, snapshot: Snapshot) -> None:
             draft.last_sequence,
             snapshot,
         )
-    if snapshot.sequence > MOST_COUNTED:
+    highest = min(draft.last_sequence + MOST_COMMITS_AHEAD, MAX_LONG)
+    if snapshot.sequence > highest:
         raise InvalidUpdate(
             f"Cannot add snapshot {snapshot.snapshot_id}: after sequence number {snapshot.sequence} the table could "
-            f"soon take no further commit; the highest allowed is {MOST_COUNTED}"
+            f"soon take no further commit; the highest allowed is {highest}"
         )
     # A snapshot without parent replaces the table and may have an old number; the table's number never falls.
     draft.last_sequence = max(draft.last_sequence, snapshot.sequence)
@@ -114,9 +127,11 @@ def _advance_row_id(draft: MetadataDraft, snapshot: Snapshot) -> None:
             draft.next_row_id,
             snapshot,
         )
-    if draft.next_row_id + snapshot.added_rows > MOST_COUNTED:
+    most = min(MOST_ROWS_ADDED, MAX_LONG - draft.next_row_id)
+    if snapshot.added_rows > most:
         raise InvalidUpdate(
-            f"Cannot add a snapshot: {snapshot.added_rows} added rows exceed what row ids can number"
+            f"Cannot add a snapshot: {snapshot.added_rows} added rows exceed what row ids can number; the highest "
+            f"allowed is {most}"
         )
     draft.next_row_id += snapshot.added_rows
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.engine.change.draft import MetadataDraft
-from app.engine.change.numbering import named_id
+from app.engine.change.numbering import check_chosen_id, named_id
 from app.engine.change.updates import AddSpec, RemovePartitionSpecs, SetDefaultSpec
 from app.engine.model.partition_spec import bind_spec
 from app.errors import InvalidUpdate
@@ -14,6 +14,7 @@ def add_spec(draft: MetadataDraft, update: AddSpec) -> None:
     spec = bind_spec(update.spec, draft.current_schema, draft.format_version, draft.specs.next_id())
     equal = draft.specs.find_equal(spec)
     if equal is None:
+        check_chosen_id(spec.highest_field_id, draft.last_partition_id, len(spec.fields), "a partition field")
         equal = draft.specs.add(spec)
         if draft.spec_names is not None:
             draft.spec_names.add(spec)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from app.engine.change.draft import MetadataDraft
-from app.engine.change.numbering import named_id
+from app.engine.change.numbering import check_chosen_id, named_id
 from app.engine.change.updates import AddSchema, RemoveSchemas, SetCurrentSchema
 from app.engine.model.schema import LAST_FIELD_ID, check_format_version, check_schema
 from app.errors import InvalidUpdate
@@ -19,6 +19,7 @@ def add_schema(draft: MetadataDraft, update: AddSchema) -> None:
     if schema.highest_field_id > LAST_FIELD_ID:
         # It would become the last assigned id, and no more columns could be added.
         raise InvalidUpdate(f"Cannot add schema: field id {schema.highest_field_id} is reserved")
+    check_chosen_id(schema.highest_field_id, draft.last_column_id, len(schema.columns), "a column")
     equal = draft.schemas.find_equal(schema)
     if equal is None:
         equal = draft.schemas.add(schema.with_id(draft.schemas.next_id()))

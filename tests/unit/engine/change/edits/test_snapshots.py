@@ -208,15 +208,23 @@ def test_more_rows_than_there_are_numbers_are_refused() -> None:
     base = table_with_snapshots(3, 3, next_row_id=10)
 
     assert refusal(base, rows(10, 2**63 - 10)) == (
-        "Cannot add a snapshot: 9223372036854775798 added rows exceed what row ids can number"
+        "Cannot add a snapshot: 9223372036854775798 added rows exceed what row ids can number; the highest allowed is "
+        "281474976710656"
     )
-    assert "rows exceed what row ids can number" in refusal(base, rows(10, 2**62))
-    assert committed(base, rows(10, 2**62 - 10)).next_row_id == 2**62
+    assert "added rows exceed what row ids can number" in refusal(base, rows(10, 2**48 + 1))
+    assert committed(base, rows(10, 2**48)).next_row_id == 10 + 2**48
+
+
+def test_row_ids_of_a_table_that_has_counted_far_go_on_to_the_last() -> None:
+    base = table_with_snapshots(3, 3, next_row_id=2**63 - 6)
+
+    assert refusal(base, rows(2**63 - 6, 6)).endswith("the highest allowed is 5")
+    assert committed(base, rows(2**63 - 6, 5)).next_row_id == 2**63 - 1
 
 
 @pytest.mark.parametrize("parent", [None, 3])
 def test_sequence_numbers_that_leave_no_room_for_others_are_refused(parent: int | None) -> None:
-    highest = 2**62
+    highest = BASE.last_sequence + 2**32
 
     def numbered(number: int) -> Json:
         return add_snapshot(snapshot_json(4, 4, parent) | {"sequence-number": number})
@@ -226,6 +234,14 @@ def test_sequence_numbers_that_leave_no_room_for_others_are_refused(parent: int 
         f"the highest allowed is {highest}"
     )
     assert committed(BASE, numbered(highest)).last_sequence == highest
+
+
+@pytest.mark.parametrize("last", [2**32, 2**62, 2**63 - 2])
+def test_table_that_has_counted_far_takes_the_next_commit(last: int) -> None:
+    base = BASE.replace(last_sequence_number=last)
+    following = add_snapshot(snapshot_json(4, 4, 3) | {"sequence-number": last + 1})
+
+    assert committed(base, following).last_sequence == last + 1
 
 
 def test_server_whose_clock_is_behind_blames_no_writer() -> None:

@@ -127,3 +127,17 @@ def test_there_is_no_spec_id_after_the_last() -> None:
     base = table(partition_specs=[spec_json(), spec_json(part("a", 1, 1000), spec_id=2**31 - 1)])
 
     assert refusal(base, add(BUCKETS)).startswith("Cannot number another partition spec")
+
+
+def test_half_of_all_partition_field_ids_may_be_chosen_and_more_where_they_are_taken() -> None:
+    def new(field_id: int) -> Json:
+        return add(part("id_bucket", 1, field_id, "bucket[4]"))
+
+    assert committed(BASE, new(2**30)).last_partition_id == 2**30
+    assert refusal(BASE, new(2**30 + 1)) == (
+        "Cannot add a partition field with id 1073741825: it would leave too few ids for others; the highest allowed "
+        "is 1073741824"
+    )
+    beyond = table(last_partition_id=2**30 + 7)
+    assert committed(beyond, new(2**30 + 8)).last_partition_id == 2**30 + 8
+    assert refusal(beyond, new(2**30 + 9)).endswith("the highest allowed is 1073741832")

@@ -115,8 +115,27 @@ def test_schema_that_cannot_be_is_refused(document: Json, message: str) -> None:
     assert message in refusal(BASE, add(document))
 
 
-def test_highest_field_id_that_is_not_reserved_is_taken() -> None:
-    assert committed(BASE, add(schema_json(column(2**31 - 201, "x")))).last_column_id == 2**31 - 201
+def test_half_of_all_field_ids_may_be_chosen() -> None:
+    after = committed(BASE, add(schema_json(column(2**30, "x"))))
+
+    assert after.last_column_id == 2**30
+    assert refusal(BASE, add(schema_json(column(2**30 + 1, "x")))) == (
+        "Cannot add a column with id 1073741825: it would leave too few ids for others; the highest allowed "
+        "is 1073741824"
+    )
+
+
+def test_table_of_another_catalog_goes_on_beyond_them() -> None:
+    last = 2**31 - 201 - 2
+    base = table(last_column_id=last)
+
+    def new(*ids: int) -> Json:
+        return add(schema_json(*(column(field_id, f"c{field_id}") for field_id in ids)))
+
+    assert committed(base, new(last + 1, last + 2)).last_column_id == 2**31 - 201
+    assert committed(base, new(last - 1)).last_column_id == last
+    assert refusal(base, new(last + 2)).endswith(f"the highest allowed is {last + 1}")
+    assert "is reserved" in refusal(base, new(last + 1, last + 2, last + 3))
 
 
 def test_v3_takes_what_it_brought() -> None:

@@ -194,6 +194,31 @@ def test_there_is_no_version_id_after_the_last() -> None:
     )
 
 
+def test_half_of_all_version_ids_may_be_chosen_and_more_where_they_are_taken() -> None:
+    def new(version_id: int) -> Json:
+        return add(view_version_json(2, sql="select 2") | {"version-id": version_id})
+
+    assert committed(view(), new(2**30), SET_LAST).current_version_id == 2**30
+    assert refusal(view(), new(2**30 + 1)) == (
+        "Cannot add a view version with id 1073741825: it would leave too few ids for others; the highest allowed is "
+        "1073741824"
+    )
+    beyond = view(view_version_json(1) | {"version-id": 2**30 + 7})
+    assert committed(beyond, new(2**30 + 8), SET_LAST).current_version_id == 2**30 + 8
+    assert committed(beyond, new(3), SET_LAST).current_version_id == 2**30 + 8
+
+
+def test_version_of_another_day_to_come_is_refused() -> None:
+    def new(timestamp_ms: int) -> Json:
+        return add(view_version_json(2, sql="select 2") | {"timestamp-ms": timestamp_ms})
+
+    assert committed(view(), new(LATER_MS + 86_400_000), SET_LAST).current_version_id == 2
+    assert refusal(view(), new(2**63 - 1)) == (
+        "Cannot add view version 2: timestamp-ms 9223372036854775807 is more than a day ahead of 1700000060000; the "
+        "highest allowed is 1700086460000"
+    )
+
+
 # ------------------------------------------------------------------------------------------------------------ dialects
 
 
