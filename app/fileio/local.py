@@ -1,7 +1,7 @@
 """Files on local disk, durable when written."""
 
 # Paths are strings here: pathlib would rewrite `a//b` and costs more than the system calls do.
-# ruff: noqa: PTH103, PTH108, PTH110, PTH116, PTH120
+# ruff: noqa: PTH102, PTH108, PTH110, PTH112, PTH116, PTH120
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ from app.waits import do_meanwhile
 # Some file systems have directories that cannot be synced, because they are synced already or by other means.
 _NOT_SYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP})
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
+_PATH_MAX = 4096
 _MOST_REMEMBERED = 10_000
 # A count of attempts would end sooner the faster the machine is.
 _LONGEST_FIGHT_S = 5.0
@@ -102,6 +103,7 @@ class LocalFiles:
         path = local_path(location)
         directory, _, name = path.rpartition("/")
         try:
+            _check_length(path)
             folder = self._create(directory or "/", name)
         except FileExistsError as error:
             raise FileExists(location) from error
@@ -150,9 +152,11 @@ class LocalFiles:
     @contextlib.contextmanager
     def _beside(self, location: Location, content: bytes) -> Iterator[tuple[int, str, str]]:
         """Write a synced file that no reader knows; yield the folder, its name and the final one."""
-        directory, _, name = local_path(location).rpartition("/")
+        path = local_path(location)
+        directory, _, name = path.rpartition("/")
         temporary = f".{name}.{secrets.token_hex(8)}.tmp"
         try:
+            _check_length(path)
             with self._links.checked(directory) as folder:
                 try:
                     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
@@ -189,9 +193,10 @@ class LocalFiles:
     def create_folder(self, location: Location) -> None:
         directory = local_path(location).rstrip("/")
         try:
+            _check_length(directory)
             with self._links.checked(_deepest_present(directory)):
                 pass
-            os.makedirs(directory, exist_ok=True)
+            _make_folders(directory)
             self._anchor(directory)
         except (OSError, ValueError) as error:
             raise local_failure("write", location, error) from error
@@ -283,7 +288,7 @@ class LocalFiles:
         with self._links.checked(_deepest_present(directory)):
             pass
         try:
-            os.makedirs(directory, exist_ok=True)
+            _make_folders(directory)
         except FileExistsError as error:
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), directory) from error
         return self._open_new(directory, name)
@@ -345,6 +350,30 @@ class LocalFiles:
             if len(self._anchored) > _MOST_REMEMBERED:
                 self._anchored.clear()
             self._anchored.update(climbed)  # only now: another thread may rely on it at once
+
+
+def _make_folders(directory: str) -> None:
+    """Make a directory and those above it that are not there.
+
+    Like `os.makedirs`, which calls itself for each of them: Python gives up at a thousand.
+    """
+    missing = []
+    place = directory
+    while not os.path.exists(place):
+        missing.append(place)
+        place = os.path.dirname(place)
+    for folder in reversed(missing or [directory]):
+        try:
+            os.mkdir(folder)
+        except FileExistsError:
+            if not os.path.isdir(folder):
+                raise
+
+
+def _check_length(path: str) -> None:
+    """Raise an error for a path that opens nothing, though its folder could hold the name."""
+    if len(os.fsencode(path)) >= _PATH_MAX:
+        raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
 
 
 def _deepest_present(directory: str) -> str:

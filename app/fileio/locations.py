@@ -18,6 +18,10 @@ _PLAIN = re.compile(r"(?!\.{1,2}$)[A-Za-z0-9 !$&'()*+,;=:@_.~-]+")
 """A segment that all clients read alike."""
 LONGEST_LOCATION: Final = 32 << 10
 """Characters; no store has names as long."""
+_MOST_SEGMENTS: Final = 1024
+"""Each is a folder to make and to sync, and each folder around a table is looked up."""
+_LONGEST_PATHS: Final = {"file": 4095, "s3": 1024, "gs": 1024}
+"""Bytes of a path, by store: nothing can be written to longer ones."""
 _LONGEST_KEPT: Final = 512
 """Characters of a folder that is remembered."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -105,6 +109,16 @@ def _find_flaw(location: str) -> str | None:
         return "it contains '//', which some clients take for one slash"
     if any(_climbs(segment) for segment in place.segments):
         return "it contains a '.' or '..' segment"
+    return _flaw_of_length(place)
+
+
+def _flaw_of_length(place: _Place) -> str | None:
+    if len(place.segments) > _MOST_SEGMENTS:
+        return f"its path has {len(place.segments)} segments, more than {_MOST_SEGMENTS}"
+    longest = _LONGEST_PATHS.get(place.store)
+    size_bytes = len("/".join(place.segments).encode()) + (place.store == "file")
+    if longest is not None and size_bytes > longest:
+        return f"its path has {size_bytes} bytes, more than the {longest} that {place.store} locations have"
     return None
 
 

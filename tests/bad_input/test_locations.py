@@ -49,6 +49,12 @@ ELSEWHERE: list[tuple[str, str, str]] = [
     ("a line end", "$WAREHOUSE/x\ny", "…: it contains a control character"),
     ("nothing but a scheme", "file:", "…: Not a local file: …"),
     ("a shell's home", "~/x", "…: Not a location: …"),
+    ("a deep place", f"$WAREHOUSE{'/b' * 1_500}", "…: its path has … segments, more than 1024"),
+    (
+        "a long path",
+        f"$WAREHOUSE{f'/{250 * chr(98)}' * 17}",
+        "…: its path has … bytes, more than the 4095 that file …",
+    ),
     ("a variable", "${HOME}/x", "…: Not a location: …"),
 ]
 
@@ -160,7 +166,12 @@ REGISTRATIONS = [
         "the warehouse", "$WAREHOUSE", 404, "Failed to open input stream for file: $WAREHOUSE", NO_FILE
     ),
     registering("a name too long for any disk", f"$WAREHOUSE/{'x' * 300}", 400, "…name…"),
-    registering("a location too long for any disk", "$WAREHOUSE" + "/x" * 5_000, 400, "Cannot read …"),
+    registering(
+        "a location too long for any disk",
+        "$WAREHOUSE" + "/x" * 5_000,
+        400,
+        "…: its path has … segments, more than 1024",
+    ),
     registering(
         "an empty file",
         "$WAREHOUSE/empty.json",

@@ -458,3 +458,33 @@ def test_writers_find_a_folder_though_others_delete_it_while_it_is_empty(tmp_pat
     finally:
         stop.set()
         thread.join()
+
+
+def test_folders_are_made_however_deep_they_are(tmp_path: Path) -> None:
+    files, folder = LocalFiles(), f"{tmp_path}{'/b' * 1_500}"
+
+    files.write_new(Location(f"{folder}/x"), b"x")
+    files.create_folder(Location(f"{folder}/c"))
+
+    assert files.read(Location(f"{folder}/x")) == b"x"
+    assert files.list_folder(Location(f"{folder}/c")) == []
+    # Pytest's own way to delete them calls itself for each of them.
+    subprocess.run(["rm", "-r", tmp_path / "b"], check=True)
+
+
+@pytest.mark.parametrize("longer", [0, 1])
+def test_file_is_written_only_where_it_can_be_read(tmp_path: Path, longer: int) -> None:
+    files, folder = LocalFiles(), f"{tmp_path}/{'f' * 200}"
+    folder += f"/{'g' * 200}" * ((4095 - len(folder) - 202) // 201)
+    location = Location(f"{folder}/{'n' * (4095 - len(folder) - 1 + longer)}")
+
+    if longer:
+        for write in (files.write_new, files.write_once):
+            with pytest.raises(InvalidLocation, match="File name too long"):
+                write(location, b"x")
+        with pytest.raises(InvalidLocation, match="File name too long"):
+            files.create_folder(location)
+        assert not list(tmp_path.iterdir())
+    else:
+        files.write_new(location, b"x")
+        assert files.read(location) == b"x"

@@ -44,6 +44,28 @@ def test_scheme_is_told_in_lower_case(location: str, scheme: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("location", "flaw"),
+    [
+        ("file:" + "/b" * 1_024, None),
+        ("file:" + "/b" * 1_025, "its path has 1025 segments, more than 1024"),
+        ("hdfs://n" + "/b" * 1_025, "its path has 1025 segments, more than 1024"),
+        ("/" + "b" * 4_094, None),
+        ("/" + "b" * 4_095, "its path has 4096 bytes, more than the 4095 that file locations have"),
+        ("s3a://b/" + "b" * 1_024, None),
+        ("s3a://b/" + "b" * 1_022 + "é", None),
+        (
+            "s3a://b/" + "b" * 1_023 + "é",
+            "its path has 1025 bytes, more than the 1024 that s3 locations have",
+        ),
+        ("gs://b/" + "b" * 1_025, "its path has 1025 bytes, more than the 1024 that gs locations have"),
+        ("memory://b/" + "b" * 4_096, None),
+    ],
+)
+def test_path_that_no_store_has_is_a_flaw(location: str, flaw: str | None) -> None:
+    assert flaw_of(location) == flaw
+
+
+@pytest.mark.parametrize(
     ("location", "store"),
     [
         ("s3://b/k/l", "s3://b"),
