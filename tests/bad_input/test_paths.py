@@ -18,6 +18,7 @@ from tests.bad_input.attacks import (
 from tests.bad_input.victim import Victim
 
 NS = "/v1/namespaces"
+JOBS, NO_JOB = f"{NS}/a/tables/v2/maintenance/jobs", "NoSuchJobException"
 ROUTES = [
     Attack("no route", GET, "/v1/nothing", 404, "No route serves /v1/nothing", NO_ROUTE),
     Attack("the root", GET, "/", 404, "No route serves /", NO_ROUTE),
@@ -81,7 +82,22 @@ ENCODINGS = [
 ]
 
 
-@pytest.mark.parametrize("attack", [*ROUTES, *METHODS, *ENCODINGS], ids=str)
+# Postgres holds no NUL, and its driver says so in a way that looks like a lost connection.
+IDS = [
+    attack
+    for piece in ("%00", "a%00b", "%01", "x" * 32, "A" * 32, "0" * 33)
+    for attack in (
+        Attack(f"job {piece}", GET, f"{JOBS}/{piece}", 404, "Job does not exist: …", NO_JOB),
+        Attack(f"job {piece} to hold", POST, f"{JOBS}/{piece}/hold", 404, "Job …", NO_JOB, body={}),
+        Attack(
+            f"job {piece} to end", POST, f"{JOBS}/{piece}/end", 404, "Job …", NO_JOB, body={"state": "done"}
+        ),
+        Attack(f"plan {piece}", GET, f"{NS}/a/tables/v2/plan/{piece}", 404, "…", "NoSuchPlanIdException"),
+    )
+]
+
+
+@pytest.mark.parametrize("attack", [*ROUTES, *METHODS, *ENCODINGS, *IDS], ids=str)
 def test_attack_is_refused_and_changes_nothing(victim: Victim, attack: Attack) -> None:
     check_refused(attack, victim)
 

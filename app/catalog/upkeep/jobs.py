@@ -165,7 +165,8 @@ def list_jobs(catalog: Catalog, identifier: TableIdentifier, page: Page) -> List
 
 def _load(catalog: Catalog, identifier: TableIdentifier, job_id: str) -> MaintenanceJob:
     pointer = catalog.load(TABLES, identifier)
-    found = catalog.server.maintenance_jobs.find(job_id)
+    # Not every text can be asked for: Postgres holds no NUL.
+    found = catalog.server.maintenance_jobs.find(job_id) if _ID.fullmatch(job_id) else None
     if found is None or found.pointer_id != pointer.id:
         raise NoSuchJob(job_id)
     return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeGuard
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from app.errors import DatabaseBehind, DatabaseUnavailable
+from app.errors import DatabaseBehind, DatabaseUnavailable, InvalidRequest
 
 if TYPE_CHECKING:
     import psycopg
@@ -72,8 +72,10 @@ class Undone(Exception):
         super().__init__(str(error))
 
 
-def our_error(error: Exception) -> DatabaseUnavailable | DatabaseBehind:
+def our_error(error: Exception) -> DatabaseUnavailable | DatabaseBehind | InvalidRequest:
     """Return the error to raise for a failure that certainly changed nothing."""
+    if _holds_nul(error):
+        return InvalidRequest("The request holds the character NUL where no text of the database can")
     if isinstance(error, PoolTimeout):
         return DatabaseUnavailable("The database does not keep up: no connection became free in time")
     if _is_broken_constraint(error):
@@ -162,6 +164,17 @@ def commit_was_refused(error: Exception, connection: object) -> bool:
         primary_code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_IOERR) & 0xFF
         return primary_code not in (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CORRUPT)
     return False
+
+
+def _holds_nul(error: Exception) -> bool:
+    """Say whether psycopg refused a text because of a NUL in it; the connection goes on."""
+    origin, driver = origin_of(error), _postgres_driver()
+    return (
+        driver is not None
+        and isinstance(origin, driver.DataError)
+        and origin.sqlstate is None
+        and "NUL" in str(origin)
+    )
 
 
 def _lacks_schema(error: Exception) -> bool:

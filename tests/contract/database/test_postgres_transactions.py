@@ -22,7 +22,7 @@ from app.database.pointers.moves import Advance
 from app.database.pointers.pointer import Pointer
 from app.database.pointers.pointers import PutOutcome
 from app.engine.model.ids import Location
-from app.errors import DatabaseUnavailable
+from app.errors import DatabaseUnavailable, InvalidRequest
 from app.shares import group_at_work
 from tests.builders.databases import migrated_database_of
 from tests.contract.database.companions import head
@@ -43,6 +43,18 @@ def stores(postgres_server: PostgresServer) -> Iterator[Stores]:
     yield stores
     database.close()
     postgres_server.drop_database(database_name)
+
+
+def test_text_with_nul_is_refused_and_the_connection_goes_on(stores: Stores) -> None:
+    count = text("SELECT count(*) FROM pointers WHERE name = :name")
+
+    def counted(of: str) -> Callable[[Connection], int]:
+        return lambda connection: connection.execute(count, {"name": of}).scalar_one()
+
+    for call in (stores.database.read, stores.database.write):
+        with pytest.raises(InvalidRequest, match="NUL"):
+            call(counted("a\0b"))
+        assert call(counted("no such table")) == 0
 
 
 def test_of_transactions_that_wait_for_each_other_one_runs_again(stores: Stores) -> None:

@@ -18,7 +18,7 @@ from app.database.connections.driver_errors import (
     our_error,
     undid_transaction,
 )
-from app.errors import DatabaseBehind, DatabaseUnavailable
+from app.errors import DatabaseBehind, DatabaseUnavailable, InvalidRequest
 
 
 def wrapped(error: BaseException, *, invalidated: bool = False) -> DBAPIError:
@@ -69,6 +69,14 @@ def test_no_word_of_the_driver_is_passed_on() -> None:
 
 def test_a_connection_without_a_code_failed_or_was_lost() -> None:
     assert "failed or was lost" in str(our_error(psycopg.OperationalError("server closed the connection")))
+
+
+def test_text_that_postgres_cannot_hold_is_the_requests_fault() -> None:
+    error = psycopg.DataError("PostgreSQL text fields cannot contain NUL (0x00) bytes")
+
+    for each in (error, wrapped(error)):
+        assert type(our_error(each)) is InvalidRequest
+    assert type(our_error(wrapped(psycopg.DataError("another")))) is DatabaseUnavailable
 
 
 @pytest.mark.parametrize(
