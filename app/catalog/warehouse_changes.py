@@ -98,7 +98,7 @@ def _changed_storage(change: MappingChange, present: Mapping[str, str]) -> Mappi
 
 
 def _secret(storage: Mapping[str, str]) -> Iterator[str]:
-    """Yield the settings whose values are secrets, or are read from the environment, whatever they are there."""
+    """Yield the settings whose values are secrets, or are read from the environment."""
     return (key for key in sorted(storage) if holds_secret(key, storage[key]) or is_reference(storage[key]))
 
 

@@ -20,16 +20,14 @@ from app.engine.change.requirements import (
 )
 from app.engine.change.updates import (
     AddSnapshot,
-    RemoveProperties,
     RemoveSnapshotRef,
     RemoveSnapshots,
     SetLocation,
     SetProperties,
     SetSnapshotRef,
     Update,
-    UpgradeFormatVersion,
 )
-from app.engine.model.ids import Location, TableUuid
+from app.engine.model.ids import Location
 from app.errors import (
     CommitStateUnknown,
     CorruptMetadata,
@@ -46,7 +44,6 @@ from app.errors import (
 from app.standings import LandedSnapshot, Standing
 from tests.builders.catalogs import with_rules, with_server
 from tests.builders.commits import commit_table
-from tests.builders.derived_requirements import requirements_for
 from tests.builders.tables import (
     DEPARTURES,
     append,
@@ -163,79 +160,6 @@ def test_refusal_by_the_database_before_commit_discards_the_staged_file(catalog:
         commit_table(meddled, DEPARTURES, [], [SetProperties(updates={"a": "b"})])
 
     assert files_in(catalog) == before
-
-
-def test_repeated_commit_of_a_snapshot_is_answered_with_the_table_as_it_is(catalog: Catalog) -> None:
-    created = table_in(catalog)
-    updates = append(snapshot_on(created.metadata))
-    requirements = requirements_for(created.metadata, updates)
-    first = commit_table(catalog, DEPARTURES, requirements, updates)
-
-    again = commit_table(catalog, DEPARTURES, requirements, updates)
-
-    assert again.location == first.location
-
-
-def test_repeated_commit_is_one_also_when_others_came_after_it_or_main_was_moved_back(
-    catalog: Catalog,
-) -> None:
-    first = append_to(catalog, table_in(catalog))
-    updates = append(snapshot_on(first.metadata))
-    landed = commit_table(catalog, DEPARTURES, [], updates)
-    on_top = append_to(catalog, landed)
-
-    assert (
-        commit_table(catalog, DEPARTURES, [AssertRefSnapshotId(ref="main")], updates).location
-        == on_top.location
-    )
-
-    back = SetSnapshotRef(ref_name="main", snapshot_id=head(first).snapshot_id, type="branch")
-    moved = commit_table(catalog, DEPARTURES, [], [back])
-    assert (
-        commit_table(catalog, DEPARTURES, [AssertRefSnapshotId(ref="main")], updates).location
-        == moved.location
-    )
-
-
-def test_repeated_commit_is_one_if_all_else_that_it_asks_for_is_there(catalog: Catalog) -> None:
-    created = table_in(catalog)
-    updates = [SetProperties(updates={"a": "1"}), *append(snapshot_on(created.metadata))]
-    first = commit_table(catalog, DEPARTURES, [], updates)
-
-    assert commit_table(catalog, DEPARTURES, [], updates).location == first.location
-
-
-@pytest.mark.parametrize(
-    "more",
-    [
-        SetProperties(updates={"a": "1"}),
-        RemoveProperties(removals=("kept",)),
-        SetLocation(location=Location("memory://wh/flights/elsewhere")),
-        UpgradeFormatVersion(format_version=3),
-    ],
-)
-def test_commit_that_asks_for_more_than_has_landed_is_not_answered_as_done(
-    catalog: Catalog, more: Update
-) -> None:
-    created = table_in(catalog, properties={"kept": "1"})
-    updates = append(snapshot_on(created.metadata))
-    landed = commit_table(catalog, DEPARTURES, [], updates)
-
-    with pytest.raises(CommitStateUnknown, match="but not all else that the commit asks for"):
-        commit_table(catalog, DEPARTURES, [], [*updates, more])
-
-    assert load_table(catalog, DEPARTURES).location == landed.location
-
-
-def test_commit_to_another_table_is_no_repetition(catalog: Catalog) -> None:
-    updates = append(snapshot_on(table_in(catalog).metadata))
-    landed = commit_table(catalog, DEPARTURES, [], updates)
-    other = AssertTableUuid(uuid=TableUuid("11111111-1111-4111-8111-111111111111"))
-
-    with pytest.raises((RequirementFailed, CommitStateUnknown)):
-        commit_table(catalog, DEPARTURES, [other], updates)
-
-    assert load_table(catalog, DEPARTURES).location == landed.location
 
 
 def test_publishing_a_staged_snapshot_is_no_repetition_of_staging_it(catalog: Catalog) -> None:
