@@ -77,12 +77,7 @@ def _changed_properties(name: str, change: MappingChange, present: Mapping[str, 
 
 def _changed_storage(change: MappingChange, present: Mapping[str, str]) -> Mapping[str, str]:
     given = change.updates if change.replacement is None else change.replacement
-    masked = sorted(key for key, value in given.items() if value == MASK)
-    for key in masked:
-        if key not in present:
-            raise InvalidSetting(
-                f"Storage setting {key} is masked, and there is no value that the mask could hide"
-            )
+    masked = masked_settings(given, present)
     changed = _changed("storage", change, present)
     if change.replacement is None:
         kept = [key for key in _secret(present) if key in changed and given.get(key, MASK) == MASK]
@@ -95,6 +90,21 @@ def _changed_storage(change: MappingChange, present: Mapping[str, str]) -> Mappi
                 "is sent"
             )
     return changed
+
+
+def masked_settings(given: Mapping[str, str], present: Mapping[str, str]) -> list[str]:
+    """Return the storage settings that are given as a mask.
+
+    Raises:
+        InvalidSetting: one of them has no value that the mask could hide.
+    """
+    masked = sorted(key for key, value in given.items() if value == MASK)
+    for key in masked:
+        if key not in present:
+            raise InvalidSetting(
+                f"Storage setting {key} is masked, and there is no value that the mask could hide"
+            )
+    return masked
 
 
 def _secret(storage: Mapping[str, str]) -> Iterator[str]:

@@ -13,7 +13,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.places.locations import flaw_of_table_locations
 from app.catalog.context.protection import check_warehouse_unprotected, recovery_of
 from app.catalog.context.server import Server
-from app.catalog.warehouse_changes import WarehouseChange
+from app.catalog.warehouse_changes import WarehouseChange, masked_settings
 from app.database.warehouses import Layout, Warehouse
 from app.engine.model.ids import Location
 from app.engine.properties.known import Origin
@@ -75,6 +75,7 @@ def create_warehouse(
     server.permit(caller, "create_warehouse")
     check_warehouse_name(name)
     root = check_root(root_location)
+    masked_settings(storage, {})
     check_storage(root, storage, server.rules.storage_environment)
     _check_properties(default_properties, override_properties)
     if layout is Layout.HADOOP:

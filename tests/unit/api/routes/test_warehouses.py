@@ -51,6 +51,16 @@ def test_created_warehouse_is_shown_with_secrets_masked(
     assert "hunter2" not in api.get(URL).text + shown.text
 
 
+def test_new_warehouse_has_nothing_that_a_mask_could_hide(api: httpx.Client, tmp_path: Path) -> None:
+    storage = {"s3.access-key-id": "me", "s3.secret-access-key": "********"}
+    body = {"name": f"wh.{next(_NUMBERS)}", "root-location": f"file://{tmp_path}", "storage": storage}
+
+    refused = api.post(URL, json=body)
+
+    assert "s3.secret-access-key is masked" in error_of(refused)[2]
+    assert api.get(f"{URL}/{body['name']}").status_code == 404
+
+
 def test_clients_of_a_warehouse_are_led_to_it(api: httpx.Client, warehouse: dict[str, Any]) -> None:
     config = api.get("/v1/config", params={"warehouse": warehouse["name"]}).json()
     prefix = config["overrides"]["prefix"]
