@@ -47,9 +47,10 @@ def _run(home: Path, root: Path, option: str) -> tuple[tuple[float, dict[str, An
         "ICETOWER_DEFAULT_WAREHOUSE_LOCATION": f"file://{root}",
         "PYTHONPATH": str(Path(__file__).parents[1]),
     }
+    # Not `ru_maxrss`: that is at least what this process had when it started the other one.
     code = (
-        "import resource, sys\nfrom app.cli.main import run\ntry:\n    run()\nfinally:\n"
-        "    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
+        "import re, sys\nfrom app.cli.main import run\ntry:\n    run()\nfinally:\n"
+        "    print(re.search(r'VmHWM:\\s+(\\d+)', open('/proc/self/status').read())[1], file=sys.stderr)"
     )
     began = time.perf_counter()
     done = subprocess.run(
