@@ -75,7 +75,7 @@ def create_warehouse(
     server.permit(caller, "create_warehouse")
     check_warehouse_name(name)
     root = check_root(root_location)
-    masked_settings(storage, {})
+    masked_settings(storage, {})  # there is nothing yet that one could hide
     check_storage(root, storage, server.rules.storage_environment)
     _check_properties(default_properties, override_properties)
     if layout is Layout.HADOOP:

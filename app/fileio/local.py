@@ -21,7 +21,7 @@ from app.errors import CommitStateUnknown, FileExists, FileMissing, InvalidLocat
 from app.fileio.failures import local_failure
 from app.fileio.files import ListedFile
 from app.fileio.links import LinksWithin
-from app.fileio.locations import local_path
+from app.fileio.locations import LONGEST_LOCAL_PATH, local_path
 from app.fileio.tails import Tail
 from app.fileio.trees import FolderEntry
 from app.tree_errors import TreeRefusal
@@ -30,7 +30,6 @@ from app.waits import do_meanwhile
 # Some file systems have directories that cannot be synced, because they are synced already or by other means.
 _NOT_SYNCABLE = frozenset({errno.EINVAL, errno.ENOTSUP})
 _NO_LINKS = frozenset({errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS})
-_PATH_MAX = 4096
 _MOST_REMEMBERED = 10_000
 # A count of attempts would end sooner the faster the machine is.
 _LONGEST_FIGHT_S = 5.0
@@ -372,7 +371,7 @@ def _make_folders(directory: str) -> None:
 
 def _check_length(path: str) -> None:
     """Raise an error for a path that opens nothing, though its folder could hold the name."""
-    if len(os.fsencode(path)) >= _PATH_MAX:
+    if len(os.fsencode(path)) > LONGEST_LOCAL_PATH:
         raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG), path)
 
 

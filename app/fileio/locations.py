@@ -20,7 +20,8 @@ LONGEST_LOCATION: Final = 32 << 10
 """Characters; no store has names as long."""
 _MOST_SEGMENTS: Final = 1024
 """Each is a folder to make and to sync, and each folder around a table is looked up."""
-_LONGEST_PATHS: Final = {"file": 4095, "s3": 1024, "gs": 1024}
+LONGEST_LOCAL_PATH: Final = 4095
+_LONGEST_PATHS: Final = {"file": LONGEST_LOCAL_PATH, "s3": 1024, "gs": 1024}
 """Bytes of a path, by store: nothing can be written to longer ones."""
 _LONGEST_KEPT: Final = 512
 """Characters of a folder that is remembered."""

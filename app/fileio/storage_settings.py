@@ -106,7 +106,7 @@ class StorageEnvironment:
         variables = {
             key: value.removeprefix(_FROM_ENVIRONMENT)
             for key, value in storage.items()
-            if value.startswith(_FROM_ENVIRONMENT)
+            if is_reference(value)
         }
         for key, variable in variables.items():
             if storage != self.own and not self._allows(variable):

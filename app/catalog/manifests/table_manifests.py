@@ -38,7 +38,7 @@ class TableManifests:
         self.registration = registration_of(catalog, table)
         folder = catalog.server.manifest_folder
         read = None
-        if folder is not None:
+        if folder is not None and table is not None:
             read = folder.reader(catalog.warehouse.storage, self.registration, self._read)
         self._source = FileManifestSource(self._files, catalog.server.manifest_cache, read, self.registration)
 

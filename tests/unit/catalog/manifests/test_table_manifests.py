@@ -116,6 +116,19 @@ def test_a_folder_keeps_copies(
         paths(TableManifests(catalog, TABLE), manifest)
 
 
+def test_no_copies_are_made_of_what_nobody_may_believe(
+    catalog: Catalog, manifest: ManifestFile, tmp_path: Path
+) -> None:
+    folder = tmp_path / "copies"
+    catalog = with_server(catalog, manifest_folder=ManifestFolder(folder, 1 << 20))
+
+    assert paths(TableManifests(catalog, None), manifest) == [FILE]
+    assert not folder.exists()
+
+    assert paths(TableManifests(catalog, TABLE), manifest) == [FILE]
+    assert folder.exists()
+
+
 def test_copies_are_for_those_who_may_read_the_file(
     catalog: Catalog, manifest: ManifestFile, tmp_path: Path
 ) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import httpx
 import orjson
 import pytest
+from prometheus_client import REGISTRY
 
 from app.api.compression import MIN_GZIP_BYTES, SLOW_GZIP_BYTES
 from tests.builders.http_catalog import (
@@ -24,6 +25,13 @@ from tests.builders.http_catalog import (
 
 def path_of(loaded: dict[str, Any]) -> Path:
     return Path(urlsplit(loaded["metadata-location"]).path)
+
+
+def packed_answers() -> tuple[float, float]:
+    """Return how many answers in gzip had to be made, and how many were there."""
+    name = "icetower_answer_reads_total"
+    missed, hit = (REGISTRY.get_sample_value(name, {"cache": found}) or 0 for found in ("miss", "hit"))
+    return missed, hit
 
 
 def add_snapshots(api: httpx.Client, url: str, *ids: int) -> None:
@@ -148,6 +156,20 @@ def test_commit_is_answered_in_gzip_without_the_settings_of_a_load(
     committed = orjson.loads(gzip.decompress(raw))
     assert committed.keys() == {"metadata-location", "metadata"}
     assert loaded.json() == committed | ({"config": config} if config else {})
+
+
+def test_version_is_packed_once_for_those_who_commit_it_and_those_who_load_it(
+    api: httpx.Client, ns: str
+) -> None:
+    make_table(api, ns, "t")
+    url = f"/v1/namespaces/{ns}/tables/t"
+    change = set_properties(large="x" * MIN_GZIP_BYTES)
+    before = packed_answers()
+
+    api.post(url, json=change, headers={"accept-encoding": "gzip"}).raise_for_status()
+    api.get(url, headers={"accept-encoding": "gzip"}).raise_for_status()
+
+    assert packed_answers() == (before[0] + 1, before[1] + 1)
 
 
 @pytest.mark.parametrize("url", ["/v1/namespaces/{ns}/tables/nope", "/v1/namespaces/{ns}%1Fnope/tables/t"])

@@ -1,0 +1,59 @@
+"""Manifest lists that share lines: what is known of one is not made again for the next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from app.engine.model.files.manifests import ManifestFile
+from app.engine.model.ids import Location, SnapshotId, SpecId
+from app.formats.manifests.lists import WrittenList, read_manifest_list, write_manifest_list
+
+PLACE = Location("memory://list.avro")
+MANIFESTS = [
+    ManifestFile(
+        Location(f"s3://b/t/m-{at}.avro"),
+        100,
+        SpecId(0),
+        sequence_number=1,
+        min_sequence_number=1,
+        added_snapshot_id=SnapshotId(1),
+        added_files_count=1,
+        existing_files_count=0,
+        deleted_files_count=0,
+        added_rows_count=1,
+        existing_rows_count=0,
+        deleted_rows_count=0,
+    )
+    for at in range(20)
+]
+
+
+def written(manifests: list[ManifestFile]) -> WrittenList:
+    return write_manifest_list(
+        manifests, format_version=2, snapshot_id=SnapshotId(1), parent_snapshot_id=None, sequence_number=1
+    )
+
+
+def test_what_a_list_has_at_its_end_as_the_one_before_is_taken_whole() -> None:
+    known = written(MANIFESTS[2:]).lines
+
+    found = read_manifest_list(written(MANIFESTS).content, PLACE, known=known)
+
+    assert list(found.values) == MANIFESTS
+    assert all(one is other for one, other in zip(found.values[2:], known.values, strict=True))
+    # Nothing was looked for line by line.
+    assert "by_start" not in known.__dict__
+
+
+def test_line_of_a_manifest_is_packed_once_and_not_for_a_changed_one() -> None:
+    first = written(MANIFESTS)
+    lines = [manifest.packed for manifest in MANIFESTS]
+    changed = replace(MANIFESTS[0], sequence_number=2)
+
+    again = written([changed, *MANIFESTS[1:]])
+
+    assert None not in lines
+    assert all(manifest.packed is line for manifest, line in zip(MANIFESTS, lines, strict=True))
+    assert changed.packed != MANIFESTS[0].packed
+    assert list(read_manifest_list(again.content, PLACE).values) == [changed, *MANIFESTS[1:]]
+    assert list(read_manifest_list(first.content, PLACE).values) == MANIFESTS
