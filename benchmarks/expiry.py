@@ -17,6 +17,8 @@ from app.engine.retention.expired_snapshots import ExpiryWish
 from app.formats.manifests.lists import assign_numbers, write_manifest_list
 from app.formats.manifests.source import ManifestCache
 from app.formats.manifests.writer import write_manifest
+from app.formats.metadata.files import MetadataFiles
+from app.settings import Settings
 from benchmarks.report import Row
 from tests.builders.catalogs import START_MS, catalog_on, with_server
 from tests.builders.commits import commit_table
@@ -34,8 +36,9 @@ def measure(folder: Path) -> list[Row]:
     for size in SIZES:
         catalog = catalog_on(f"sqlite:///{folder}/expiry-{size}.db")
         _make_history(catalog, size)
-        # As in a server that has read none of it yet.
-        cold = with_server(catalog, manifest_cache=ManifestCache(0))
+        # As in a server that has read no manifest yet; the memory for metadata is that of the settings.
+        files = MetadataFiles(Settings().metadata_cache_bytes, 0)
+        cold = with_server(catalog, manifest_cache=ManifestCache(0), metadata_files=files)
         seconds = _measure_one(cold)
         growth = size / SIZES[0]
         for place, what in enumerate(("dry run", "decide and commit", "find and delete the files")):

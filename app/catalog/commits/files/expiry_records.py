@@ -35,6 +35,10 @@ class _Stored(BaseModel):
     schemas: tuple[Annotated[SchemaId, INT], ...] = ()
 
 
+_OF_SNAPSHOTS = {"snapshot_id", "timestamp_ms", "manifest_list", "manifests"}
+_WRITTEN = dict.fromkeys(_Stored.model_fields, True) | {"snapshots": {"__all__": _OF_SNAPSHOTS}}
+
+
 @dataclass(frozen=True, slots=True)
 class ExpiryRecord:
     """What one expiry took out of a table, and its cleanup level."""
@@ -47,12 +51,12 @@ class ExpiryRecord:
     expiry: Expiry
 
     def to_json(self) -> str:
-        """Return the text for the queue; of each snapshot only its manifest lists."""
+        """Return the text for the queue; of each snapshot only what names its manifests."""
         stored = _Stored.model_construct(
             key=self.key,
             cleanup=self.cleanup,
             delete_after_ms=self.delete_after_ms,
-            snapshots=tuple(_essence(snapshot) for snapshot in self.expired.snapshots),
+            snapshots=self.expired.snapshots,
             statistics=tuple(
                 _Statistics.model_construct(path=item.location, size=item.size_bytes)
                 for item in self.expired.statistics
@@ -61,7 +65,7 @@ class ExpiryRecord:
             specs=self.expiry.spec_ids,
             schemas=self.expiry.schema_ids,
         )
-        return stored.model_dump_json(exclude_none=True, by_alias=True)
+        return stored.model_dump_json(include=_WRITTEN, exclude_none=True, by_alias=True)
 
     @staticmethod
     def from_json(text: str) -> ExpiryRecord:
@@ -84,12 +88,3 @@ class ExpiryRecord:
             Expired(stored.snapshots, tuple(statistics)),
             Expiry(stored.snapshots, stored.refs, stored.specs, stored.schemas),
         )
-
-
-def _essence(snapshot: Snapshot) -> Snapshot:
-    return Snapshot.model_construct(
-        snapshot_id=snapshot.snapshot_id,
-        timestamp_ms=snapshot.timestamp_ms,
-        manifest_list=snapshot.manifest_list,
-        manifests=snapshot.manifests if snapshot.manifest_list is None else None,
-    )
