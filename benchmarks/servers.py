@@ -18,6 +18,8 @@ import httpx
 import psutil
 
 ROOT = Path(__file__).parents[1]
+IDLE_S = 7
+"""Longer than housekeeping waits between two looks."""
 BARE = """
 import sys
 from pathlib import Path
@@ -59,10 +61,12 @@ class Running:
 
     def wait_until_idle(self) -> None:
         """Wait until housekeeping has looked at the tables that are new: it reads all of each, once."""
-        used = -1.0
-        while self.processor_s - used > 0.05:
-            used = self.processor_s
+        used, idle_s = self.processor_s, 0
+        while idle_s < IDLE_S:
             time.sleep(1)
+            now = self.processor_s
+            idle_s = idle_s + 1 if now - used < 0.05 else 0
+            used = now
 
     @property
     def _processes(self) -> list[psutil.Process]:
