@@ -30,10 +30,22 @@ local n = 0
 request = function()
   n = n + 1
   local body = '{"requirements":[],"updates":[{"action":"set-properties","updates":{"k":"' .. n .. '"}}]}'
-  return wrk.format("POST", "/v1/namespaces/bench/tables/t" .. (n %% %d), {["Content-Type"]="application/json"}, body)
+  local headers = {["Content-Type"]="application/json"}
+  if thread_id then
+    headers["Idempotency-Key"] = string.format("%%08x-%%04x-7000-8000-%%012x", os.time(), thread_id, n)
+  end
+  return wrk.format("POST", "/v1/namespaces/bench/tables/t" .. (n %% %d), headers, body)
 end
 """
 """A commit to each of so many tables in turn."""
+KEYS = """
+local threads = 0
+function setup(thread)
+  threads = threads + 1
+  thread:set("thread_id", threads)
+end
+"""
+"""With it each commit has an Idempotency-Key, as those of Iceberg's Java client have from 1.11 on."""
 
 
 def measure(folder: Path, database: Callable[[], str]) -> list[Row]:
@@ -46,6 +58,8 @@ def measure(folder: Path, database: Callable[[], str]) -> list[Row]:
     folder.mkdir(parents=True, exist_ok=True)
     script = folder / "commit.lua"
     script.write_text(COMMIT % TABLES)
+    keyed = folder / "keyed.lua"
+    keyed.write_text(KEYS + COMMIT % TABLES)
     rows: list[Row] = []
     for name, settings in _set_ups(database).items():
         with icetower(folder / f"commits-{name}".replace(" ", "-"), **settings) as server:
@@ -63,10 +77,15 @@ def measure(folder: Path, database: Callable[[], str]) -> list[Row]:
                     folder / f"plain-pg-{name}", content, CLIENTS, database()
                 )
             commits = wrk(server.url, connections=CLIENTS, seconds=SECONDS, script=str(script))
+            with_keys = wrk(server.url, connections=CLIENTS, seconds=SECONDS, script=str(keyed))
         what = f"set-properties over {TABLES} tables, {CLIENTS} clients, {name}"
         aim = "≥ 0.35" if "database_url" in settings else "≥ 0.40"
         for beside, found in scripts.items():
             rows.append(Row(what, rate(commits), f"{beside} {rate(found)}", f"{commits / found:.2f}", aim))
+        beside = f"without {rate(commits)}"
+        rows.append(
+            Row(f"{what}, Idempotency-Keys", rate(with_keys), beside, f"{with_keys / commits:.2f}", "–")
+        )
     return [*rows, *_one_table(folder, database)]
 
 

@@ -24,7 +24,7 @@ MOST_UNUSED: Final = 2
 """After so many loads in turn without a commit, a client's loads wait no more until it commits again."""
 PROTECTED_LOSSES: Final = 2
 """A writer that has lost so often has a slot of its own: its load does not wait."""
-LEASE_MS, LEASE_COURSES, TURN_COURSES = 200.0, 2, 8
+LEASE_MS, LEASE_COURSES, TURN_COURSES = 100.0, 2, 8
 """A lease is at least so long, and so many courses: a server without writers holds up no other for longer.
 
 While it has writers it goes on so for its turn.
@@ -170,7 +170,8 @@ class Beginnings:
     def note_lease(self, now_ms: float, taken_ms: float) -> None:
         """Note for how long it has the table from now on."""
         if taken_ms and not self.may_lengthen(now_ms):
-            turn_ms = max(LEASE_MS, TURN_COURSES * self.course_ms)
+            # Before it is known how long writers take, a turn of so many would be far too long where files are near.
+            turn_ms = max(LEASE_MS, TURN_COURSES * self.course_ms) if self.has_learnt else LEASE_MS
             self.turn_until_ms = now_ms + min(LONGEST_TURN_MS, turn_ms)
         self.lease_until_ms = now_ms + taken_ms
 

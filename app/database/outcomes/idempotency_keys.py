@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import BigInteger, Connection, bindparam, delete, select, update
+from sqlalchemy import BigInteger, Connection, bindparam, delete, select, tuple_, update
 
 from app.database.connections.database import Database
+from app.database.connections.shared_lookups import SharedLookups
 from app.database.schema.rows import idempotency_keys as rows
+from app.database.statements.driver_sql import rows_of
 from app.database.statements.inserts import OnEachDatabase
 from app.errors import IdempotencyKeyTaken
+from app.waits import has_companions
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +29,11 @@ class IdempotencyClaim:
     """What a success stores for a repeated request."""
     commit_id: str = ""
     """The request's own."""
+
+    @property
+    def principal_and_key(self) -> tuple[str, str]:
+        """What no two answers have in common."""
+        return self.principal, self.key
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +51,15 @@ _IS_KEY = rows.c.principal == bindparam("of_principal"), rows.c.key == bindparam
 _FIND = select(rows.c.request_hash, rows.c.status, rows.c.result, rows.c.commit_id).where(
     *_IS_KEY, rows.c.expires_ms > bindparam("now_ms", type_=BigInteger)
 )
+_FIND_MANY = select(
+    rows.c.principal,
+    rows.c.key,
+    rows.c.request_hash,
+    rows.c.status,
+    rows.c.result,
+    rows.c.commit_id,
+    rows.c.expires_ms,
+).where(tuple_(rows.c.principal, rows.c.key).in_(bindparam("of_keys", expanding=True)))
 _CHANGED = (
     rows.c.request_hash,
     rows.c.status,
@@ -67,12 +85,29 @@ class IdempotencyKeys:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        is_postgres = database.dialect_name == "postgresql"
+        self._shared = SharedLookups(self._find_many) if is_postgres else None
 
     def find(self, principal: str, key: str, now_ms: int) -> RecordedOutcome | None:
         """Return how the first request under this key ended, unless the key is new or has expired."""
+        if self._shared is not None and has_companions():
+            shared = self._shared.find((principal, key))
+            return shared[0] if shared is not None and shared[1] > now_ms else None
         parameters = {"of_principal": principal, "of_key": key, "now_ms": now_ms}
-        row = self._database.read(lambda connection: connection.execute(_FIND, parameters).one_or_none())
-        return None if row is None else RecordedOutcome(*row)
+        found = self._database.read(lambda connection: rows_of(connection, _FIND, parameters))
+        return RecordedOutcome(*found[0]) if found else None
+
+    def _find_many(
+        self, keys: Sequence[tuple[str, str]]
+    ) -> dict[tuple[str, str], tuple[RecordedOutcome, int]]:
+        """Return outcomes by principal and key, each with the time when it expires."""
+        found = self._database.read(
+            lambda connection: connection.execute(_FIND_MANY, {"of_keys": keys}).all()
+        )
+        return {
+            (principal, key): (RecordedOutcome(*outcome), expires_ms)
+            for principal, key, *outcome, expires_ms in found
+        }
 
     def record(self, claim: IdempotencyClaim, status: int, result: str) -> None:
         """Store a final answer that comes with no change, such as a refusal.
@@ -100,7 +135,15 @@ def insert_claim(
     """
     if claim is None:
         return
-    values = {
+    if not rows_of(connection, _INSERT[connection.dialect.name], values_of_claim(claim, status, result)):
+        raise IdempotencyKeyTaken(f"Idempotency-Key {claim.key!r} was answered before")
+
+
+def values_of_claim(
+    claim: IdempotencyClaim, status: int = 200, result: str | None = None
+) -> dict[str, str | int]:
+    """Return the row of a request's answer, by its columns."""
+    return {
         "principal": claim.principal,
         "key": claim.key,
         "request_hash": claim.request_hash,
@@ -110,8 +153,6 @@ def insert_claim(
         "expires_ms": claim.expires_ms,
         "commit_id": claim.commit_id,
     }
-    if connection.execute(_INSERT[connection.dialect.name], values).one_or_none() is None:
-        raise IdempotencyKeyTaken(f"Idempotency-Key {claim.key!r} was answered before")
 
 
 def check_free(connection: Connection, claim: IdempotencyClaim) -> None:

@@ -199,9 +199,9 @@ class Pointers:
             IdempotencyKeyTaken: a claim's request was answered before.
             FilesBeingDeleted: files of what is to be registered, or that a commit takes in, are being deleted.
         """
-        if self._is_postgres and len(changes) == 1 and not any(claims):
+        if self._is_postgres and len(changes) == 1 and len(claims) <= 1:
             try:
-                if self._put_at_once(changes[0], author, receipts):
+                if self._put_at_once(changes[0], author, receipts, *claims):
                     return PutOutcome.ADVANCED
             except CommitStateUnknown:
                 return PutOutcome.UNKNOWN
@@ -214,7 +214,7 @@ class Pointers:
             key=lambda change: change.seen.id,
         )
 
-        taken = sorted(filter(None, claims), key=lambda claim: (claim.principal, claim.key))
+        taken = sorted(filter(None, claims), key=lambda claim: claim.principal_and_key)
 
         first_move = next((change for change in present if isinstance(change, Advance)), None)
         # On Postgres a statement costs a round trip: the first receipt has none of its own.
@@ -253,14 +253,18 @@ class Pointers:
         return PutOutcome.ADVANCED
 
     def _put_at_once(
-        self, change: Advance | Unmoved | Creation, author: Author, receipts: Sequence[CommitReceipt]
+        self,
+        change: Advance | Unmoved | Creation,
+        author: Author,
+        receipts: Sequence[CommitReceipt],
+        claim: IdempotencyClaim | None = None,
     ) -> bool:
         """Make a change by one statement, with others of this thread; False if it cannot be."""
         if isinstance(change, Creation) and is_plain_creation(change, receipts):
-            return self._shared_creations.put(PlainCreation(change, author, receipts[0]))
+            return self._shared_creations.put(PlainCreation(change, author, receipts[0], claim))
         # A lone one, too: it neither waits for a lock nor for those that do.
         if isinstance(change, Advance) and is_plain(change, receipts):
-            return self._shared_advances.put(PlainAdvance(change, author, receipts[0]))
+            return self._shared_advances.put(PlainAdvance(change, author, receipts[0], claim))
         return False
 
     def check_claims(self, claims: Sequence[IdempotencyClaim | None]) -> None:

@@ -5,26 +5,36 @@ Each row moves, or is left for a transaction of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection
 
 from app.database.connections.database import Database
+from app.database.connections.driver_errors import LockNotFree
+from app.database.outcomes.idempotency_keys import IdempotencyClaim
 from app.database.outcomes.receipt import CommitReceipt
 from app.database.outcomes.receipts import GivenUpMeanwhile
 from app.database.pointers.history import Author, event_values
 from app.database.pointers.moves import Advance
 from app.database.pointers.shared_changes import (
+    CLAIMS,
+    LONGEST_LOCK_MS,
     LONGEST_WAIT_S,
     MOST_TOGETHER,
     RECEIPTS,
+    HeldUp,
+    are_distinct,
+    check_noted,
+    claim_values,
+    claiming_of,
     landing_of,
     receipt_values,
     table_of,
     values_in,
 )
+from app.errors import IdempotencyKeyTaken
 from app.lines import Lines
 
 _ADVANCED = {
@@ -43,6 +53,7 @@ _ADVANCED = {
 _STATEMENT = f"""
     WITH wanted AS ({table_of("wanted", _ADVANCED)}),
     receipt AS ({RECEIPTS}),
+    claim AS ({CLAIMS}),
     free AS (
         SELECT pointers.id FROM pointers JOIN wanted
         ON wanted.id = pointers.id AND wanted.seen = pointers.metadata_location
@@ -66,8 +77,9 @@ _STATEMENT = f"""
         JOIN namespaces ON namespaces.id = changed.namespace_id
         JOIN wanted ON wanted.id = changed.id
         RETURNING pointer_id
-    ), landed AS ({landing_of("changed")})
-    SELECT (SELECT array_agg(pointer_id) FROM noted), (SELECT count(*) FROM landed)
+    ), landed AS ({landing_of("changed")}
+    ), claimed AS ({claiming_of("changed")})
+    SELECT (SELECT array_agg(pointer_id) FROM noted), (SELECT count(*) FROM landed), (SELECT count(*) FROM claimed)
 """  # noqa: S608 - only names of columns and types are put in
 
 
@@ -78,6 +90,7 @@ class PlainAdvance:
     move: Advance
     author: Author
     receipt: CommitReceipt
+    claim: IdempotencyClaim | None = None
     has_moved: bool = False
 
 
@@ -87,6 +100,7 @@ class SharedAdvances:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lines = Lines[PlainAdvance](MOST_TOGETHER, LONGEST_WAIT_S)
+        self._held_up = HeldUp()
 
     def put(self, plain: PlainAdvance) -> bool:
         """Move a pointer together with those of others; False if it has to be tried by itself.
@@ -95,16 +109,28 @@ class SharedAdvances:
             DatabaseUnavailable: nothing was changed.
             CommitStateUnknown: the reply to COMMIT was lost.
         """
+        if plain.claim is not None and self._held_up.has(plain.claim.principal_and_key):
+            return False
         return self._lines.join_companions(plain, self._put_all) and plain.has_moved
 
     def _put_all(self, group: Sequence[PlainAdvance]) -> None:
         if len({plain.move.seen.id for plain in group}) < len(group):
             return  # Two of one table: the second one has to see what the first one did.
+        claims = {plain.move.seen.id: plain.claim for plain in group if plain.claim is not None}
+        if not are_distinct(claims.values()):
+            return  # Of two equal requests, likewise.
         ordered = sorted(group, key=lambda plain: plain.move.seen.id)
         try:
-            moved = self._database.write_without_waiting(lambda connection: _advance_all(connection, ordered))
-        except GivenUpMeanwhile:
+            moved = self._database.write_without_waiting(
+                lambda connection: _advance_all(connection, ordered, claims)
+            )
+        except (GivenUpMeanwhile, IdempotencyKeyTaken):
             return  # Nothing was changed: by itself each learns whether it is the one.
+        except LockNotFree:
+            if not claims:
+                raise
+            self._held_up.note(claim.principal_and_key for claim in claims.values())
+            return
         for plain in group:
             plain.has_moved = plain.move.seen.id in moved
 
@@ -120,13 +146,28 @@ def is_plain(move: Advance, receipts: Sequence[CommitReceipt]) -> bool:
     )
 
 
-def _advance_all(connection: Connection, group: Sequence[PlainAdvance]) -> frozenset[int]:
+def _advance_all(
+    connection: Connection, group: Sequence[PlainAdvance], claims: Mapping[int, IdempotencyClaim]
+) -> frozenset[int]:
+    """Move those that can be moved, and return the ids of their pointers.
+
+    Raises:
+        GivenUpMeanwhile: a client has heard that one of them will not happen.
+        IdempotencyKeyTaken: the key of one was answered before.
+    """
     receipts = [(plain.move.seen.id, plain.receipt) for plain in group]
-    values = values_in("wanted", _ADVANCED, list(map(_moved, group))) | receipt_values(receipts)
-    moved, landed = connection.exec_driver_sql(_STATEMENT, values).one()
-    if landed != len(moved or ()):
-        raise GivenUpMeanwhile
-    return frozenset(moved or ())
+    values = (
+        values_in("wanted", _ADVANCED, list(map(_moved, group)))
+        | receipt_values(receipts)
+        | claim_values(claims)
+    )
+    if claims:
+        # An equal request may be under way elsewhere, and hold its key until it ends.
+        connection.exec_driver_sql(f"SET LOCAL lock_timeout = {LONGEST_LOCK_MS}")
+    found, landed, claimed = connection.exec_driver_sql(_STATEMENT, values).one()
+    moved = frozenset(found or ())
+    check_noted(moved, claims, landed=landed, claimed=claimed)
+    return moved
 
 
 def _moved(plain: PlainAdvance) -> dict[str, Any]:

@@ -5,16 +5,16 @@ Each is made, or left for a transaction of its own.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import Connection
 
 from app.database.connections.database import Database
 from app.database.connections.driver_errors import LockNotFree
 from app.database.namespace_keys import key_of
+from app.database.outcomes.idempotency_keys import IdempotencyClaim
 from app.database.outcomes.receipt import CommitReceipt
 from app.database.outcomes.receipts import GivenUpMeanwhile
 from app.database.pointers.history import Author, event_values
@@ -22,22 +22,25 @@ from app.database.pointers.moves import Creation
 from app.database.pointers.names_over_time import check_begun
 from app.database.pointers.places import PlaceTaken, check_alone
 from app.database.pointers.shared_changes import (
+    CLAIMS,
+    LONGEST_LOCK_MS,
     LONGEST_WAIT_S,
     MOST_TOGETHER,
     RECEIPTS,
+    HeldUp,
+    are_distinct,
+    check_noted,
+    claim_values,
+    claiming_of,
     landing_of,
     receipt_values,
     table_of,
     values_in,
 )
 from app.engine.model.identifiers import TableIdentifier
-from app.errors import CommitStateUnknown
+from app.errors import CommitStateUnknown, IdempotencyKeyTaken
 from app.lines import Lines
 
-_LONGEST_WAIT_MS: Final = 50
-"""So long all wait for a name that one of them needs; then each waits for its own."""
-_ALONE_S: Final = 10.0
-"""So long names for which others had to wait are not made together with others."""
 _CREATED = {
     "number": "bigint",
     "warehouse_id": "bigint",
@@ -59,6 +62,7 @@ _PLACE = {"number": "bigint", "place": "text"}
 _STATEMENT = f"""
     WITH wanted AS ({table_of("wanted", _CREATED)}),
     receipt AS ({RECEIPTS}),
+    claim AS ({CLAIMS}),
     folder AS ({table_of("folder", _PLACE)}),
     home AS (
         SELECT namespaces.id, namespaces.warehouse_id, namespaces.key, namespaces.created_ms
@@ -97,8 +101,9 @@ _STATEMENT = f"""
     ), named AS (
         INSERT INTO pointer_names (pointer_id, warehouse_id, namespace_key, kind, name, from_ms)
         SELECT id, warehouse_id, key, kind, name, from_ms FROM created
-    ), landed AS ({landing_of("created")})
-    SELECT number, id, (SELECT count(*) FROM landed) FROM created
+    ), landed AS ({landing_of("created")}
+    ), claimed AS ({claiming_of("created")})
+    SELECT number, id, (SELECT count(*) FROM landed), (SELECT count(*) FROM claimed) FROM created
 """  # noqa: S608 - only names of columns and types are put in
 
 
@@ -109,6 +114,7 @@ class PlainCreation:
     creation: Creation
     author: Author
     receipt: CommitReceipt
+    claim: IdempotencyClaim | None = None
     is_made: bool = False
     unknown: CommitStateUnknown | None = None
     """The reply to the COMMIT that made it was lost."""
@@ -125,7 +131,7 @@ class SharedCreations:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._lines = Lines[PlainCreation](MOST_TOGETHER, LONGEST_WAIT_S)
-        self._alone_until_s: dict[Name, float] = {}
+        self._held_up = HeldUp()
 
     def put(self, plain: PlainCreation) -> bool:
         """Make a pointer together with those of others; False if it has to be tried by itself.
@@ -134,7 +140,7 @@ class SharedCreations:
             DatabaseUnavailable: nothing was changed.
             CommitStateUnknown: the reply to COMMIT was lost.
         """
-        if self._alone_until_s.get(plain.name, 0.0) > time.monotonic():
+        if self._held_up.has(plain.name):
             return False
         if not self._lines.join_companions(plain, self._put_all):
             return False
@@ -146,12 +152,14 @@ class SharedCreations:
         # Of two with one name the second one has to see what the first one did.
         first_of_name = {plain.name: plain for plain in reversed(group)}.values()
         ordered = sorted(first_of_name, key=lambda plain: plain.name)
+        if not are_distinct([plain.claim for plain in ordered if plain.claim is not None]):
+            return  # Of two equal requests the second one has to see what the first one did.
         try:
             made = self._database.write_without_waiting(lambda connection: _create_all(connection, ordered))
-        except (PlaceTaken, GivenUpMeanwhile):
+        except (PlaceTaken, GivenUpMeanwhile, IdempotencyKeyTaken):
             return  # Nothing was changed: by itself each learns whether it is the one.
         except LockNotFree:
-            self._note_alone(ordered)
+            self._held_up.note(plain.name for plain in ordered)
             return
         except CommitStateUnknown as error:
             for plain in ordered:
@@ -159,12 +167,6 @@ class SharedCreations:
             return
         for number, plain in enumerate(ordered):
             plain.is_made = number in made
-
-    def _note_alone(self, group: Sequence[PlainCreation]) -> None:
-        """Note names, one of which was not free: its client will ask for it again."""
-        now_s = time.monotonic()
-        kept = {name: until_s for name, until_s in self._alone_until_s.items() if until_s > now_s}
-        self._alone_until_s = kept | {plain.name: now_s + _ALONE_S for plain in group}
 
 
 def is_plain_creation(creation: Creation, receipts: Sequence[CommitReceipt]) -> bool:
@@ -178,7 +180,9 @@ def _create_all(connection: Connection, group: Sequence[PlainCreation]) -> froze
     Raises:
         PlaceTaken: something has come to lie in one of their folders.
         GivenUpMeanwhile: a client has heard that one of them will not happen.
+        IdempotencyKeyTaken: the key of one was answered before.
     """
+    claims = {number: plain.claim for number, plain in enumerate(group) if plain.claim is not None}
     places = [
         {"number": number, "place": place}
         for number, plain in enumerate(group)
@@ -188,14 +192,15 @@ def _create_all(connection: Connection, group: Sequence[PlainCreation]) -> froze
         values_in("wanted", _CREATED, [_created(number, plain) for number, plain in enumerate(group)])
         | values_in("folder", _PLACE, places)
         | receipt_values([(number, plain.receipt) for number, plain in enumerate(group)])
+        | claim_values(claims)
     )
-    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {_LONGEST_WAIT_MS}")
+    connection.exec_driver_sql(f"SET LOCAL lock_timeout = {LONGEST_LOCK_MS}")
     rows = connection.exec_driver_sql(_STATEMENT, values).all()
     # The lock of the folders is one that all wait for in turn, however many they are.
     connection.exec_driver_sql("SET LOCAL lock_timeout TO DEFAULT")
-    ids = {number: pointer_id for number, pointer_id, _ in rows}
-    if any(landed != len(ids) for *_, landed in rows):
-        raise GivenUpMeanwhile
+    ids = {number: pointer_id for number, pointer_id, *_ in rows}
+    for *_, landed, claimed in rows[:1]:
+        check_noted(ids, claims, landed=landed, claimed=claimed)
     check_begun(connection, ids.values())
     alone = [(pointer_id, group[number].creation.alone) for number, pointer_id in ids.items()]
     check_alone(connection, [(pointer_id, place) for pointer_id, place in alone if place is not None])

@@ -24,7 +24,7 @@ from app.database.pointers.pointers import PutOutcome
 from app.database.pointers.shared_creations import PlainCreation, SharedCreations
 from app.errors import NoSuchNamespace
 from tests.contract.database.companions import Found, StoresOnPostgres, head, last_event, side_by_side
-from tests.contract.database.stores import NOW_MS, Stores, claim, levels, name
+from tests.contract.database.stores import NOW_MS, Stores, levels, name
 from tests.contract.database.test_lost_connections import wait_until_somebody_waits_for_a_lock
 from tests.servers.postgres import PostgresServer
 from tests.servers.postgres_proxy import Break, PostgresProxy
@@ -179,19 +179,6 @@ def test_a_name_that_was_freed_by_a_clock_ahead_is_had_from_then_on(filled: Stor
 
     times = {dotted: last_event(filled, filled.there(dotted)).at_ms for dotted in WANTED}
     assert times == {dotted: freed_ms if dotted == "a.t1" else AT_MS for dotted in WANTED}
-
-
-def test_one_with_a_key_is_made_with_the_others(filled: Stores) -> None:
-    def with_key() -> PutOutcome:
-        of = head("key-1")
-        return filled.pointers.check_and_put(
-            [creation(filled, "a.keyed")],
-            Author("alice", "r", NOW_MS, of),
-            claim(),
-            receipts=[landed(of, NOW_MS, [], 1)],
-        )
-
-    assert side_by_side(with_key, *creations(filled, *of_all(filled))) == [PutOutcome.ADVANCED] * 6
 
 
 def test_what_is_looked_up_side_by_side_is_what_is_found_alone(filled: Stores) -> None:

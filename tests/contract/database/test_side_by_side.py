@@ -22,7 +22,7 @@ from app.database.pointers.pointer import Pointer
 from app.database.pointers.pointers import PutOutcome
 from app.engine.model.ids import Location
 from tests.contract.database.companions import StoresOnPostgres, head, last_event, side_by_side
-from tests.contract.database.stores import NOW_MS, Stores, claim, name
+from tests.contract.database.stores import NOW_MS, Stores, name
 from tests.contract.database.test_lost_connections import wait_until_somebody_waits_for_a_lock
 from tests.servers.postgres import PostgresServer
 from tests.servers.postgres_proxy import Break, PostgresProxy
@@ -124,20 +124,13 @@ def test_one_that_was_given_up_does_not_land_and_the_others_do(stores: Stores) -
     assert stores.there("a.t1").metadata_location == "a.t1/0.json"
 
 
-def test_one_with_a_key_and_one_of_a_renamed_table_land_with_the_others(stores: Stores) -> None:
+def test_one_of_a_renamed_table_lands_with_the_others(stores: Stores) -> None:
     pointers = tables_in(stores)
     stores.pointers.rename(
         stores.id, pointers[1].kind, name("a.t1"), name("a.renamed"), Author("bob", "r", NOW_MS)
     )
 
-    def with_key() -> PutOutcome:
-        of = head("key-1")
-        move = Advance(pointers[0], Location("1.json"), pointers[0].uuid)
-        return stores.pointers.check_and_put(
-            [move], Author("alice", "r", NOW_MS, of), claim(), receipts=[landed(of, NOW_MS, [], 1)]
-        )
-
-    found = side_by_side(with_key, *commits(stores, pointers[1:], [head() for _ in range(TABLES - 1)]))
+    found = side_by_side(*commits(stores, pointers, [head() for _ in pointers]))
 
     assert found == [PutOutcome.ADVANCED] * TABLES
     assert last_event(stores, pointers[1]).identifier == name("a.renamed")

@@ -98,6 +98,17 @@ def test_no_writer_waits_much_longer_than_the_others(load: Load) -> None:
             assert max(course.waits_ms) < most_shares * fair_share_ms
 
 
+@pytest.mark.parametrize(("writers", "most_shares"), [(8, 4), (32, 2)])
+def test_writers_of_one_server_do_not_wait_long_for_those_of_another(
+    writers: int, most_shares: float
+) -> None:
+    # Each server has the table for a while: where files are near, that may be the time of many commits.
+    load = Load(writers, rounds=320 // writers, load_ms=2, prepare_ms=3, commit_ms=3, servers=2, lag_ms=2)
+    for course in courses(load):
+        fair_share_ms = 1000 * load.writers / course.per_second
+        assert max(course.waits_ms) < most_shares * fair_share_ms
+
+
 @pytest.mark.parametrize("load", [FAST, COMMON, replace(FAST, writers=8)], ids=["fast", "common", "few"])
 def test_writers_that_are_known_land_as_fast_as_without_slots_and_seldom_try_twice(load: Load) -> None:
     for course, free in zip(courses(load), courses(load, with_slots=False), strict=True):

@@ -8,6 +8,7 @@ from app.catalog.slots.beginnings import (
     CONTENDED_MS,
     FIRST_WINDOW_MS,
     LEASE_COURSES,
+    LEASE_MS,
     LONGEST_TURN_MS,
     LONGEST_WINDOW_MS,
     MOST_UNUSED,
@@ -279,7 +280,7 @@ def test_the_first_writer_says_how_long_writers_take() -> None:
 
 
 def test_a_server_may_lengthen_its_lease_until_its_turn_is_over() -> None:
-    beginnings = Beginnings(course_ms=100)
+    beginnings = Beginnings(course_ms=100, has_learnt=True)
     beginnings.note_lease(1_000, beginnings.lease_ms)
     turn_ms = TURN_COURSES * 100
 
@@ -291,8 +292,17 @@ def test_a_server_may_lengthen_its_lease_until_its_turn_is_over() -> None:
     assert not beginnings.may_lengthen(1_000 + turn_ms - 99), "a writer would not end in it"
 
 
+def test_a_turn_is_short_until_it_is_known_how_long_writers_take() -> None:
+    beginnings = Beginnings()
+    beginnings.note_lease(1_000, beginnings.lease_ms)
+    assert beginnings.turn_until_ms == 1_000 + LEASE_MS
+
+    beginnings.note_lease(1_000 + LEASE_MS, beginnings.lease_ms)
+    assert beginnings.turn_until_ms == 1_000 + 2 * LEASE_MS
+
+
 def test_a_lease_that_has_ended_begins_another_turn_and_none_is_longer_than_a_bound() -> None:
-    beginnings = Beginnings(course_ms=LONGEST_WINDOW_MS)
+    beginnings = Beginnings(course_ms=LONGEST_WINDOW_MS, has_learnt=True)
     beginnings.note_lease(0, beginnings.lease_ms)
     assert beginnings.turn_until_ms == LONGEST_TURN_MS
 

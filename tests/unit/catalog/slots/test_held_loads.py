@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from app.catalog.context.seen.traffic import TableKey, Traffic
+from app.catalog.slots import beginnings
 from app.catalog.slots.beginnings import FIRST_WINDOW_MS, Client
 from app.catalog.slots.held_loads import MOST_TABLES, HeldLoads
 from app.catalog.slots.landing_slots import put_queue, read_queue
@@ -88,7 +89,10 @@ def test_with_slots_off_no_load_waits(queues: LandingQueues) -> None:
     run(course())
 
 
-def test_writers_of_two_servers_take_turns(queues: LandingQueues) -> None:
+def test_writers_of_two_servers_take_turns(queues: LandingQueues, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Long enough for the other server to ask while the lease is held.
+    monkeypatch.setattr(beginnings, "LEASE_MS", 1_000.0)
+
     async def course() -> None:
         here, there = contended(queues, A), contended(queues, B)
         await here.wait(TABLE, A)
