@@ -7,7 +7,6 @@ from pathlib import Path
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots, preview_expiry
-from app.catalog.deletions.queue import work_off_one
 from app.engine.change.updates import AddSnapshot, SetSnapshotRef, Update
 from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId
@@ -22,6 +21,7 @@ from app.settings import Settings
 from benchmarks.report import Row
 from tests.builders.catalogs import START_MS, catalog_on, with_server
 from tests.builders.commits import commit_table
+from tests.builders.queues import work_off_one
 from tests.builders.tables import DEPARTURES, table_in
 
 SIZES = (1_000, 10_000)

@@ -14,7 +14,6 @@ from pathlib import Path
 from app.catalog.context.catalog import Catalog
 from app.catalog.deletions.orphan_search import OrphanWish
 from app.catalog.deletions.orphans import mark_orphans, preview_orphans
-from app.catalog.deletions.queue import work_off_one
 from app.engine.model.files.manifests import DataFile, EntryStatus, FileContent, ManifestEntry, ManifestFile
 from app.engine.model.ids import Location, SnapshotId
 from app.engine.model.table_metadata import TableMetadata
@@ -23,6 +22,7 @@ from app.formats.manifests.lists import assign_numbers, write_manifest_list
 from app.formats.manifests.writer import write_manifest
 from benchmarks.report import Row
 from tests.builders.catalogs import new_warehouse, server_on
+from tests.builders.queues import work_off_one
 from tests.builders.tables import DEPARTURES, append, commit_to, snapshot_on, table_in
 
 OBJECTS = int(os.environ.get("ORPHAN_OBJECTS", "1000000"))

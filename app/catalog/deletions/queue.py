@@ -11,7 +11,7 @@ from app.catalog.context.server import Server
 from app.catalog.deletions.expired_files import delete_expired_files
 from app.catalog.deletions.marked_orphans import delete_marked_orphans
 from app.catalog.deletions.purge import purge_files
-from app.catalog.deletions.runner import LEASE_MS, PlanOutdated
+from app.catalog.deletions.runner import PlanOutdated
 from app.database.deletions.file_deletions import Deletion, FinalState, Kind
 from app.errors import IcetowerError, Unavailable
 
@@ -29,44 +29,36 @@ _WORK: Mapping[Kind, Callable[[Catalog, Deletion], FinalState | None]] = {
 }
 
 
-def work_off_one(server: Server) -> bool:
-    """Delete the files of one entry of the queue; return whether there was one.
+def work_off(server: Server, deletion: Deletion) -> None:
+    """Delete the files of an entry of the queue that is leased.
 
     Files deleted before a crash are absent the next time. See `app.catalog.context.deletable` for what is never
     touched.
 
     Raises:
-        DatabaseUnavailable: the queue cannot be read.
+        DatabaseUnavailable: what became of it cannot be noted; it is worked off again when its lease is over.
     """
-    deletion = server.file_deletions.lease(LEASE_MS)
-    if deletion is None:
-        return False
     try:
-        state = _work_off(server, deletion)
+        state = _WORK[deletion.kind](own_catalog(server, deletion.warehouse_id), deletion)
     except PlanOutdated:
         log.info(
             "%s of %s: its files are looked for anew, or that is done", deletion.kind, deletion.identifier
         )
-        return True
+        return
     except Unavailable as error:
         _try_later(server, deletion, str(error))
-        return True
+        return
     except IcetowerError as error:
         log.warning(
             "%s of %s stopped: %s; what it had not deleted stays", deletion.kind, deletion.identifier, error
         )
         _finish(server, deletion, "failed", str(error))
-        return True
+        return
     if state is None:
         log.info("%s of %s: looks again later", deletion.kind, deletion.identifier)
-        return True
+        return
     _finish(server, deletion, state)
     log.info("%s of %s: %s", deletion.kind, deletion.identifier, state)
-    return True
-
-
-def _work_off(server: Server, deletion: Deletion) -> FinalState | None:
-    return _WORK[deletion.kind](own_catalog(server, deletion.warehouse_id), deletion)
 
 
 def _try_later(server: Server, deletion: Deletion, reason: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
@@ -80,15 +81,24 @@ class FileDeletions:
             lambda connection: int(connection.execute(select(database_now_ms())).scalar_one())
         )
 
-    def lease(self, lease_ms: int) -> Deletion | None:
+    def lease(self, lease_ms: int, besides: Collection[int] = ()) -> Deletion | None:
         """Return the oldest entry that is due and that no worker holds, and hold it for `lease_ms`.
 
         Times are the database's: the clocks of servers differ.
+
+        Args:
+            lease_ms: how long no other worker gets it.
+            besides: the ids of warehouses whose entries are left alone.
         """
         now_ms = database_now_ms()
         due = (
             select(rows.c.id)
-            .where(rows.c.state == "queued", rows.c.not_before_ms <= now_ms, rows.c.leased_until_ms <= now_ms)
+            .where(
+                rows.c.state == "queued",
+                rows.c.not_before_ms <= now_ms,
+                rows.c.leased_until_ms <= now_ms,
+                rows.c.warehouse_id.not_in(besides),
+            )
             .order_by(rows.c.id)
             .limit(1)
         )

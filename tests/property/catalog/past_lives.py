@@ -12,12 +12,12 @@ from sqlalchemy import text
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import Loaded
-from app.catalog.deletions.queue import work_off_one
 from app.catalog.past.dropped import list_dropped
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import IcetowerError, NoSuchNamespace
 from app.recoveries import NoSuchDropped, UndropRefused
 from tests.builders.catalogs import Clock
+from tests.builders.queues import work_off_one
 from tests.builders.table_files import NamingFiles
 from tests.builders.tables import FLIGHTS
 from tests.property.catalog.lives import Ground, reached

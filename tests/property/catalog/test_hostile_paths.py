@@ -20,7 +20,6 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.server import Server
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
-from app.catalog.deletions.queue import work_off_one
 from app.catalog.tables import NewTable, purge_table
 from app.engine.change.updates import SetProperties
 from app.engine.model.files.manifests import (
@@ -40,6 +39,7 @@ from app.formats.manifests.lists import assign_numbers, write_manifest_list
 from app.formats.manifests.writer import write_manifest
 from tests.builders.catalogs import START_MS, new_warehouse, server_on
 from tests.builders.commits import commit_table
+from tests.builders.queues import work_off_one
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import FLIGHTS, SCHEMA, append, load_table, namespace_in
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.catalog.context.server import Server
-from app.catalog.deletions.queue import work_off_one
 from app.errors import IcetowerError
 from app.fileio.memory import MemoryFiles
+from tests.builders.queues import work_off_one
 from tests.property.catalog.lives import PLACES, Ground, Life, OldFiles, ground_on
 
 BEFORE = st.lists(

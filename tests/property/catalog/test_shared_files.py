@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.catalog.context.server import Server
-from app.catalog.deletions.queue import work_off_one
 from app.fileio.files import FileIO
 from app.fileio.local import LocalFiles
 from app.fileio.memory import MemoryFiles
 from app.fileio.schemes import files_for
+from tests.builders.queues import work_off_one
 from tests.property.catalog.lives import PLACES, Life, OldFiles, ground_on
 from tests.servers.s3 import S3Server
 

@@ -26,7 +26,6 @@ from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.server import Server
-from app.catalog.deletions.queue import work_off_one
 from app.catalog.tables import NewTable, find_json, purge_table, table_json
 from app.engine.change.updates import SetProperties
 from app.engine.model.identifiers import TableIdentifier
@@ -35,6 +34,7 @@ from app.errors import MetadataFileMissing
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import new_warehouse, server_on
 from tests.builders.commits import commit_table
+from tests.builders.queues import work_off_one
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import FLIGHTS, SCHEMA, append, load_table, namespace_in
 

@@ -11,7 +11,6 @@ from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots, preview_expiry
-from app.catalog.deletions.queue import work_off_one
 from app.catalog.tables import NewTable, purge_table, unregister_table
 from app.engine.change.updates import AddSnapshot, AssignUuid, SetProperties, SetStatistics, Update
 from app.engine.model.files.manifests import ManifestEntry
@@ -26,7 +25,7 @@ from app.formats.manifests.source import ManifestCache
 from tests.builders.catalogs import START_MS, Clock, catalog_on, with_server
 from tests.builders.commits import commit_table
 from tests.builders.failing_files import FailingFiles
-from tests.builders.queues import let_queue_age
+from tests.builders.queues import let_queue_age, work_off_one
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, SCHEMA, append, load_table, table_in
 from tests.unit.catalog.commits.interference import ARRIVALS

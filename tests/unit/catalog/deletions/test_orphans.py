@@ -15,7 +15,6 @@ from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
 from app.catalog.deletions.orphan_search import OrphanWish
 from app.catalog.deletions.orphans import mark_orphans, orphan_runs, preview_orphans
-from app.catalog.deletions.queue import work_off_one
 from app.engine.change.updates import RemoveSnapshots, SetLocation, SetProperties
 from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.identifiers import TableIdentifier
@@ -35,6 +34,7 @@ from app.fileio.local import LocalFiles
 from tests.builders.catalogs import new_warehouse, server_on, with_server
 from tests.builders.commits import commit_table
 from tests.builders.failing_files import FailingFiles
+from tests.builders.queues import work_off_one
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, FLIGHTS, append, commit_to, load_table, table_in
 

@@ -14,7 +14,7 @@ from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots, preview_expiry
 from app.catalog.deletions.foreign_looks import UnknownReaders
-from app.catalog.deletions.queue import LAST_RETRY_MS, MANY_FAILURES, work_off_one
+from app.catalog.deletions.queue import LAST_RETRY_MS, MANY_FAILURES
 from app.catalog.tables import purge_table
 from app.catalog.upkeep.table_health import table_health
 from app.catalog.upkeep.warehouse_health import waiting_deletions
@@ -31,7 +31,7 @@ from app.fileio.memory import MemoryFiles
 from app.formats.metadata.files import MetadataFiles
 from tests.builders.catalogs import START_MS, catalog_on, new_warehouse, with_rules, with_server
 from tests.builders.commits import commit_table
-from tests.builders.queues import let_queue_age
+from tests.builders.queues import let_queue_age, work_off_one
 from tests.builders.table_files import NamingFiles, TableFiles
 from tests.builders.tables import DEPARTURES, FLIGHTS, append, load_table, namespace_in, table_in
 

@@ -12,7 +12,6 @@ import pytest
 from app.catalog.appends import AppendRequest, WantedFile, begin_append
 from app.catalog.context.catalog import Catalog
 from app.catalog.deletions.expiry import ExpiryRequest, expire_snapshots
-from app.catalog.deletions.queue import work_off_one
 from app.catalog.manifests.table_manifests import TableManifests
 from app.database.deletions.file_deletions import FileDeletions
 from app.engine.model.files.manifests import DataFile, FileContent
@@ -22,6 +21,7 @@ from app.errors import FilesBeingDeleted, InvalidDataFile
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import START_MS, catalog_on, with_server
 from tests.builders.commits import commit_table
+from tests.builders.queues import work_off_one
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import DEPARTURES, append, load_table, table_in
 

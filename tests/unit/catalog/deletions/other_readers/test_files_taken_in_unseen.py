@@ -10,7 +10,6 @@ import pytest
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
-from app.catalog.deletions.queue import work_off_one
 from app.catalog.tables import NewTable, purge_table
 from app.database.pointers.foreign_files import ANYWHERE
 from app.engine.change.updates import AddSnapshot
@@ -21,6 +20,7 @@ from app.errors import FilesBeingDeleted
 from app.fileio.memory import MemoryFiles
 from tests.builders.catalogs import catalog_on, with_rules, with_server
 from tests.builders.commits import commit_table
+from tests.builders.queues import work_off_one
 from tests.builders.table_files import NamingFiles, TableFiles
 from tests.builders.tables import DEPARTURES, FLIGHTS, SCHEMA, append, load_table, table_in
 

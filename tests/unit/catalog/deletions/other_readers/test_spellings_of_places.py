@@ -13,7 +13,6 @@ from app.catalog.context.deletable import Owner
 from app.catalog.context.kinds import TABLES
 from app.catalog.deletions.orphan_search import OrphanWish, search_orphans
 from app.catalog.deletions.other_readers import OtherReaders
-from app.catalog.deletions.queue import work_off_one
 from app.catalog.tables import NewTable, purge_table
 from app.database.warehouses import Layout
 from app.engine.model.files.manifests import DataFile, FileContent
@@ -24,6 +23,7 @@ from app.fileio.memory import MemoryFiles
 from app.fileio.schemes import files_for
 from tests.builders.catalogs import catalog_on, new_warehouse, with_rules
 from tests.builders.commits import commit_table
+from tests.builders.queues import work_off_one
 from tests.builders.table_files import TableFiles
 from tests.builders.tables import FLIGHTS, SCHEMA, append, load_table, namespace_in
 from tests.servers.webhdfs import HdfsPlace

@@ -10,7 +10,6 @@ import pytest
 from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.places.file_names import content_mark, new_content_uuid
-from app.catalog.deletions.queue import work_off_one
 from app.catalog.deletions.sweeps import sweep_one
 from app.catalog.tables import NewTable, purge_table
 from app.catalog.upkeep.manifest_rewrites import ManifestRewriteRequest, rewrite_manifests
@@ -22,6 +21,7 @@ from app.engine.model.ids import Location
 from app.formats.metadata.own_names import is_own_content
 from tests.builders.catalogs import catalog_on
 from tests.builders.partitioned_files import PartitionedFiles
+from tests.builders.queues import work_off_one
 from tests.builders.tables import DEPARTURES, SCHEMA, commit_to, load_table
 from tests.unit.catalog.deletions.sweeps.test_metadata_files import (
     DAY_MS,

@@ -15,7 +15,6 @@ from app.catalog import named
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES, VIEWS, Kind
 from app.catalog.context.places.file_names import mark_of, new_file_uuid
-from app.catalog.deletions.queue import work_off_one
 from app.catalog.deletions.sweeps import sweep_one
 from app.catalog.tables import NewTable, purge_table
 from app.catalog.views import NewView
@@ -26,6 +25,7 @@ from app.engine.model.ids import Location
 from app.fileio.memory import MemoryFiles
 from app.formats.metadata.own_names import own_version
 from tests.builders.catalogs import catalog_on, with_rules
+from tests.builders.queues import work_off_one
 from tests.builders.tables import DEPARTURES, SCHEMA, commit_to, load_table, table_in, view_version
 from tests.unit.catalog.commits.interference import ARRIVALS
 

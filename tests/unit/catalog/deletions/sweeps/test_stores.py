@@ -11,7 +11,6 @@ import pytest
 
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.places.file_names import new_content_uuid, new_file_uuid
-from app.catalog.deletions.queue import work_off_one
 from app.catalog.deletions.sweeps import sweep_one
 from app.catalog.tables import purge_table
 from app.database.schema.rows import file_deletions, pointer_history
@@ -20,6 +19,7 @@ from app.engine.model.ids import Location
 from app.fileio.schemes import files_for
 from tests.builders.catalogs import RULES, new_warehouse, server_on
 from tests.builders.partitioned_files import PartitionedFiles
+from tests.builders.queues import work_off_one
 from tests.builders.tables import DEPARTURES, FLIGHTS, load_table, table_in
 from tests.servers.s3 import S3Server
 from tests.unit.catalog.deletions.sweeps.test_metadata_files import DAY_MS, execute

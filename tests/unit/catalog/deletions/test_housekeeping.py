@@ -1,0 +1,109 @@
+"""Housekeeping beside a store that is stuck: other warehouses do not wait for it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from app.catalog.context.catalog import Catalog
+from app.catalog.context.server import Server
+from app.catalog.deletions.housekeeping import keep_house
+from app.catalog.tables import purge_table
+from app.engine.model.identifiers import TableIdentifier
+from app.engine.model.ids import Location
+from app.fileio.memory import MemoryFiles
+from tests.builders.catalogs import new_warehouse, server_on
+from tests.builders.tables import FLIGHTS, table_in
+from tests.e2e.patience import wait_until
+
+NAMES = [TableIdentifier(FLIGHTS, f"t{number}") for number in range(3)]
+
+
+class StuckFiles(MemoryFiles):
+    """A store that lets those who delete files wait until it is well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_well = threading.Event()
+        self.waiting = threading.Semaphore(0)
+
+    def delete(self, location: Location) -> None:
+        self.waiting.release()
+        assert self.is_well.wait(60)
+        super().delete(location)
+
+
+@contextmanager
+def housekeeping(server: Server) -> Iterator[None]:
+    """Keep house until the block ends."""
+    stop = threading.Event()
+    thread = threading.Thread(target=keep_house, args=(server, stop, 0.05))
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        server.has_deletions.set()
+        thread.join()
+
+
+@pytest.fixture
+def warehouses(tmp_path: Path) -> Iterator[tuple[Catalog, Catalog, StuckFiles]]:
+    """A warehouse whose store is stuck, another one that is well, and the stuck store."""
+    stuck, well = StuckFiles(), MemoryFiles()
+    server = replace(
+        server_on(f"sqlite:///{tmp_path}/icetower.db"),
+        files_of=lambda warehouse: stuck if warehouse.name == "stuck" else well,
+    )
+    both = [new_warehouse(server, name, f"memory://{name}") for name in ("stuck", "well")]
+    for catalog in both:
+        for name in NAMES:
+            table_in(catalog, name)
+    try:
+        yield both[0], both[1], stuck
+    finally:
+        stuck.is_well.set()
+
+
+def files_left(catalog: Catalog) -> int:
+    return len(list(catalog.files.list_files(Location(catalog.warehouse.root_location))))
+
+
+def test_a_stuck_store_keeps_no_deletions_of_others_waiting(
+    warehouses: tuple[Catalog, Catalog, StuckFiles],
+) -> None:
+    slow, well, store = warehouses
+    for name in NAMES:
+        purge_table(slow, name)
+
+    with housekeeping(slow.server):
+        assert store.waiting.acquire(timeout=30)
+        for name in NAMES:
+            purge_table(well, name)
+        wait_until(lambda: files_left(well) == 0)
+        before = files_left(slow)
+        store.is_well.set()
+        wait_until(lambda: files_left(slow) == 0)
+
+    assert before == len(NAMES)
+
+
+def test_one_entry_of_a_warehouse_is_worked_off_at_a_time(
+    warehouses: tuple[Catalog, Catalog, StuckFiles],
+) -> None:
+    slow, well, store = warehouses
+    for name in NAMES:
+        purge_table(slow, name)
+
+    with housekeeping(slow.server):
+        assert store.waiting.acquire(timeout=30)
+        purge_table(well, NAMES[0])
+        wait_until(lambda: files_left(well) == len(NAMES) - 1)
+
+        assert not store.waiting.acquire(blocking=False)
+        store.is_well.set()
