@@ -22,6 +22,7 @@ from app.database.connections.driver_errors import (
     only_reads,
     our_error,
     reason,
+    stood_still,
     undid_transaction,
 )
 from app.database.connections.gates import LONGEST_WAIT_S, Gate
@@ -255,7 +256,7 @@ class Database:
         """Return the error to raise when a transaction was undone before its commit."""
         if undid_transaction(error):
             return Undone(error, MAX_ATTEMPTS_AFTER_COLLISION)
-        if lost_connection(error):
+        if lost_connection(error) or stood_still(error):
             return Undone(error, MAX_ATTEMPTS_AFTER_LOST_CONNECTION)
         if only_reads(error):
             # A former primary, or a standby: it answers, so the pool takes it for a good connection.

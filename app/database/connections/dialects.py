@@ -29,9 +29,9 @@ _CONNECT_DEFAULTS: dict[str, Any] = {
     "keepalives_count": 4,
     "tcp_user_timeout": 30_000,
 }
-# A client that stops in mid-transaction, or vanishes, must not keep its row locks.
+# A client that stops in mid-transaction, or vanishes, must not keep its locks: less long than others wait for them.
 _SERVER_SETTINGS = (
-    "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s"
+    "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=5s"
     " -c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=4"
 )
 """The URL's own `options` come later, so they override these."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import psycopg
 
 _DEADLOCK, _SERIALIZATION_FAILURE = "40P01", "40001"
-_READ_ONLY, _LOCK_NOT_FREE = "25006", "55P03"
+_READ_ONLY, _LOCK_NOT_FREE, _STOOD_STILL = "25006", "55P03", "25P03"
 _BROKEN_CONSTRAINT = "23"
 _CONNECTION_ERRORS = ("08", "57P")
 _MISSING_SCHEMA_OBJECT = {"42P01", "42703", "3F000"}
@@ -24,6 +24,7 @@ _MISSING_SQLITE_OBJECT = ("no such table", "no such column", "has no column name
 
 _POSTGRES_REASONS = {
     "25006": "it only reads (a standby, or a former primary)",
+    "25P03": "this server stood still in the middle of a transaction",
     "53100": "its disk is full",
     "53300": "it has no connection left",
     "55P03": "another transaction held the row for too long",
@@ -136,6 +137,15 @@ def lost_connection(error: Exception) -> bool:
     return isinstance(error, DBAPIError) and error.connection_invalidated
 
 
+def stood_still(error: Exception) -> bool:
+    """Say whether Postgres undid the transaction since nothing came from this server for too long.
+
+    It looks once more before it runs the next statement: a COMMIT that is answered so was not run.
+    """
+    origin = origin_of(error)
+    return _is_of_postgres(origin) and origin.sqlstate == _STOOD_STILL
+
+
 def only_reads(error: Exception) -> bool:
     """Say whether the server of this connection takes no writes, as after a failover."""
     origin = origin_of(error)
@@ -145,14 +155,14 @@ def only_reads(error: Exception) -> bool:
 def commit_was_refused(error: Exception, connection: object) -> bool:
     """Say whether a failed COMMIT certainly changed nothing.
 
-    Postgres: it answered with an ERROR and the session goes on. A FATAL answer, no answer, or an answer from a proxy
-    that lost the server proves nothing.
+    Postgres: it answered with an ERROR and the session goes on, or the transaction was over before. Another FATAL
+    answer, no answer, or an answer from a proxy that lost the server proves nothing.
     SQLite: the transaction is still open, or a lock, a full disk or a constraint stopped it. An error of the disk
     itself proves nothing: after a crash, the log may contain the whole transaction.
     """
     driver = _postgres_driver()
     if driver is not None and isinstance(connection, driver.Connection):
-        return (
+        return stood_still(error) or (
             _is_of_postgres(error)
             and error.sqlstate is not None
             and not error.sqlstate.startswith(_CONNECTION_ERRORS)

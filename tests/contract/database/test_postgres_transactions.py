@@ -151,7 +151,11 @@ def test_a_commit_that_is_interrupted_leaves_no_transaction_open(stores: Stores)
 
 
 def test_connections_keep_what_was_committed_and_do_not_wait_for_ever(stores: Stores) -> None:
-    expected = {"statement_timeout": "30s", "lock_timeout": "10s"}
+    expected = {
+        "statement_timeout": "30s",
+        "lock_timeout": "10s",
+        "idle_in_transaction_session_timeout": "5s",
+    }
 
     def shown(connection: Connection) -> dict[str, str]:
         return {each: connection.execute(text(f"SHOW {each}")).scalar_one() for each in expected}
@@ -159,6 +163,34 @@ def test_connections_keep_what_was_committed_and_do_not_wait_for_ever(stores: St
     assert stores.database.read(shown) == expected
     expected |= {"transaction_isolation": "read committed", "synchronous_commit": "on"}
     assert stores.database.write(shown) == expected
+
+
+@pytest.mark.parametrize("ends", ["before a statement", "before COMMIT"])
+def test_a_server_that_stood_still_lets_others_go_on_and_begins_again(stores: Stores, ends: str) -> None:
+    """Its locks are free before others give up, and its own change is made once, by a second transaction."""
+    url = str(stores.database._write_engine.url.render_as_string(hide_password=False))
+    frozen = Database.open(f"{url}&options=-c%20idle_in_transaction_session_timeout%3D100ms")
+    append = text("UPDATE pointers SET metadata_location = metadata_location || :mark WHERE name = 't'")
+    sessions = "SELECT count(*) FROM pg_stat_activity WHERE pid = %s"
+    runs = 0
+
+    def mark(connection: Connection) -> None:
+        nonlocal runs
+        runs += 1
+        connection.execute(append, {"mark": " frozen"})
+        if runs == 1:
+            pid = connection.scalar(text("SELECT pg_backend_pid()"))
+            stores.database.write(lambda other: other.execute(append, {"mark": " other"}))
+            while stores.database.fetch(sessions, (pid,)) != [(0,)]:
+                pass
+            if ends == "before a statement":
+                connection.execute(text("SELECT 1"))
+
+    frozen.write(mark)
+    frozen.close()
+
+    assert runs == 2
+    assert stores.there("a.t").metadata_location == "a.t/0.json other frozen"
 
 
 def test_a_light_write_that_waits_for_a_row_holds_up_no_other(
