@@ -126,6 +126,7 @@ def _connect_to_postgres(
     from app.database.connections.punctual_postgres import PunctualConnection
 
     connection = PunctualConnection.connect(*arguments, **options)
+    connection.add_notice_handler(connection.hear)
     _or_close(connection, connection.obey_statement_timeout)
     return connection
 

@@ -21,12 +21,24 @@ class PunctualConnection(psycopg.Connection[Any]):
     """
 
     longest_wait_s: float | None = None
+    stood_still = False
+    """Whether Postgres has said that it ended the session, since nothing came in the middle of a transaction."""
 
     def wait(self, gen: Generator[Any, Any, _Result], *args: Any, **options: Any) -> _Result:
         """Wait as the driver does, but at most `longest_wait_s`; raises `OperationalError` then."""
-        if self.longest_wait_s is None:
-            return super().wait(gen, *args, **options)
-        return super().wait(self._in_time(gen, self.longest_wait_s), *args, **options)
+        try:
+            if self.longest_wait_s is None:
+                return super().wait(gen, *args, **options)
+            return super().wait(self._in_time(gen, self.longest_wait_s), *args, **options)
+        except psycopg.OperationalError as error:
+            if self.stood_still:  # the driver only says that the connection is gone
+                raise psycopg.errors.IdleInTransactionSessionTimeout(str(error)) from error
+            raise
+
+    def hear(self, said: psycopg.errors.Diagnostic) -> None:
+        """Note what Postgres says between two statements: there the driver takes an error for a notice."""
+        if said.sqlstate == psycopg.errors.IdleInTransactionSessionTimeout.sqlstate:
+            self.stood_still = True
 
     def obey_statement_timeout(self) -> None:
         """Wait for a statement a little longer than Postgres lets it run.

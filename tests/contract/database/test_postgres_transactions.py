@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from sqlalchemy import Connection, text
@@ -165,7 +166,7 @@ def test_connections_keep_what_was_committed_and_do_not_wait_for_ever(stores: St
     assert stores.database.write(shown) == expected
 
 
-@pytest.mark.parametrize("ends", ["before a statement", "before COMMIT"])
+@pytest.mark.parametrize("ends", ["before a statement", "before COMMIT", "before COMMIT, and has heard it"])
 def test_a_server_that_stood_still_lets_others_go_on_and_begins_again(stores: Stores, ends: str) -> None:
     """Its locks are free before others give up, and its own change is made once, by a second transaction."""
     url = str(stores.database._write_engine.url.render_as_string(hide_password=False))
@@ -185,6 +186,11 @@ def test_a_server_that_stood_still_lets_others_go_on_and_begins_again(stores: St
                 pass
             if ends == "before a statement":
                 connection.execute(text("SELECT 1"))
+            if ends == "before COMMIT, and has heard it":
+                # As the reply to the statement before does, if it is read only now.
+                driver: Any = connection.connection.driver_connection
+                driver.pgconn.consume_input()
+                driver.pgconn.notifies()
 
     frozen.write(mark)
     frozen.close()
