@@ -135,7 +135,10 @@ def create_app(
         endpoints_of_the_past=endpoints_of_the_past(endpoints(served)),
         commit_ids=commit_ids,
         readiness=readiness(
-            server, lambda: warehouses.load(settings.default_warehouse), lambda: check_revision(database)
+            server,
+            lambda: warehouses.load(settings.default_warehouse),
+            database.check_writes,
+            lambda: check_revision(database),
         ),
     )
     # The front door does what FastAPI's own middleware would do, and the errors of the protocol besides.

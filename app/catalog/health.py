@@ -48,16 +48,25 @@ class PunctualChecks:
 
 
 def readiness(
-    server: Server, default_warehouse: Callable[[], Warehouse], check_migrations: Callable[[], None]
+    server: Server,
+    default_warehouse: Callable[[], Warehouse],
+    check_writes: Callable[[], None],
+    check_migrations: Callable[[], None],
 ) -> PunctualChecks:
     """Return the checks of all that requests need.
 
     Args:
         default_warehouse: looks up the one whose files are tried; raises `NoSuchWarehouse`.
+        check_writes: raises an error if the database takes no changes.
         check_migrations: raises `DatabaseBehind` or `DatabaseUnavailable`.
     """
+
+    def check_database() -> None:
+        server.warehouses.list()
+        check_writes()
+
     checks: dict[str, Callable[[], object]] = {
-        "database": server.warehouses.list,
+        "database": check_database,
         "migrations": check_migrations,
         "warehouse": lambda: check_warehouse(server, default_warehouse()),
     }

@@ -35,6 +35,8 @@ from app.waits import do_elsewhere
 _Result = TypeVar("_Result")
 _LIGHT_POOL_SIZE = 4
 """More than one: a write that waits for a row must not hold up all others."""
+_NO_CHANGE = "DELETE FROM warehouses WHERE false"
+"""Postgres refuses it where it only reads."""
 
 
 class Database:
@@ -85,9 +87,17 @@ class Database:
         self._write_engine.dispose()
         self._light_engine.dispose()
 
-    def ping(self) -> None:
-        """Check that the database answers, else raise `DatabaseUnavailable`."""
-        self.fetch("SELECT 1", ())
+    def check_writes(self) -> None:
+        """Check that the database takes changes, without a change.
+
+        Raises:
+            DatabaseUnavailable: it does not answer, only reads, or its disk is full.
+            CommitStateUnknown: it did not confirm what it had to write.
+        """
+        if self._is_sqlite:
+            self.write_together(_write_again)
+        else:
+            self.write_without_waiting(lambda found: found.exec_driver_sql(_NO_CHANGE))
 
     def fetch(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Run one prepared statement on the driver and return its rows; raises like `read`."""
@@ -291,8 +301,7 @@ class Database:
 
         It is invisible now, but after a crash before the next write it could come back.
         """
-        version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
-        connection.exec_driver_sql(f"PRAGMA user_version = {version}")
+        _write_again(connection)
         self._commit(connection)
 
     def _roll_back(self, connection: Connection) -> None:
@@ -307,3 +316,9 @@ class Database:
                 dbapi_connection.cursor().execute("ROLLBACK")
         except library_errors() as error:
             connection.invalidate(error)
+
+
+def _write_again(connection: Connection) -> None:
+    """Write a page of SQLite's file as it is."""
+    version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+    connection.exec_driver_sql(f"PRAGMA user_version = {version}")

@@ -33,7 +33,6 @@ READS: dict[str, Callable[[Stores], Any]] = {
     "unknown readers": lambda stores: ForeignPlaces(stores.database).unknown(0, 1),
     "foreign places": lambda stores: ForeignPlaces(stores.database).of_table(1),
     "own places": lambda stores: ForeignPlaces(stores.database).own_places(1),
-    "ping": lambda stores: stores.database.ping(),
     "find": lambda stores: stores.pointers.find(1, name("a.t")),
     "find_many": lambda stores: stores.pointers.find_many([(1, name("a.t"))]),
     "list_names": lambda stores: stores.pointers.list_names(1, levels("a"), TABLE),
@@ -78,6 +77,7 @@ LOCKED_READS: dict[str, Callable[[Stores], Any]] = {
     ),
 }
 WRITES: dict[str, Callable[[Stores], Any]] = {
+    "check writes": lambda stores: stores.database.check_writes(),
     "check_and_put advance": lambda stores: stores.advance(NEVER_SEEN, "m"),
     "check_and_put creation": lambda stores: stores.add("a.new"),
     "rename": lambda stores: stores.pointers.rename(1, TABLE, name("a.t"), name("a.u"), AUTHOR),

@@ -237,6 +237,8 @@ def test_a_server_that_only_reads_refuses_writes_until_it_is_replaced(
 
     with pytest.raises(DatabaseUnavailable, match="it only reads"):
         direct.advance(seen, "1.json")
+    with pytest.raises(DatabaseUnavailable, match="it only reads"):
+        direct.database.check_writes()
     assert direct.there("a.t") == seen
 
     postgres_server.execute(f"ALTER DATABASE {database_name} RESET default_transaction_read_only")
@@ -261,7 +263,7 @@ def test_while_the_server_is_down_every_call_says_so_and_afterwards_works(
         with pytest.raises(DatabaseUnavailable):
             stores.advance(seen, "2.json")
         with pytest.raises(DatabaseUnavailable):
-            database.ping()
+            database.check_writes()
         with pytest.raises(DatabaseUnavailable):
             check_revision(database)
 

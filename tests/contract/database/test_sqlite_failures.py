@@ -20,7 +20,7 @@ from app.database.connections.driver_errors import ConstraintBroken
 from app.database.pointers.moves import Advance
 from app.database.pointers.pointers import PutOutcome
 from app.engine.model.ids import Location
-from app.errors import DatabaseUnavailable
+from app.errors import CommitStateUnknown, DatabaseUnavailable
 from tests.builders.databases import migrated
 from tests.contract.database.every_call import EVERY_CALL, LOCKED_READS, READS, WRITES, error_of, fill
 from tests.contract.database.stores import AUTHOR, Stores, levels, name
@@ -71,15 +71,15 @@ def test_each_write_says_that_the_file_is_read_only(stores: Stores, path: Path) 
 
 
 def test_each_call_says_that_the_file_is_no_database(stores: Stores, tmp_path: Path) -> None:
-    calls = {which: call for which, call in EVERY_CALL.items() if which != "ping"}  # which looks at no file
     (tmp_path / "not.db").write_text("something else entirely, and longer than a header " * 10)
     database = Database.open(f"sqlite:///{tmp_path / 'not.db'}")
 
     said = {
-        which: str(error_of(call, Stores.of(database, stores.warehouse))) for which, call in calls.items()
+        which: str(error_of(call, Stores.of(database, stores.warehouse)))
+        for which, call in EVERY_CALL.items()
     }
 
-    assert {which for which, words in said.items() if "not a SQLite database" in words} == set(calls)
+    assert {which for which, words in said.items() if "not a SQLite database" in words} == set(EVERY_CALL)
     database.close()
 
 
@@ -104,6 +104,13 @@ def broken_disk(path: Path) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+
+
+def test_a_disk_that_takes_nothing_more_is_seen_without_a_change(stores: Stores, path: Path) -> None:
+    with broken_disk(path), pytest.raises((DatabaseUnavailable, CommitStateUnknown)):
+        stores.database.check_writes()
+
+    stores.database.check_writes()
 
 
 def test_a_disk_that_fails_at_commit_leaves_the_outcome_unknown_until_it_works(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from contextlib import closing
 from pathlib import Path
 
@@ -42,6 +43,24 @@ def test_server_whose_warehouse_cannot_be_written_is_not_ready(tmp_path: Path) -
     assert response.json()["status"] == "unavailable"
     assert response.json()["parts"]["warehouse"] == {"ok": False, "why": "the disk is full"}
     assert response.json()["parts"]["database"] == {"ok": True}
+
+
+def test_server_whose_database_takes_no_changes_is_not_ready(tmp_path: Path) -> None:
+    with http_catalog(tmp_path) as api:
+        limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+        # What a disk looks like that takes no more of the database's log.
+        full = (tmp_path / "icetower.db-wal").stat().st_size + 100
+        resource.setrlimit(resource.RLIMIT_FSIZE, (full, limit[1]))
+        try:
+            response = api.get("/ready")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        assert api.get("/ready").status_code == 200
+
+    parts = response.json()["parts"]
+    assert response.status_code == 503
+    assert parts["database"]["why"]
+    assert parts["warehouse"] == {"ok": True}
 
 
 def test_server_whose_database_was_changed_under_it_is_not_ready(tmp_path: Path) -> None:
