@@ -24,7 +24,7 @@ class ForeignReader:
 
     pointer: Pointer
     is_known: bool
-    """False if it may name files anywhere."""
+    """Whether it is noted for one of the folders; False if it only may name files anywhere."""
 
 
 class ForeignPlaces:
@@ -89,9 +89,9 @@ class ForeignPlaces:
         found = self._database.read(
             lambda connection: [row for query in queries for row in connection.execute(query)]
         )
-        unknown = {row.id for row in found if row.place == ANYWHERE}
+        known = {row.id for row in found if row.place != ANYWHERE}
         by_id = {row.id: _pointer(row) for row in found}
-        return [ForeignReader(pointer, pointer.id not in unknown) for pointer in by_id.values()]
+        return [ForeignReader(pointer, pointer.id in known) for pointer in by_id.values()]
 
 
 _AS_POINTER = (

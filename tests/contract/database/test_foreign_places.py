@@ -45,8 +45,9 @@ def test_tables_are_found_by_the_folders_that_they_name_files_in(
 
     assert readers(places, "s3://b/", "s3://b/t/", "s3://b/t/data/") == [
         ("a.reader", True),
-        ("a.unknown", False),
+        ("a.unknown", True),
     ]
+    assert readers(places, "s3://b/v/") == [("a.unknown", False)]
     assert readers(places, "s3://b/u/", besides=unknown.id) == [("a.reader", True)]
     assert readers(places, "s3://b/v/", besides=unknown.id) == []
     found = places.readers(["s3://b/u/"], unknown.id)[0].pointer

@@ -303,6 +303,20 @@ def test_an_unreadable_table_of_another_place_keeps_nothing(catalog: Catalog, st
     assert not store.exists(gone)
 
 
+def test_lists_that_a_table_of_another_place_names_stay(catalog: Catalog, store: MemoryFiles) -> None:
+    """Its warehouse may not read them, but its clients do."""
+    elsewhere = new_warehouse(catalog.server, "elsewhere", "memory://elsewhere")
+    namespace_in(elsewhere)
+    register_twin(elsewhere, store, metadata(catalog), "memory://elsewhere/t")
+    files = {file.location for file in store.list_files(Location(metadata(catalog).location))}
+
+    purge_table(catalog, DEPARTURES)
+
+    assert work_off(catalog) == {"queued": 1}
+    assert {file.location for file in store.list_files(Location("memory://wh"))} >= files
+    assert str(TWIN) in waiting_deletions(catalog)[0].error
+
+
 def test_housekeeping_leaves_a_table_alone_that_it_could_not_read(
     catalog: Catalog, store: MemoryFiles, caplog: pytest.LogCaptureFixture
 ) -> None:
