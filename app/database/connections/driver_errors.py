@@ -138,7 +138,7 @@ def lost_connection(error: Exception) -> bool:
 
 
 def stood_still(error: Exception) -> bool:
-    """Say whether Postgres undid the transaction since nothing came from this server for too long.
+    """Say whether Postgres undid a transaction in which nothing came for too long.
 
     It looks once more before it runs the next statement: a COMMIT that is answered so was not run.
     """

@@ -36,7 +36,10 @@ class PunctualConnection(psycopg.Connection[Any]):
             raise
 
     def hear(self, said: psycopg.errors.Diagnostic) -> None:
-        """Note what Postgres says between two statements: there the driver takes an error for a notice."""
+        """Note what Postgres says between two statements.
+
+        The driver takes an error for a notice there.
+        """
         if said.sqlstate == psycopg.errors.IdleInTransactionSessionTimeout.sqlstate:
             self.stood_still = True
 
