@@ -243,7 +243,8 @@ def load_configuration(catalog: Catalog) -> tuple[Mapping[str, str], Mapping[str
 class WarehouseMemo:
     """Warehouses by name, read again after a second: every request needs one.
 
-    A stale entry cannot harm: rows are found by the warehouse's id, which is never used again.
+    A stale entry finds the right rows, by the warehouse's id, which is never used again. Its storage settings may be
+    those of a second ago: docs/configuration.md says what that means for who changes them.
     """
 
     def __init__(self, server: Server, max_age_s: float = 1.0) -> None:
