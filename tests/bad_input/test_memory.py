@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 import socket
 import time
 import tracemalloc
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from http.client import HTTPConnection
 from pathlib import Path
 
+import httpx
 import pytest
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
@@ -19,6 +22,7 @@ from app.cli.server.http_protocol import CatalogProtocol
 from app.cli.server.lingering import LingeringTransport
 from tests.bad_input.wire import chunked
 from tests.builders.http_catalog import http_catalog, make_namespace, make_table
+from tests.servers.icetower import icetower_process
 
 BODY_BYTES = 1 << 20
 REQUESTS = 20
@@ -168,6 +172,32 @@ def test_nothing_of_a_connection_is_left_when_it_has_ended(tmp_path: Path, sent:
             time.sleep(PAUSE_SECONDS)
 
         assert parts_of_connections() == []
+
+
+def test_memory_of_bodies_that_are_cut_off_goes_back_to_the_system(tmp_path: Path) -> None:
+    """The C library would keep it: after such a burst a process was more than twice as large as before."""
+    sent = HEAD + b"Content-Length: %d\r\n\r\n" % (10 * BODY_BYTES) + b"x" * (9 * BODY_BYTES)
+    with (
+        icetower_process(tmp_path, file_deletion_interval_seconds="0.2") as url,
+        ThreadPoolExecutor(16) as pool,
+    ):
+        port = httpx.URL(url).port or 0
+        send_and_end(port, sent)
+        before = resident_bytes(url)
+        for _ in range(3):
+            list(pool.map(lambda _: send_and_end(port, sent), range(64)))
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while resident_bytes(url) > 1.1 * before and time.monotonic() < deadline:
+                time.sleep(PAUSE_SECONDS)
+            assert resident_bytes(url) <= 1.1 * before
+
+
+def resident_bytes(url: str) -> float:
+    found = re.search(
+        r"^process_resident_memory_bytes (\S+)$", httpx.get(f"{url}/metrics").text, re.MULTILINE
+    )
+    assert found is not None
+    return float(found[1])
 
 
 def parts_of_connections() -> list[str]:

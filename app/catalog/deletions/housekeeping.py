@@ -19,6 +19,7 @@ from app.catalog.deletions.sweeps import sweep_one
 from app.catalog.exports.writing import export_what_is_due
 from app.database.deletions.file_deletions import Deletion
 from app.errors import IcetowerError
+from app.memory import give_back_freed
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +68,7 @@ def keep_house(server: Server, stop: threading.Event, interval_s: float) -> None
             sweep_one(server)  # One in each round: the tables have a day for it.
 
     while not stop.wait(interval_s):
+        give_back_freed()
         _survive(clean)
     queue.join()
 
