@@ -8,10 +8,10 @@ from typing import Any
 
 
 def give_back_freed() -> None:
-    """Return what Python has freed to the operating system, where the C library keeps it for itself.
+    """Return what Python has freed to the operating system.
 
-    glibc does so with large pieces, once some have been freed: after a burst of large bodies twice as much memory
-    would stay with the process. Takes less than a millisecond when there is little to return. Elsewhere does nothing.
+    glibc keeps it, large pieces too once some have been freed: after a burst of large bodies twice as much memory would
+    stay with the process. Takes less than a millisecond when there is little to return. Elsewhere does nothing.
     """
     trim = _trim()
     if trim is not None:

@@ -89,7 +89,9 @@ def landing_of(changed: str) -> str:
 
 
 def claiming_of(changed: str) -> str:
-    """Return SQL that writes the claims of the changes that were made, unless a key was answered before.
+    """Return SQL that writes the claims of the changes that were made.
+
+    A claim to a key that was answered before is not written.
 
     Args:
         changed: as that of `landing_of`.
