@@ -30,7 +30,14 @@ from app.engine.change.requirements import (
     is_create,
     raise_refusal,
 )
-from app.engine.change.updates import AddSnapshot, AssignUuid, RemoveSnapshotRef, SetSnapshotRef, Update
+from app.engine.change.updates import (
+    AddSnapshot,
+    AssignUuid,
+    RemoveSnapshotRef,
+    SetProperties,
+    SetSnapshotRef,
+    Update,
+)
 from app.engine.model.ancestry import is_ancestor
 from app.engine.model.identifiers import TableIdentifier
 from app.engine.model.ids import SnapshotId, TableUuid
@@ -63,6 +70,8 @@ _BESIDE_SNAPSHOTS: Final = tuple(
         "metadata_log",
     }
 )
+
+_NOTHING: Final = SetProperties(updates={})
 
 
 class Reserved(Exception):
@@ -135,7 +144,7 @@ class TableCommit(Intention[TableMetadata, None]):
         present = base.present()
         if self.meant_for in (None, present.uuid) and _is_repeated(present, self.updates):
             return False
-        if not is_behind(base.present(), self.requirements, self.updates):
+        if not is_behind(present, self.requirements, _without_staged(present, self.updates)):
             check_requirements(current, self.requirements, self.report_requirement)
         # What is only behind may be rebased: `apply` can say that, which knows the catalog.
         return True
@@ -153,8 +162,8 @@ class TableCommit(Intention[TableMetadata, None]):
             new = apply_to_new(self.updates, catalog.now_ms(), report).finish(None)
             check_place_is_free(catalog, self.identifier, new)
             return Planned(new, None)
-        updates, rebase = self.updates, None
-        if is_behind(base.present(), self.requirements, self.updates):
+        updates, rebase = _without_staged(base.present(), self.updates), None
+        if is_behind(base.present(), self.requirements, updates):
             came_of_it = self._rebased(catalog, base, files)
             if isinstance(came_of_it, Rebase):
                 updates, rebase = came_of_it.updates, came_of_it
@@ -198,6 +207,22 @@ class TableCommit(Intention[TableMetadata, None]):
             return report(position, None if is_rebased else error)
 
         return reported
+
+
+def _without_staged(current: TableMetadata, updates: Sequence[Update]) -> Sequence[Update]:
+    """Return updates that change nothing in place of those that add a snapshot which was staged in the table before.
+
+    A refusal would make the writer, which is the same, delete files that the staged snapshot uses.
+    """
+    present = current.snapshots_by_id
+    staged = {
+        position
+        for position, item in enumerate(updates)
+        if isinstance(item, AddSnapshot) and present.get(item.snapshot.snapshot_id) == item.snapshot
+    }
+    if not staged:
+        return updates
+    return [_NOTHING if position in staged else item for position, item in enumerate(updates)]
 
 
 def _is_repeated(current: TableMetadata, updates: Sequence[Update]) -> bool:
@@ -255,8 +280,12 @@ def _has_reached(current: TableMetadata, name: str, snapshot_id: SnapshotId) -> 
     ref = current.snapshot_refs.get(name)
     if ref is not None and is_ancestor(current, snapshot_id, ref.snapshot_id):
         return True
-    # The log is cut where snapshots expired, and where main was replaced: what is older may have been in it.
-    is_log_cut = not log or log[0].timestamp_ms > current.snapshots_by_id[snapshot_id].timestamp_ms
+    # The log is cut where snapshots expired, and where main was replaced: what is older may have been in it. An empty
+    # one was never cut if no snapshot has left the table: each has taken one sequence number.
+    if log:
+        is_log_cut = log[0].timestamp_ms > current.snapshots_by_id[snapshot_id].timestamp_ms
+    else:
+        is_log_cut = len(current.snapshots) != current.last_sequence
     if name != MAIN_BRANCH or is_log_cut:
         found = f"no branch or tag {name}" if ref is None else f"{name} is not on it"
         raise CommitStateUnknown(

@@ -11,6 +11,8 @@ from app.engine.change.requirements import (
 )
 from app.engine.change.updates import (
     RemoveProperties,
+    RemoveSnapshotRef,
+    RemoveSnapshots,
     SetLocation,
     SetProperties,
     SetSnapshotRef,
@@ -33,6 +35,8 @@ from tests.builders.tables import (
     snapshot_on,
     table_in,
 )
+
+NO_MAIN = AssertRefSnapshotId(ref="main", snapshot_id=None)
 
 
 def test_repeated_commit_of_a_snapshot_is_answered_with_the_table_as_it_is(catalog: Catalog) -> None:
@@ -106,3 +110,50 @@ def test_commit_to_another_table_is_no_repetition(catalog: Catalog) -> None:
         commit_table(catalog, DEPARTURES, [other], updates)
 
     assert load_table(catalog, DEPARTURES).location == landed.location
+
+
+@pytest.mark.parametrize("rebase", [{}, {"icetower.rebase": "appends"}])
+@pytest.mark.parametrize("has_main", [False, True])
+def test_snapshot_that_was_only_staged_can_be_sent_again_with_main(
+    catalog: Catalog, has_main: bool, rebase: dict[str, str]
+) -> None:
+    before = table_in(catalog, properties=rebase)
+    if has_main:
+        before = append_to(catalog, before)
+    updates = append(snapshot_on(before.metadata))
+    staged = commit_table(catalog, DEPARTURES, [], updates[:1])
+    requirements = requirements_for(before.metadata, updates)
+
+    landed = commit_table(catalog, DEPARTURES, requirements, updates)
+
+    assert head(landed).snapshot_id == staged.metadata.snapshots[-1].snapshot_id
+    assert landed.metadata.snapshots == staged.metadata.snapshots
+    assert commit_table(catalog, DEPARTURES, requirements, updates).location == landed.location
+
+
+def test_staged_snapshot_that_comes_too_late_for_main_is_refused_as_any_other(catalog: Catalog) -> None:
+    before = append_to(catalog, table_in(catalog))
+    updates = append(snapshot_on(before.metadata))
+    staged = commit_table(catalog, DEPARTURES, [], updates[:1])
+    others = append_to(catalog, staged)
+
+    with pytest.raises(RequirementFailed):
+        commit_table(catalog, DEPARTURES, requirements_for(before.metadata, updates), updates)
+
+    assert load_table(catalog, DEPARTURES).location == others.location
+
+
+def test_staged_snapshot_may_have_been_on_a_main_that_has_no_log_any_more(catalog: Catalog) -> None:
+    """The log is empty because the last entry's snapshot is gone, not because main never was."""
+    updates = append(snapshot_on(table_in(catalog).metadata))
+    first = commit_table(catalog, DEPARTURES, [], updates)
+    tag = SetSnapshotRef(ref_name="kept", snapshot_id=head(first).snapshot_id, type="tag")
+    second = append_to(catalog, commit_table(catalog, DEPARTURES, [], [tag]))
+    gone = [RemoveSnapshotRef(ref_name="main"), RemoveSnapshots(snapshot_ids=(head(second).snapshot_id,))]
+    without_main = commit_table(catalog, DEPARTURES, [], gone)
+    assert without_main.metadata.snapshot_log == ()
+
+    with pytest.raises(CommitStateUnknown):
+        commit_table(catalog, DEPARTURES, [NO_MAIN], updates)
+
+    assert load_table(catalog, DEPARTURES).location == without_main.location
