@@ -57,13 +57,15 @@ def list_names(catalog: Catalog, kind: Kind[M], namespace: Namespace, page: Page
 
 
 def check_exists(catalog: Catalog, kind: Kind[M], identifier: TableIdentifier) -> None:
-    """Return if a table or view has this name.
+    """Return if a table or view has this name, and its metadata file is there.
 
     Raises:
         NoSuchTable, NoSuchView: nothing of this kind has it.
+        MetadataFileMissing: its metadata file is gone.
+        FilesUnavailable: the store does not answer.
     """
     catalog.permit(f"{kind}_exists", identifier)
-    catalog.load(kind, identifier)
+    find_and_read(lambda: catalog.load(kind, identifier), lambda pointer: catalog.check_file(kind, pointer))
 
 
 def choose_namespace(catalog: Catalog, likely: Namespace, literal: Namespace) -> Namespace:

@@ -63,6 +63,11 @@ def load_pointer(catalog: Catalog, operation: str, identifier: TableIdentifier) 
     return catalog.load(TABLES, identifier)
 
 
+def is_seen_at_once(catalog: Catalog, pointer: Pointer) -> bool:
+    """Say whether `Catalog.check_file` waits for no network."""
+    return catalog.server.metadata_files.is_seen_at_once(catalog.files, pointer.metadata_location)
+
+
 def find_json(catalog: Catalog, pointer: Pointer, *, refs_only: bool) -> MetadataJson | None:
     """Return a table's JSON if it is in the cache, without waiting for a network."""
     catalog.server.last_reads.note(pointer.id, catalog.now_ms())

@@ -267,12 +267,30 @@ class Catalog:
         except InvalidMetadata as error:
             raise CorruptMetadata(pointer.metadata_location, str(error)) from error
         except MetadataFileMissing as error:
-            if self.as_of_ms is None:
-                raise
-            raise PastIsGone(
-                f"{kind} {pointer.identifier} was there at {moment_text(self.as_of_ms)}, but its metadata file of "
-                f"that time has been deleted since: {pointer.metadata_location}"
-            ) from error
+            raise self._gone(kind, pointer, error) from error
+
+    def check_file(self, kind: Kind[M], pointer: Pointer) -> None:
+        """Check that the metadata file is there that a pointer names, without reading it.
+
+        Raises:
+            MetadataFileMissing: the file is gone.
+            PastIsGone: the file is gone, and the warehouse is shown as it was.
+            FilesUnavailable: the store does not answer.
+        """
+        try:
+            self.server.metadata_files.check_present(self.files, pointer.metadata_location)
+        except MetadataFileMissing as error:
+            raise self._gone(kind, pointer, error) from error
+
+    def _gone(
+        self, kind: Kind[M], pointer: Pointer, error: MetadataFileMissing
+    ) -> MetadataFileMissing | PastIsGone:
+        if self.as_of_ms is None:
+            return error
+        return PastIsGone(
+            f"{kind} {pointer.identifier} was there at {moment_text(self.as_of_ms)}, but its metadata file of "
+            f"that time has been deleted since: {pointer.metadata_location}"
+        )
 
     def keep(self, location: Location, loaded: Loaded[M]) -> None:
         """Remember what has just been written to a metadata file that is pointed to now."""

@@ -94,7 +94,7 @@ class MetadataFiles:
         Raises:
             MetadataFileMissing: the file is gone.
         """
-        if not is_instant(location) and not self._recently_seen(files, location):
+        if not self.is_seen_at_once(files, location):
             return None
         key = (files, location, uuid, registration, refs_only)
         return self._find(self._json, key, files, location)
@@ -259,7 +259,7 @@ class MetadataFiles:
         """
         kept = cache.find(key)
         if kept is not None:
-            self._check_present(files, location)
+            self.check_present(files, location)
             _HITS.inc()
         return kept
 
@@ -275,7 +275,17 @@ class MetadataFiles:
         self._mark_seen(files, location)
         return content
 
-    def _check_present(self, files: FileIO, location: Location) -> None:
+    def is_seen_at_once(self, files: FileIO, location: Location) -> bool:
+        """Say whether `check_present` waits for no network: the file is local, or was seen just now."""
+        return is_instant(location) or self._recently_seen(files, location)
+
+    def check_present(self, files: FileIO, location: Location) -> None:
+        """Check that a file is there.
+
+        Raises:
+            MetadataFileMissing: the file is gone.
+            FilesUnavailable: the store does not answer.
+        """
         if not is_instant(location) and self._recently_seen(files, location):
             return
         if not files.exists(location):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -12,6 +14,7 @@ from app.api.responses.etags import etag, is_unchanged
 from app.api.responses.table_answers import PackableTable, table_answer, tag_of
 from app.catalog import tables
 from app.catalog.context.catalog import Catalog
+from app.catalog.context.kinds import TABLES
 from app.catalog.context.rows import Pointer
 from app.catalog.past.loads import load_as_it_was
 from app.engine.model.identifiers import TableIdentifier
@@ -34,13 +37,22 @@ async def load_table(request: Request) -> Response:
         if not held_loads.knows_pointer(table):
             held_loads.note_pointer(table, (await _pointer(visit, catalog, "load_table", identifier)).id)
         await held_loads.wait(table, client)
-    pointer = await _pointer(visit, catalog, "load_table", identifier)
+    return await _find_and_read(
+        lambda: _pointer(visit, catalog, "load_table", identifier),
+        lambda pointer: _loaded(visit, catalog, pointer, refs_only=snapshots == "refs"),
+    )
+
+
+async def _find_and_read(
+    find: Callable[[], Awaitable[Pointer]], read: Callable[[Pointer], Awaitable[Response]]
+) -> Response:
+    """Answer as `find_and_read` does: a commit may move the pointer and delete the file meanwhile."""
+    pointer = await find()
     while True:
         try:
-            return await _loaded(visit, catalog, pointer, refs_only=snapshots == "refs")
+            return await read(pointer)
         except MetadataFileMissing:
-            # As in `find_and_read`: a commit may have moved the pointer and deleted the file meanwhile.
-            now = await _pointer(visit, catalog, "load_table", identifier)
+            now = await find()
             if now == pointer:
                 raise
             pointer = now
@@ -71,7 +83,17 @@ async def table_exists(request: Request) -> Response:
     """Answer whether a table exists."""
     visit = Visit(request.scope, b"")
     catalog, identifier = await _place(visit)
-    await _pointer(visit, catalog, "table_exists", identifier)
+    return await _find_and_read(
+        lambda: _pointer(visit, catalog, "table_exists", identifier),
+        lambda pointer: _present(visit, catalog, pointer),
+    )
+
+
+async def _present(visit: Visit, catalog: Catalog, pointer: Pointer) -> Response:
+    if tables.is_seen_at_once(catalog, pointer):
+        catalog.check_file(TABLES, pointer)
+    else:
+        await visit.in_thread(lambda: catalog.check_file(TABLES, pointer))
     return no_content()
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from urllib.parse import urlsplit
+
 import httpx
 import pytest
 
@@ -47,6 +50,16 @@ def test_name_that_is_taken_is_refused(api: httpx.Client, ns: str, make: object,
     refused = api.post(f"/v1/namespaces/{ns}/views", json=body)
 
     assert error_of(refused) == (409, "AlreadyExistsException", message.format(ns))
+
+
+def test_view_whose_metadata_file_is_gone_does_not_exist_for_head_either(api: httpx.Client, ns: str) -> None:
+    created = make_view(api, ns, "v")
+    url = f"/v1/namespaces/{ns}/views/v"
+    assert api.head(url).status_code == 204
+
+    Path(urlsplit(created["metadata-location"]).path).unlink()
+
+    assert (api.head(url).status_code, api.get(url).status_code) == (404, 404)
 
 
 def test_missing_view_is_not_found(api: httpx.Client, ns: str) -> None:
