@@ -301,3 +301,22 @@ def test_request_id_that_cannot_be_a_header_is_not_sent_back(victim: Victim) -> 
     answer = send(victim.port, request(GET, "/health", {"X-Request-Id": "a b<script>"}, None))
 
     assert "<" not in answer.headers["x-request-id"]
+
+
+@pytest.mark.parametrize("name", ["Host", "Origin", "Content-Type", "Idempotency-Key", "X-Icetower-Rebase"])
+def test_header_of_which_only_one_can_count_is_refused_where_there_are_two(victim: Victim, name: str) -> None:
+    second = b"" if name == "Host" else name.encode() + b": 1\r\n"
+    twice = name.encode() + b": localhost\r\n"
+
+    answer = send(victim.port, FIRST_LINE + second + twice + b"Connection: close\r\n\r\n")
+
+    assert answer.status == 400
+    check_error_shape(answer, GET)
+    message = f"Invalid request: it has more than one header {name}"
+    assert answer.json()["error"] == {"message": message, "type": "BadRequestException", "code": 400}
+
+
+def test_list_in_two_headers_is_no_reason_to_refuse(victim: Victim) -> None:
+    answer = send(victim.port, FIRST_LINE + b"Accept: a/b\r\nAccept: */*\r\nConnection: close\r\n\r\n")
+
+    assert answer.status == 200

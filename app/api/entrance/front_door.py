@@ -19,7 +19,7 @@ from app.api.entrance.authentication import principal_of
 from app.api.entrance.body_budget import BodyBudget
 from app.api.entrance.commit_ids import COMMIT_ID_HEADER, CommitIds
 from app.api.entrance.incoming import Incoming
-from app.api.entrance.web_pages import check_sender
+from app.api.entrance.web_pages import check_given_once, check_sender
 from app.api.error_responses import RETRY_AFTER_SECONDS, body_of, is_retry_safe, status_and_type
 from app.api.names_in_paths import split_prefix
 from app.api.scope_keys import COMMIT_ID, HEADERS, PREFIX, PRINCIPAL, REQUEST_ID
@@ -78,6 +78,8 @@ class FrontDoor:
         answer = _Answer(scope, send, id_bytes, incoming, gzip_accepted=gzip_accepted)
         failure: Exception | None = None
         try:
+            if len(headers) != len(scope["headers"]):
+                check_given_once(scope["headers"])
             check_sender(scope["method"], headers, self.addresses.host_check(scope))
             scope[PRINCIPAL] = principal_of(headers)
             path, scope[PREFIX] = split_prefix(scope["raw_path"])

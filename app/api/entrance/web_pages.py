@@ -7,13 +7,29 @@ from; and the type of the body, since pages may not send `application/json` to o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from app.api.entrance.addresses import HostCheck
-from app.errors import NotAllowed, UnsupportedMediaType
+from app.errors import InvalidRequest, NotAllowed, UnsupportedMediaType
 
 _OF_THIS_SITE = frozenset({b"same-origin", b"none"})
 _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
+_ONLY_ONCE = frozenset(
+    {
+        b"authorization",
+        b"content-encoding",
+        b"content-type",
+        b"host",
+        b"idempotency-key",
+        b"origin",
+        b"sec-fetch-mode",
+        b"sec-fetch-site",
+        b"x-icetower-conflict-filter",
+        b"x-icetower-expected-metadata-location",
+        b"x-icetower-job",
+        b"x-icetower-rebase",
+    }
+)
 _OAUTH_TOKENS = b"/oauth/tokens"
 """The one path of the protocol to which clients send forms."""
 
@@ -40,6 +56,19 @@ def check_sender(method: str, headers: Mapping[bytes, bytes], is_ours: HostCheck
     elif origin is None or _is_origin_of(origin, host):
         return
     raise NotAllowed(f"Requests from web pages of another site are refused: {_shown(origin or site or b'')}")
+
+
+def check_given_once(headers: Iterable[tuple[bytes, bytes]]) -> None:
+    """Refuse a request that has a header twice of which only one can count: a proxy may believe the other one.
+
+    Raises:
+        InvalidRequest: names the header.
+    """
+    seen: set[bytes] = set()
+    for name, _ in headers:
+        if name in seen and name in _ONLY_ONCE:
+            raise InvalidRequest(f"Invalid request: it has more than one header {name.decode('ascii').title()}")
+        seen.add(name)
 
 
 def check_media_type(headers: Mapping[bytes, bytes], raw_path: bytes) -> None:
