@@ -158,6 +158,11 @@ class Visit:
     def query(self) -> dict[str, str]:
         return parameters_in_query(self._scope["query_string"])
 
+    @property
+    def literal_query(self) -> dict[str, str]:
+        """The query of a client that sends a plus as it is."""
+        return parameters_in_query(self._scope["query_string"].replace(b"+", b"%2B"))
+
     def parameters(self, *known: str) -> dict[str, str]:
         """Return the query of a route of Icetower's own.
 

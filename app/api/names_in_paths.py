@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from functools import lru_cache
 from urllib.parse import parse_qsl, quote, unquote_to_bytes
 
@@ -92,10 +93,15 @@ def identifier_in_path(namespace_piece: str, name_piece: str) -> TableIdentifier
     return check_identifier(TableIdentifier(namespace_in_path(namespace_piece), decode_piece(name_piece)))
 
 
-def namespaces_in_parent(value: str) -> list[Namespace]:
+def namespaces_in_parent(value: str, literal: str) -> list[Namespace]:
     """Return what the `parent` of a listing may mean, likeliest first; empty for the top level.
 
     Some clients encode the levels before they encode the query, so a value with percent signs has a second reading.
+    Others send a plus as it is.
+
+    Args:
+        value: the value, decoded.
+        literal: the same, where each `+` means itself.
 
     Raises:
         InvalidName: a level of the first reading cannot be a name.
@@ -103,11 +109,11 @@ def namespaces_in_parent(value: str) -> list[Namespace]:
     if not value:
         return []
     readings = [check_namespace(Namespace(tuple(value.split(LEVEL_SEPARATOR))))]
-    if "%" in value:
-        try:
+    with suppress(InvalidRequest, InvalidName):
+        if "%" in value:
             readings.append(namespace_in_path(value))
-        except (InvalidRequest, InvalidName):
-            return readings
+        if literal != value:
+            readings.append(check_namespace(Namespace(tuple(literal.split(LEVEL_SEPARATOR)))))
     return readings
 
 

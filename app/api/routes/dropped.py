@@ -24,7 +24,7 @@ router = APIRouter()
 def list_dropped(visit: Visited) -> Response:
     """List what can come back, latest drop first."""
     catalog, query = visit.catalog, visit.parameters("namespace", "name", *PAGING)
-    readings = namespaces_in_parent(query.get("namespace", ""))
+    readings = namespaces_in_parent(query.get("namespace", ""), visit.literal_query.get("namespace", ""))
     name = query.get("name")
     if name is not None and not readings:
         raise InvalidRequest("Invalid name: it goes with namespace")

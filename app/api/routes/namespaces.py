@@ -32,7 +32,7 @@ router = APIRouter()
 @router.get("/v1/namespaces")
 def list_namespaces(visit: Visited) -> Response:
     """List the children of a namespace, or the outermost namespaces."""
-    readings = namespaces_in_parent(visit.query.get("parent", ""))
+    readings = namespaces_in_parent(visit.query.get("parent", ""), visit.literal_query.get("parent", ""))
     if not readings:
         return _children(visit, None)
     first, *others = readings

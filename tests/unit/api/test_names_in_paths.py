@@ -137,19 +137,23 @@ def test_warehouse_in_path_is_one_decoded_name() -> None:
 
 
 def test_empty_parent_is_the_top() -> None:
-    assert namespaces_in_parent("") == []
+    assert namespaces_in_parent("", "") == []
 
 
 def test_parent_decoded_once_has_one_reading() -> None:
-    assert namespaces_in_parent("a\x1fb") == [Namespace(("a", "b"))]
+    assert namespaces_in_parent("a\x1fb", "a\x1fb") == [Namespace(("a", "b"))]
 
 
 def test_parent_encoded_twice_has_a_second_reading() -> None:
-    assert namespaces_in_parent("a%1Fb%20c") == [Namespace(("a%1Fb%20c",)), Namespace(("a", "b c"))]
+    assert namespaces_in_parent("a%1Fb%20c", "a%1Fb%20c") == [Namespace(("a%1Fb%20c",)), Namespace(("a", "b c"))]
 
 
 def test_second_reading_that_makes_no_sense_is_left_out() -> None:
-    assert namespaces_in_parent("100%") == [Namespace(("100%",))]
+    assert namespaces_in_parent("100%", "100%") == [Namespace(("100%",))]
+
+
+def test_parent_with_a_plus_has_a_second_reading() -> None:
+    assert namespaces_in_parent("a b", "a+b") == [Namespace(("a b",)), Namespace(("a+b",))]
 
 
 def test_first_of_equal_parameters_counts() -> None:

@@ -109,6 +109,17 @@ def test_parent_encoded_once_or_twice_is_found(api: httpx.Client, ns: str, times
     assert listed.json() == {"namespaces": [[ns, "sp ace", "child"]]}
 
 
+def test_parent_with_a_literal_plus_is_found_where_none_has_a_space(api: httpx.Client, ns: str) -> None:
+    make_namespace(api, ns, "a+b")
+    make_namespace(api, ns, "a+b", "child")
+    url = f"/v1/namespaces?parent={ns}%1Fa+b"
+
+    assert api.get(url).json() == {"namespaces": [[ns, "a+b", "child"]]}
+
+    make_namespace(api, ns, "a b")
+    assert api.get(url).json() == {"namespaces": []}
+
+
 def test_pages_of_a_parent_encoded_twice_go_on(api: httpx.Client, ns: str) -> None:
     for child in ("a", "b", "c"):
         make_namespace(api, ns, "sp ace", child)
