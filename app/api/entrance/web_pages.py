@@ -67,7 +67,9 @@ def check_given_once(headers: Iterable[tuple[bytes, bytes]]) -> None:
     seen: set[bytes] = set()
     for name, _ in headers:
         if name in seen and name in _ONLY_ONCE:
-            raise InvalidRequest(f"Invalid request: it has more than one header {name.decode('ascii').title()}")
+            raise InvalidRequest(
+                f"Invalid request: it has more than one header {name.decode('ascii').title()}"
+            )
         seen.add(name)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,6 +20,7 @@ from app.engine.model.document import MAX_LONG
 from app.engine.model.files.manifests import DataFile, FileContent
 from app.engine.model.files.partition_values import schema_with_sources
 from app.engine.model.ids import FieldId, Location, SortOrderId, SpecId
+from app.engine.model.schema import Column
 from app.engine.model.table_metadata import TableMetadata
 from app.errors import InvalidDataFile
 
@@ -129,14 +131,10 @@ class ReadyFile(AppendedFile):
         path, file = self.path, self.described
         spec_id, rules = self.rules(metadata)
         partition = rules.listed(path, self.partition)
-        known = {
-            field_id: column.field.type
-            for schema in metadata.schemas
-            for field_id, column in schema.columns.items()
-        } | {field_id: column.field.type for field_id, column in metadata.current_schema.columns.items()}
+        known = dict(ChainMap(*(schema.columns for schema in (metadata.current_schema, *metadata.schemas))))
         self._check_counts(known)
         bounds = self._bounds(known)
-        self._check_sense(bounds)
+        self._check_sense(known, bounds)
         if file.sort_order_id is not None:
             self._check_sort_order(metadata, file.sort_order_id)
 
@@ -170,7 +168,7 @@ class ReadyFile(AppendedFile):
         if sort_order_id not in {order.order_id for order in metadata.sort_orders}:
             raise InvalidDataFile(self.path, f"the table has no sort order {sort_order_id}")
 
-    def _check_counts(self, known: Mapping[FieldId, Any]) -> None:
+    def _check_counts(self, known: Mapping[FieldId, Column]) -> None:
         file = self.described
         for name, counts in (
             ("column-sizes", file.column_sizes),
@@ -186,19 +184,30 @@ class ReadyFile(AppendedFile):
                 if not 0 <= count <= MAX_LONG:
                     raise InvalidDataFile(self.path, f"its {name} have {count} for field id {field_id}")
 
-    def _check_sense(self, bounds: Mapping[FieldId, tuple[Any, Any]]) -> None:
+    def _check_sense(
+        self, known: Mapping[FieldId, Column], bounds: Mapping[FieldId, tuple[Any, Any]]
+    ) -> None:
         """Check what readers would leave out rows or whole files for, if it were wrong."""
-        file, values = self.described, self.described.value_counts or {}
-        for name, counts in (
-            ("null-value-counts", file.null_value_counts),
-            ("nan-value-counts", file.nan_value_counts),
-        ):
-            for field_id, count in (counts or {}).items():
-                if count > values.get(field_id, count):
-                    raise InvalidDataFile(
-                        self.path,
-                        f"its {name} have {count} for field id {field_id}, and its value-counts {values[field_id]}",
-                    )
+        file, rows = self.described, self.described.record_count
+        values, nulls, nans = (
+            counts or {} for counts in (file.value_counts, file.null_value_counts, file.nan_value_counts)
+        )
+        for field_id, count in values.items():
+            # A row has one value of each column, but in lists and maps; what is inside of structs, some do not count.
+            column = known[FieldId(field_id)]
+            if not column.is_repeated and (count > rows or (count < rows and column.parent is None)):
+                raise InvalidDataFile(
+                    self.path,
+                    f"its value-counts have {count} for field id {field_id}, and its record-count is {rows}",
+                )
+        for field_id in nulls.keys() | nans.keys():
+            some = nulls.get(field_id, 0) + nans.get(field_id, 0)
+            most = values.get(field_id, some if known[FieldId(field_id)].is_repeated else rows)
+            if some > most:
+                name = "null-value-counts" if field_id in nulls else "nan-value-counts"
+                raise InvalidDataFile(
+                    self.path, f"its {name} have {some} for field id {field_id}, which has {most} values"
+                )
         for field_id, (lower, upper) in bounds.items():
             if lower is not None and upper is not None and lower > upper:
                 raise InvalidDataFile(
@@ -207,7 +216,7 @@ class ReadyFile(AppendedFile):
         if file.split_offsets and file.split_offsets[-1] >= file.file_size_in_bytes:
             raise InvalidDataFile(self.path, "its split-offsets are beyond its end")
 
-    def _bounds(self, known: Mapping[FieldId, Any]) -> dict[FieldId, tuple[Any, Any]]:
+    def _bounds(self, known: Mapping[FieldId, Column]) -> dict[FieldId, tuple[Any, Any]]:
         """Return the lower and upper bounds as values, None where there is none."""
         found: dict[FieldId, tuple[Any, Any]] = {}
         for name, bounds in (
@@ -215,7 +224,8 @@ class ReadyFile(AppendedFile):
             ("upper-bounds", self.described.upper_bounds),
         ):
             for field_id, content in (bounds or {}).items():
-                kind = known.get(FieldId(field_id))
+                column = known.get(FieldId(field_id))
+                kind = None if column is None else column.field.type
                 if not isinstance(kind, PrimitiveType):
                     raise InvalidDataFile(
                         self.path,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from app.engine.model.data_types.transforms import Transform, find_transform, parse_transform
-from app.engine.model.data_types.types import ListType, MapType, PrimitiveType
+from app.engine.model.data_types.types import PrimitiveType
 from app.engine.model.document import FIRST_ERROR, INT, Document, Int
 from app.engine.model.format_versions import FORMAT_VERSIONS
 from app.engine.model.ids import FieldId, SpecId
@@ -159,7 +159,7 @@ def check_spec(spec: PartitionSpec, schema: Schema) -> None:
             raise InvalidUpdate(f"Cannot find source column for {what} (source-id {field.source_id})")
         if not isinstance(column.field.type, PrimitiveType):
             raise InvalidUpdate(f"Cannot use {column.name} as source of {what}: it is not a primitive type")
-        if any(isinstance(parent.field.type, ListType | MapType) for parent in column.outer):
+        if column.is_repeated:
             raise InvalidUpdate(f"Cannot use {column.name} as source of {what}: it is inside a list or map")
         if transform is not None and not transform.applies_to(column.field.type):
             raise InvalidUpdate(

@@ -46,6 +46,11 @@ class Column:
             yield place
             place = place.parent
 
+    @property
+    def is_repeated(self) -> bool:
+        """Whether a row may have any number of its values: it is inside of a list or a map."""
+        return any(isinstance(outer.field.type, ListType | MapType) for outer in self.outer)
+
 
 class Schema(Document):
     """The columns of a table at one time.

@@ -145,7 +145,10 @@ def test_parent_decoded_once_has_one_reading() -> None:
 
 
 def test_parent_encoded_twice_has_a_second_reading() -> None:
-    assert namespaces_in_parent("a%1Fb%20c", "a%1Fb%20c") == [Namespace(("a%1Fb%20c",)), Namespace(("a", "b c"))]
+    assert namespaces_in_parent("a%1Fb%20c", "a%1Fb%20c") == [
+        Namespace(("a%1Fb%20c",)),
+        Namespace(("a", "b c")),
+    ]
 
 
 def test_second_reading_that_makes_no_sense_is_left_out() -> None:

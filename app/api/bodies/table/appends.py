@@ -151,4 +151,6 @@ def _bounds(path: str, name: str, given: BoundsBody | None) -> dict[int, bytes] 
 def _pairs(path: str, name: str, keys: tuple[int, ...], values: tuple[Any, ...]) -> list[tuple[int, Any]]:
     if len(keys) != len(values):
         raise InvalidDataFile(path, f"its {name} have {len(keys)} keys and {len(values)} values")
+    if len(set(keys)) != len(keys):
+        raise InvalidDataFile(path, f"its {name} have a field id twice")
     return list(zip(keys, values, strict=True))

@@ -312,7 +312,15 @@ def test_file_that_does_not_fit_is_named_and_nothing_changes(
         ({"lower_bounds": {"keys": [1], "values": ["zz"]}}, "hexadecimal digits"),
         ({"lower_bounds": {"keys": [1], "values": ["01"]}}, "its lower-bounds for field id 1"),
         ({"upper_bounds": {"keys": [77], "values": ["01"]}}, "field id 77"),
+        ({"value_counts": {"keys": [1, 1], "values": [2, 2]}}, "its value-counts have a field id twice"),
+        ({"value_counts": {"keys": [1], "values": [3]}}, "have 3 for field id 1, and its record-count is 2"),
+        ({"value_counts": {"keys": [1], "values": [1]}}, "have 1 for field id 1, and its record-count is 2"),
         ({"null_value_counts": {"keys": [1], "values": [3]}}, "its null-value-counts have 3 for field id 1"),
+        (
+            {"value_counts": ..., "null_value_counts": {"keys": [2], "values": [3]}},
+            "its null-value-counts have 3 for field id 2, which has 2 values",
+        ),
+        ({"nan_value_counts": {"keys": [1], "values": [3]}}, "its nan-value-counts have 3 for field id 1"),
         (
             {
                 "lower_bounds": {"keys": [1], "values": ["0900000000000000"]},

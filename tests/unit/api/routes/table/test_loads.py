@@ -220,9 +220,7 @@ def test_broken_metadata_file_is_a_server_error(tmp_path: Path) -> None:
         assert error_of(api.get("/v1/namespaces/a/tables/t"))[:2] == (500, "InternalServerError")
 
 
-def test_table_whose_metadata_file_is_gone_does_not_exist_for_head_either(
-    api: httpx.Client, ns: str
-) -> None:
+def test_table_whose_metadata_file_is_gone_does_not_exist_for_head_either(api: httpx.Client, ns: str) -> None:
     created = make_table(api, ns, "t")
     url = f"/v1/namespaces/{ns}/tables/t"
     assert api.head(url).status_code == 204
