@@ -21,6 +21,7 @@ from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 from app.cli.server.http_protocol import CatalogProtocol
 from app.cli.server.lingering import LingeringTransport
 from tests.bad_input.wire import chunked
+from tests.builders.claimed_files import ClaimingWriter
 from tests.builders.http_catalog import http_catalog, make_namespace, make_table
 from tests.servers.icetower import icetower_process
 
@@ -146,6 +147,33 @@ def test_metadata_files_that_cannot_be_read_are_let_go(tmp_path: Path, flaw: dic
             tracemalloc.stop()
 
     assert after - before < 3 * BODY_BYTES, f"{(after - before) / REQUESTS:.0f} bytes stay of each file"
+
+
+@pytest.mark.usefixtures("no_collector")
+@pytest.mark.parametrize("question", ["health", "maintenance", "profile", "snapshots/main/files"])
+def test_manifests_that_cannot_be_read_are_let_go(tmp_path: Path, question: str) -> None:
+    with http_catalog(tmp_path) as api:
+        make_namespace(api, "a")
+        writer = ClaimingWriter(api, "t")
+        writer.commit([writer.file()])
+        (manifest,) = (tmp_path / "warehouse").rglob("m0.avro")
+        manifest.write_bytes(b"x" * BODY_BYTES)
+
+        def asked() -> None:
+            assert api.get(f"{writer.path}/{question}").status_code in {200, 500}
+
+        asked()
+        gc.collect()
+        tracemalloc.start()
+        try:
+            before, _ = tracemalloc.get_traced_memory()
+            for _ in range(REQUESTS):
+                asked()
+            after, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+
+    assert after - before < 3 * BODY_BYTES, f"{(after - before) / REQUESTS:.0f} bytes stay of each manifest"
 
 
 @pytest.mark.usefixtures("no_collector")

@@ -90,5 +90,8 @@ def read_ahead(
 
 
 def _done(work: Future[None], place: list[UnpackedManifest]) -> UnpackedManifest:
-    work.result()
+    try:
+        work.result()
+    finally:
+        del work  # an error that it has would lead back to this frame, and what was read would stay
     return place[0]
