@@ -8,6 +8,7 @@ from functools import lru_cache
 from operator import methodcaller
 from typing import Any, Final
 
+from app.fileio.wanted import check_wanted
 from app.formats.avro.container import Block
 from app.formats.avro.entry_fields import (
     DATA_FILE,
@@ -121,6 +122,7 @@ class EntryLayout:
         return found
 
     def _walk(self, content: bytes, pos: int) -> tuple[tuple[bytes, ...], int]:
+        check_wanted()  # A record may have millions of values.
         # Shapes are for schemas as the spec has them; records of any other are always walked.
         if self._is_usual and self._shapes.wants_lesson():
             self._learn(content, pos)
@@ -144,6 +146,7 @@ class EntryLayout:
                 if field_id is not None:
                     tokens.append(b")")
         except NotTraceable:
+            self._shapes.put_off_lesson()
             return
         self._shapes.learn(tokens)
 

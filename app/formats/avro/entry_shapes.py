@@ -14,11 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from app.formats.avro.types import Length, NotTraceable, Token, write_long
+from app.formats.avro.types import MAX_TOKENS, Length, NotTraceable, Token, write_long
 
 _MAX_SHAPES: Final = 8
-_MAX_TOKENS: Final = 3000
-"""A longer expression takes longer to compile than it saves."""
 _FIRST_LESSON: Final = 16
 """So many records are walked before the first expression is compiled: most manifests are small."""
 _SPREAD: Final = 16
@@ -91,12 +89,16 @@ class EntryShapes:
         try:
             shapes = [_compile(skeleton, sizes), *others[: _MAX_SHAPES - 1]]
         except NotTraceable:
-            self._next_lesson = self._misses * 2
+            self.put_off_lesson()
             return
         while sum(shape.alternatives for shape in shapes) > _MAX_ALTERNATIVES:
             shapes.pop()
         self._shapes = tuple(shapes)
         _LEARNT.note(self, sum(shape.alternatives for shape in shapes))
+
+    def put_off_lesson(self) -> None:
+        """Let records be walked for a while: no expression can describe the last one."""
+        self._next_lesson = self._misses * 2
 
     def forget(self) -> None:
         """Forget all shapes: records are walked until there is a new lesson."""
@@ -130,7 +132,7 @@ _LEARNT: Final = _Learnt(_MAX_KEPT)
 
 
 def _compile(skeleton: tuple[bytes | None, ...], sizes: tuple[frozenset[int], ...]) -> _Shape:
-    if len(skeleton) > _MAX_TOKENS:
+    if len(skeleton) > MAX_TOKENS:
         raise NotTraceable
     texts = [_sizes_around(seen) for seen in sizes]
     alternatives = len(skeleton) + sum(map(len, texts))

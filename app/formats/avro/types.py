@@ -13,6 +13,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
+MAX_TOKENS: Final = 3000
+"""A longer expression for a record takes longer to compile than it saves."""
+_ITEMS_AT_ONCE: Final = 1000
+"""So many items of whole numbers one expression skips."""
 _64_BITS: Final = (1 << 64) - 1
 
 VARINT: Final = rb"[\x80-\xff]{0,9}+[\x00-\x7f]"
@@ -277,11 +281,14 @@ class Array(AvroType):
         _check_count(content, pos, count)
         if self.is_map_of_texts:
             return _skip_pairs(content, pos, count)
-        if self.numbers_an_item and count <= 1000:
-            match = _varints(count * self.numbers_an_item)(content, pos)
-            if match is None:
-                raise IndexError
-            return match.end()
+        if self.numbers_an_item:
+            for skipped in range(0, count, _ITEMS_AT_ONCE):
+                items = min(count - skipped, _ITEMS_AT_ONCE)
+                match = _varints(items * self.numbers_an_item)(content, pos)
+                if match is None:
+                    raise IndexError
+                pos = match.end()
+            return pos
         skip = self.items.skip
         for _ in range(count):
             pos = skip(content, pos)
@@ -313,7 +320,7 @@ class Array(AvroType):
             tokens.append(re.escape(content[start:pos]))
             if count == 0:
                 return pos
-            if count < 0:
+            if count < 0 or count > MAX_TOKENS:
                 raise NotTraceable
             _check_count(content, pos, count)
             for _ in range(count):
