@@ -69,11 +69,15 @@ class AppendRequest:
 
 
 def begin_append(
-    catalog: Catalog, identifier: TableIdentifier, request: AppendRequest
+    catalog: Catalog, identifier: TableIdentifier, request: AppendRequest, asks_as: str | None = None
 ) -> Landing[TableMetadata, Appended]:
     """Look at the files, and stand in the table's line; the caller finishes, or leaves.
 
     Those who stand there together land as one snapshot.
+
+    Args:
+        asks_as: what it is called in the table's queue, if it has to ask for the slots of others: `Landing.finish`
+            then raises `Reserved`.
 
     Raises:
         NoSuchTable: no table has this name.
@@ -94,6 +98,7 @@ def begin_append(
         tuple(sorted(request.summary.items())),
         request.allow_duplicates,
         looked_ms,
+        asks_as,
     )
     if len(request.files) > _FEW or any(file.described is None for file in request.files):
         # What takes a while is done before others may have to wait for it.

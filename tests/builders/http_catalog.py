@@ -158,3 +158,18 @@ def error_of(response: Any) -> tuple[int, str, str]:
     error = response.json()["error"]
     assert error["code"] == response.status_code
     return response.status_code, error["type"], error["message"]
+
+
+def stale_append(snapshot_id: int) -> dict[str, Any]:
+    """Return a commit whose writer has seen another head of main than there is."""
+    snapshot = {
+        "snapshot-id": snapshot_id,
+        "sequence-number": 1,
+        "timestamp-ms": 1_700_000_000_000,
+        "manifest-list": "file:///nowhere/list.avro",
+        "summary": {"operation": "append"},
+    }
+    return {
+        "requirements": [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": 7}],
+        "updates": [{"action": "add-snapshot", "snapshot": snapshot}],
+    }

@@ -10,7 +10,7 @@ import orjson
 
 from app.catalog.commits.files.snapshot_files import SnapshotFiles
 from app.catalog.commits.files.staged_files import StagedFiles
-from app.catalog.commits.intentions import Base, Intention, Joined, Planned
+from app.catalog.commits.intentions import Base, Intention, Joined, Planned, check_slots
 from app.catalog.context.catalog import Catalog
 from app.catalog.context.kinds import TABLES
 from app.catalog.context.recorded_places import RecordedPlace
@@ -101,6 +101,8 @@ class AppendedByReference(Intention[TableMetadata, Appended]):
     allow_duplicates: bool = False
     looked_ms: int = 0
     """When looking at the files began, by the database's clock."""
+    asks_as: str | None = field(default=None, compare=False)
+    """Its name in the table's queue, where it has to ask before it lands in slots of others."""
     _fitted: list[_Fitted] = field(default_factory=list, compare=False, repr=False)
     """What they were fitted to last: most tables are the same when the turn comes."""
     kind = TABLES
@@ -150,8 +152,11 @@ class AppendedByReference(Intention[TableMetadata, Appended]):
             NoSuchTable, NoSuchRef: there is no such table or branch.
             InvalidRequest: the branch is a tag, or the table is to be made.
             RequirementFailed: the table is not what the client built on.
+            Reserved: it has to ask for the slots of others first.
         """
         current = base.present()
+        if self.asks_as is not None:
+            check_slots(base, self.asks_as)
         if is_create(self.requirements):
             raise InvalidRequest("Cannot append with requirement assert-create: the table is there")
         check_requirements(current, self.requirements)

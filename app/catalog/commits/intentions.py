@@ -207,3 +207,25 @@ class Landed(Generic[M, D]):
     def rebased(self) -> bool:
         """Whether it landed on another snapshot than the one it was built on."""
         return self.rebase is not None
+
+
+class Reserved(Exception):
+    """Slots are reserved for writers that have lost races: the commit has to ask first."""
+
+    def __init__(self, pointer_id: int, writer: str) -> None:
+        self.pointer_id = pointer_id
+        self.writer = writer
+        super().__init__(f"slots of table {pointer_id} are reserved")
+
+
+def check_slots(base: Base[M], writer: str) -> None:
+    """Check that nobody's slot keeps a commit waiting.
+
+    Args:
+        writer: what the commit is called in the table's queue.
+
+    Raises:
+        Reserved: it has to ask first.
+    """
+    if base.found is not None and base.found.is_reserved:
+        raise Reserved(base.found.id, writer)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from app.catalog.commits.files.staged_files import StagedFiles
-from app.catalog.commits.intentions import Base, Intention, Planned
+from app.catalog.commits.intentions import Base, Intention, Planned, check_slots
 from app.catalog.commits.landing import Landing, land
 from app.catalog.commits.rebases import (
     NOTHING_ASKED,
@@ -72,15 +72,6 @@ _BESIDE_SNAPSHOTS: Final = tuple(
 )
 
 _NOTHING: Final = SetProperties(updates={})
-
-
-class Reserved(Exception):
-    """Slots are reserved for writers that have lost races: the commit has to ask first."""
-
-    def __init__(self, pointer_id: int, writer: str) -> None:
-        self.pointer_id = pointer_id
-        self.writer = writer
-        super().__init__(f"slots of table {pointer_id} are reserved")
 
 
 @dataclass(frozen=True)
@@ -179,8 +170,8 @@ class TableCommit(Intention[TableMetadata, None]):
         return Planned(draft.finish(base.stored_at) if draft.has_changes else None, None, rebase=rebase)
 
     def _check_slots(self, base: Base[TableMetadata]) -> None:
-        if self.asks_first and base.found is not None and base.found.is_reserved and self.writer:
-            raise Reserved(base.found.id, self.writer)
+        if self.asks_first and self.writer:
+            check_slots(base, self.writer)
 
     def _rebased(
         self, catalog: Catalog, base: Base[TableMetadata], files: StagedFiles

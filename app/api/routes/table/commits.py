@@ -18,9 +18,9 @@ from app.api.rebase_headers import rebase_request
 from app.api.responses.table_answers import table_answer
 from app.catalog import named
 from app.catalog.commits import table_commits
-from app.catalog.commits.intentions import Landed
+from app.catalog.commits.intentions import Landed, Reserved
 from app.catalog.commits.landing import Landing
-from app.catalog.commits.table_commits import Reserved, TableCommit
+from app.catalog.commits.table_commits import TableCommit
 from app.catalog.context.catalog import Catalog
 from app.catalog.slots.landing_slots import QueuedTable
 from app.catalog.slots.queue import Before

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
@@ -22,6 +21,7 @@ from tests.builders.http_catalog import (
     served,
     set_properties,
     settings_in,
+    stale_append,
 )
 
 
@@ -40,21 +40,6 @@ def test_commits_are_counted(api: httpx.Client, ns: str) -> None:
     assert (after["landed"], after["moves"], after["refused"], after["refused-last-minute"]) == (4, 4, 1, 1)
     assert {*Counts.__slots__, *QueueState.__slots__} <= {name.replace("-", "_") for name in after}
     assert (after["namespace"], after["table"]) == ([ns], "t")
-
-
-def stale_append(snapshot_id: int) -> dict[str, Any]:
-    """Return a commit whose writer has seen another head of main than there is."""
-    snapshot = {
-        "snapshot-id": snapshot_id,
-        "sequence-number": 1,
-        "timestamp-ms": 1_700_000_000_000,
-        "manifest-list": "file:///nowhere/list.avro",
-        "summary": {"operation": "append"},
-    }
-    return {
-        "requirements": [{"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": 7}],
-        "updates": [{"action": "add-snapshot", "snapshot": snapshot}],
-    }
 
 
 def test_slots_and_the_queue_are_seen(tmp_path: Path) -> None:

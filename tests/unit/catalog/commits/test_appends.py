@@ -11,6 +11,7 @@ import pytest
 
 from app.catalog.commits.appends import Appended, AppendedByReference
 from app.catalog.commits.door import land_all
+from app.catalog.commits.intentions import Reserved
 from app.catalog.commits.table_commits import TableCommit
 from app.catalog.commits.wishes import Wish
 from app.catalog.context.callers import Caller
@@ -102,6 +103,26 @@ def test_requests_share_a_snapshot_and_each_has_its_own_counts(catalog: Catalog)
     assert names_in(catalog) == ["a", "b", "c", "d"]
     # One manifest, one list, one metadata file.
     assert len(files_in(catalog) - before) == 3
+
+
+def test_those_that_have_to_ask_do_not_land_in_slots_of_others(catalog: Catalog) -> None:
+    table_in(catalog)
+    pointer, queues = catalog.find(DEPARTURES), catalog.server.landing_queues
+    assert pointer is not None
+    queues.put(pointer.id, queues.load(pointer.id), "1", is_reserved=True)
+    asking, another, asked = (
+        wish(catalog, "a", asks_as="x"),
+        wish(catalog, "b", asks_as="y"),
+        wish(catalog, "c"),
+    )
+
+    land_all([asking, another, asked])
+
+    for each in (asking, another):
+        with pytest.raises(Reserved):
+            each.results()
+    assert landed(asked).added_data_files == 1
+    assert names_in(catalog) == ["c"]
 
 
 def test_bad_ones_fail_alone_and_leave_nothing(catalog: Catalog) -> None:

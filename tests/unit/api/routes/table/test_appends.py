@@ -11,7 +11,8 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from tests.builders.http_catalog import error_of, make_table
+from app.catalog.slots.landing_slots import LandingSlots, QueuedTable
+from tests.builders.http_catalog import error_of, make_table, stale_append
 from tests.builders.parquet_files import parquet, with_ids
 
 IDS = {"id": 1, "note": 2}
@@ -458,3 +459,26 @@ def test_every_format_version_is_appended_to_and_numbered(api: httpx.Client, ns:
             Path(task["data-file"]["file-path"]).name: task["data-file"]["first-row-id"] for task in tasks
         }
         assert first_ids == {"0.parquet": 0, "1.parquet": 2, "2.parquet": 4}
+
+
+def test_append_asks_before_it_lands_in_the_slot_of_a_writer_that_has_lost(
+    table: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its writer may be slow: among appends that never wait it would lose for ever."""
+    asked: list[QueuedTable] = []
+    ask = LandingSlots.ask
+
+    async def noted(slots: LandingSlots, queued: QueuedTable, writer: str) -> None:
+        asked.append(queued)
+        await ask(slots, queued, writer)
+
+    monkeypatch.setattr(LandingSlots, "ask", noted)
+    assert table.append(table.put("1.parquet")).status_code == 200
+    assert asked == []
+    table.commit({"action": "set-properties", "updates": {"commit.retry.min-wait-ms": "60000"}})
+    for _ in range(2):
+        assert table.api.post(table.path, json=stale_append(1)).status_code == 409
+
+    assert table.append(table.put("2.parquet")).status_code == 200
+
+    assert [queued.table[1].name for queued in asked] == ["t"]
