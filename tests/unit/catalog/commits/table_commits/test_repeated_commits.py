@@ -149,7 +149,10 @@ def test_staged_snapshot_may_have_been_on_a_main_that_has_no_log_any_more(catalo
     first = commit_table(catalog, DEPARTURES, [], updates)
     tag = SetSnapshotRef(ref_name="kept", snapshot_id=head(first).snapshot_id, type="tag")
     second = append_to(catalog, commit_table(catalog, DEPARTURES, [], [tag]))
-    gone = [RemoveSnapshotRef(ref_name="main"), RemoveSnapshots(snapshot_ids=(head(second).snapshot_id,))]
+    gone: list[Update] = [
+        RemoveSnapshotRef(ref_name="main"),
+        RemoveSnapshots(snapshot_ids=(head(second).snapshot_id,)),
+    ]
     without_main = commit_table(catalog, DEPARTURES, [], gone)
     assert without_main.metadata.snapshot_log == ()
 
