@@ -59,7 +59,9 @@ def check_sender(method: str, headers: Mapping[bytes, bytes], is_ours: HostCheck
 
 
 def check_given_once(headers: Iterable[tuple[bytes, bytes]]) -> None:
-    """Refuse a request that has a header twice of which only one can count: a proxy may believe the other one.
+    """Refuse a request with two headers of which only one can count.
+
+    A proxy may believe the other one.
 
     Raises:
         InvalidRequest: names the header.

@@ -219,7 +219,7 @@ class Reserved(Exception):
 
 
 def check_slots(base: Base[M], writer: str) -> None:
-    """Check that nobody's slot keeps a commit waiting.
+    """Check that a commit need not wait for the slot of another writer.
 
     Args:
         writer: what the commit is called in the table's queue.

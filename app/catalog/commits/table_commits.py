@@ -201,9 +201,10 @@ class TableCommit(Intention[TableMetadata, None]):
 
 
 def _without_staged(current: TableMetadata, updates: Sequence[Update]) -> Sequence[Update]:
-    """Return updates that change nothing in place of those that add a snapshot which was staged in the table before.
+    """Return updates of which none adds a snapshot that was staged in the table before.
 
-    A refusal would make the writer, which is the same, delete files that the staged snapshot uses.
+    In its place is one that changes nothing. A refusal would make the writer, which is the same, delete files that the
+    staged snapshot uses.
     """
     present = current.snapshots_by_id
     staged = {

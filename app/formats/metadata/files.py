@@ -276,7 +276,10 @@ class MetadataFiles:
         return content
 
     def is_seen_at_once(self, files: FileIO, location: Location) -> bool:
-        """Say whether `check_present` waits for no network: the file is local, or was seen just now."""
+        """Say whether `check_present` waits for no network.
+
+        It does not where the file is local, or was seen just now.
+        """
         return is_instant(location) or self._recently_seen(files, location)
 
     def check_present(self, files: FileIO, location: Location) -> None:

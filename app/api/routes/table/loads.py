@@ -37,16 +37,16 @@ async def load_table(request: Request) -> Response:
         if not held_loads.knows_pointer(table):
             held_loads.note_pointer(table, (await _pointer(visit, catalog, "load_table", identifier)).id)
         await held_loads.wait(table, client)
-    return await _find_and_read(
+    return await _answer_of_pointer(
         lambda: _pointer(visit, catalog, "load_table", identifier),
         lambda pointer: _loaded(visit, catalog, pointer, refs_only=snapshots == "refs"),
     )
 
 
-async def _find_and_read(
+async def _answer_of_pointer(
     find: Callable[[], Awaitable[Pointer]], read: Callable[[Pointer], Awaitable[Response]]
 ) -> Response:
-    """Answer as `find_and_read` does: a commit may move the pointer and delete the file meanwhile."""
+    """Look again as `find_and_read` does: commits may delete the file meanwhile."""
     pointer = await find()
     while True:
         try:
@@ -83,7 +83,7 @@ async def table_exists(request: Request) -> Response:
     """Answer whether a table exists."""
     visit = Visit(request.scope, b"")
     catalog, identifier = await _place(visit)
-    return await _find_and_read(
+    return await _answer_of_pointer(
         lambda: _pointer(visit, catalog, "table_exists", identifier),
         lambda pointer: _present(visit, catalog, pointer),
     )
