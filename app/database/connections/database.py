@@ -97,7 +97,8 @@ class Database:
         if self._is_sqlite:
             self.write_together(_write_again)
         else:
-            self.write_without_waiting(lambda found: found.exec_driver_sql(_NO_CHANGE))
+            try_change = partial(self._attempt, self._write_engine, _change_nothing, self._roll_back)
+            self._apart(try_change)
 
     def fetch(self, sql: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
         """Run one prepared statement on the driver and return its rows; raises like `read`."""
@@ -316,6 +317,10 @@ class Database:
                 dbapi_connection.cursor().execute("ROLLBACK")
         except library_errors() as error:
             connection.invalidate(error)
+
+
+def _change_nothing(connection: Connection) -> None:
+    connection.exec_driver_sql(_NO_CHANGE)
 
 
 def _write_again(connection: Connection) -> None:
