@@ -206,11 +206,11 @@ def _without_staged(current: TableMetadata, updates: Sequence[Update]) -> Sequen
     In its place is one that changes nothing. A refusal would make the writer, which is the same, delete files that the
     staged snapshot uses.
     """
-    present = current.snapshots_by_id
     staged = {
         position
         for position, item in enumerate(updates)
-        if isinstance(item, AddSnapshot) and present.get(item.snapshot.snapshot_id) == item.snapshot
+        if isinstance(item, AddSnapshot)
+        and current.snapshots_by_id.get(item.snapshot.snapshot_id) == item.snapshot
     }
     if not staged:
         return updates

@@ -60,8 +60,6 @@ def values_in(name: str, columns: Mapping[str, str], rows: Sequence[Mapping[str,
 
 RECEIPTS: Final = table_of("receipt", {"number": "bigint"} | _RECEIPT)
 """SQL for a table of the receipts that come with changes, each with a number."""
-
-
 CLAIMS: Final = table_of("claim", {"number": "bigint"} | _CLAIM)
 """SQL for a table of their claims to Idempotency-Keys, with the same numbers; not each change has one."""
 

@@ -54,7 +54,7 @@ def housekeeping(server: Server) -> Iterator[None]:
 
 @pytest.fixture
 def warehouses(tmp_path: Path) -> Iterator[tuple[Catalog, Catalog, StuckFiles]]:
-    """A warehouse whose store is stuck, another one that is well, and the stuck store."""
+    """A warehouse whose tables are purged and whose store is stuck, another one that is well, and the stuck store."""
     stuck, well = StuckFiles(), MemoryFiles()
     server = replace(
         server_on(f"sqlite:///{tmp_path}/icetower.db"),
@@ -64,6 +64,8 @@ def warehouses(tmp_path: Path) -> Iterator[tuple[Catalog, Catalog, StuckFiles]]:
     for catalog in both:
         for name in NAMES:
             table_in(catalog, name)
+    for name in NAMES:
+        purge_table(both[0], name)
     try:
         yield both[0], both[1], stuck
     finally:
@@ -78,8 +80,6 @@ def test_a_stuck_store_keeps_no_deletions_of_others_waiting(
     warehouses: tuple[Catalog, Catalog, StuckFiles],
 ) -> None:
     slow, well, store = warehouses
-    for name in NAMES:
-        purge_table(slow, name)
 
     with housekeeping(slow.server):
         assert store.waiting.acquire(timeout=30)
@@ -97,8 +97,6 @@ def test_one_entry_of_a_warehouse_is_worked_off_at_a_time(
     warehouses: tuple[Catalog, Catalog, StuckFiles],
 ) -> None:
     slow, well, store = warehouses
-    for name in NAMES:
-        purge_table(slow, name)
 
     with housekeeping(slow.server):
         assert store.waiting.acquire(timeout=30)
