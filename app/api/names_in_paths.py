@@ -109,10 +109,11 @@ def namespaces_in_parent(value: str, literal: str) -> list[Namespace]:
     if not value:
         return []
     readings = [check_namespace(Namespace(tuple(value.split(LEVEL_SEPARATOR))))]
-    with suppress(InvalidRequest, InvalidName):
-        if "%" in value:
+    if "%" in value:
+        with suppress(InvalidRequest, InvalidName):
             readings.append(namespace_in_path(value))
-        if literal != value:
+    if literal != value:
+        with suppress(InvalidName):
             readings.append(check_namespace(Namespace(tuple(literal.split(LEVEL_SEPARATOR)))))
     return readings
 

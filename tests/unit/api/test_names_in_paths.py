@@ -159,6 +159,10 @@ def test_parent_with_a_plus_has_a_second_reading() -> None:
     assert namespaces_in_parent("a b", "a+b") == [Namespace(("a b",)), Namespace(("a+b",))]
 
 
+def test_parent_with_a_plus_and_a_percent_sign_that_makes_no_sense_has_a_second_reading() -> None:
+    assert namespaces_in_parent("100% a", "100%+a") == [Namespace(("100% a",)), Namespace(("100%+a",))]
+
+
 def test_first_of_equal_parameters_counts() -> None:
     assert parameters_in_query(b"a=1&a=2&b=") == {"a": "1", "b": ""}
 
