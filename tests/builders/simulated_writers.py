@@ -149,6 +149,7 @@ class Simulation:
                 beginnings.lease_ms,
                 beginnings.course_ms,
                 lengthens=beginnings.may_lengthen(now),
+                has_lost=beginnings.has_lost,
             )
             beginnings.note_lease(now, taken_ms)
         may_begin = beginnings.may_begin(now)

@@ -24,11 +24,10 @@ MOST_UNUSED: Final = 2
 """After so many loads in turn without a commit, a client's loads wait no more until it commits again."""
 PROTECTED_LOSSES: Final = 2
 """A writer that has lost so often has a slot of its own: its load does not wait."""
-LEASE_MS, LEASE_COURSES, TURN_COURSES = 100.0, 2, 8
-"""A lease is at least so long, and so many courses: a server without writers holds up no other for longer.
-
-While it has writers it goes on so for its turn.
-"""
+LEASE_MS, LEASE_COURSES = 50.0, 2
+"""A lease is at least so long, and so many courses: a server without writers holds up no other for longer."""
+TURN_MS, TURN_COURSES = 100.0, 6
+"""While it has writers it goes on for so long, and for so many courses, before it is another server's turn."""
 LONGEST_TURN_MS: Final = 3_000.0
 MOST_WRITERS: Final = 256
 
@@ -161,7 +160,12 @@ class Beginnings:
     @property
     def lease_ms(self) -> int:
         """For how long to ask for the table."""
-        return round(max(LEASE_MS, LEASE_COURSES * self.course_ms))
+        return round(max(LEASE_MS, LEASE_COURSES * self.course_ms) if self.has_learnt else TURN_MS)
+
+    @property
+    def has_lost(self) -> bool:
+        """Whether a writer waits that has lost a race."""
+        return any(client in self.writers and self.writers[client].losses for client in self.waiting)
 
     def may_lengthen(self, now_ms: float) -> bool:
         """Return whether a writer that begins now will end in this server's turn."""
@@ -171,7 +175,7 @@ class Beginnings:
         """Note for how long it has the table from now on."""
         if taken_ms and not self.may_lengthen(now_ms):
             # Before it is known how long writers take, a turn of so many would be far too long where files are near.
-            turn_ms = max(LEASE_MS, TURN_COURSES * self.course_ms) if self.has_learnt else LEASE_MS
+            turn_ms = max(TURN_MS, TURN_COURSES * self.course_ms if self.has_learnt else 0.0)
             self.turn_until_ms = now_ms + min(LONGEST_TURN_MS, turn_ms)
         self.lease_until_ms = now_ms + taken_ms
 
@@ -186,7 +190,10 @@ class Beginnings:
         if writer.let_go_ms is not None and not has_lost:
             took_ms = now_ms - writer.let_go_ms
             self.course_ms = self._learnt(self.course_ms, took_ms)
-            self.has_learnt |= took_ms <= LONGEST_WINDOW_MS
+            if not self.has_learnt and took_ms <= LONGEST_WINDOW_MS:
+                self.has_learnt = True
+                # The lease was asked for when nobody knew how long writers take.
+                self.lease_until_ms = min(self.lease_until_ms, now_ms + self.lease_ms)
         writer.let_go_ms = None
         if writer.loads and not has_lost and not writer.losses:
             writer.usual_loads = writer.loads

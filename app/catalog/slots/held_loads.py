@@ -193,10 +193,15 @@ class _Table:
     async def _take_lease(self) -> float:
         assert self.pointer_id is not None
         beginnings = self.beginnings
-        length_ms, lengthens = beginnings.lease_ms, beginnings.may_lengthen(_now_ms())
+        length_ms = beginnings.lease_ms
         try:
             ask = partial(
-                self._ask_for_lease, self.pointer_id, length_ms, beginnings.course_ms, lengthens=lengthens
+                self._ask_for_lease,
+                self.pointer_id,
+                length_ms,
+                beginnings.course_ms,
+                lengthens=beginnings.may_lengthen(_now_ms()),
+                has_lost=beginnings.has_lost,
             )
             taken_ms = await to_thread.run_sync(ask)
         except IcetowerError as error:
@@ -206,12 +211,14 @@ class _Table:
         beginnings.note_lease(_now_ms(), taken_ms)
         return taken_ms / 1000 if self._may_begin else GATE_LOOK_S
 
-    def _ask_for_lease(self, pointer_id: int, length_ms: int, shortest_ms: float, *, lengthens: bool) -> int:
+    def _ask_for_lease(
+        self, pointer_id: int, length_ms: int, shortest_ms: float, *, lengthens: bool, has_lost: bool
+    ) -> int:
         for _ in range(ATTEMPTS):
             seen = self._queues.load(pointer_id)
             queue = read_queue(seen)
             taken_ms = queue.take_lease(
-                self._holder, seen.now_ms, length_ms, shortest_ms, lengthens=lengthens
+                self._holder, seen.now_ms, length_ms, shortest_ms, lengthens=lengthens, has_lost=has_lost
             )
             if put_queue(self._queues, pointer_id, seen, queue):
                 return taken_ms

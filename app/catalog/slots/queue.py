@@ -133,6 +133,8 @@ class LoadLease:
     until_ms: int
     is_wanted: bool = False
     """Whether another server waits for it."""
+    is_owed: bool = False
+    """Whether a writer waits there that has lost a race."""
 
 
 @dataclass
@@ -194,6 +196,7 @@ class LandingQueue:
         shortest_ms: float = 1.0,
         *,
         lengthens: bool = False,
+        has_lost: bool = False,
     ) -> int:
         """Return for how many milliseconds writers of a server may load the table; 0 if not now.
 
@@ -203,6 +206,7 @@ class LandingQueue:
             length_ms: how long it wants to have the table.
             shortest_ms: less is of no use to it; then nothing changes.
             lengthens: whether it is its turn still, although another server may wait.
+            has_lost: whether one of its writers waits that has lost a race: those come before all others.
         """
         shuts = [
             slot.shut_ms
@@ -215,10 +219,11 @@ class LandingQueue:
             return 0
         lease = self.lease
         if lease is not None and lease.holder != holder and now_ms < lease.until_ms:
-            self.lease = replace(lease, is_wanted=True)
+            self.lease = replace(lease, is_wanted=True, is_owed=lease.is_owed or has_lost)
             return 0
         is_own = lease is not None and lease.holder == holder
-        if lease is not None and is_own and lengthens and now_ms < lease.until_ms:
+        goes_on = lengthens and (lease is None or has_lost or not lease.is_owed)
+        if lease is not None and is_own and goes_on and now_ms < lease.until_ms:
             self.lease = replace(lease, until_ms=until_ms)
             return until_ms - now_ms
         if lease is not None and is_own and lease.is_wanted and now_ms < lease.until_ms + HANDOVER_MS:

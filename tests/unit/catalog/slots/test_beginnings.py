@@ -16,6 +16,7 @@ from app.catalog.slots.beginnings import (
     REMEMBERED_MS,
     SAFETY,
     TURN_COURSES,
+    TURN_MS,
     Beginnings,
     Client,
 )
@@ -295,10 +296,30 @@ def test_a_server_may_lengthen_its_lease_until_its_turn_is_over() -> None:
 def test_a_turn_is_short_until_it_is_known_how_long_writers_take() -> None:
     beginnings = Beginnings()
     beginnings.note_lease(1_000, beginnings.lease_ms)
-    assert beginnings.turn_until_ms == 1_000 + LEASE_MS
+    assert beginnings.turn_until_ms == 1_000 + TURN_MS
 
-    beginnings.note_lease(1_000 + LEASE_MS, beginnings.lease_ms)
-    assert beginnings.turn_until_ms == 1_000 + 2 * LEASE_MS
+    beginnings.note_lease(1_000 + TURN_MS, beginnings.lease_ms)
+    assert beginnings.turn_until_ms == 1_000 + 2 * TURN_MS
+
+
+def test_a_lease_gets_shorter_as_soon_as_it_is_known_how_long_writers_take() -> None:
+    beginnings = contended(A, B)
+    beginnings.note_lease(1, beginnings.lease_ms)
+    waits(beginnings, A, 1)
+    land(beginnings, A, 11)
+
+    assert beginnings.lease_until_ms == 11 + LEASE_MS
+
+
+def test_it_says_whether_a_writer_waits_that_has_lost() -> None:
+    beginnings = contended(A, B)
+    beginnings.note_end(B, 1, is_writer=True, has_lost=True)
+    assert not beginnings.has_lost
+
+    waits(beginnings, A, may_begin=False)
+    assert not beginnings.has_lost
+    waits(beginnings, B, may_begin=False)
+    assert beginnings.has_lost
 
 
 def test_a_lease_that_has_ended_begins_another_turn_and_none_is_longer_than_a_bound() -> None:

@@ -271,6 +271,19 @@ def test_a_server_lengthens_its_lease_in_its_turn_though_another_one_waits() -> 
     assert queue.take_lease("there", 1_341, 200) == 200
 
 
+def test_a_turn_ends_when_another_server_has_a_writer_that_has_lost_and_this_one_has_not() -> None:
+    queue = LandingQueue()
+    queue.take_lease("here", 1_000, 200)
+    queue.take_lease("there", 1_010, 200, has_lost=True)
+    queue.take_lease("there", 1_020, 200)
+
+    assert queue.take_lease("here", 1_150, 200, lengthens=True, has_lost=True) == 200, "its own come first"
+    assert LandingQueue.from_json(queue.to_json()) == queue
+    assert queue.take_lease("here", 1_300, 200, lengthens=True) == 0
+    assert queue.take_lease("there", 1_301, 200) == 200
+    assert queue.take_lease("there", 1_400, 200, lengthens=True) == 200, "a new lease owes nothing"
+
+
 def test_a_lease_that_has_ended_cannot_be_lengthened() -> None:
     queue = LandingQueue()
     queue.take_lease("here", 1_000, 200)
