@@ -192,7 +192,7 @@ class Beginnings:
             self.course_ms = self._learnt(self.course_ms, took_ms)
             if not self.has_learnt and took_ms <= LONGEST_WINDOW_MS:
                 self.has_learnt = True
-                # The lease was asked for when nobody knew how long writers take.
+                # It took the lease before it knew how long writers take.
                 self.lease_until_ms = min(self.lease_until_ms, now_ms + self.lease_ms)
         writer.let_go_ms = None
         if writer.loads and not has_lost and not writer.losses:

@@ -5,9 +5,18 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StrictBool, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetCoreSchemaHandler,
+    StrictBool,
+    ValidationError,
+)
+from pydantic_core import CoreSchema, core_schema
 
 from app.error_frames import MANY_FAULTS, let_go_of_frames
 from app.errors import InvalidMetadata
@@ -68,6 +77,8 @@ def _check_level(value: Any, levels_left: int) -> None:
                 _check_level(item, levels_left - 1)
 
 
+T = TypeVar("T")
+
 JsonValue = Annotated[Any, AfterValidator(check_json_value)]
 """Any JSON value: fields that this build does not know, and defaults of columns."""
 
@@ -77,6 +88,19 @@ def find_count(text: str | None) -> int | None:
     if text is None or not (text.isascii() and text.isdigit()) or len(text) > len(str(MAX_LONG)):
         return None
     return int(text) if int(text) <= MAX_LONG else None
+
+
+def pause(value: T) -> T:
+    """Return the value.
+
+    The parser is no Python and lets no other thread run, however long a document is, unless it calls a Python
+    function: where it does, the interpreter looks whether another thread waits.
+    """
+    return value
+
+
+Text = Annotated[str, AfterValidator(pause)]
+"""A text of which a document may have very many."""
 
 
 def kebab(name: str) -> str:
@@ -97,6 +121,11 @@ class Document(BaseModel):
         protected_namespaces=(),
     )
     __pydantic_extra__: dict[str, JsonValue]
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Let other threads run after each document in a document."""
+        return core_schema.no_info_after_validator_function(pause, handler(source))
 
     @classmethod
     def from_json(cls, content: bytes | str) -> Self:

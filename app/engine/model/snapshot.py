@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from app.engine.model.document import FIRST_ERROR, INT, LONG, Document, Long
+from app.engine.model.document import FIRST_ERROR, INT, LONG, Document, Long, Text
 from app.engine.model.ids import Location, SchemaId, SnapshotId
 
 REPLACE_PARTITIONS = "replace-partitions"
@@ -24,7 +24,7 @@ class Snapshot(Document):
     timestamp_ms: Annotated[Long, Field(ge=0)]
     manifest_list: Location | None = None
     manifests: Annotated[tuple[str, ...], FIRST_ERROR] | None = None
-    summary: Annotated[dict[str, str], FIRST_ERROR] | None = None
+    summary: Annotated[dict[str, Text], FIRST_ERROR] | None = None
     schema_id: Annotated[SchemaId, INT] | None = None
     first_row_id: Annotated[Long, Field(ge=0)] | None = None
     added_rows: Annotated[Long, Field(ge=0)] | None = None

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from app.engine.model.document import FIRST_ERROR, LONG, Document, Int, Long
+from app.engine.model.document import FIRST_ERROR, LONG, Document, Int, Long, Text
 from app.engine.model.ids import Location, SnapshotId
 
 _BASE64 = re.compile(r"([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
@@ -30,7 +30,7 @@ class BlobMetadata(Document):
     snapshot_id: Annotated[SnapshotId, LONG]
     sequence_number: Long
     fields: Annotated[tuple[Int, ...], FIRST_ERROR]
-    properties: Annotated[dict[str, str], FIRST_ERROR] | None = None
+    properties: Annotated[dict[str, Text], FIRST_ERROR] | None = None
 
 
 class StatisticsFile(Document):
@@ -64,4 +64,4 @@ class EncryptedKey(Document):
     key_id: str
     encrypted_key_metadata: Annotated[str, AfterValidator(_check_base64)]
     encrypted_by_id: str | None = None
-    properties: Annotated[dict[str, str], FIRST_ERROR] | None = None
+    properties: Annotated[dict[str, Text], FIRST_ERROR] | None = None

@@ -18,6 +18,7 @@ from app.engine.model.document import (
     Int,
     JsonValue,
     Long,
+    Text,
     describe_invalid,
 )
 from app.engine.model.format_versions import (
@@ -70,7 +71,7 @@ class TableMetadata(Document):
     last_partition_id: Int | None = None
     default_sort_order_id: Annotated[SortOrderId, INT] = SortOrderId(0)
     sort_orders: Annotated[tuple[SortOrder, ...], FIRST_ERROR] = ()
-    properties: Annotated[dict[str, str], FIRST_ERROR] = Field(default_factory=dict)
+    properties: Annotated[dict[str, Text], FIRST_ERROR] = Field(default_factory=dict)
     current_snapshot_id: Annotated[SnapshotId, LONG] | None = None
     next_row_id: Annotated[Long, Field(ge=0)] | None = None
     encryption_keys: Annotated[tuple[EncryptedKey, ...], FIRST_ERROR] | None = None

@@ -8,7 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from app.engine.model.document import FIRST_ERROR, INT, UUID, Document, Int, Long
+from app.engine.model.document import FIRST_ERROR, INT, UUID, Document, Int, Long, Text
 from app.engine.model.ids import Location, SchemaId, TableUuid
 from app.engine.model.schema import Schema
 from app.errors import InvalidMetadata
@@ -37,7 +37,7 @@ class ViewVersion(Document):
     version_id: Int
     timestamp_ms: Annotated[Long, Field(ge=0)]
     schema_id: Annotated[SchemaId, INT]
-    summary: Annotated[dict[str, str], FIRST_ERROR]
+    summary: Annotated[dict[str, Text], FIRST_ERROR]
     default_catalog: str | None = None
     default_namespace: Annotated[tuple[str, ...], FIRST_ERROR]
     representations: Annotated[tuple[SqlRepresentation, ...], FIRST_ERROR]
@@ -72,7 +72,7 @@ class ViewMetadata(Document):
     current_version_id: Int
     versions: Annotated[tuple[ViewVersion, ...], FIRST_ERROR]
     version_log: Annotated[tuple[VersionLogEntry, ...], FIRST_ERROR]
-    properties: Annotated[dict[str, str], FIRST_ERROR] = Field(default_factory=dict)
+    properties: Annotated[dict[str, Text], FIRST_ERROR] = Field(default_factory=dict)
 
     @property
     def uuid(self) -> TableUuid:

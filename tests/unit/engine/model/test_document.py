@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from types import FrameType
 
 import pytest
 from pydantic import ValidationError
@@ -237,3 +239,53 @@ def test_very_many_faults_are_counted_and_nothing_stays_of_them() -> None:
 
     assert caught.value.__cause__ is None
     assert caught.value.__context__ is None
+
+
+MANY = 1000
+LOG = {"metadata-file": "s3://b/t/metadata/00000-a.metadata.json", "timestamp-ms": 1}
+STATISTICS = {
+    "snapshot-id": 1,
+    "statistics-path": "s3://b/t/metadata/a.puffin",
+    "file-size-in-bytes": 1,
+    "file-footer-size-in-bytes": 1,
+    "blob-metadata": [],
+}
+
+
+@pytest.mark.parametrize(
+    ("model", "document"),
+    [
+        (
+            TableMetadata,
+            {"refs": {f"b{number}": {"snapshot-id": 5, "type": "tag"} for number in range(MANY)}},
+        ),
+        (TableMetadata, {"properties": {f"p{number}": "v" for number in range(MANY)}}),
+        (TableMetadata, {"metadata-log": [LOG] * MANY}),
+        (TableMetadata, {"snapshot-log": [{"snapshot-id": 1, "timestamp-ms": 1}] * MANY}),
+        (TableMetadata, {"statistics": [STATISTICS] * MANY}),
+        (TableMetadata, {"schemas": [schema_json(*(column(1, "a") for _ in range(MANY)))]}),
+        (Snapshot, {"summary": {f"p{number}": "v" for number in range(MANY)}}),
+        (ViewMetadata, {"properties": {f"p{number}": "v" for number in range(MANY)}}),
+        (ViewMetadata, {"version-log": [{"timestamp-ms": 1, "version-id": 1}] * MANY}),
+    ],
+)
+def test_other_threads_get_their_turn_while_a_long_document_is_read(
+    model: type[Document], document: dict[str, object]
+) -> None:
+    """The interpreter looks whether others wait whenever the parser calls a Python function."""
+    calls = 0
+
+    def note(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "call"
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        # What else is missing does not matter: all parts are read before that is said.
+        with pytest.raises(InvalidMetadata):
+            model.from_json(encoded(document))
+    finally:
+        sys.setprofile(before)
+
+    assert calls > MANY
