@@ -26,6 +26,7 @@ from app.fileio.locations import loose_place_of
 from app.fileio.tails import read_tail
 from app.formats.parquet.footers import footer_bytes, read_footer, weight_of
 from app.formats.parquet.not_parquet import NotParquetError
+from app.moving.former_files import FormerFiles, former_files
 from app.moving.sources import SourceFailed
 
 FILES_A_REQUEST: Final = 1_000
@@ -42,7 +43,8 @@ _NEEDS_VERSION_3: Final = 3
 class ParquetFolder:
     """Files that are to become a table, and what they say."""
 
-    files: Sequence[str]
+    files: Mapping[str, int]
+    """When each was written, in epoch milliseconds; 0 where that is not known."""
     schema: Schema
     partitions: Mapping[str, PrimitiveType] = field(default_factory=dict)
     """Columns whose values are in the paths, as `day=2025-10-09`."""
@@ -55,18 +57,29 @@ class ParquetFolder:
         return {"format-version": "3"} if max(versions, default=1) >= _NEEDS_VERSION_3 else {}
 
 
-def listed_files(root: str, files: FileIO) -> list[str]:
-    """Return the files below a folder, but for those that writers hide.
+@dataclass(slots=True)
+class AppendedFolder:
+    """What has become of the files of a folder that the table did not have."""
+
+    appended: int = 0
+    let_go: list[str] = field(default_factory=list)
+    """Left out: the table had them before, and their rows were deleted or rewritten since."""
+    unsure: list[str] = field(default_factory=list)
+    """Left out: snapshots that may have had them have expired."""
+
+
+def listed_files(root: str, files: FileIO) -> dict[str, int]:
+    """Return the files below a folder with their times, but for those that writers hide.
 
     Raises:
         SourceFailed: the folder cannot be listed, or is empty.
     """
     try:
-        found: list[str] = sorted(
-            file.location
-            for file in files.list_files(Location(root))
+        found = {
+            str(file.location): file.modified_ms
+            for file in sorted(files.list_files(Location(root)), key=lambda file: file.location)
             if not any(map(_is_hidden, file.location[len(root) :].split("/"))) and file.size_bytes
-        )
+        }
     except IcetowerError as error:
         raise SourceFailed(f"{root} cannot be listed: {error}") from error
     if not found:
@@ -79,12 +92,12 @@ def _is_hidden(piece: str) -> bool:
 
 
 def look_at(
-    paths: Sequence[str], files: FileIO, types: Mapping[str, PrimitiveType] | None = None, root: str = ""
+    found: Mapping[str, int], files: FileIO, types: Mapping[str, PrimitiveType] | None = None, root: str = ""
 ) -> ParquetFolder:
     """Return what files would be as a table.
 
     Args:
-        paths: their locations.
+        found: their locations, and when each was written.
         files: how they are read.
         types: of columns whose values are in the paths; those of others are found from the values.
         root: the folder below which values are looked for in paths; empty for whole paths.
@@ -92,11 +105,11 @@ def look_at(
     Raises:
         InvalidDataFile: a file cannot be read, or does not fit the others.
     """
-    schema = NewSchema()
+    schema, paths = NewSchema(), list(found)
     for path, footer in _footers(paths, files):
         schema.add(path, footer)
     partitions = _partitions(paths, types or {}, root)
-    return ParquetFolder(paths, schema.to_schema(partitions), partitions)
+    return ParquetFolder(found, schema.to_schema(partitions), partitions)
 
 
 def _footers(paths: Sequence[str], files: FileIO) -> Iterator[tuple[str, Footer]]:
@@ -169,8 +182,8 @@ def make_table(
     *,
     location: str | None = None,
     listener: Callable[[int], None] = lambda _files: None,
-) -> int:
-    """Make a table of files, or go on with one; return how many files were appended.
+) -> AppendedFolder:
+    """Make a table of files, or go on with one: what it never had is appended.
 
     Args:
         catalog: where.
@@ -199,12 +212,30 @@ def make_table(
     except CatalogRefused as refused:
         if refused.status != 409:
             raise
+    new, outcome = _new_files(catalog, identifier, folder)
+    for batch in _batches(new):
+        catalog.appends.append(identifier, batch, partition_from_path=bool(folder.partitions))
+        outcome.appended += len(batch)
+        listener(len(batch))
+    return outcome
+
+
+def _new_files(
+    catalog: RemoteCatalog, identifier: TableIdentifier, folder: ParquetFolder
+) -> tuple[list[str], AppendedFolder]:
+    """Return the files that the table never had, and which others are left out."""
     there = set(_live_files(catalog, identifier))
     missing = [path for path in folder.files if loose_place_of(path) not in there]
-    for batch in _batches(missing):
-        catalog.appends.append(identifier, batch, partition_from_path=bool(folder.partitions))
-        listener(len(batch))
-    return len(missing)
+    former = former_files(catalog, identifier) if missing else FormerFiles()
+    new, outcome = list[str](), AppendedFolder()
+    for path in missing:
+        if former.has(path):
+            outcome.let_go.append(path)
+        elif former.may_have(folder.files[path]):
+            outcome.unsure.append(path)
+        else:
+            new.append(path)
+    return new, outcome
 
 
 def _batches(paths: Sequence[str]) -> Iterator[list[str]]:

@@ -27,7 +27,7 @@ from app.cli.moving.options import (
 from app.cli.terminal.arguments import identifier_from, namespace_from, properties_from
 from app.cli.terminal.connection import chosen_uri, chosen_warehouse, connected, place_name
 from app.cli.terminal.options import NAME_HELP, AsJson, Separator, Uri, Warehouse, group, optional
-from app.cli.terminal.output import counted, print_json, print_line, print_table, shown_progress
+from app.cli.terminal.output import counted, print_json, print_line, print_table, shown_progress, warn
 from app.engine.model.data_types.types import PrimitiveType, parse_primitive
 from app.moving.parquet_folders import make_table
 from app.moving.rest_source import RestSource
@@ -289,7 +289,7 @@ def import_parquet(  # noqa: PLR0917 - as above
     """Make a table of Parquet files, also below folders like `day=2025-10-09`.
 
     The files stay where they are and belong to the table from then on: do not append them to a second one. The same
-    command again appends what has come since.
+    command again appends what has come since; what the table had and let go is left out.
 
     For example:
 
@@ -318,7 +318,7 @@ def import_parquet(  # noqa: PLR0917 - as above
     with connected(uri, warehouse) as catalog, shown_progress(len(found.files)) as progress:
         if not catalog.namespaces.exists(identifier.namespace):
             catalog.namespaces.create(identifier.namespace)
-        added = make_table(
+        done = make_table(
             catalog,
             identifier,
             found,
@@ -326,9 +326,19 @@ def import_parquet(  # noqa: PLR0917 - as above
             listener=progress.advance,
         )
     if as_json:
-        print_json({"table": name, "files": len(found.files), "appended": added})
+        counts = {"appended": done.appended, "let-go": len(done.let_go), "unsure": len(done.unsure)}
+        print_json({"table": name, "files": len(found.files), **counts})
     else:
-        print_line(f"Appended {counted(added, 'file')} of {len(found.files)} to table {name}.")
+        print_line(f"Appended {counted(done.appended, 'file')} of {len(found.files)} to table {name}.")
+    for left, why in (
+        (done.let_go, "the table had them before, and their rows were deleted or rewritten since"),
+        (done.unsure, "the table may have had them before, in a snapshot that has expired"),
+    ):
+        if left:
+            warn(
+                f"{counted(len(left), 'file')} left out, such as {left[0]}: {why}. "
+                "`icetower table append` takes what is to be in it all the same"
+            )
 
 
 def _types_from(texts: dict[str, str]) -> dict[str, PrimitiveType]:

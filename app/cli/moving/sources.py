@@ -148,13 +148,13 @@ def parquet_folder(
             lines = Path(folder[1:]).read_text(encoding="utf-8").splitlines()
         except (OSError, ValueError) as error:
             raise typer.BadParameter(f"{folder[1:]} cannot be read: {error}") from error
-        paths = [line.strip() for line in lines if line.strip()]
-        if not paths:
+        found = {line.strip(): 0 for line in lines if line.strip()}
+        if not found:
             raise typer.BadParameter(f"{folder[1:]} names no files")
     else:
         root = _place(folder)
-        paths = listed_files(root, files)
-    return look_at(paths, files, types, root)
+        found = listed_files(root, files)
+    return look_at(found, files, types, root)
 
 
 def _place(folder: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
+from time import time
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -14,6 +16,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from app.client.catalog import RemoteCatalog
 from app.client.http.failures import CatalogRefused
 from app.engine.model.data_types.types import parse_primitive
+from app.engine.model.document import MAX_LONG
 from app.engine.model.identifiers import Namespace, TableIdentifier
 from app.errors import InvalidDataFile
 from app.fileio.schemes import files_for
@@ -63,7 +66,7 @@ def test_folders_like_hive_become_a_partitioned_table_and_grow(lake: Path, uri: 
     with RemoteCatalog(uri) as catalog:
         found = look_at(listed_files(root, FILES), FILES, root=root)
         assert {name: str(kind) for name, kind in found.partitions.items()} == {"day": "date", "hour": "int"}
-        assert make_table(catalog, EVENTS, found) == 5
+        assert make_table(catalog, EVENTS, found).appended == 5
 
         table = RestCatalog("here", uri=uri).load_table("raw.events")
         rows = {(row["id"], row["day"], row["hour"]) for row in table.scan().to_arrow().to_pylist()}
@@ -73,7 +76,8 @@ def test_folders_like_hive_become_a_partitioned_table_and_grow(lake: Path, uri: 
         assert table.name_mapping() is not None
 
         write(raw, "day=2025-10-10/hour=1/part-0.parquet", id=[5], note=["new"])
-        assert make_table(catalog, EVENTS, look_at(listed_files(root, FILES), FILES, root=root)) == 1
+        found = look_at(listed_files(root, FILES), FILES, root=root)
+        assert make_table(catalog, EVENTS, found).appended == 1
     table.refresh()
     assert table.scan().to_arrow().num_rows == 6
     table.append(table.scan(row_filter="id = 5").to_arrow())
@@ -141,3 +145,53 @@ def test_folder_of_nanoseconds_becomes_a_table_of_version_3(lake: Path, uri: str
         make_table(catalog, EVENTS, found)
         (file,) = catalog.history.files(EVENTS)
     assert file["record-count"] == 1
+
+
+def test_files_that_the_table_has_let_go_are_not_appended_again(lake: Path, uri: str) -> None:
+    for name in "abcd":
+        write(lake, f"new/{name}.parquet", id=[f"{name}1", f"{name}2"])
+    root = f"file://{lake}/new"
+    table_of = RestCatalog("here", uri=uri).load_table
+    with RemoteCatalog(uri) as catalog:
+        make_table(catalog, EVENTS, look_at(listed_files(root, FILES), FILES))
+        table_of("raw.events").delete("id = 'a1'")
+        table_of("raw.events").overwrite(table_of("raw.events").scan().to_arrow())
+        write(lake, "new/e.parquet", id=["e1"])
+
+        done = make_table(catalog, EVENTS, look_at(listed_files(root, FILES), FILES))
+
+    assert (done.appended, done.let_go) == (1, [f"{root}/{name}.parquet" for name in "abcd"])
+    rows = table_of("raw.events").scan().to_arrow()["id"].to_pylist()
+    assert sorted(rows) == ["a2", "b1", "b2", "c1", "c2", "d1", "d2", "e1"]
+
+
+def test_files_of_snapshots_that_were_rolled_back_are_left_out(lake: Path, uri: str) -> None:
+    root = f"file://{lake}/new"
+    with RemoteCatalog(uri) as catalog:
+        for name in "ab":
+            write(lake, f"new/{name}.parquet", id=[name])
+            make_table(catalog, EVENTS, look_at(listed_files(root, FILES), FILES))
+        _, first = catalog.history.snapshots(EVENTS)
+        catalog.refs.change(EVENTS, "main", {"rollback-to": first["snapshot-id"]})
+
+        done = make_table(catalog, EVENTS, look_at(listed_files(root, FILES), FILES))
+
+    assert (done.appended, done.let_go) == (0, [f"{root}/b.parquet"])
+
+
+def test_files_as_old_as_expired_snapshots_are_left_out(lake: Path, uri: str) -> None:
+    root = f"file://{lake}/new"
+    table_of = RestCatalog("here", uri=uri).load_table
+    with RemoteCatalog(uri) as catalog:
+        write(lake, "new/a.parquet", id=["a"])
+        make_table(catalog, EVENTS, look_at(listed_files(root, FILES), FILES))
+        table_of("raw.events").overwrite(table_of("raw.events").scan().to_arrow())
+        catalog.tables.expire(EVENTS, older_than_ms=MAX_LONG, retain_last=1)
+        write(lake, "new/b.parquet", id=["b"])
+        tomorrow = time() + 24 * 3_600
+        os.utime(lake / "new" / "b.parquet", (tomorrow, tomorrow))
+
+        done = make_table(catalog, EVENTS, look_at(listed_files(root, FILES), FILES))
+
+    assert (done.appended, done.unsure) == (1, [f"{root}/a.parquet"])
+    assert sorted(table_of("raw.events").scan().to_arrow()["id"].to_pylist()) == ["a", "b"]
