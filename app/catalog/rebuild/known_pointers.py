@@ -82,6 +82,8 @@ class Known:
     """What can come back as the export says, and the database has not; earliest drop first."""
     inner: tuple[tuple[str, str], ...] = ()
     """Names and roots of other warehouses inside this one, as the database or the export says."""
+    has_neighbours: bool = False
+    """Whether the database has other warehouses: their tables may lie here, too."""
 
     def by_key(self) -> dict[str, list[KnownPointer]]:
         """Return the pointers of each table: by uuid, or by the folder of its metadata."""
@@ -111,6 +113,7 @@ def load_known(catalog: Catalog, export: Location | None, *, uses_exports: bool)
     if known.export is not None:
         known.pointers += _not_yet_there(known.pointers, known.export)
         known.drops = tuple(_drops_to_note(catalog, known, known.export))
+    known.has_neighbours = len(catalog.server.warehouses.list()) > 1
     known.inner = tuple(_inner_warehouses(catalog, known.export))
     return known
 

@@ -20,7 +20,7 @@ from app.catalog.rebuild.warehouse_settings import MissingSettings, missing_sett
 from app.database.pointers.pointer import PointerKind
 from app.engine.chains.verdicts import Evidence, FoundTable, FoundView
 from app.engine.model.identifiers import Namespace, TableIdentifier, check_identifier
-from app.engine.model.ids import Location
+from app.engine.model.ids import Location, TableUuid
 from app.errors import InvalidMetadata, InvalidName
 from app.fileio.locations import is_inside
 from app.formats.metadata.chain_facts import place_text
@@ -158,7 +158,9 @@ def _items_of(catalog: Catalog, wish: RebuildWish, known: Known, name: FoundName
             item = RebuildItem(Action.LEAVE, name.kind, name.uuid, identifier, named_by)
         item = _judged(catalog, wish, known, name, item, verdict)
         if pointer is None:
-            item = _left_to_others(known, name, item)
+            item = _left_to_others(catalog, known, name, item)
+        elif pointer.named_by is NamedBy.EXPORT and item.reason is None:
+            item = replace(item, reason=_twin_of(catalog, known, item))  # It may be meant: only said.
         if (
             item.action is Action.ADVANCE
             and pointer is not None
@@ -173,13 +175,24 @@ def _items_of(catalog: Catalog, wish: RebuildWish, known: Known, name: FoundName
         yield item
 
 
-def _left_to_others(known: Known, name: FoundName, item: RebuildItem) -> RebuildItem:
-    """Leave a table that nothing knows to the inner warehouse that it lies in."""
+def _left_to_others(catalog: Catalog, known: Known, name: FoundName, item: RebuildItem) -> RebuildItem:
+    """Leave an unknown table to the warehouse that has it, or the inner one around it."""
+    twin = _twin_of(catalog, known, item)
+    if twin is not None:
+        return replace(item, action=Action.LEAVE, reason=twin)
     for inner, root in known.inner:
         if is_inside(name.home, root):
             reason = f"it is inside warehouse {inner}, at {root}: rebuild that one, or create it again"
             return replace(item, action=Action.LEAVE, reason=reason)
     return item
+
+
+def _twin_of(catalog: Catalog, known: Known, item: RebuildItem) -> str | None:
+    """Return a sentence about another name, in any warehouse, that has the table already."""
+    if not item.uuid or not known.has_neighbours:
+        return None
+    twins = catalog.server.neighbours.with_uuid(TableUuid(item.uuid), 1)
+    return next((f"{twin} is the same table: commits to both would undo each other" for twin in twins), None)
 
 
 def _goes_back(catalog: Catalog, pointer: KnownPointer, item: RebuildItem, updated_ms: int) -> bool:
